@@ -1,0 +1,93 @@
+"""Dependency parsing by branch and bound: scores in, provably best trees out.
+
+The names below are imported when they are first used, so that ``import bbparse`` and
+``bbparse --help`` do not wait for numpy and numba.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bbparse.errors import (
+        BBParseError,
+        ConfigError,
+        FactorError,
+        ModelError,
+        OutputError,
+        ProblemError,
+        TreebankError,
+    )
+    from bbparse.parser import Parser, ScoredTree
+    from bbparse.problem import Problem, Solution
+    from bbparse.solve import solve
+    from bbparse.treebank import Sentence, read_conllu
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BBParseError": "bbparse.errors",
+    "ConfigError": "bbparse.errors",
+    "FactorError": "bbparse.errors",
+    "ModelError": "bbparse.errors",
+    "OutputError": "bbparse.errors",
+    "Parser": "bbparse.parser",
+    "Problem": "bbparse.problem",
+    "ProblemError": "bbparse.errors",
+    "ScoredTree": "bbparse.parser",
+    "Sentence": "bbparse.treebank",
+    "Solution": "bbparse.problem",
+    "TreebankError": "bbparse.errors",
+    "read_conllu": "bbparse.treebank",
+    "solve": "bbparse.solve",
+}
+
+__all__ = [
+    "BBParseError",
+    "ConfigError",
+    "FactorError",
+    "ModelError",
+    "OutputError",
+    "Parser",
+    "Problem",
+    "ProblemError",
+    "ScoredTree",
+    "Sentence",
+    "Solution",
+    "TreebankError",
+    "__version__",
+    "read_conllu",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))
+
+
+class _Package(ModuleType):
+    """The package itself, which keeps ``bbparse.solve`` the function.
+
+    The import system binds a submodule to its package under the submodule's name. The function
+    `solve` has the same name as its module and is what users want; the module stays reachable
+    through ``from bbparse.solve import …``.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _HOME and isinstance(value, ModuleType):
+            return
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

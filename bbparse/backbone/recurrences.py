@@ -1,0 +1,55 @@
+"""The four recurrences, as data: which states they keep and which parts they can hold.
+
+All of them run on one chart builder (:mod:`bbparse.backbone.build`) because they differ only in
+what a half span and an incomplete span must remember:
+
+==============  ==================  =======================  =========  ======================
+recurrence      half span keyed by  incomplete span keyed by dense cost source
+==============  ==================  =======================  =========  ======================
+``first``       word                arc                      O(n^3)     Eisner 1996
+``sibling``     word                arc                      O(n^3)     McDonald & Pereira 2006
+``carreras``    arc into the word   arc                      O(n^4)     Carreras 2007
+``grandsib``    arc into the word   arc and the arc above    O(n^4)     Koo & Collins 2010
+==============  ==================  =======================  =========  ======================
+
+With k candidate heads a word the cost of the last two falls to O(n^2 k^2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """What one dynamic program keeps in its states, and therefore which parts it scores.
+
+    Attributes
+    ----------
+    name : str
+        Name used in configurations and on the command line.
+    mode : int
+        Number the chart builder switches on.
+    holds : frozenset of str
+        Part kinds (prefixes of the ``Problem`` arrays) the recurrence scores by itself.
+    """
+
+    name: str
+    mode: int
+    holds: frozenset[str]
+
+
+FIRST = Recurrence("first", 0, frozenset())
+SIBLING = Recurrence("sibling", 1, frozenset({"sib"}))
+CARRERAS = Recurrence("carreras", 2, frozenset({"sib", "ogc"}))
+GRANDSIB = Recurrence("grandsib", 3, frozenset({"sib", "gc", "ogc", "gsib"}))
+
+RECURRENCES: dict[str, Recurrence] = {r.name: r for r in (FIRST, SIBLING, CARRERAS, GRANDSIB)}
+
+
+def cheapest(parts: frozenset[str]) -> Recurrence:
+    """The cheapest recurrence that scores all the given part kinds by itself."""
+    for recurrence in RECURRENCES.values():
+        if parts <= recurrence.holds:
+            return recurrence
+    raise ValueError(f"no recurrence holds the parts {sorted(parts)}")

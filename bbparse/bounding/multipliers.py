@@ -1,0 +1,248 @@
+"""From factors to arc scores: the bound of QL13 §3.2 and its multipliers.
+
+A factor c with r arcs and weight φ is bounded by a linear function of its arcs (QL13 eq. 5 and 8).
+Multipliers are kept scaled by |φ|, as ``lam``, so that they are themselves arc scores:
+
+* φ ≥ 0:  φ z_c ≤ Σ_e lam_e z_e            lam_e ≥ 0, Σ_e lam_e = φ
+* φ < 0:  φ z_c ≤ -lam (Σ_e z_e - (r - 1))  0 ≤ lam ≤ |φ|, kept in the factor's first slot
+
+(``lam = φ p`` in the paper's terms.) Factors lie in compressed form: arcs of factor c are
+``fac_arcs[fac_ptr[c] : fac_ptr[c+1]]`` and ``lam`` is aligned with ``fac_arcs``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+NEG = -np.inf
+
+
+@njit(cache=True, nogil=True)
+def project_simplex(values, lo, hi, total, scratch):
+    """Project ``values[lo:hi]`` in place on {x ≥ 0, Σ x = total}, in Euclidean distance.
+
+    By sorting (Duchi et al. 2008, Figure 1). ``scratch`` holds at least ``hi - lo`` floats.
+    """
+    r = hi - lo
+    if r == 2:  # closed form: most factors are pairs
+        shift = (total - values[lo] - values[lo + 1]) * 0.5
+        x = values[lo] + shift
+        x = min(max(x, 0.0), total)
+        values[lo] = x
+        values[lo + 1] = total - x
+        return
+    for i in range(r):  # insertion sort, falling; factors are short
+        x = values[lo + i]
+        j = i
+        while j > 0 and scratch[j - 1] < x:
+            scratch[j] = scratch[j - 1]
+            j -= 1
+        scratch[j] = x
+    running = 0.0
+    theta = 0.0
+    for i in range(r):
+        running += scratch[i]
+        candidate = (running - total) / (i + 1)
+        if scratch[i] - candidate > 0.0:
+            theta = candidate
+    for i in range(lo, hi):
+        values[i] = max(values[i] - theta, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def start_multipliers(n_factors, fac_ptr, fac_weight, lam):
+    """The paper's start: p uniform for φ ≥ 0, p¹ = 0 for φ < 0 (QL13 §4.4)."""
+    for c in range(n_factors):
+        lo = fac_ptr[c]
+        hi = fac_ptr[c + 1]
+        share = fac_weight[c] / (hi - lo) if fac_weight[c] > 0.0 else 0.0
+        for i in range(lo, hi):
+            lam[i] = share
+
+
+@njit(cache=True, nogil=True)
+def apply_multipliers(base, n_factors, fac_ptr, fac_arcs, fac_weight, lam, arc_score):
+    """Fill ``arc_score`` with base scores plus multipliers; return the bound's constant."""
+    arc_score[:] = base
+    constant = 0.0
+    for c in range(n_factors):
+        lo = fac_ptr[c]
+        hi = fac_ptr[c + 1]
+        if fac_weight[c] >= 0.0:
+            for i in range(lo, hi):
+                arc_score[fac_arcs[i]] += lam[i]
+        elif lam[lo] > 0.0:
+            x = lam[lo]
+            for i in range(lo, hi):
+                arc_score[fac_arcs[i]] -= x
+            constant += x * (hi - lo - 1)
+    return constant
+
+
+@njit(cache=True, nogil=True)
+def step_paper(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, alpha, scratch):
+    """One projected subgradient step p ← P(p - α ∂ψ/∂p) at the tree ``chosen`` (QL13 §3.2)."""
+    for c in range(n_factors):
+        lo = fac_ptr[c]
+        hi = fac_ptr[c + 1]
+        weight = fac_weight[c]
+        step = alpha * weight * weight
+        on = 0
+        for i in range(lo, hi):
+            on += chosen[fac_arcs[i]]
+        if weight >= 0.0:
+            if 0 < on < hi - lo:
+                for i in range(lo, hi):
+                    lam[i] -= step * chosen[fac_arcs[i]]
+                project_simplex(lam, lo, hi, weight, scratch)
+        elif on != hi - lo - 1:
+            lam[lo] = min(max(lam[lo] + step * (on - (hi - lo - 1)), 0.0), -weight)
+
+
+@njit(cache=True, nogil=True)
+def step_polyak(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, gap, scratch):
+    """One projected subgradient step of Polyak's length, in the space of arc scores.
+
+    The step is ``gap / |direction|²``, the direction being the subgradient with its components
+    out of the simplex and through active bounds removed; it is free of scale. Returns the
+    squared length (0: the tree satisfies every factor's bound exactly).
+    """
+    norm = 0.0
+    for c in range(n_factors):
+        lo = fac_ptr[c]
+        hi = fac_ptr[c + 1]
+        r = hi - lo
+        on = 0
+        for i in range(lo, hi):
+            on += chosen[fac_arcs[i]]
+        if fac_weight[c] >= 0.0:
+            if 0 < on < r:
+                # arcs that can still give: those on with lam > 0
+                for i in range(lo, hi):
+                    if chosen[fac_arcs[i]] == 1 and lam[i] > 0.0:
+                        norm += on * (r - on) / r
+                        break
+        else:
+            d = on - (r - 1)
+            if (d > 0 and lam[lo] < -fac_weight[c]) or (d < 0 and lam[lo] > 0.0):
+                norm += d * d
+    if norm <= 0.0:
+        return 0.0
+    alpha = gap / norm
+    for c in range(n_factors):
+        lo = fac_ptr[c]
+        hi = fac_ptr[c + 1]
+        r = hi - lo
+        on = 0
+        for i in range(lo, hi):
+            on += chosen[fac_arcs[i]]
+        if fac_weight[c] >= 0.0:
+            if 0 < on < r:
+                for i in range(lo, hi):
+                    lam[i] -= alpha * chosen[fac_arcs[i]]
+                project_simplex(lam, lo, hi, fac_weight[c], scratch)
+        elif on != r - 1:
+            lam[lo] = min(max(lam[lo] + alpha * (on - (r - 1)), 0.0), -fac_weight[c])
+    return norm
+
+
+@njit(cache=True, nogil=True)
+def factor_gaps(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, arc_gap):
+    """Factor gaps G_c summed onto arcs, G_e = Σ_{c∋e} G_c (QL13 §3.3); returns Σ_c G_c."""
+    arc_gap[:] = 0.0
+    total = 0.0
+    for c in range(n_factors):
+        lo = fac_ptr[c]
+        hi = fac_ptr[c + 1]
+        on = 0
+        bound = 0.0
+        for i in range(lo, hi):
+            if chosen[fac_arcs[i]] == 1:
+                on += 1
+                if fac_weight[c] >= 0.0:
+                    bound += lam[i]
+        if fac_weight[c] < 0.0:
+            bound = -lam[lo] * (on - (hi - lo - 1))
+        gap = bound - (fac_weight[c] if on == hi - lo else 0.0)
+        if gap > 0.0:
+            total += gap
+            for i in range(lo, hi):
+                arc_gap[fac_arcs[i]] += gap
+    return total
+
+
+@njit(cache=True, nogil=True)
+def simplify_factors(
+    n_words, arc_mod, base, sizes, fac_ptr, fac_arcs, fac_weight, lam, constant, hard
+):
+    """Use what is fixed: drop factors that lost an arc, shorten those with required arcs.
+
+    An arc is dead where ``base`` is -inf and required where its word has no other arc alive. A
+    factor left with one arc becomes arc score, with none a constant; a factor of weight
+    ``-hard`` ("never together") left with one arc kills it. All arrays change in place;
+    ``sizes[1]`` is the number of factors. Returns False where some word has no arc left or a
+    hard factor must fire: the node is infeasible.
+    """
+    alive = np.zeros(n_words + 1, np.int32)
+    for a in range(base.shape[0]):
+        if base[a] > NEG:
+            alive[arc_mod[a]] += 1
+    changed = True
+    while changed:
+        changed = False
+        for m in range(1, n_words + 1):
+            if alive[m] == 0:
+                return False
+        kept = 0
+        used = 0
+        lo = 0
+        for c in range(sizes[1]):
+            hi = fac_ptr[c + 1]
+            weight = fac_weight[c]
+            start = used
+            dead = False
+            lost = 0.0
+            first = lam[lo]
+            for i in range(lo, hi):
+                a = fac_arcs[i]
+                if base[a] == NEG:
+                    dead = True
+                    break
+                if alive[arc_mod[a]] == 1:
+                    lost += lam[i]
+                else:
+                    fac_arcs[used] = a
+                    lam[used] = lam[i]
+                    used += 1
+            r = used - start
+            lo = hi
+            if dead:
+                used = start
+                continue
+            if r == 0:
+                used = start
+                if weight <= -hard:
+                    return False
+                constant[0] += weight
+                continue
+            if r == 1:
+                used = start
+                a = fac_arcs[start]
+                if weight <= -hard:
+                    base[a] = NEG
+                    alive[arc_mod[a]] -= 1
+                    changed = True
+                else:
+                    base[a] += weight
+                continue
+            if weight < 0.0:
+                lam[start] = first
+            elif lost > 0.0:
+                for i in range(start, used):
+                    lam[i] += lost / r
+            fac_weight[kept] = weight
+            kept += 1
+            fac_ptr[kept] = used
+        sizes[1] = kept
+    return True

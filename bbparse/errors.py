@@ -1,0 +1,45 @@
+"""The errors a user can cause. Everything else that is raised is a fault of the program.
+
+The command line shows the text of a :class:`BBParseError` on one line and exits with status 2, so
+a message names the place (file and line, or array and index), what was found and what was expected.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BBParseError",
+    "ConfigError",
+    "FactorError",
+    "ModelError",
+    "OutputError",
+    "ProblemError",
+    "TreebankError",
+]
+
+
+class BBParseError(Exception):
+    """Base of every error that input, settings or files can cause."""
+
+
+class TreebankError(BBParseError):
+    """A treebank that cannot be read, or two treebanks that do not match."""
+
+
+class ProblemError(BBParseError):
+    """Scores, arcs, parts or factors that do not make a parsing problem."""
+
+
+class ModelError(BBParseError):
+    """A model file that is missing, truncated, or of another kind or version."""
+
+
+class ConfigError(BBParseError):
+    """A configuration with an unknown key or an impossible value."""
+
+
+class FactorError(BBParseError):
+    """A factor family that is unknown, cannot be loaded or breaks its contract."""
+
+
+class OutputError(BBParseError):
+    """A file that cannot be written."""

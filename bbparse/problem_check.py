@@ -1,0 +1,411 @@
+"""What a `Problem` and a `Solution` demand of their arrays.
+
+The kernels here answer one question each ("where is the first value outside 1..n?") in one pass,
+so that a valid problem is checked in microseconds; the Python around them turns the index they
+give into a message that names the array, the place, what was found and what was expected.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from bbparse.errors import ProblemError
+
+if TYPE_CHECKING:
+    from bbparse.problem import Problem
+
+#: The longest sentence: keys of four word indices must fit 64 bits (see `_part_keys`).
+MAX_WORDS = 32_000
+
+
+@njit(cache=True, nogil=True)
+def first_outside(values: NDArray[Any], low: int, high: int) -> int:
+    """Index of the first value that is not in low..high (both included), -1 if there is none."""
+    for i in range(values.shape[0]):
+        if values[i] < low or values[i] > high:
+            return i
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def first_equal(left: NDArray[Any], right: NDArray[Any]) -> int:
+    """First index where the two arrays hold the same value, -1 if there is none."""
+    for i in range(left.shape[0]):
+        if left[i] == right[i]:
+            return i
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def first_not_between(head: NDArray[Any], inner: NDArray[Any], outer: NDArray[Any]) -> int:
+    """First index whose inner is neither -1 nor strictly between head and outer, -1 if none."""
+    for i in range(head.shape[0]):
+        if inner[i] == -1:
+            continue
+        if not (head[i] < inner[i] < outer[i] or outer[i] < inner[i] < head[i]):
+            return i
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def first_bad_score(scores: NDArray[np.float64], allow_minus_inf: bool) -> int:
+    """First index of NaN, +inf or (unless allowed) -inf, -1 if there is none."""
+    for i in range(scores.shape[0]):
+        s = scores[i]
+        if not np.isfinite(s) and not (allow_minus_inf and s == -np.inf):
+            return i
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def first_off_quantum(scores: NDArray[np.float64], quantum: float) -> int:
+    """First index of a finite score that is no integer multiple of the quantum, -1 if none.
+
+    A sum of many multiples is off by rounding, so a thousandth of the quantum is forgiven.
+    """
+    for i in range(scores.shape[0]):
+        if not np.isfinite(scores[i]):
+            continue
+        ratio = scores[i] / quantum
+        if abs(ratio - np.round(ratio)) > 1e-3 + 1e-12 * abs(ratio):
+            return i
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def first_repeat(keys: NDArray[np.int64]) -> tuple[int, int]:
+    """First index whose key was seen before and the index of that key; (-1, -1) if none.
+
+    A pass finds keys that already rise strictly; otherwise a hash table with open addressing.
+    """
+    count = keys.shape[0]
+    rising = True
+    for i in range(1, count):
+        if keys[i] <= keys[i - 1]:
+            rising = False
+            break
+    if rising:
+        return -1, -1
+    bits = 4
+    while (1 << bits) < 2 * count:
+        bits += 1
+    table = np.full(1 << bits, -1, dtype=np.int64)
+    shift = np.uint64(64 - bits)
+    mask = (1 << bits) - 1
+    for i in range(count):
+        # Fibonacci hashing: the high bits of a product with 2^64 / golden ratio.
+        slot = np.int64((np.uint64(keys[i]) * np.uint64(0x9E3779B97F4A7C15)) >> shift)
+        while table[slot] >= 0:
+            if keys[table[slot]] == keys[i]:
+                return i, table[slot]
+            slot = (slot + 1) & mask
+        table[slot] = i
+    return -1, -1
+
+
+@njit(cache=True, nogil=True)
+def second_required(arc_mod: NDArray[np.int32], arc_state: NDArray[np.int8], n: int) -> int:
+    """First required arc whose modifier already has a required arc, -1 if there is none."""
+    seen = np.zeros(n + 1, dtype=np.bool_)
+    for a in range(arc_mod.shape[0]):
+        if arc_state[a] == 1:
+            if seen[arc_mod[a]]:
+                return a
+            seen[arc_mod[a]] = True
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def first_bad_factor(
+    ptr: NDArray[np.int64], arcs: NDArray[np.int32], n_arcs: int
+) -> tuple[int, int]:
+    """(code, place) of the first fault of compressed factors, (0, -1) if there is none.
+
+    Codes: 1 `ptr[place]` is below the value before it; 2 factor `place` has fewer than two arcs;
+    3 `arcs[place]` is out of range; 4 `arcs[place]` repeats an arc of its own factor.
+    """
+    for f in range(ptr.shape[0] - 1):
+        if ptr[f + 1] < ptr[f] or ptr[f + 1] > arcs.shape[0]:
+            return 1, f + 1
+        if ptr[f + 1] - ptr[f] < 2:
+            return 2, f
+    last_factor = np.full(n_arcs, -1, dtype=np.int64)
+    for f in range(ptr.shape[0] - 1):
+        for i in range(ptr[f], ptr[f + 1]):
+            a = arcs[i]
+            if a < 0 or a >= n_arcs:
+                return 3, i
+            if last_factor[a] == f:
+                return 4, i
+            last_factor[a] = f
+    return 0, -1
+
+
+def as_ints(name: str, values: ArrayLike, dtype: type, ndim: int = 1) -> NDArray[Any]:
+    """Copy of `values` as a C-contiguous integer array.
+
+    Raises
+    ------
+    ProblemError
+        If they are not integers, do not fit `dtype`, or have another number of dimensions.
+    """
+    array = _as_array(name, values, ndim)
+    if array.size == 0:
+        return np.zeros(array.shape, dtype=dtype)
+    if array.dtype.kind not in "iu":
+        raise ProblemError(f"{name} has dtype {array.dtype}, expected integers")
+    limits = np.iinfo(dtype)
+    if array.dtype != dtype and (array.min() < limits.min or array.max() > limits.max):
+        flat = array.ravel()
+        i = int(np.flatnonzero((flat < limits.min) | (flat > limits.max))[0])
+        place = "".join(f"[{j}]" for j in np.unravel_index(i, array.shape))
+        raise ProblemError(
+            f"{name}{place} is {flat[i]}, expected {limits.min}..{limits.max} ({np.dtype(dtype)})"
+        )
+    return np.array(array, dtype=dtype, order="C")
+
+
+def as_floats(name: str, values: ArrayLike, ndim: int = 1) -> NDArray[np.float64]:
+    """Copy of `values` as a C-contiguous float64 array.
+
+    Raises
+    ------
+    ProblemError
+        If they are not real numbers or have another number of dimensions.
+    """
+    array = _as_array(name, values, ndim)
+    if array.size and array.dtype.kind not in "iuf":
+        raise ProblemError(f"{name} has dtype {array.dtype}, expected real numbers")
+    return np.array(array, dtype=np.float64, order="C")
+
+
+def _as_array(name: str, values: ArrayLike, ndim: int) -> NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ProblemError(f"{name} is not an array: {error}") from error
+    if array.ndim != ndim:
+        wanted = "one dimension" if ndim == 1 else f"{ndim} dimensions"
+        raise ProblemError(f"{name} has shape {array.shape}, expected {wanted}")
+    return array
+
+
+def as_count(name: str, value: Any, low: int, high: int) -> int:
+    """`value` as an int in low..high; ProblemError otherwise."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise ProblemError(f"{name} is {value!r}, expected an integer")
+    if not low <= int(value) <= high:
+        raise ProblemError(f"{name} is {value}, expected {low}..{high}")
+    return int(value)
+
+
+def as_flag(name: str, value: Any) -> bool:
+    """`value` as a bool; ProblemError for anything but True and False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ProblemError(f"{name} is {value!r}, expected True or False")
+    return bool(value)
+
+
+def check_lengths(arrays: dict[str, NDArray[Any]], wanted: int, like: str) -> None:
+    """Refuse the first array that does not have `wanted` elements, as `like` has."""
+    for name, array in arrays.items():
+        if len(array) != wanted:
+            raise ProblemError(f"{name} has {len(array)} elements, expected {wanted} as in {like}")
+
+
+def check_range(name: str, values: NDArray[Any], low: int, high: int) -> None:
+    """Refuse the first value outside low..high."""
+    i = first_outside(values, low, high) if len(values) else -1
+    if i >= 0:
+        raise ProblemError(f"{name}[{i}] is {values[i]}, expected {low}..{high}")
+
+
+def _check_distinct(name: str, other: str, values: NDArray[Any], others: NDArray[Any]) -> None:
+    i = first_equal(values, others)
+    if i >= 0:
+        raise ProblemError(f"{name}[{i}] is {values[i]}, the same word as {other}[{i}]")
+
+
+def check_scores(name: str, scores: NDArray[np.float64], allow_minus_inf: bool = False) -> None:
+    """Refuse NaN, +inf and (unless allowed) -inf."""
+    i = first_bad_score(scores, allow_minus_inf) if len(scores) else -1
+    if i >= 0:
+        wanted = "a finite number or -inf" if allow_minus_inf else "a finite number"
+        hint = ""
+        if scores[i] == -np.inf:
+            hint = " (leave the arc out instead)" if name == "arc_score" else " (use a factor)"
+        raise ProblemError(f"{name}[{i}] is {scores[i]}, expected {wanted}{hint}")
+
+
+def check_problem(p: Problem) -> None:
+    """Check every rule of the `Problem` contract; dtypes and dimensions are right already.
+
+    Raises
+    ------
+    ProblemError
+        For the first rule that is broken, naming the array and the index.
+    """
+    _check_arcs(p)
+    _check_siblings(p, "sib")
+    _check_grandchildren(p, "gc")
+    _check_grandchildren(p, "ogc")
+    _check_siblings(p, "gsib")
+    _check_factors(p)
+    if not (np.isfinite(p.quantum) and p.quantum >= 0):
+        raise ProblemError(f"quantum is {p.quantum}, expected a finite number >= 0")
+    if p.quantum > 0:
+        for name in SCORES:
+            i = first_off_quantum(getattr(p, name), p.quantum)
+            if i >= 0:
+                raise ProblemError(
+                    f"{name}[{i}] is {getattr(p, name)[i]}, expected a multiple of"
+                    f" quantum = {p.quantum}"
+                )
+
+
+#: The score arrays of a problem.
+SCORES = ("arc_score", "sib_score", "gc_score", "ogc_score", "gsib_score", "factor_score")
+
+
+def _check_arcs(p: Problem) -> None:
+    n, count = p.n_words, len(p.arc_head)
+    arrays: dict[str, NDArray[Any]] = {
+        "arc_mod": p.arc_mod, "arc_score": p.arc_score, "arc_state": p.arc_state
+    }  # fmt: skip
+    if p.arc_label is not None:
+        arrays["arc_label"] = p.arc_label
+    check_lengths(arrays, count, "arc_head")
+    if not count:
+        return
+    check_range("arc_head", p.arc_head, 0, n)
+    check_range("arc_mod", p.arc_mod, 1, n)
+    check_range("arc_state", p.arc_state, -1, 1)
+    _check_distinct("arc_mod", "arc_head", p.arc_mod, p.arc_head)
+    check_scores("arc_score", p.arc_score)
+    keys = p.arc_head.astype(np.int64) * (n + 1) + p.arc_mod
+    if p.arc_label is not None:
+        check_range("arc_label", p.arc_label, 0, np.iinfo(np.int32).max)
+        keys = (keys << 31) + p.arc_label
+    i, j = first_repeat(keys)
+    if i >= 0:
+        labelled = "" if p.arc_label is None else f" with label {p.arc_label[i]}"
+        raise ProblemError(
+            f"arc_mod[{i}] repeats the arc {p.arc_head[i]} -> {p.arc_mod[i]}{labelled} of"
+            f" arc_mod[{j}]"
+        )
+    i = second_required(p.arc_mod, p.arc_state, n)
+    if i >= 0:
+        raise ProblemError(f"arc_state[{i}] requires a second head of word {p.arc_mod[i]}")
+
+
+def _part_keys(n: int, *columns: NDArray[np.int32]) -> NDArray[np.int64]:
+    """One integer per part, different for different parts: up to four columns of words -1..n."""
+    keys = columns[0].astype(np.int64) + 1
+    for column in columns[1:]:
+        keys = keys * (n + 2) + (column + 1)
+    return keys
+
+
+def _check_repeats(kind: str, n: int, *columns: NDArray[np.int32]) -> None:
+    i, j = first_repeat(_part_keys(n, *columns))
+    if i >= 0:
+        words = ", ".join(str(column[i]) for column in columns)
+        raise ProblemError(
+            f"{kind}_score[{i}] scores the part ({words}) of {kind}_score[{j}] again"
+        )
+
+
+def _check_siblings(p: Problem, kind: str) -> None:
+    """Adjacent siblings, or with kind "gsib" grand-siblings."""
+    head, inner, outer, scores = (
+        getattr(p, f"{kind}_{field}") for field in ("head", "inner", "outer", "score")
+    )
+    arrays = {f"{kind}_inner": inner, f"{kind}_outer": outer, f"{kind}_score": scores}
+    if kind == "gsib":
+        arrays["gsib_grand"] = p.gsib_grand
+    check_lengths(arrays, len(head), f"{kind}_head")
+    if not len(head):
+        return
+    check_range(f"{kind}_head", head, 0, p.n_words)
+    check_range(f"{kind}_outer", outer, 1, p.n_words)
+    check_range(f"{kind}_inner", inner, -1, p.n_words)
+    _check_distinct(f"{kind}_outer", f"{kind}_head", outer, head)
+    i = first_not_between(head, inner, outer)
+    if i >= 0:
+        raise ProblemError(
+            f"{kind}_inner[{i}] is {inner[i]}, expected -1 or a word strictly between"
+            f" {kind}_head[{i}] = {head[i]} and {kind}_outer[{i}] = {outer[i]}"
+        )
+    check_scores(f"{kind}_score", scores)
+    if kind == "sib":
+        _check_repeats(kind, p.n_words, head, inner, outer)
+        return
+    grand = p.gsib_grand
+    check_range("gsib_grand", grand, -1, p.n_words)
+    bad = np.flatnonzero((grand == -1) != (head == 0))
+    if len(bad):
+        i = int(bad[0])
+        wanted = "-1" if head[i] == 0 else f"0..{p.n_words}"
+        raise ProblemError(
+            f"gsib_grand[{i}] is {grand[i]}, expected {wanted} as gsib_head[{i}] is {head[i]}"
+        )
+    _check_distinct("gsib_grand", "gsib_head", grand, head)
+    _check_distinct("gsib_grand", "gsib_outer", grand, outer)
+    _check_distinct("gsib_inner", "gsib_grand", np.where(inner == -1, -2, inner), grand)
+    _check_repeats(kind, p.n_words, grand, head, inner, outer)
+
+
+def _check_grandchildren(p: Problem, kind: str) -> None:
+    grand, head, mod, scores = (
+        getattr(p, f"{kind}_{field}") for field in ("grand", "head", "mod", "score")
+    )
+    arrays = {f"{kind}_grand": grand, f"{kind}_mod": mod, f"{kind}_score": scores}
+    check_lengths(arrays, len(head), f"{kind}_head")
+    if not len(head):
+        return
+    check_range(f"{kind}_grand", grand, 0, p.n_words)
+    check_range(f"{kind}_head", head, 1, p.n_words)
+    check_range(f"{kind}_mod", mod, 1, p.n_words)
+    _check_distinct(f"{kind}_head", f"{kind}_grand", head, grand)
+    _check_distinct(f"{kind}_mod", f"{kind}_head", mod, head)
+    _check_distinct(f"{kind}_mod", f"{kind}_grand", mod, grand)
+    check_scores(f"{kind}_score", scores)
+    _check_repeats(kind, p.n_words, grand, head, mod)
+
+
+def _check_factors(p: Problem) -> None:
+    ptr, arcs = p.factor_ptr, p.factor_arcs
+    if not len(ptr):
+        raise ProblemError("factor_ptr is empty, expected one element more than factors")
+    if ptr[0] != 0:
+        raise ProblemError(f"factor_ptr[0] is {ptr[0]}, expected 0")
+    if len(p.factor_score) != len(ptr) - 1:
+        raise ProblemError(
+            f"factor_score has {len(p.factor_score)} elements, expected {len(ptr) - 1}:"
+            " one fewer than factor_ptr"
+        )
+    code, i = first_bad_factor(ptr, arcs, len(p.arc_head))
+    if code == 1:
+        raise ProblemError(
+            f"factor_ptr[{i}] is {ptr[i]}, expected {ptr[i - 1] + 2}..{len(arcs)}"
+            f" after factor_ptr[{i - 1}] = {ptr[i - 1]}"
+        )
+    if code == 2:
+        raise ProblemError(
+            f"factor_ptr[{i + 1}] is {ptr[i + 1]}: factor {i} has {ptr[i + 1] - ptr[i]} arcs,"
+            " expected at least 2"
+        )
+    if code == 3:
+        raise ProblemError(f"factor_arcs[{i}] is {arcs[i]}, expected 0..{len(p.arc_head) - 1}")
+    if code == 4:
+        raise ProblemError(f"factor_arcs[{i}] is {arcs[i]}, an arc its factor has already")
+    if ptr[-1] != len(arcs):
+        raise ProblemError(
+            f"factor_ptr[{len(ptr) - 1}] is {ptr[-1]}, expected {len(arcs)}:"
+            " the number of elements of factor_arcs"
+        )
+    check_scores("factor_score", p.factor_score, allow_minus_inf=True)

@@ -1,0 +1,154 @@
+"""Scores and constraints of one tree, straight from the definitions in `bbparse.problem`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bbparse.errors import ProblemError
+from bbparse.problem_check import as_ints, check_range
+
+if TYPE_CHECKING:
+    from bbparse.problem import Problem
+
+
+def arcs_of(problem: Problem, tree: ArrayLike) -> NDArray[np.int32]:
+    """Arc index of each word of a tree given by its heads or its arcs (see `Problem.score`).
+
+    Returns
+    -------
+    int32[n_words]
+
+    Raises
+    ------
+    ProblemError
+        If it has the wrong length, an arc is no candidate, or heads leave several labels open.
+    """
+    n = problem.n_words
+    given = as_ints("tree", tree, np.int32)
+    if len(given) == n:
+        check_range("tree", given, 0, len(problem.arc_head) - 1)
+        wrong = np.flatnonzero(problem.arc_mod[given] != np.arange(1, n + 1))
+        if len(wrong):
+            i = int(wrong[0])
+            raise ProblemError(
+                f"tree[{i}] is arc {given[i]} into word {problem.arc_mod[given[i]]},"
+                f" expected an arc into word {i + 1}"
+            )
+        return given
+    if len(given) != n + 1:
+        raise ProblemError(
+            f"tree has {len(given)} elements, expected {n + 1} heads (the first for the root)"
+            f" or {n} arc indices"
+        )
+    hits = np.flatnonzero(problem.arc_head == given[problem.arc_mod])
+    counts = np.bincount(problem.arc_mod[hits], minlength=n + 1)[1:]
+    bad = np.flatnonzero(counts != 1)
+    if len(bad):
+        m = int(bad[0]) + 1
+        if counts[m - 1] == 0:
+            raise ProblemError(f"tree[{m}] is {given[m]}: no candidate arc {given[m]} -> {m}")
+        raise ProblemError(
+            f"tree[{m}] is {given[m]}: {counts[m - 1]} arcs {given[m]} -> {m} differ in their"
+            " labels; give arc indices"
+        )
+    arcs = np.empty(n, dtype=np.int32)
+    arcs[problem.arc_mod[hits] - 1] = hits
+    return arcs
+
+
+def heads_of(problem: Problem, arcs: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Heads int32[n_words + 1] of a tree given by the arc index of each word; heads[0] is -1."""
+    heads = np.full(problem.n_words + 1, -1, dtype=np.int32)
+    heads[1:] = problem.arc_head[arcs]
+    return heads
+
+
+def _neighbours(heads: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Of each word: the next modifier of its head towards the head (-1: none), and whether it is
+    the outermost modifier of its head on its side. Both have n + 1 elements."""
+    inner = np.full(len(heads), -1, dtype=np.int32)
+    outermost = np.ones(len(heads), dtype=np.bool_)
+    nearest: dict[tuple[int, bool], int] = {}
+    # Left modifiers are met from the outside in, right modifiers from the inside out.
+    for m in range(1, len(heads)):
+        side = (int(heads[m]), m < heads[m])
+        other = nearest.get(side)
+        if other is not None:
+            if side[1]:
+                inner[other] = m
+                outermost[m] = False
+            else:
+                inner[m] = other
+                outermost[other] = False
+        nearest[side] = m
+    return inner, outermost
+
+
+def fired_factors(problem: Problem, arcs: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Indices of the factors all of whose arcs are among `arcs`."""
+    if not len(problem.factor_score):
+        return np.zeros(0, dtype=np.int64)
+    in_tree = np.zeros(len(problem.arc_head), dtype=np.bool_)
+    in_tree[arcs] = True
+    fires = np.logical_and.reduceat(in_tree[problem.factor_arcs], problem.factor_ptr[:-1])
+    return np.flatnonzero(fires)
+
+
+def tree_score(problem: Problem, arcs: NDArray[np.int32]) -> float:
+    """φ of a tree given by the arc index of each word, correctly rounded; -inf if a hard factor
+    fires."""
+    p = problem
+    heads = heads_of(p, arcs)
+    inner, outermost = _neighbours(heads)
+    terms = [p.arc_score[arcs]]
+    if len(p.sib_score):
+        fires = (heads[p.sib_outer] == p.sib_head) & (inner[p.sib_outer] == p.sib_inner)
+        terms.append(p.sib_score[fires])
+    if len(p.gc_score):
+        fires = (heads[p.gc_head] == p.gc_grand) & (heads[p.gc_mod] == p.gc_head)
+        terms.append(p.gc_score[fires])
+    if len(p.ogc_score):
+        fires = (heads[p.ogc_head] == p.ogc_grand) & (heads[p.ogc_mod] == p.ogc_head)
+        terms.append(p.ogc_score[fires & outermost[p.ogc_mod]])
+    if len(p.gsib_score):
+        fires = (heads[p.gsib_outer] == p.gsib_head) & (inner[p.gsib_outer] == p.gsib_inner)
+        # The head of the root is -1 here and in gsib_grand alike.
+        terms.append(p.gsib_score[fires & (heads[p.gsib_head] == p.gsib_grand)])
+    terms.append(p.factor_score[fired_factors(p, arcs)])
+    return math.fsum(np.concatenate(terms).tolist())
+
+
+def broken_constraint(problem: Problem, arcs: NDArray[np.int32]) -> str:
+    """What makes a tree (the arc index of each word) infeasible, in words; "" if nothing does."""
+    p = problem
+    n = p.n_words
+    for m, arc in enumerate(arcs, start=1):
+        if p.arc_state[arc] == -1:
+            return f"arc {p.arc_head[arc]} -> {m} is forbidden"
+    missing = np.setdiff1d(np.flatnonzero(p.arc_state == 1), arcs)
+    if len(missing):
+        return f"arc {p.arc_head[missing[0]]} -> {p.arc_mod[missing[0]]} is required"
+    heads = heads_of(p, arcs)
+    roots = int((heads == 0).sum())
+    if p.single_root and roots != 1:
+        return f"the root has {roots} modifiers"
+    reached = np.zeros(n + 1, dtype=np.bool_)
+    reached[0] = True
+    for _ in range(n):
+        reached[1:] |= reached[heads[1:]]
+    if not reached.all():
+        return f"word {int(np.flatnonzero(~reached)[0])} does not hang from the root"
+    if p.projective:
+        spans = [(min(m, int(heads[m])), max(m, int(heads[m]))) for m in range(1, n + 1)]
+        for i, (a, b) in enumerate(spans):
+            for c, d in spans[:i]:
+                if a < c < b < d or c < a < d < b:
+                    return f"arcs {a}-{b} and {c}-{d} cross"
+    for f in fired_factors(p, arcs):
+        if p.factor_score[f] == -np.inf:
+            return f"factor {f} of weight -inf fires"
+    return ""

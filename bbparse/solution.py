@@ -1,0 +1,164 @@
+"""`Solution`: the trees a solver found, and what it can say about them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bbparse import problem_check as check
+from bbparse.errors import ProblemError
+
+#: What ended a search.
+STATUSES = ("optimal", "time_limit", "node_limit", "infeasible")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Solution:
+    """The best trees of a problem, best first, and what is known about them.
+
+    Parameters
+    ----------
+    heads : int32[K, n + 1]
+        heads[k, m] is the head of word m in the k-th best tree; heads[k, 0] is -1.
+    arcs : int32[K, n]
+        arcs[k, m - 1] is the index of the arc of word m in the problem.
+    scores : float64[K]
+        φ of each tree, descending.
+    upper_bounds : float64[K]
+        No k-th best tree of the problem scores more than upper_bounds[k].
+    proved : bool[K]
+        Whether the k-th tree is proved to be the k-th best.
+    status : str
+        One of `STATUSES`.
+    stats : dict
+        Counts and times of the search, by name.
+
+    Raises
+    ------
+    ProblemError
+        If shapes or dtypes are wrong, scores rise, or the status is unknown.
+    """
+
+    heads: NDArray[np.int32]
+    arcs: NDArray[np.int32]
+    scores: NDArray[np.float64]
+    upper_bounds: NDArray[np.float64]
+    proved: NDArray[np.bool_]
+    status: str
+    stats: dict[str, float | int]
+
+    def __init__(
+        self,
+        heads: ArrayLike,
+        arcs: ArrayLike,
+        scores: ArrayLike,
+        upper_bounds: ArrayLike,
+        proved: ArrayLike,
+        status: str,
+        stats: Mapping[str, float | int] | None = None,
+    ) -> None:
+        flags = np.array(proved)
+        if (flags.size and flags.dtype != np.bool_) or flags.ndim != 1:
+            raise ProblemError(
+                f"proved has dtype {flags.dtype} and shape {flags.shape},"
+                " expected bool and one dimension"
+            )
+        self._fill(
+            heads=check.as_ints("heads", heads, np.int32, ndim=2),
+            arcs=check.as_ints("arcs", arcs, np.int32, ndim=2),
+            scores=check.as_floats("scores", scores),
+            upper_bounds=check.as_floats("upper_bounds", upper_bounds),
+            proved=flags.astype(np.bool_),
+            status=status,
+            stats=dict(stats or {}),
+        )
+        self._check()
+
+    def _fill(self, **values: Any) -> None:
+        for value in values.values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+        self.__dict__.update(values)
+
+    @classmethod
+    def _trusted(
+        cls,
+        heads: NDArray[np.int32],
+        arcs: NDArray[np.int32],
+        scores: NDArray[np.float64],
+        upper_bounds: NDArray[np.float64],
+        proved: NDArray[np.bool_],
+        status: str,
+        stats: dict[str, float | int],
+    ) -> Solution:
+        """A solution whose arrays are known to be right: nothing is checked or copied."""
+        solution = object.__new__(cls)
+        solution._fill(
+            heads=heads, arcs=arcs, scores=scores, upper_bounds=upper_bounds, proved=proved,
+            status=status, stats=stats,
+        )  # fmt: skip
+        return solution
+
+    def _check(self) -> None:
+        count = len(self.scores)
+        others = {"heads": self.heads, "arcs": self.arcs}
+        check.check_lengths(
+            {**others, "upper_bounds": self.upper_bounds, "proved": self.proved}, count, "scores"
+        )
+        n = self.heads.shape[1] - 1
+        if self.arcs.shape[1] != n:
+            raise ProblemError(
+                f"arcs has shape {self.arcs.shape}, expected {(count, n)} as heads has"
+                f" {self.heads.shape}"
+            )
+        for k in range(count):
+            if self.heads[k, 0] != -1:
+                raise ProblemError(f"heads[{k}, 0] is {self.heads[k, 0]}, expected -1")
+            check.check_range(f"heads[{k}, 1:]", self.heads[k, 1:], 0, n)
+            check.check_range(f"arcs[{k}]", self.arcs[k], 0, np.iinfo(np.int32).max)
+        check.check_scores("scores", self.scores)
+        if np.isnan(self.upper_bounds).any():
+            i = int(np.flatnonzero(np.isnan(self.upper_bounds))[0])
+            raise ProblemError(f"upper_bounds[{i}] is nan, expected a number")
+        rising = np.flatnonzero(np.diff(self.scores) > 0)
+        if len(rising):
+            i = int(rising[0]) + 1
+            raise ProblemError(
+                f"scores[{i}] is {self.scores[i]}, expected at most scores[{i - 1}] ="
+                f" {self.scores[i - 1]}"
+            )
+        if self.status not in STATUSES:
+            raise ProblemError(f"status is {self.status!r}, expected one of {', '.join(STATUSES)}")
+        for name, value in self.stats.items():
+            if not isinstance(name, str) or not isinstance(value, int | float | np.number):
+                raise ProblemError(f"stats[{name!r}] is {value!r}, expected a number by name")
+
+    def __len__(self) -> int:
+        """The number of trees."""
+        return len(self.scores)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return f"Solution(no tree, {self.status})"
+        best = f"best {self.scores[0]:.6g} <= {self.upper_bounds[0]:.6g}"
+        return (
+            f"Solution({len(self)} trees, {int(self.proved.sum())} proved, {best}, {self.status})"
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write an .npz file; see `Problem.save`."""
+        from bbparse.problem_io import save_solution
+
+        save_solution(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Solution:
+        """Read what `save` wrote; see `Problem.load`."""
+        from bbparse.problem_io import load_solution
+
+        return load_solution(path)

@@ -1,0 +1,10 @@
+"""Where the packages lie; everything else about the project is in pyproject.toml."""
+
+from __future__ import annotations
+
+from setuptools import find_packages, setup
+
+setup(
+    packages=[*find_packages(include=["bbparse*", "features*"]), "bbparse.configs"],
+    package_dir={"bbparse.configs": "configs"},
+)
