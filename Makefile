@@ -1,0 +1,48 @@
+# make parse   trains a small model, parses and shows the three best trees of each sentence
+# make test    runs the tests
+# make lint    ruff and mypy
+# Each sets up its own virtual environment in .venv; nothing but Python (with pip) is needed.
+
+PYTHON ?= python3
+VENV ?= .venv
+EPOCHS ?= 5
+PYTEST_OPTIONS ?=
+
+BIN = $(VENV)/bin
+DATA = tests/data
+MODEL = build/small.model
+
+.PHONY: parse test lint clean
+.DELETE_ON_ERROR:
+
+parse: $(MODEL)
+	$(BIN)/bbparse parse $(DATA)/small-dev.conllu --model $(MODEL) --k-best 3
+
+test: $(VENV)/installed-dev
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) build
+
+$(MODEL): $(VENV)/installed $(DATA)/small-train.conllu $(DATA)/small-dev.conllu configs/english.toml
+	mkdir -p build
+	$(BIN)/bbparse train $(DATA)/small-train.conllu --dev $(DATA)/small-dev.conllu \
+	    --config configs/english.toml --model $@ --epochs $(EPOCHS) --seed 1
+
+$(VENV)/installed: $(BIN)/python pyproject.toml setup.py
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/installed-dev: $(BIN)/python pyproject.toml setup.py
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+# Some systems ship Python without the means to put pip into a new environment.
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV) || { \
+	    $(PYTHON) -m venv --clear --without-pip $(VENV) && \
+	    $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }

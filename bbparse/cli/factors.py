@@ -1,0 +1,33 @@
+"""``bbparse factors``: the factor families that are installed."""
+
+from __future__ import annotations
+
+import click
+
+from bbparse.errors import FactorError
+from bbparse.factors import available
+
+__all__ = ["factors"]
+
+
+@click.command()
+def factors() -> None:
+    """List the factor families that are installed: name, what it is, the package it is from.
+
+    These are the names that `train --factors` takes. A family that cannot be loaded is listed with
+    the reason.
+    """
+    entries = available()
+    if not entries:
+        click.echo("no factor families are installed")
+        return
+    rows = []
+    for name, entry in entries.items():
+        try:
+            summary = entry.load().summary
+        except FactorError as error:
+            summary = f"cannot be loaded: {' '.join(str(error).split())}"
+        rows.append((name, summary, entry.package))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    for name, summary, package in rows:
+        click.echo(f"{name:{widths[0]}}  {summary:{widths[1]}}  {package}")

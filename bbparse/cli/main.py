@@ -1,0 +1,148 @@
+"""The command ``bbparse``: a table of commands, and what becomes of errors.
+
+Commands are imported when they are run, so that ``bbparse --help`` does not wait for numba.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from bbparse import __version__
+from bbparse.errors import BBParseError
+
+# name → (where the command is, the line that --help shows)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "evaluate": ("bbparse.cli.evaluate:evaluate", "Compare predicted trees with gold trees."),
+}
+
+EXIT_USER_ERROR = 2
+EXIT_INTERNAL_ERROR = 70
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+# Disk full, over quota, file too large: the system's fault or the user's, not the program's.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, function = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), function)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            ctx.fail(f"no command {args[0]!r}; there are: {', '.join(COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "--version", prog_name="bbparse")
+@click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
+def cli(debug: bool) -> None:
+    """Dependency parsing by branch and bound: scores in, provably best trees out."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit status.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The arguments after the program's name; those of the process if left out.
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: list[str]) -> int:
+    # Taken out by hand: it may stand anywhere, and an error may come before click reads it.
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    debug = "--debug" in options
+    arguments = [option for option in options if option != "--debug"] + arguments[len(options) :]
+    try:
+        # Not through cli.main, which would turn errors into exit statuses of its own.
+        with cli.make_context("bbparse", arguments) as context:
+            cli.invoke(context)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.UsageError as error:
+        hint = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
+        _complain(f"error: {_one_line(error.format_message())}{hint}")
+        return error.exit_code
+    except click.ClickException as error:
+        _complain(f"error: {_one_line(error.format_message())}")
+        return error.exit_code
+    except BBParseError as error:
+        if debug:
+            traceback.print_exc()
+        _complain(f"error: {_one_line(error)}")
+        return EXIT_USER_ERROR
+    except BrokenPipeError:
+        # The reader (`head`, a pager) has left. Python would complain once more on closing.
+        _silence_stdout()
+        return EXIT_BROKEN_PIPE
+    except (KeyboardInterrupt, click.Abort):
+        _complain("interrupted")
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            _complain(f"error: the output cannot be written: {error.strerror}")
+            _silence_stdout()
+            return EXIT_USER_ERROR
+        hint = ""
+        if debug:
+            traceback.print_exc()
+        else:
+            hint = " (use --debug to see where)"
+        _complain(f"internal error: {type(error).__name__}: {_one_line(error)}{hint}")
+        return EXIT_INTERNAL_ERROR
+
+
+def _one_line(error: BaseException | str) -> str:
+    return " ".join(str(error).split())
+
+
+def _complain(message: str) -> None:
+    try:
+        click.echo(f"bbparse: {message}", err=True)
+    except OSError:
+        pass
+
+
+def _silence_stdout() -> None:
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
+
+
+if __name__ == "__main__":
+    main()

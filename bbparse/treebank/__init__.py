@@ -1,0 +1,26 @@
+"""Sentences with or without trees: reading, writing, checking and comparing them."""
+
+from __future__ import annotations
+
+from bbparse.treebank.evaluation import Scores, Tally, evaluate
+from bbparse.treebank.output import open_binary_output, open_output
+from bbparse.treebank.reading import read_conllu
+from bbparse.treebank.sentence import NO_HEAD, Sentence
+from bbparse.treebank.structure import check_tree, find_cycle, is_projective
+from bbparse.treebank.writing import format_sentence, write_conllu
+
+__all__ = [
+    "NO_HEAD",
+    "Scores",
+    "Sentence",
+    "Tally",
+    "check_tree",
+    "evaluate",
+    "find_cycle",
+    "format_sentence",
+    "is_projective",
+    "open_binary_output",
+    "open_output",
+    "read_conllu",
+    "write_conllu",
+]

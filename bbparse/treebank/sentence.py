@@ -1,0 +1,193 @@
+"""One sentence of a treebank: its words as the parser sees them, its lines as the file had them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["NO_HEAD", "Sentence", "word_ids"]
+
+NO_HEAD = -1
+"""The head of a word whose HEAD column is ``_``."""
+
+_ids: tuple[str, ...] = ()  # "1", "2", … for the longest sentence so far
+
+
+def word_ids(n: int) -> tuple[str, ...]:
+    """The ids of n words as text: ``("1", …, str(n))``."""
+    global _ids
+    ids = _ids
+    if len(ids) < n:
+        # Made whole before it is shared: threads may read at the same time.
+        _ids = ids = tuple(map(str, range(1, 2 * n + 1)))
+    return ids[:n]
+
+
+@dataclass(slots=True)
+class Sentence:
+    """A sentence and the lines it came from.
+
+    Words are numbered 1..n; index i of each list is word i+1. The lists are what the parser reads;
+    `lines`, `before` and `after` are what a file needs to be written again byte for byte.
+
+    Attributes
+    ----------
+    lines : list of str
+        Every line of the block in order (comments, multiword tokens, empty nodes, words), without
+        its line feed. The carriage return of a CRLF file stays at the end of its line.
+    word_lines : list of int, length n
+        Index into `lines` of each syntactic word.
+    forms, lemmas, upos, xpos, feats : list of str, length n
+        The columns; ``_`` where nothing is given.
+    heads : list of int, length n
+        Head of each word: 0 for the root, `NO_HEAD` (-1) where none is given.
+    deprels : list of str, length n
+        Label of the arc from the head to each word.
+    source : str
+        The file the sentence was read from, for messages.
+    line_number : int
+        Number of its first line in the file, from 1.
+    number : int
+        Number of the sentence in the file, from 1.
+    before : str
+        What stood before the first sentence of a file: a byte order mark, blank lines.
+    after : str
+        What stood after the last line: a line feed and, usually, one blank line.
+    id_prefix : str
+        What precedes the number in ids such as ``s12_3`` of some CoNLL-X files.
+    head_prefix : str
+        The same for heads; empty where heads are plain numbers.
+    """
+
+    lines: list[str]
+    word_lines: list[int]
+    forms: list[str]
+    lemmas: list[str]
+    upos: list[str]
+    xpos: list[str]
+    feats: list[str]
+    heads: list[int]
+    deprels: list[str]
+    source: str = ""
+    line_number: int = 1
+    number: int = 1
+    before: str = ""
+    after: str = "\n\n"
+    id_prefix: str = ""
+    head_prefix: str = ""
+
+    @property
+    def n_words(self) -> int:
+        """Number of syntactic words."""
+        return len(self.forms)
+
+    @property
+    def name(self) -> str:
+        """Value of the comment ``sent_id``, or ``sentence #k`` where there is none."""
+        for line in self.lines:
+            if not line.startswith("#"):
+                break
+            key, separator, value = line[1:].partition("=")
+            if separator and key.strip() == "sent_id" and value.strip():
+                return value.strip()
+        return f"sentence #{self.number}"
+
+    @property
+    def text(self) -> str:
+        """The forms, with a space between any two."""
+        return " ".join(self.forms)
+
+    @property
+    def has_heads(self) -> bool:
+        """Whether every word has a head."""
+        return NO_HEAD not in self.heads
+
+    @classmethod
+    def from_words(
+        cls,
+        forms: Sequence[str],
+        *,
+        upos: Sequence[str] | None = None,
+        xpos: Sequence[str] | None = None,
+        lemmas: Sequence[str] | None = None,
+        feats: Sequence[str] | None = None,
+        heads: Sequence[int] | None = None,
+        deprels: Sequence[str] | None = None,
+        name: str | None = None,
+    ) -> Sentence:
+        """Make a sentence from its words; what is left out becomes ``_``.
+
+        Parameters
+        ----------
+        forms : sequence of str, length n >= 1
+        upos, xpos, lemmas, feats, deprels : sequence of str, length n, optional
+        heads : sequence of int, length n, optional
+            0 for the root, -1 for no head.
+        name : str, optional
+            Written as the comment ``sent_id``.
+
+        Raises
+        ------
+        ValueError
+            If the lengths differ, a head is out of range, there are no words, or a value has a tab
+            or a line break in it or is empty.
+        """
+        n = len(forms)
+        if n == 0:
+            raise ValueError("forms: a sentence has at least one word, found none")
+
+        def column(title: str, values: Sequence[str] | None) -> list[str]:
+            if values is None:
+                return ["_"] * n
+            if len(values) != n:
+                raise ValueError(f"{title}: expected {n} values, found {len(values)}")
+            for i, value in enumerate(values):
+                if not value or any(c in value for c in "\t\n\r"):
+                    raise ValueError(
+                        f"{title}[{i}]: expected text without tabs and line breaks, found {value!r}"
+                    )
+            return list(values)
+
+        form_column = column("forms", forms)
+        lemma_column = column("lemmas", lemmas)
+        upos_column = column("upos", upos)
+        xpos_column = column("xpos", xpos)
+        feats_column = column("feats", feats)
+        deprel_column = column("deprels", deprels)
+        numbers = [NO_HEAD] * n if heads is None else [int(head) for head in heads]
+        if len(numbers) != n:
+            raise ValueError(f"heads: expected {n} values, found {len(numbers)}")
+        for i, head in enumerate(numbers):
+            if not NO_HEAD <= head <= n:
+                raise ValueError(f"heads[{i}]: expected -1 to {n}, found {head}")
+
+        lines = []
+        if name is not None:
+            column("name", [name] * n)
+            lines.append(f"# sent_id = {name}")
+        first = len(lines)
+        for i in range(n):
+            fields = (
+                str(i + 1),
+                form_column[i],
+                lemma_column[i],
+                upos_column[i],
+                xpos_column[i],
+                feats_column[i],
+                "_" if numbers[i] == NO_HEAD else str(numbers[i]),
+                deprel_column[i],
+                "_",
+                "_",
+            )
+            lines.append("\t".join(fields))
+        return cls(
+            lines=lines,
+            word_lines=list(range(first, first + n)),
+            forms=form_column,
+            lemmas=lemma_column,
+            upos=upos_column,
+            xpos=xpos_column,
+            feats=feats_column,
+            heads=numbers,
+            deprels=deprel_column,
+        )

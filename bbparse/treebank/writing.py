@@ -1,0 +1,153 @@
+"""Writing CoNLL-U and CoNLL-X: the lines that were read, with other heads and labels in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import IO
+
+from bbparse.treebank.output import open_output
+from bbparse.treebank.sentence import NO_HEAD, Sentence, word_ids
+
+__all__ = ["format_sentence", "write_conllu"]
+
+
+def format_sentence(
+    sentence: Sentence,
+    heads: Sequence[int] | None = None,
+    deprels: Sequence[str] | None = None,
+    *,
+    comments: Sequence[str] = (),
+    first: bool = True,
+    last: bool = True,
+) -> str:
+    """Text of a sentence, with the line breaks around it; only HEAD and DEPREL can change.
+
+    Parameters
+    ----------
+    sentence : Sentence
+        What was read comes out as the same text where neither heads nor deprels are given.
+    heads : sequence of int, length n, optional
+        New heads: 0 for the root, -1 to write ``_``.
+    deprels : sequence of str, length n, optional
+        New labels.
+    comments : sequence of str
+        Lines to add after the sentence's own comments, with or without the ``# `` before them.
+    first, last : bool, default True
+        To write several trees of one sentence, give `first` with the first and `last` with the
+        last of them only, so that what surrounded the sentence is written once.
+
+    Raises
+    ------
+    ValueError
+        If the number of heads or deprels is not the number of words, a head is out of range, or a
+        label or comment has a tab or line break in it.
+    """
+    lines = sentence.lines
+    if heads is not None or deprels is not None:
+        lines = lines.copy()
+        _replace_columns(sentence, lines, heads, deprels)
+    if comments:
+        start = 0
+        while start < len(lines) and lines[start].startswith("#"):
+            start += 1
+        end_of_line = "\r" if lines[0].endswith("\r") else ""
+        added = []
+        for comment in comments:
+            if "\n" in comment or "\r" in comment:
+                raise ValueError(f"comments: expected one line each, found {comment!r}")
+            added.append(("" if comment.startswith("#") else "# ") + comment + end_of_line)
+        lines = [*lines[:start], *added, *lines[start:]]
+    before = sentence.before if first else ""
+    after = sentence.after if last else _whole_break(sentence)
+    return before + "\n".join(lines) + after
+
+
+def _whole_break(sentence: Sentence) -> str:
+    """What stands after a sentence that another one follows: at least one blank line."""
+    after = sentence.after
+    if after.count("\n") >= 2:
+        return after
+    if sentence.lines[0].endswith("\r"):
+        # A last line without a line break had no carriage return either.
+        return "\n\r\n" if sentence.lines[-1].endswith("\r") else "\r\n\r\n"
+    return "\n\n"
+
+
+def _replace_columns(
+    sentence: Sentence,
+    lines: list[str],
+    heads: Sequence[int] | None,
+    deprels: Sequence[str] | None,
+) -> None:
+    n = sentence.n_words
+    for title, values in (("heads", heads), ("deprels", deprels)):
+        if values is not None and len(values) != n:
+            raise ValueError(f"{title}: expected {n} values, found {len(values)}")
+    new_heads = None if heads is None else _head_texts(sentence, heads)
+    for i, line in enumerate(sentence.word_lines):
+        fields = lines[line].split("\t", 8)
+        if new_heads is not None:
+            fields[6] = new_heads[i]
+        if deprels is not None:
+            label = deprels[i]
+            if not label or "\t" in label or "\n" in label or "\r" in label:
+                raise ValueError(
+                    f"deprels[{i}]: expected a label without tabs and line breaks, found {label!r}"
+                )
+            fields[7] = label
+        lines[line] = "\t".join(fields)
+
+
+def _head_texts(sentence: Sentence, heads: Sequence[int]) -> list[str]:
+    n = sentence.n_words
+    prefix = sentence.head_prefix
+    ids = word_ids(n)
+    texts = []
+    for i, head in enumerate(heads):
+        if 0 < head <= n:
+            texts.append(prefix + ids[head - 1] if prefix else ids[head - 1])
+        elif head == 0:
+            texts.append("0")
+        elif head == NO_HEAD:
+            texts.append("_")
+        else:
+            raise ValueError(f"heads[{i}]: expected -1 to {n}, found {head}")
+    return texts
+
+
+def write_conllu(target: str | os.PathLike[str] | IO[str], sentences: Iterable[Sentence]) -> int:
+    """Write sentences as they were read, or as their lines now are.
+
+    Parameters
+    ----------
+    target : path, "-" or open text file
+        A path is written whole or not at all (see `open_output`). A text file should have been
+        opened with ``newline=""``, or line breaks may be translated.
+    sentences : iterable of Sentence
+        Where one without a blank line after it is followed by another, the blank line is added.
+
+    Returns
+    -------
+    int
+        Number of sentences written.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+    if isinstance(target, str | os.PathLike):
+        with open_output(target) as stream:
+            return write_conllu(stream, sentences)
+    count = 0
+    previous: Sentence | None = None
+    for sentence in sentences:
+        if previous is not None:
+            target.write(format_sentence(previous, last=False))
+            count += 1
+        previous = sentence
+    if previous is not None:
+        target.write(format_sentence(previous))
+        count += 1
+    return count

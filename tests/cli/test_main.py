@@ -1,0 +1,134 @@
+"""What the command line does with errors, whatever the command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import click
+import pytest
+
+from bbparse import __version__
+from bbparse.cli import main as main_module
+from bbparse.errors import TreebankError
+
+
+def run(arguments: list[str]) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main_module.main(arguments)
+    assert isinstance(stop.value.code, int)
+    return stop.value.code
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
+    """Replace all commands by one, `fail`, that raises what it is given."""
+
+    def install(error: BaseException) -> None:
+        @click.command()
+        def fail() -> None:
+            raise error
+
+        monkeypatch.setattr(main_module, "failing_command", fail, raising=False)
+        where = f"{main_module.__name__}:failing_command"
+        monkeypatch.setattr(main_module, "COMMANDS", {"fail": (where, "Fails.")})
+
+    return install
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert __version__ in capsys.readouterr().out
+    assert run(["--help"]) == 0
+    text = capsys.readouterr().out
+    for name, (_, line) in main_module.COMMANDS.items():
+        assert name in text
+        assert line.split()[0] in text
+
+
+def test_every_command_exists(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in main_module.COMMANDS:
+        assert run([name, "--help"]) == 0
+        assert f"bbparse {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (TreebankError("a.conllu, line 3:\n  bad"), 2, "bbparse: error: a.conllu, line 3: bad\n"),
+        (
+            KeyError("x"),
+            70,
+            "bbparse: internal error: KeyError: 'x' (use --debug to see where)\n",
+        ),
+        (KeyboardInterrupt(), 130, "bbparse: interrupted\n"),
+        (BrokenPipeError(), 141, ""),
+        (
+            OSError(28, "No space left on device"),
+            2,
+            "bbparse: error: the output cannot be written: No space left on device\n",
+        ),
+    ],
+)
+def test_errors_in_commands(
+    failing: Callable[[BaseException], None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    message: str,
+) -> None:
+    # Standard output is that of the test run; it must not be closed.
+    monkeypatch.setattr(main_module, "_silence_stdout", lambda: None)
+    failing(error)
+    assert run(["fail"]) == code
+    captured = capsys.readouterr()
+    assert captured.err == message
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "fail"], ["fail", "--debug"]])
+@pytest.mark.parametrize(("error", "code"), [(TreebankError("bad"), 2), (KeyError("x"), 70)])
+def test_debug_shows_tracebacks(
+    failing: Callable[[BaseException], None],
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    error: BaseException,
+    code: int,
+) -> None:
+    failing(error)
+    assert run(arguments) == code
+    text = capsys.readouterr().err
+    assert "Traceback" in text
+    assert text.splitlines()[-1].startswith("bbparse: ")
+
+
+def test_wrong_usage_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["parze"]) == 2
+    text = capsys.readouterr().err
+    assert text.count("\n") == 1
+    assert "no command 'parze'; there are: " in text
+    assert "evaluate" in text
+    assert run(["evaluate", "--odd"]) == 2
+    text = capsys.readouterr().err
+    assert text.count("\n") == 1
+    assert "--odd" in text
+    assert "(see bbparse evaluate --help)" in text
+
+
+def test_without_arguments_it_shows_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 2
+    assert "Commands:" in capsys.readouterr().err
+
+
+def test_help_does_not_wait_for_numba() -> None:
+    code = (
+        "import sys, bbparse.cli.main as m\n"
+        "try: m.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "import bbparse, bbparse.cli.evaluate, bbparse.treebank\n"
+        "print(sorted({'numba', 'numpy', 'scipy'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,58 @@
+"""The package's face: public names, and where its settings are."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import types
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+import bbparse
+from bbparse.configuration_path import configuration_names, configuration_path
+from bbparse.errors import ConfigError
+
+
+def test_public_names_exist() -> None:
+    assert set(bbparse.__all__) <= set(dir(bbparse))
+    for name in bbparse.__all__:
+        assert getattr(bbparse, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        bbparse.nothing  # noqa: B018
+
+
+def test_solve_is_the_function_even_after_its_module_is_imported() -> None:
+    module = importlib.import_module("bbparse.solve")
+    assert isinstance(module, types.ModuleType)
+    assert bbparse.solve is module.solve
+
+
+def test_import_is_light() -> None:
+    code = "import sys, bbparse; print(sorted({'numba', 'numpy', 'click'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_factor_families_are_registered() -> None:
+    names = {entry.name for entry in entry_points(group="bbparse.factors")}
+    assert names >= {
+        "siblings",
+        "tri-siblings",
+        "grandchildren",
+        "great-grandchildren",
+        "combs",
+        "rather-than",
+    }
+
+
+def test_configurations_by_name_and_by_path(tmp_path: Path) -> None:
+    assert "english" in configuration_names()
+    assert configuration_path("english") == configuration_path("configs/english.toml").resolve()
+    own = tmp_path / "own.toml"
+    own.touch()
+    assert configuration_path(own) == own
+    with pytest.raises(ConfigError, match=r"no configuration 'odd': .* names are .*english"):
+        configuration_path("odd")

@@ -1,0 +1,388 @@
+"""Reading CoNLL-U and CoNLL-X, and writing the same bytes again."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.errors import TreebankError
+from bbparse.treebank import Sentence, format_sentence, read_conllu, write_conllu
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+def row(number: str, form: str, head: str = "_", deprel: str = "_", misc: str = "_") -> str:
+    return "\t".join((number, form, form.lower(), "X", "_", "_", head, deprel, "_", misc))
+
+
+SMALL = "\n".join(
+    (
+        "# sent_id = a-1",
+        "# text = Don't!",
+        "1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No",
+        row("1", "Do", "0", "root"),
+        row("2", "n't", "1", "advmod"),
+        row("2.1", "go", "_", "_"),
+        row("3", "!", "1", "punct", "SpaceAfter=No|Odd=ä"),
+    )
+)
+
+
+def read(data: str | bytes, **options: object) -> list[Sentence]:
+    if isinstance(data, str):
+        data = data.encode()
+    return list(read_conllu(io.BytesIO(data), **options))  # type: ignore[arg-type]
+
+
+def written(sentences: list[Sentence]) -> str:
+    target = io.StringIO(newline="")
+    write_conllu(target, sentences)
+    return target.getvalue()
+
+
+def test_columns_of_words() -> None:
+    (sentence,) = read(SMALL + "\n\n")
+    assert sentence.name == "a-1"
+    assert sentence.n_words == 3
+    assert sentence.forms == ["Do", "n't", "!"]
+    assert sentence.lemmas == ["do", "n't", "!"]
+    assert sentence.upos == ["X"] * 3
+    assert sentence.heads == [0, 1, 1]
+    assert sentence.deprels == ["root", "advmod", "punct"]
+    assert sentence.word_lines == [3, 4, 6]
+    assert sentence.lines == SMALL.split("\n")
+    assert sentence.has_heads
+
+
+def test_names_and_line_numbers() -> None:
+    block = row("1", "A", "0", "root") + "\n\n"
+    first, second, third = read(block + "\n\n# text = A\n" + block + "# sent_id = x \n" + block)
+    assert (first.name, first.line_number) == ("sentence #1", 1)
+    assert (second.name, second.line_number) == ("sentence #2", 5)
+    assert (third.name, third.line_number) == ("x", 8)
+
+
+@pytest.mark.parametrize("name", ["small-train.conllu", "small-dev.conllu"])
+def test_test_data_round_trip(name: str) -> None:
+    text = (DATA / name).read_bytes()
+    sentences = list(read_conllu(DATA / name, require_heads=True, single_root=True))
+    assert written(sentences).encode() == text
+    again = "".join(format_sentence(s, s.heads, s.deprels) for s in sentences)
+    assert again.encode() == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SMALL,
+        SMALL + "\n",
+        SMALL + "\n\n",
+        SMALL + "\n\n\n\n" + SMALL + "\n\n\n",
+        "\n \n" + SMALL + "\n\t\n" + SMALL,
+        "\ufeff" + SMALL + "\n\n",
+        (SMALL + "\n\n" + SMALL + "\n\n").replace("\n", "\r\n"),
+        SMALL.replace("\n", "\r\n") + "\n\r\n" + SMALL,
+        SMALL.replace("Do", "a b\x85c\u2028d\x0b", 1) + "\n\n",
+        row("1", "#", "0", "root") + "\n# a comment after a word\n" + row("2", "B", "1") + "\n\n",
+    ],
+    ids=[
+        "no line feed at the end",
+        "no blank line at the end",
+        "usual",
+        "several blank lines",
+        "blank lines with spaces",
+        "byte order mark",
+        "CRLF",
+        "mixed",
+        "other line separators",
+        "comment inside",
+    ],
+)
+def test_round_trip(text: str) -> None:
+    sentences = read(text)
+    assert written(sentences) == text
+    assert "".join(format_sentence(s, s.heads, s.deprels) for s in sentences) == text
+    assert written(list(read_conllu(io.StringIO(text, newline="")))) == text
+
+
+def fields() -> st.SearchStrategy[str]:
+    letters = st.characters(blacklist_characters="\t\n", blacklist_categories=["Cs"])
+    # A line must not be blank, and a carriage return at its end belongs to the line break.
+    return st.text(letters, min_size=1, max_size=6).filter(lambda text: "\r" not in text)
+
+
+@st.composite
+def files(draw: st.DrawFn) -> str:
+    text = draw(st.sampled_from(["", "\n", " \n\n", "\ufeff"]))
+    end = draw(st.sampled_from(["\n", "\r\n"]))
+    n_sentences = draw(st.integers(1, 4))
+    for i in range(n_sentences):
+        lines = [f"#{comment}" for comment in draw(st.lists(fields(), max_size=2))]
+        n = draw(st.integers(1, 5))
+        range_start = draw(st.integers(1, 2 * n))  # beyond the last word: no multiword token
+        for k in range(1, n + 1):
+            if k == range_start:
+                lines.append(row(f"{k}-{draw(st.integers(k, n))}", draw(fields())))
+            lines.append(row(str(k), draw(fields()), str(draw(st.integers(0, n))), draw(fields())))
+            if draw(st.booleans()):
+                lines.append(row(f"{k}.1", draw(fields()), misc=draw(fields())))
+        text += end.join(lines)
+        last = i == n_sentences - 1
+        text += draw(st.sampled_from(["", end, end * 2, end * 4] if last else [end * 2, end * 3]))
+    return text
+
+
+@given(files())
+def test_any_file_round_trip(text: str) -> None:
+    sentences = read(text)
+    assert written(sentences) == text
+    assert "".join(format_sentence(s, s.heads, s.deprels) for s in sentences) == text
+
+
+def test_only_head_and_deprel_change() -> None:
+    (sentence,) = read(SMALL + "\n\n")
+    text = format_sentence(sentence, [2, 0, -1], ["a", "root", "c:d"])
+    before, after = SMALL.split("\n"), text.rstrip("\n").split("\n")
+    assert len(before) == len(after)
+    for i, (old, new) in enumerate(zip(before, after)):
+        if i not in sentence.word_lines:
+            assert old == new
+        else:
+            old_fields, new_fields = old.split("\t"), new.split("\t")
+            assert old_fields[:6] + old_fields[8:] == new_fields[:6] + new_fields[8:]
+    (again,) = read(text)
+    assert again.heads == [2, 0, -1]
+    assert again.deprels == ["a", "root", "c:d"]
+
+
+def test_several_trees_of_one_sentence() -> None:
+    (sentence,) = read("\ufeff" + SMALL)
+    heads = [[0, 1, 1], [2, 0, 2]]
+    text = "".join(
+        format_sentence(sentence, h, comments=[f"tree = {k}"], first=k == 0, last=k == 1)
+        for k, h in enumerate(heads)
+    )
+    assert text.count("\ufeff") == 1
+    assert not text.endswith("\n")
+    trees = read(text)
+    assert [tree.heads for tree in trees] == heads
+    assert "# tree = 1" in trees[1].lines
+
+
+def test_trees_in_a_crlf_file_stay_crlf() -> None:
+    crlf = SMALL.replace("\n", "\r\n")
+    for text in (crlf, crlf + "\r\n", crlf + "\r\n\r\n"):
+        (sentence,) = read(text)
+        copies = format_sentence(sentence, comments=["k = 1"], last=False)
+        copies += format_sentence(sentence, comments=["k = 2"])
+        assert copies.count("\n") == copies.count("\r\n")
+        assert [s.forms for s in read(copies)] == [sentence.forms] * 2
+
+
+def test_write_separates_sentences_of_files_without_blank_lines() -> None:
+    one = read(SMALL)
+    text = written([*one, *one])
+    assert text == SMALL + "\n\n" + SMALL
+    assert written([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("heads", "deprels", "message"),
+    [
+        ([0], None, "heads: expected 3 values, found 1"),
+        (None, ["a"], "deprels: expected 3 values, found 1"),
+        ([0, 4, 1], None, r"heads\[1\]: expected -1 to 3, found 4"),
+        (None, ["a", "b\tc", "d"], r"deprels\[1\]: .* found 'b\\tc'"),
+        (None, ["a", "b", ""], r"deprels\[2\]: .* found ''"),
+    ],
+)
+def test_wrong_values_to_write(
+    heads: list[int] | None, deprels: list[str] | None, message: str
+) -> None:
+    (sentence,) = read(SMALL)
+    with pytest.raises(ValueError, match=message):
+        format_sentence(sentence, heads, deprels)
+
+
+def test_comments_of_one_line_only() -> None:
+    (sentence,) = read(SMALL)
+    with pytest.raises(ValueError, match="one line each"):
+        format_sentence(sentence, comments=["a\nb"])
+
+
+def test_conll_x_ids_with_a_prefix() -> None:
+    rows = (("s12_1", "A", "s12_2"), ("s12_2", "B", "0"), ("s12_3", "C", "s12_2"))
+    text = "\n".join(row(*values) for values in rows)
+    (sentence,) = read(text + "\n\n")
+    assert sentence.heads == [2, 0, 2]
+    assert format_sentence(sentence, sentence.heads) == text + "\n\n"
+    assert "s12_3\tB" not in format_sentence(sentence, [0, 1, 1])
+    (again,) = read(format_sentence(sentence, [0, 1, 1]))
+    assert again.heads == [0, 1, 1]
+    # Heads as plain numbers stay plain numbers, and where there are none they refer to ids.
+    (plain,) = read(text.replace("\ts12_2\t", "\t2\t") + "\n\n")
+    assert plain.heads == [2, 0, 2]
+    assert format_sentence(plain, [0, 1, 1]).split("\n")[1].split("\t")[6] == "1"
+    (none,) = read(row("7_1", "A") + "\n" + row("7_2", "B") + "\n\n")
+    assert none.heads == [-1, -1]
+    assert format_sentence(none, [0, 1]).split("\n")[1].split("\t")[6] == "7_1"
+
+
+def test_files_packed_and_not(tmp_path: Path) -> None:
+    data = (DATA / "small-dev.conllu").read_bytes()
+    sentences = list(read_conllu(DATA / "small-dev.conllu"))
+    for name in ("a.conllu", "a.conllu.gz", "a.conllu.xz"):
+        path = tmp_path / name
+        assert write_conllu(path, read_conllu(DATA / "small-dev.conllu")) == len(sentences)
+        again = list(read_conllu(str(path)))
+        assert [s.lines for s in again] == [s.lines for s in sentences]
+        assert written(again).encode() == data
+    assert gzip.decompress((tmp_path / "a.conllu.gz").read_bytes()) == data
+    assert lzma.decompress((tmp_path / "a.conllu.xz").read_bytes()) == data
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = (DATA / "small-dev.conllu").read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert written(list(read_conllu("-"))).encode() == data
+
+
+def test_reading_is_streaming() -> None:
+    def endless() -> object:
+        while True:
+            yield row("1", "A", "0", "root").encode() + b"\n"
+            yield b"\n"
+
+    reader = read_conllu(endless())  # type: ignore[arg-type]
+    assert [next(reader).number for _ in range(3)] == [1, 2, 3]
+
+
+GOOD = row("1", "A", "2", "x") + "\n" + row("2", "B", "0", "root") + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "input: the file is empty, expected at least one sentence"),
+        ("\n\n \n", "input: the file is empty, expected at least one sentence"),
+        ("# sent_id = a\n\n", "line 1: expected a sentence with at least one word, found only"),
+        (row("0.1", "A") + "\n\n", "line 1: expected a sentence with at least one word"),
+        (GOOD + "3\tC\n\n", "input, line 3: expected 10 columns, found 2$"),
+        (GOOD + row("3", "C") + "\t_\n", "line 3: expected 10 columns, found 11$"),
+        (GOOD + "3\tC", r"line 3: expected 10 columns, found 2 \(the file ends in this line\)"),
+        (GOOD.replace("\t", " "), "line 1: .* found 1 .*separated by tabs, not by spaces"),
+        ("\n" + row("2", "A") + "\n", "line 2: found id '2', expected 1$"),
+        (GOOD + row("2", "C") + "\n", "line 3: found id '2', expected 3$"),
+        (GOOD + row("4", "C") + "\n", "line 3: found id '4', expected 3$"),
+        (GOOD + row("x", "C") + "\n", "line 3: found as an id, 'x', expected 3$"),
+        (GOOD + row("03", "C") + "\n", "line 3: found as an id, '03', expected 3$"),
+        (GOOD + row("s_3", "C") + "\n", "line 3: found as an id, 's_3', expected 3$"),
+        (row("2-3", "A") + "\n" + GOOD, "line 1: multiword token 2-3 found, expected .* at 1$"),
+        (row("1-3", "A") + "\n" + GOOD, "line 1: multiword token up to word 3 .* at most 2"),
+        (GOOD + row("1.1", "A") + "\n", r"line 3: empty node 1.1 found, expected 2.k after word 2"),
+        (GOOD + row("3", "C", "4") + "\n", "line 3: head of word 3 is 4, expected 0 to 3 or _"),
+        (GOOD + row("3", "C", "-1") + "\n", "line 3: head of word 3 is '-1', expected a number"),
+        (GOOD + row("3", "C", "1.0") + "\n", "line 3: head of word 3 is '1.0', expected a number"),
+        (GOOD + row("3", "C", "01") + "\n", "line 3: head of word 3 is '01', expected a number"),
+        (GOOD + row("3", "C", "²") + "\n", "line 3: head of word 3 is '²', expected a number"),
+        (GOOD + row("3", "C", "") + "\n", "line 3: head of word 3 is '', expected a number"),
+        (GOOD + row("3", "C", "9" * 30) + "\n", "line 3: head of word 3 is 9+, expected 0 to 3"),
+    ],
+)
+def test_malformed_files(text: str, message: str) -> None:
+    with pytest.raises(TreebankError, match=message):
+        read(text)
+    with pytest.raises(TreebankError) as caught:
+        read(GOOD + "\n" + text.lstrip("\n") if text.strip() else text)
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_that_are_not_utf_8() -> None:
+    data = (GOOD + "\n" + GOOD).encode() + "3\tCé".encode("latin-1") + b"\t_" * 8 + b"\n\n"
+    with pytest.raises(TreebankError, match=r"input, line 6: byte 4 of the line is 0xe9, .* UTF-8"):
+        read(data)
+    with pytest.raises(TreebankError, match="expected text in UTF-8"):
+        list(read_conllu(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")))
+    surrogate = io.StringIO(GOOD.replace("A", "\ud800"))
+    with pytest.raises(TreebankError, match=r"input, line 1: .*UTF-8"):
+        list(read_conllu(surrogate))
+
+
+@pytest.mark.parametrize(
+    ("heads", "single_root", "message"),
+    [
+        ("2 0 _", False, "input, line 4, sentence s: word 3 has no head, expected 0 to 3"),
+        ("2 1 0", False, "input, line 2, sentence s: the heads 1 → 2 → 1 form a cycle"),
+        ("2 3 3", False, "line 2, sentence s: no word has head 0, expected at least one root"),
+        ("2 3 1", True, "line 2, sentence s: no word has head 0, expected exactly one root"),
+        ("0 1 0", True, "line 4, sentence s: words 1, 3 have head 0, expected exactly one root"),
+        ("0 2 1", True, "line 3, sentence s: the heads 2 → 2 form a cycle"),
+    ],
+)
+def test_sentences_without_a_tree(heads: str, single_root: bool, message: str) -> None:
+    rows = [row(str(i), "A", head) for i, head in enumerate(heads.split(), 1)]
+    text = "\n".join(["# sent_id = sentence s", *rows, "", ""])
+    assert len(read(text)) == 1
+    with pytest.raises(TreebankError, match=message):
+        read(text, require_heads=True, single_root=single_root)
+
+
+def test_several_roots_are_fine_unless_one_is_required() -> None:
+    text = row("1", "A", "0") + "\n" + row("2", "B", "0") + "\n"
+    assert read(text, require_heads=True)[0].heads == [0, 0]
+
+
+def test_skipping_invalid_sentences() -> None:
+    bad_tree = row("1", "A", "1") + "\n\n"
+    bad_line = "1\tA\n\n"
+    bad_bytes = b"1\t\xff\n\n"
+    data = b"".join(
+        part if isinstance(part, bytes) else part.encode()
+        for part in (GOOD + "\n", bad_tree, bad_line, bad_bytes, GOOD)
+    )
+    errors: list[str] = []
+    sentences = read(
+        data,
+        require_heads=True,
+        skip_invalid=True,
+        on_skip=lambda error: errors.append(str(error)),
+    )
+    assert [sentence.number for sentence in sentences] == [1, 5]
+    assert [error.split(":")[0] for error in errors] == [
+        "input, line 4, sentence #2",
+        "input, line 6",
+        "input, line 8",
+    ]
+    assert len(read(data, require_heads=True, skip_invalid=True)) == 2
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(TreebankError, match="missing: cannot be read: No such file"):
+        list(read_conllu(tmp_path / "missing"))
+    with pytest.raises(TreebankError, match="cannot be read: Is a directory"):
+        list(read_conllu(tmp_path))
+    packed = gzip.compress((DATA / "small-dev.conllu").read_bytes())
+    for name, data in {
+        "cut.gz": packed[: len(packed) // 2],
+        "plain.gz": GOOD.encode(),
+        "plain.xz": GOOD.encode(),
+        "cut.xz": lzma.compress(GOOD.encode())[:-20],
+        "damaged.gz": packed[:100] + bytes(100) + packed[200:],
+    }.items():
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(TreebankError, match=f"{name}: cannot be read: .*"):
+            list(read_conllu(tmp_path / name))
+
+
+def test_long_sentences() -> None:
+    n = 3000
+    text = "".join(row(str(i), "A", str(i - 1), "x") + "\n" for i in range(1, n + 1))
+    (sentence,) = read(text, require_heads=True, single_root=True)
+    assert sentence.heads == list(range(n))
+    assert format_sentence(sentence, sentence.heads) == text

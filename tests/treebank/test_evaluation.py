@@ -1,0 +1,120 @@
+"""Our scores against the official scorer where both define them, and by hand elsewhere."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+
+import pytest
+from udtools.udeval import evaluate as official_evaluate
+from udtools.udeval import load_conllu
+
+from bbparse.errors import TreebankError
+from bbparse.treebank import Sentence, Tally, evaluate, format_sentence, read_conllu
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+def gold_sentences() -> list[Sentence]:
+    return list(read_conllu(DATA / "small-train.conllu", require_heads=True))
+
+
+def disturbed(sentence: Sentence, rate: float, rng: random.Random) -> Sentence:
+    """The sentence with some heads and labels changed, still a tree with one root."""
+    heads, deprels = list(sentence.heads), list(sentence.deprels)
+    labels = ["nsubj", "obj", "obl", "det", "case", "punct", "cc", "advmod", "obl:agent"]
+    for i in range(sentence.n_words):
+        if heads[i] == 0:
+            continue
+        if rng.random() < rate:
+            # A head that is not below the word keeps the tree a tree.
+            below = {i + 1}
+            while True:
+                more = {m for m, h in enumerate(heads, 1) if h in below} - below
+                if not more:
+                    break
+                below |= more
+            heads[i] = rng.choice([h for h in range(1, len(heads) + 1) if h not in below])
+        if rng.random() < rate:
+            deprels[i] = rng.choice(labels)
+    (result,) = read_conllu(io.StringIO(format_sentence(sentence, heads, deprels)))
+    return result
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.5, 1.0])
+def test_agrees_with_the_official_scorer(rate: float) -> None:
+    rng = random.Random(7)
+    gold = gold_sentences()
+    predicted = [disturbed(sentence, rate, rng) for sentence in gold]
+    ours = evaluate(gold, predicted)
+
+    def load(sentences: list[Sentence]) -> object:
+        text = "".join(format_sentence(s, last=False) for s in sentences)
+        return load_conllu(io.StringIO(text), "memory", {})
+
+    official = official_evaluate(load(gold), load(predicted))
+    assert ours.uas == pytest.approx(official["UAS"].f1, abs=1e-12)
+    assert ours.las_universal == pytest.approx(official["LAS"].f1, abs=1e-12)
+    assert ours.clas == pytest.approx(official["CLAS"].f1, abs=1e-12)
+    assert ours.words == official["Words"].gold_total
+    if rate == 0:
+        assert set(list(ours.as_dict().values())[3:]) == {1.0}
+    else:
+        assert 0 < ours.las <= ours.las_universal <= ours.uas < 1
+
+
+def test_by_hand() -> None:
+    gold = [
+        Sentence.from_words(
+            ["the", "cat", "slept", "."],
+            upos=["DET", "NOUN", "VERB", "PUNCT"],
+            heads=[2, 3, 0, 3],
+            deprels=["det", "nsubj:x", "root", "punct"],
+        ),
+        Sentence.from_words(["yes"], upos=["INTJ"], heads=[0], deprels=["root"]),
+    ]
+    tally = Tally()
+    tally.add(gold[0], [2, 0, 2, 3], ["det", "root", "conj", "punct"])
+    tally.add(gold[1], [0], ["root"])
+    scores = tally.scores()
+    assert (scores.sentences, scores.words, scores.words_no_punct) == (2, 5, 4)
+    assert scores.uas == scores.las == 3 / 5
+    assert scores.uas_no_punct == scores.las_no_punct == 2 / 4
+    assert scores.complete == scores.complete_labelled == scores.root == 1 / 2
+    assert scores.clas == 1 / 3
+
+    tally = Tally()
+    tally.add(gold[0], [2, 3, 0, 3], ["det", "nsubj:y", "root", "punct"])
+    scores = tally.scores()
+    assert (scores.uas, scores.las, scores.las_universal) == (1, 3 / 4, 1)
+    assert (scores.complete, scores.complete_labelled, scores.root) == (1, 0, 1)
+
+    tally = Tally()
+    tally.add(gold[0], [2, 3, 0, 3])
+    assert (tally.scores().uas, tally.scores().las) == (1, 0)
+
+
+def test_nothing_and_wrong_lengths() -> None:
+    assert set(Tally().scores().as_dict().values()) == {0}
+    sentence = Sentence.from_words(["a"], heads=[0])
+    with pytest.raises(ValueError, match="heads: expected 1 values, found 2"):
+        Tally().add(sentence, [0, 1])
+    with pytest.raises(ValueError, match="deprels: expected 1 values, found 0"):
+        Tally().add(sentence, [0], [])
+
+
+def test_treebanks_that_do_not_match() -> None:
+    gold = gold_sentences()
+    with pytest.raises(TreebankError, match="small-train-155 has no counterpart: the predicted"):
+        evaluate(gold, gold[:-1])
+    with pytest.raises(TreebankError, match="small-train-155 has no counterpart: the gold"):
+        evaluate(gold[:-1], gold)
+    other = gold_sentences()
+    other[4].forms[1] = "young"
+    with pytest.raises(TreebankError, match="small-train-005: word 2 is 'young', expected 'old'"):
+        evaluate(gold, other)
+    longer = Sentence.from_words(["old", "cat"], heads=[2, 0])
+    shorter = Sentence.from_words(["old"], heads=[0])
+    with pytest.raises(TreebankError, match="sentence #1: found 1 words, expected 2"):
+        evaluate([longer], [shorter])

@@ -1,0 +1,107 @@
+"""Output files are whole or absent."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import lzma
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from bbparse.errors import OutputError
+from bbparse.treebank import open_binary_output, open_output
+
+
+def test_writes_text_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    with open_output(path) as stream:
+        stream.write("ä\r\nb\n")
+        assert not path.exists()
+    assert path.read_bytes() == "ä\r\nb\n".encode()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_packs_by_name_and_repeatably(tmp_path: Path) -> None:
+    for name, unpack in (("a.gz", gzip.decompress), ("a.xz", lzma.decompress)):
+        contents = []
+        for _ in range(2):
+            with open_output(tmp_path / name) as stream:
+                stream.write("text")
+            contents.append((tmp_path / name).read_bytes())
+        assert contents[0] == contents[1]
+        assert unpack(contents[0]) == b"text"
+
+
+@pytest.mark.parametrize("name", ["out.txt", "out.gz", "out.xz"])
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_error_leaves_what_was_there(
+    tmp_path: Path, name: str, error: type[BaseException]
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"before")
+    with pytest.raises(error), open_output(path) as stream:
+        stream.write("half")
+        raise error
+    assert path.read_bytes() == b"before"
+    with pytest.raises(error), open_binary_output(tmp_path / ("new" + name)) as binary:
+        binary.write(b"half")
+        raise error
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    with (
+        pytest.raises(OutputError, match=r"missing/out: cannot be written: No such file"),
+        open_output(tmp_path / "missing" / "out"),
+    ):
+        pass
+    with pytest.raises(OutputError, match="it is a folder"), open_output(tmp_path):
+        pass
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(OutputError, match="cannot be written"),
+        open_output(tmp_path / "file" / "out"),
+    ):
+        pass
+
+
+def test_a_full_disk_is_an_output_error(tmp_path: Path) -> None:
+    with (
+        pytest.raises(OutputError, match="out: cannot be written: No space left on device"),
+        open_output(tmp_path / "out"),
+    ):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and modes are those of POSIX")
+def test_links_modes_and_devices(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("before")
+    target.chmod(0o640)
+    link = tmp_path / "link"
+    link.symlink_to(target)
+    with open_output(link) as stream:
+        stream.write("after")
+    assert link.is_symlink()
+    assert target.read_text() == "after"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    with open_output("/dev/null") as stream:
+        stream.write("gone")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_standard_output_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(raw))
+    with open_output("-") as stream:
+        stream.write("ä\n")
+    assert raw.getvalue() == "ä\n".encode()
+    with open_output("-") as stream:
+        stream.write("b\n")
+    assert raw.getvalue() == "ä\nb\n".encode()

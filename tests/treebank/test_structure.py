@@ -1,0 +1,52 @@
+"""Cycles and crossing arcs, against definitions that look at every pair."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.treebank import find_cycle, is_projective
+
+
+def crosses(heads: list[int]) -> bool:
+    arcs = [(min(h, m), max(h, m)) for m, h in enumerate(heads, 1) if h >= 0]
+    return any(a < c < b < d for a, b in arcs for c, d in arcs)
+
+
+def has_cycle(heads: list[int]) -> bool:
+    for word in range(1, len(heads) + 1):
+        for _ in range(len(heads) + 1):
+            if word <= 0:
+                break
+            word = heads[word - 1]
+        if word > 0:
+            return True
+    return False
+
+
+def check(heads: list[int]) -> None:
+    assert is_projective(heads) is not crosses(heads)
+    cycle = find_cycle(heads)
+    assert bool(cycle) is has_cycle(heads)
+    for word, head in zip(cycle, [*cycle[1:], *cycle[:1]]):
+        assert heads[word - 1] == head
+    assert len(set(cycle)) == len(cycle)
+
+
+def test_all_heads_of_short_sentences() -> None:
+    for n in range(5):
+        for heads in product(range(-1, n + 1), repeat=n):
+            check(list(heads))
+
+
+@given(st.integers(5, 12).flatmap(lambda n: st.lists(st.integers(-1, n), min_size=n, max_size=n)))
+def test_heads_of_longer_sentences(heads: list[int]) -> None:
+    check(heads)
+
+
+def test_projective_needs_no_other_word_under_the_root_arc() -> None:
+    # 1 → 3 passes over the root's modifier 2, which is not below 1.
+    assert not is_projective([2, 0, 1])
+    assert is_projective([2, 0, 2])
