@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import secrets
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +156,7 @@ def _read(
                 raise ProblemError(f"{where}: field {missing[0]} is missing")
             extra = sorted(set(members) - wanted)
             if extra:
-                raise ProblemError(f"{where}: field {extra[0]} is unknown to format {VERSION}")
+                raise ProblemError(f"{where}: field {extra[0]!r} is unknown to format {VERSION}")
             shapes = {
                 name: _check_header(where, archive, members[name], name, rules[name])
                 for name in members
@@ -171,10 +170,16 @@ def _read(
                         f" as in {like}"
                     )
             return {name: _array(archive, members[name]) for name in shapes}
+    except ProblemError:
+        raise
     except FileNotFoundError:
         raise ProblemError(f"{where}: no such file") from None
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-        raise ProblemError(f"{where}: not a complete .npz file: {error}") from error
+    except OSError as error:
+        raise ProblemError(f"{where}: cannot be read: {error.strerror or error}") from error
+    except Exception as error:
+        # Damaged archives make zipfile, zlib and numpy raise nearly anything.
+        what = " ".join(str(error).split()) or type(error).__name__
+        raise ProblemError(f"{where}: not a complete .npz file: {what}") from error
 
 
 def _members(where: str, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -182,9 +187,9 @@ def _members(where: str, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if name == info.filename:
-            raise ProblemError(f"{where}: field {name} is no .npy array")
+            raise ProblemError(f"{where}: field {name!r} is no .npy array")
         if name in members:
-            raise ProblemError(f"{where}: field {name} is there twice")
+            raise ProblemError(f"{where}: field {name!r} is there twice")
         members[name] = info
     return members
 

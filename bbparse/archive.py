@@ -1,0 +1,229 @@
+"""Archives of arrays: .npz files that are written whole and read with suspicion.
+
+Every field is one array of the archive, beside `kind` and `version`. Headers are read and sizes
+compared before any data is, nothing is ever unpickled, and a file is written under another name
+in the same folder first, so that no half-written one is left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from bbparse.errors import BBParseError, OutputError
+
+#: No array of an honest file is larger: 2 GiB.
+MAX_BYTES = 1 << 31
+
+INTS, REALS, FLAGS, TEXT = "iu", "iuf", "b", "U"
+
+#: Of a field: kinds of dtype, number of dimensions, name of a field with as many elements or None.
+Rule = tuple[str, int, str | None]
+_KIND_RULES: dict[str, Rule] = {"kind": (TEXT, 0, None), "version": (INTS, 0, None)}
+
+
+class _Damaged(Exception):
+    """What is wrong with an archive, on its way to the caller's kind of error."""
+
+
+def write_archive(
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    arrays: dict[str, NDArray[Any]],
+    *,
+    compress: bool = True,
+) -> None:
+    """Write an archive, whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+    kind : str
+        What it holds, such as ``bbparse.Problem``.
+    version : int
+        Version of the format of this kind.
+    arrays : dict of arrays
+        Without objects.
+    compress : bool
+        Smaller, or faster to write.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+    target = Path(path)
+    method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    marks = {"kind": np.array(kind), "version": np.array(version, dtype=np.int32)}
+    try:
+        try:
+            # Not numpy's savez, which writes pickled objects where it is given some.
+            with (
+                open(temporary, "xb") as file,
+                zipfile.ZipFile(file, "w", method) as archive,
+            ):
+                for name, array in {**marks, **arrays}.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        npy.write_array(member, np.asarray(array), allow_pickle=False)
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from error
+
+
+def read_archive(
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    rules: dict[str, Rule],
+    optional: set[str] | frozenset[str] = frozenset(),
+    error: type[BBParseError] = BBParseError,
+) -> dict[str, NDArray[Any]]:
+    """The arrays of an archive, after its headers have been checked.
+
+    Parameters
+    ----------
+    path : path
+    kind : str
+        What the archive must hold.
+    version : int
+        The newest version that can be read.
+    rules : dict
+        What each field must be.
+    optional : set of str
+        Fields that may be missing.
+    error : type
+        What to raise where anything is wrong, naming the file and the field.
+    """
+    try:
+        return _read(path, kind, version, rules, optional)
+    except _Damaged as problem:
+        raise error(str(problem)) from problem.__cause__
+
+
+def _read(
+    path: str | os.PathLike[str],
+    kind: str,
+    newest: int,
+    rules: dict[str, Rule],
+    optional: set[str] | frozenset[str],
+) -> dict[str, NDArray[Any]]:
+    where = os.fspath(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = _members(where, archive)
+            _check_kind(where, archive, members, kind, newest)
+            wanted = set(rules) | set(_KIND_RULES)
+            missing = sorted(wanted - optional - set(members))
+            if missing:
+                raise _Damaged(f"{where}: field {missing[0]} is missing")
+            extra = sorted(set(members) - wanted)
+            if extra:
+                raise _Damaged(f"{where}: field {extra[0]!r} is unknown to format {newest}")
+            shapes = {
+                name: _check_header(where, archive, members[name], name, rules[name])
+                for name in members
+                if name in rules
+            }
+            for name, shape in shapes.items():
+                like = rules[name][2]
+                if like is not None and shape[0] != shapes[like][0]:
+                    raise _Damaged(
+                        f"{where}: {name} has {shape[0]} elements, expected {shapes[like][0]}"
+                        f" as in {like}"
+                    )
+            return {name: _array(archive, members[name]) for name in shapes}
+    except _Damaged:
+        raise
+    except FileNotFoundError:
+        raise _Damaged(f"{where}: no such file") from None
+    except OSError as error:
+        raise _Damaged(f"{where}: cannot be read: {error.strerror or error}") from error
+    except Exception as error:
+        # Damaged archives make zipfile, zlib and numpy raise nearly anything.
+        what = " ".join(str(error).split()) or type(error).__name__
+        raise _Damaged(f"{where}: not a complete .npz file: {what}") from error
+
+
+def _members(where: str, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if name == info.filename:
+            raise _Damaged(f"{where}: field {name!r} is no .npy array")
+        if name in members:
+            raise _Damaged(f"{where}: field {name!r} is there twice")
+        members[name] = info
+    return members
+
+
+def _check_kind(
+    where: str,
+    archive: zipfile.ZipFile,
+    members: dict[str, zipfile.ZipInfo],
+    kind: str,
+    newest: int,
+) -> None:
+    for name, rule in _KIND_RULES.items():
+        if name not in members:
+            raise _Damaged(f"{where}: field {name} is missing: not written by bbparse")
+        _check_header(where, archive, members[name], name, rule)
+    found = str(_array(archive, members["kind"]).item())
+    if found != kind:
+        raise _Damaged(f"{where}: holds a {found!r}, expected a {kind!r}")
+    version = int(_array(archive, members["version"]).item())
+    if not 1 <= version <= newest:
+        raise _Damaged(
+            f"{where}: version is {version}, this bbparse reads 1..{newest}: install a newer one"
+        )
+
+
+def _check_header(
+    where: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, rule: Rule
+) -> tuple[int, ...]:
+    """Shape of a member, if its dtype, its dimensions and its size are what they should be."""
+    kinds, ndim, _ = rule
+    try:
+        with archive.open(info) as member:
+            version = npy.read_magic(member)
+            if version == (1, 0):
+                shape, _order, dtype = npy.read_array_header_1_0(member)
+            else:
+                shape, _order, dtype = npy.read_array_header_2_0(member)
+            header = member.tell()
+    except ValueError as error:
+        raise _Damaged(f"{where}: field {name} is no .npy array: {error}") from error
+    if dtype.hasobject:
+        raise _Damaged(f"{where}: field {name} holds pickled objects, which are not read")
+    if dtype.kind not in kinds:
+        raise _Damaged(f"{where}: field {name} has dtype {dtype}, expected kind {kinds!r}")
+    if len(shape) != ndim:
+        raise _Damaged(f"{where}: field {name} has shape {shape}, expected {ndim} dimensions")
+    size = dtype.itemsize
+    for length in shape:
+        size *= length
+    if info.file_size != header + size:
+        raise _Damaged(
+            f"{where}: field {name} has {info.file_size - header} bytes of data,"
+            f" expected {size} for its shape {shape}"
+        )
+    if size > MAX_BYTES:
+        raise _Damaged(f"{where}: field {name} is {size} bytes long, expected <= {MAX_BYTES}")
+    return shape
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]:
+    with archive.open(info) as member:
+        array: NDArray[Any] = npy.read_array(member, allow_pickle=False)
+    return array

@@ -1,0 +1,154 @@
+"""Eisner's algorithm over a full score matrix, without building a chart.
+
+The pre-pruner scores all n² arcs of a sentence and needs one best tree and max-marginals of them;
+for that, tables over spans are smaller and faster than the explicit chart that the search wants.
+Recurrences as in :mod:`bbparse.backbone.build`, first order. O(n^3) time, O(n^2) memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+NEG = -np.inf
+
+
+@njit(cache=True, nogil=True)
+def _inside(scores, right, left, inc_right, inc_left):
+    """Fill the span tables of words 1..n (word 0 apart): head left or right, complete or not."""
+    n = scores.shape[0] - 1
+    for i in range(1, n + 1):
+        right[i, i] = 0.0
+        left[i, i] = 0.0
+    for width in range(1, n):
+        for i in range(1, n + 1 - width):
+            j = i + width
+            best = NEG
+            for r in range(i, j):
+                value = right[i, r] + left[j, r + 1]
+                if value > best:
+                    best = value
+            inc_right[i, j] = best + scores[i, j]
+            inc_left[j, i] = best + scores[j, i]
+            best = NEG
+            for r in range(i + 1, j + 1):
+                value = inc_right[i, r] + right[r, j]
+                if value > best:
+                    best = value
+            right[i, j] = best
+            best = NEG
+            for r in range(i, j):
+                value = left[r, i] + inc_left[j, r]
+                if value > best:
+                    best = value
+            left[j, i] = best
+
+
+@njit(cache=True, nogil=True)
+def _follow(scores, right, left, inc_right, inc_left, heads, stack, depth):
+    """Write the heads of the spans on the stack, rows (head, end, 1 if incomplete)."""
+    while depth > 0:
+        depth -= 1
+        i = stack[depth, 0]
+        j = stack[depth, 1]
+        if i == j:
+            continue
+        step = 1 if j > i else -1
+        best = NEG
+        at = i
+        if stack[depth, 2] == 1:
+            heads[j] = i
+            lo = min(i, j)
+            hi = max(i, j)
+            for r in range(lo, hi):
+                value = right[lo, r] + left[hi, r + 1]
+                if value > best:
+                    best = value
+                    at = r
+            stack[depth, 0] = lo
+            stack[depth, 1] = at
+            stack[depth, 2] = 0
+            stack[depth + 1, 0] = hi
+            stack[depth + 1, 1] = at + 1
+            stack[depth + 1, 2] = 0
+        else:
+            for r in range(i + step, j + step, step):
+                value = inc_right[i, r] + right[r, j] if step > 0 else inc_left[i, r] + left[r, j]
+                if value > best:
+                    best = value
+                    at = r
+            stack[depth, 0] = i
+            stack[depth, 1] = at
+            stack[depth, 2] = 1
+            stack[depth + 1, 0] = at
+            stack[depth + 1, 1] = j
+            stack[depth + 1, 2] = 0
+        depth += 2
+
+
+@njit(cache=True, nogil=True)
+def eisner(scores, single_root):
+    """Best projective tree of a score matrix.
+
+    Parameters
+    ----------
+    scores : float64[n+1, n+1]
+        ``scores[h, m]``; -inf where there is no such arc. Column 0 is ignored.
+    single_root : bool
+
+    Returns
+    -------
+    heads : int32[n+1]
+        ``heads[m]``, ``heads[0] = -1``; all -1 where no tree exists. Ties go to the smaller split.
+    score : float
+    """
+    n = scores.shape[0] - 1
+    heads = np.full(n + 1, -1, np.int32)
+    if n == 0:
+        return heads, 0.0
+    right = np.full((n + 1, n + 1), NEG)
+    left = np.full((n + 1, n + 1), NEG)
+    inc_right = np.full((n + 1, n + 1), NEG)
+    inc_left = np.full((n + 1, n + 1), NEG)
+    _inside(scores, right, left, inc_right, inc_left)
+    stack = np.empty((4 * n + 8, 3), np.int32)
+    if single_root:
+        best = NEG
+        root = -1
+        for m in range(1, n + 1):
+            value = scores[0, m] + left[m, 1] + right[m, n]
+            if value > best:
+                best = value
+                root = m
+        if root < 0:
+            return heads, NEG
+        heads[root] = 0
+        stack[0, 0] = root
+        stack[0, 1] = 1
+        stack[0, 2] = 0
+        stack[1, 0] = root
+        stack[1, 1] = n
+        stack[1, 2] = 0
+        _follow(scores, right, left, inc_right, inc_left, heads, stack, 2)
+        return heads, best
+    right[0, 0] = 0.0
+    for j in range(1, n + 1):
+        best = NEG
+        for r in range(j):
+            value = right[0, r] + left[j, r + 1]
+            if value > best:
+                best = value
+        inc_right[0, j] = best + scores[0, j]
+        best = NEG
+        for r in range(1, j + 1):
+            value = inc_right[0, r] + right[r, j]
+            if value > best:
+                best = value
+        right[0, j] = best
+    if right[0, n] == NEG:
+        return heads, NEG
+    stack[0, 0] = 0
+    stack[0, 1] = n
+    stack[0, 2] = 0
+    _follow(scores, right, left, inc_right, inc_left, heads, stack, 1)
+    return heads, right[0, n]

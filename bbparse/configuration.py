@@ -1,0 +1,257 @@
+"""A configuration: one TOML file says how a parser is trained and run.
+
+Tables and keys are the fields of the records below; an unknown one is refused with the list of
+those that exist, so that a misspelt key never silently does nothing.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bbparse.backbone.recurrences import RECURRENCES
+from bbparse.configuration_path import configuration_path
+from bbparse.errors import ConfigError
+from bbparse.scoring.templates import TemplateSet
+from bbparse.search.settings import SearchSettings
+
+T = TypeVar("T")
+
+METHODS = ("adagrad", "passive-aggressive", "perceptron")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """What kind of trees, and which dynamic program.
+
+    Attributes
+    ----------
+    backbone : str
+        Recurrence, see :mod:`bbparse.backbone.recurrences`.
+    single_root : bool
+        Whether the root takes exactly one modifier.
+    """
+
+    backbone: str = "grandsib"
+    single_root: bool = True
+
+    def __post_init__(self) -> None:
+        if self.backbone not in RECURRENCES:
+            raise ConfigError(
+                f"model.backbone is {self.backbone!r}, expected one of {', '.join(RECURRENCES)}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class PrunerConfig:
+    """The first-order classifier that keeps a few heads for each word.
+
+    Attributes
+    ----------
+    k : int
+        Most heads of a word; 0: all.
+    margin : float
+        Drop heads whose log-odds against the word's best head are below minus this.
+    epochs, rate : int, float
+        Passes over the training data, and AdaGrad's step.
+    folds : int
+        Training sentences get their candidates from a pruner that did not see them, trained on
+        the other folds; 1: from the pruner itself.
+    """
+
+    k: int = 10
+    margin: float = 6.0
+    epochs: int = 3
+    rate: float = 0.05
+    folds: int = 4
+
+    def __post_init__(self) -> None:
+        _at_least("pruner.k", self.k, 0)
+        _at_least("pruner.epochs", self.epochs, 1)
+        _at_least("pruner.folds", self.folds, 1)
+        _positive("pruner.margin", self.margin)
+        _positive("pruner.rate", self.rate)
+
+
+@dataclass(frozen=True, slots=True)
+class FactorConfig:
+    """Non-local factors.
+
+    Attributes
+    ----------
+    families : tuple of str
+        Names of installed factor families.
+    cutoff : int
+        A feature takes part when it fires in at least so many gold trees.
+    """
+
+    families: tuple[str, ...] = ()
+    cutoff: int = 5
+
+    def __post_init__(self) -> None:
+        _at_least("factors.cutoff", self.cutoff, 1)
+        if not all(isinstance(name, str) for name in self.families):
+            raise ConfigError(f"factors.families is {self.families!r}, expected a list of names")
+
+
+@dataclass(frozen=True, slots=True)
+class LearningConfig:
+    """How weights are learned.
+
+    Attributes
+    ----------
+    method : {"adagrad", "passive-aggressive", "perceptron"}
+        Step of an update: per-feature (Duchi et al. 2011), as far as the loss needs it (Crammer
+        et al. 2006), or always 1.
+    epochs : int
+        Passes over the training data; the best on dev is kept.
+    rate : float
+        AdaGrad's step, or the largest passive-aggressive step.
+    cost : float
+        Added to every wrong arc while decoding; 0: none.
+    node_limit : int
+        Most search nodes for one training sentence.
+    seed : int
+        Of the order of sentences.
+    """
+
+    method: str = "adagrad"
+    epochs: int = 8
+    rate: float = 0.1
+    cost: float = 1.0
+    node_limit: int = 50
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ConfigError(
+                f"learning.method is {self.method!r}, expected one of {', '.join(METHODS)}"
+            )
+        _at_least("learning.epochs", self.epochs, 1)
+        _at_least("learning.node_limit", self.node_limit, 1)
+        _at_least("learning.seed", self.seed, 0)
+        _positive("learning.rate", self.rate)
+        if self.cost < 0.0:
+            raise ConfigError(f"learning.cost is {self.cost}, expected 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """All choices of a parser; see the records of its parts."""
+
+    templates: TemplateSet
+    pruner_templates: TemplateSet
+    model: ModelConfig = field(default_factory=ModelConfig)
+    pruner: PrunerConfig = field(default_factory=PrunerConfig)
+    factors: FactorConfig = field(default_factory=FactorConfig)
+    learning: LearningConfig = field(default_factory=LearningConfig)
+    search: SearchSettings = field(default_factory=SearchSettings)
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> Configuration:
+        """A configuration from parsed TOML.
+
+        Raises
+        ------
+        ConfigError
+            For an unknown table or key (says which exist), or an impossible value.
+        """
+        tables = ("model", "pruner", "templates", "factors", "learning", "search")
+        for name, value in table.items():
+            if name not in tables:
+                raise ConfigError(f"unknown table [{name}]; there are {', '.join(tables)}")
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"{name} is {value!r:.60}, expected a table [{name}]")
+        if "templates" not in table:
+            raise ConfigError("there is no table [templates]")
+        pruner = dict(table.get("pruner", {}))
+        if "templates" not in pruner:
+            raise ConfigError("there is no table [pruner.templates]")
+        pruner_templates = TemplateSet.from_table(pruner.pop("templates"), "pruner.templates")
+        return cls(
+            templates=TemplateSet.from_table(table["templates"]),
+            pruner_templates=pruner_templates,
+            model=read_record(ModelConfig, table.get("model", {}), "model"),
+            pruner=read_record(PrunerConfig, pruner, "pruner"),
+            factors=read_record(FactorConfig, table.get("factors", {}), "factors"),
+            learning=read_record(LearningConfig, table.get("learning", {}), "learning"),
+            search=read_record(SearchSettings, table.get("search", {}), "search"),
+        )
+
+    @classmethod
+    def load(cls, name_or_path: str | Path) -> Configuration:
+        """Read a configuration by the name it is shipped under, or by its path."""
+        path = configuration_path(name_or_path)
+        try:
+            with open(path, "rb") as stream:
+                table = tomllib.load(stream)
+        except OSError as error:
+            raise ConfigError(f"{path}: {error.strerror}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: not TOML: {error}") from None
+        try:
+            return cls.from_table(table)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from None
+
+    def to_table(self) -> dict[str, Any]:
+        """What :meth:`from_table` reads, in plain lists, strings and numbers."""
+        records = ("model", "pruner", "factors", "learning", "search")
+        table: dict[str, Any] = {name: _record_table(getattr(self, name)) for name in records}
+        table["templates"] = self.templates.to_table()
+        table["pruner"]["templates"] = self.pruner_templates.to_table()
+        return table
+
+    def with_(self, part: str, **changes: Any) -> Configuration:
+        """A copy with fields of one record changed; values of None leave theirs alone."""
+        changes = {key: value for key, value in changes.items() if value is not None}
+        return replace(self, **{part: replace(getattr(self, part), **changes)})
+
+
+def read_record(cls: type[T], table: Mapping[str, Any], where: str) -> T:
+    """A record of settings from a TOML table, its types checked against the defaults.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown key or a value of the wrong type.
+    """
+    defaults = {f.name: getattr(cls(), f.name) for f in fields(cls)}  # type: ignore[arg-type]
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in defaults:
+            raise ConfigError(f"unknown key {key!r} in [{where}]; keys are {', '.join(defaults)}")
+        default = defaults[key]
+        if isinstance(default, tuple) and isinstance(value, list | tuple):
+            value = tuple(value)
+        elif isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        elif type(value) is not type(default):
+            raise ConfigError(
+                f"{where}.{key} is {value!r:.60}, expected {_described(default)}"
+            )
+        values[key] = value
+    return cls(**values)
+
+
+def _described(default: object) -> str:
+    names = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+    return names.get(type(default), "a list of strings")
+
+
+def _record_table(record: Any) -> dict[str, Any]:
+    values = {f.name: getattr(record, f.name) for f in fields(record)}
+    return {key: list(v) if isinstance(v, tuple) else v for key, v in values.items()}
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConfigError(f"{name} is {value!r}, expected a whole number of at least {least}")
+
+
+def _positive(name: str, value: float) -> None:
+    if not value > 0.0:
+        raise ConfigError(f"{name} is {value!r}, expected a number above 0")

@@ -1,0 +1,78 @@
+"""A test that a family keeps its contract, for those who write one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from bbparse.errors import FactorError
+from bbparse.factors.batch import FactorBatch
+from bbparse.factors.family import Arc, FactorFamily
+from bbparse.factors.view import FactorView
+from bbparse.treebank import Sentence
+
+__all__ = ["check_family", "describe"]
+
+Described = Counter[tuple[tuple[Arc, ...], tuple[int, ...]]]
+
+
+def describe(batch: FactorBatch, view: FactorView) -> Described:
+    """The factors of a batch with their keys, by words instead of indices, and how often each."""
+    described: Described = Counter()
+    for f in range(len(batch)):
+        arcs = batch.arcs[batch.ptr[f] : batch.ptr[f + 1]]
+        keys = batch.feat_keys[batch.feat_ptr[f] : batch.feat_ptr[f + 1]]
+        pairs = sorted((int(view.arc_head[a]), int(view.arc_mod[a])) for a in arcs)
+        described[tuple(pairs), tuple(sorted(keys.tolist()))] += 1
+    return described
+
+
+def check_family(
+    family: FactorFamily,
+    sentence: Sentence,
+    heads: Sequence[int] | None = None,
+    arcs: Iterable[Arc] | None = None,
+) -> int:
+    """Check that what fires in a tree is what is proposed for its arcs among others.
+
+    Parameters
+    ----------
+    family : FactorFamily
+    sentence : Sentence
+    heads : sequence of int, length n + 1, optional
+        A tree, ``heads[0]`` is not read; the sentence's own heads if left out.
+    arcs : iterable of (head, modifier), optional
+        Candidate arcs; those of the tree are added. All arcs if left out.
+
+    Returns
+    -------
+    int
+        How many factors fire in the tree, so that a test can see that some do.
+
+    Raises
+    ------
+    FactorError
+        If the family's proposals for these arcs depend on which other arcs there are, or differ
+        from call to call.
+    """
+    tree = FactorView.of_tree(sentence, [-1, *sentence.heads] if heads is None else heads)
+    chosen = set(zip(tree.arc_head.tolist(), tree.arc_mod.tolist()))
+    n = sentence.n_words
+    if arcs is None:
+        arcs = ((h, m) for h in range(n + 1) for m in range(1, n + 1) if h != m)
+    candidates = sorted(chosen.union(arcs))
+    view = FactorView(sentence, [h for h, _ in candidates], [m for _, m in candidates], tree.values)
+    fires = describe(family.propose(tree), tree)
+    proposed = describe(family.propose(view), view)
+    if describe(family.propose(view), view) != proposed:
+        raise FactorError(f"factor family {family.name!r}: two calls gave different factors")
+    expected = Counter(
+        {factor: times for factor, times in proposed.items() if chosen.issuperset(factor[0])}
+    )
+    for factor in (fires - expected) + (expected - fires):
+        where = "alone" if fires[factor] > expected[factor] else "among other candidates"
+        raise FactorError(
+            f"factor family {family.name!r}: factor {list(factor[0])}, with these features, is "
+            f"proposed only when the tree's arcs are given {where}"
+        )
+    return fires.total()

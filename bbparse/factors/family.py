@@ -1,0 +1,202 @@
+"""The base class of factor families."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import FactorError
+from bbparse.factors.batch import FactorBatch, ScoredFactors
+from bbparse.factors.view import FactorView
+
+if TYPE_CHECKING:
+    from bbparse.factors.table import FactorTable
+
+__all__ = ["Arc", "FactorFamily", "Feature", "alive_factors", "feature_key", "tree_keys"]
+
+Arc = tuple[int, int]
+"""Head and modifier."""
+
+Feature = "str | int | tuple[Feature, ...]"
+"""What a feature may be: text, an integer, or a tuple of features."""
+
+
+class FactorFamily:
+    """Proposes factors (sets of two or more arcs) for a sentence and gives their features.
+
+    A family has a `name`, a `summary` and the method `factors`. Families whose factors are many
+    (all pairs of siblings) override `propose` with a kernel instead; see
+    `bbparse.factors.TemplateFamily`.
+
+    **The contract.** Whether a set of arcs is proposed, and its features, depend on the sentence
+    and on *these arcs* alone, never on which other arcs are candidates: the factors that fire in a
+    tree are found by showing the family the tree's arcs only. `bbparse.factors.check_family` tests
+    this for a sentence and a tree. Nothing may depend on earlier calls either, and threads share
+    one object.
+
+    Attributes
+    ----------
+    name : str
+        By which users name the family; part of the hash of every feature.
+    summary : str
+        One line for ``bbparse factors``.
+    """
+
+    name: str = ""
+    summary: str = ""
+
+    def factors(self, view: FactorView) -> Iterable[tuple[Iterable[Arc], Sequence[Any]]]:
+        """Propose factors; what a family of a few lines writes.
+
+        Parameters
+        ----------
+        view : FactorView
+
+        Yields
+        ------
+        arcs : iterable of (head, modifier)
+            The factor. One that has an arc that is no candidate, or two heads for one word, is
+            passed over, so a family may propose without asking what the candidates are.
+        features : sequence of `Feature`
+            Text, integers, tuples of them. Each has a weight learned from the training data; the
+            factor's score is their sum.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.factors")
+
+    def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
+        """The factors as arrays.
+
+        Parameters
+        ----------
+        view : FactorView
+        table : FactorTable, optional
+            Features that are not in it, and factors without any that is, may be left out. (This
+            default leaves none out; it is meant for families with few factors.)
+
+        Raises
+        ------
+        FactorError
+            If `factors` fails or breaks the contract, naming family and sentence.
+        """
+        arcs: list[list[int]] = []
+        keys: list[list[int]] = []
+        try:
+            for pairs, features in self.factors(view):
+                indices = self._arc_indices(view, pairs)
+                if indices:
+                    arcs.append(indices)
+                    keys.append(self._keys(features))
+        except Exception as error:
+            kind = "" if isinstance(error, FactorError) else f"{type(error).__name__}: "
+            raise FactorError(
+                f"factor family {self.name!r}, {view.sentence.name}: {kind}{error}"
+            ) from error
+        return FactorBatch.from_lists(arcs, keys)
+
+    def _arc_indices(self, view: FactorView, pairs: Iterable[Arc]) -> list[int]:
+        """Ascending indices of the arcs; empty for a factor that cannot fire."""
+        n = view.n_words
+        arcs = set(pairs)
+        for head, mod in arcs:
+            if not (0 <= head <= n and 1 <= mod <= n):
+                raise FactorError(
+                    f"arc {head} → {mod}: expected a head in 0..{n} and a modifier in 1..{n}"
+                )
+        if len(arcs) < 2:
+            raise FactorError(f"a factor has two or more arcs, found {sorted(arcs)}")
+        if len({mod for _, mod in arcs}) < len(arcs):
+            return []
+        indices = sorted(view.arc_index(head, mod) for head, mod in arcs)
+        return indices if indices[0] >= 0 else []
+
+    def _keys(self, features: Sequence[Any]) -> list[int]:
+        if isinstance(features, str):
+            raise FactorError(f"features: expected a sequence of features, found {features!r}")
+        return [feature_key(self.name, feature) for feature in features]
+
+
+def alive_factors(
+    families: Iterable[FactorFamily], view: FactorView, table: FactorTable
+) -> ScoredFactors:
+    """The factors of a sentence that have a score: what goes into its `Problem`.
+
+    Factors keep the order of the families. Two families may give the same set of arcs, each with
+    its score.
+
+    Parameters
+    ----------
+    families : iterable of FactorFamily
+    view : FactorView
+        Over the candidate arcs.
+    table : FactorTable
+
+    Raises
+    ------
+    FactorError
+        As `FactorFamily.propose`.
+    """
+    return ScoredFactors.concatenate(
+        [table.alive(family.propose(view, table)) for family in families]
+    )
+
+
+def tree_keys(
+    families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
+) -> NDArray[np.uint64]:
+    """Keys of the features of all factors that fire in a tree, as often as they fire.
+
+    Parameters
+    ----------
+    families : iterable of FactorFamily
+    view : FactorView
+        Over the arcs of the tree (`FactorView.of_tree`).
+    table : FactorTable, optional
+        Keys that are not in it may be left out.
+
+    Raises
+    ------
+    FactorError
+        As `FactorFamily.propose`.
+    """
+    keys = [family.propose(view, table).feat_keys for family in families]
+    return np.concatenate(keys) if keys else np.zeros(0, dtype=np.uint64)
+
+
+def feature_key(family: str, feature: Any) -> int:
+    """64-bit key of a feature of a family, the same in every process.
+
+    Parameters
+    ----------
+    family : str
+        Name of the family.
+    feature : Feature
+
+    Raises
+    ------
+    FactorError
+        If the feature is not text, an integer or a tuple of such.
+    """
+    text = f"{len(family)}:{family}" + _canonical(feature)
+    return int.from_bytes(
+        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+    )
+
+
+def _canonical(feature: Any) -> str:
+    """Text that differs for different features: lengths and brackets keep the pieces apart."""
+    if isinstance(feature, str):
+        return f"s{len(feature)}:{feature}"
+    if isinstance(feature, tuple):
+        return "(" + "".join(map(_canonical, feature)) + ")"
+    try:
+        return f"i{index(feature)};"
+    except TypeError:
+        raise FactorError(
+            f"feature {feature!r}: expected text, an integer or a tuple of such, "
+            f"found {type(feature).__name__}"
+        ) from None

@@ -1,0 +1,197 @@
+"""Which factor families are installed, and how names become objects.
+
+Families are found through the entry-point group ``bbparse.factors``; a package that has ::
+
+    [project.entry-points."bbparse.factors"]
+    brackets = "my_package.my_module:Brackets"
+
+in its pyproject.toml offers the family ``brackets`` once it is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from bbparse.errors import FactorError
+from bbparse.factors.family import FactorFamily
+
+__all__ = ["GROUP", "FamilyEntry", "available", "load_families", "specification"]
+
+GROUP = "bbparse.factors"
+_NAME = re.compile(r"[^\s,:=]+")
+
+
+@dataclass(frozen=True)
+class FamilyEntry:
+    """An installed family, not imported yet.
+
+    Attributes
+    ----------
+    name : str
+    package : str
+        The distribution that brings it (several, joined by ``and``, if they quarrel about it).
+    targets : tuple of str
+        Where the class is, ``module:Class``; one, unless several packages claim the name.
+    """
+
+    name: str
+    package: str
+    targets: tuple[str, ...]
+
+    def load(self) -> FactorFamily:
+        """Import and make the family.
+
+        Raises
+        ------
+        FactorError
+            If it cannot be imported, is no family, or several packages claim the name.
+        """
+        where = f"factor family {self.name!r} of {self.package}"
+        if len(self.targets) > 1:
+            raise FactorError(f"{where}: several packages have it: {', '.join(self.targets)}")
+        family = _make(_import(self.targets[0], where), where)
+        if family.name != self.name:
+            raise FactorError(
+                f"{where}: the class is named {family.name!r}, expected {self.name!r}"
+            )
+        return family
+
+
+def available() -> dict[str, FamilyEntry]:
+    """The families that are installed, by name, in alphabetical order; none is imported."""
+    found: dict[str, dict[str, str]] = {}
+    for point in entry_points(group=GROUP):
+        package = point.dist.name if point.dist is not None else "an unknown package"
+        found.setdefault(point.name, {}).setdefault(point.value, package)
+    return {
+        name: FamilyEntry(
+            name, " and ".join(sorted(set(found[name].values()))), tuple(sorted(found[name]))
+        )
+        for name in sorted(found)
+    }
+
+
+def load_families(
+    families: Iterable[str | type[FactorFamily] | FactorFamily],
+    *,
+    given: Iterable[type[FactorFamily] | FactorFamily] = (),
+    paths: bool = True,
+) -> list[FactorFamily]:
+    """Make families of names, classes or objects, in the order given.
+
+    Parameters
+    ----------
+    families : iterable of str, class or FactorFamily
+        The name of an installed family; ``module:Class`` for a class that Python can import (the
+        current directory is looked at last), be it installed or not; a class; or an object.
+    given : iterable of class or FactorFamily, optional
+        Stand in for texts in `families` that are their name or `specification`: how a model is
+        loaded whose families this process cannot import by name.
+    paths : bool
+        False forbids ``module:Class``: what a model file names is not to be imported unasked.
+
+    Raises
+    ------
+    FactorError
+        If a name is unknown (the message lists those that exist), a family cannot be imported, is
+        no family, or two have the same name.
+    """
+    loaded: dict[str, FactorFamily] = {}
+    entries = available()
+    stand_ins: dict[str, FactorFamily] = {}
+    for known in given:
+        family = _make(known, f"factor family {known!r}")
+        stand_ins[family.name] = stand_ins[_target(family)] = family
+    for item in families:
+        if not isinstance(item, str):
+            family = _make(item, f"factor family {item!r}")
+        elif item in stand_ins:
+            family = stand_ins[item]
+        elif ":" in item:
+            if not paths:
+                raise FactorError(
+                    f"factor family {item!r}: expected the class, or a name that is "
+                    f"installed ({_names(entries)})"
+                )
+            where = f"factor family {item!r}"
+            with _current_directory_last():
+                family = _make(_import(item, where), where)
+        else:
+            if item not in entries:
+                raise FactorError(f"no factor family {item!r}; there are: {_names(entries)}")
+            family = entries[item].load()
+        if family.name in loaded:
+            raise FactorError(f"factor family {family.name!r} is there twice")
+        loaded[family.name] = family
+    return list(loaded.values())
+
+
+def specification(family: FactorFamily) -> str:
+    """The text `load_families` makes the family of again: its installed name or ``module:Class``.
+
+    A class that another process cannot import (one of ``__main__`` or of a function) has such a
+    text too; loading it will say so.
+    """
+    target = _target(family)
+    entry = available().get(family.name)
+    return family.name if entry is not None and entry.targets == (target,) else target
+
+
+def _target(family: FactorFamily) -> str:
+    return f"{type(family).__module__}:{type(family).__qualname__}"
+
+
+def _names(entries: dict[str, FamilyEntry]) -> str:
+    return ", ".join(entries) or "none"
+
+
+def _import(target: str, where: str) -> object:
+    module, _, attribute = target.partition(":")
+    try:
+        found: object = import_module(module)
+        for name in attribute.split("."):
+            found = getattr(found, name)
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise FactorError(f"{where}: cannot import {target}: {problem}") from error
+    return found
+
+
+@contextmanager
+def _current_directory_last() -> Iterator[None]:
+    """Let modules of the current directory be found; last, so that none hides an installed one."""
+    directory = os.getcwd()
+    if directory in sys.path or "" in sys.path:
+        yield
+        return
+    sys.path.append(directory)
+    try:
+        yield
+    finally:
+        sys.path.remove(directory)
+
+
+def _make(item: object, where: str) -> FactorFamily:
+    if isinstance(item, type) and issubclass(item, FactorFamily):
+        try:
+            item = item()
+        except FactorError:
+            raise
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise FactorError(f"{where}: cannot be made: {problem}") from error
+    if not isinstance(item, FactorFamily):
+        raise FactorError(f"{where}: expected a class derived from FactorFamily, found {item!r}")
+    if not _NAME.fullmatch(item.name):
+        raise FactorError(
+            f"{where}: expected a name without spaces, commas, colons and equals signs, "
+            f"found {item.name!r}"
+        )
+    return item

@@ -1,0 +1,370 @@
+"""Weights of non-local features under exact keys.
+
+A hashed weight vector gives every candidate factor some weight by collision; thousands of factors
+are then alive, bounds are loose and time is lost. Here a feature has a weight only if it was seen
+in enough gold trees, so that a factor with no known feature scores 0 and does not exist.
+
+Keys are 64-bit hashes, sorted, beside their weights; an open-addressing index finds them. In front
+of it stand two filters of one bit per hash (Bloom 1970, one hash function), one for gates (coarse
+hashes that each key determines) and one for keys, so that a kernel rejects most proposals by a
+look at a few hundred kilobytes. A wrong "yes" of a filter costs time, never a score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from bbparse.errors import FactorError
+from bbparse.factors.batch import FactorBatch, ScoredFactors
+
+__all__ = ["ALL_PASS", "FactorCounter", "FactorTable"]
+
+#: The filter that lets everything pass.
+ALL_PASS = np.full(1, np.iinfo(np.uint64).max, dtype=np.uint64)
+
+_BITS_PER_HASH = 16  # one in 16 of what is not there passes, at most
+
+
+class FactorTable:
+    """Weights of the known features.
+
+    Weights are float64. A perceptron adds integers, and sums of integers below 2⁵³ are exact.
+
+    Parameters
+    ----------
+    keys : uint64[K]
+        Known keys, strictly ascending.
+    gates : uint64[K], optional
+        Gate of each key; 0 (the default) for none.
+    weights : float64[K], optional
+        0 if left out.
+    sums : float64[K], optional
+        Accumulators of averaging, to go on with training; 0 if left out.
+
+    Attributes
+    ----------
+    keys, gates, weights, sums : as above
+    gate_bits, key_bits : uint64[a power of 2]
+        Filters. A hash x is in `bits`, of B words, if bit ``x >> (64 - log2(64 B))`` is set, bit i
+        being bit ``i & 63`` of word ``i >> 6``.
+
+    Raises
+    ------
+    FactorError
+        If the arrays do not fit together, naming the array.
+    """
+
+    def __init__(
+        self,
+        keys: ArrayLike,
+        gates: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        sums: ArrayLike | None = None,
+    ) -> None:
+        self.keys = _column("keys", keys, np.uint64)
+        size = len(self.keys)
+        if size > 1 and not bool(np.all(self.keys[1:] > self.keys[:-1])):
+            raise FactorError("keys of the factor table: expected strictly ascending keys")
+        self.gates = _column("gates", gates, np.uint64, size)
+        self.weights = _column("weights", weights, np.float64, size)
+        self.sums = _column("sums", sums, np.float64, size)
+        for name, column in (("weights", self.weights), ("sums", self.sums)):
+            if not bool(np.all(np.isfinite(column))):
+                raise FactorError(f"{name} of the factor table: expected finite numbers")
+        self.gate_bits = _filter(np.unique(self.gates[self.gates != 0]))
+        self.key_bits = _filter(self.keys)
+        # At most half full; the empty table has a slot too, so that every search ends.
+        capacity = 1 << (2 * size).bit_length()
+        self._slots = np.full(capacity, -1, dtype=np.int32)
+        _fill_slots(self.keys, self._slots)
+
+    def __len__(self) -> int:
+        """Number of known features."""
+        return len(self.keys)
+
+    # --- scores ---------------------------------------------------------------------------------
+
+    def find(self, keys: ArrayLike) -> NDArray[np.int64]:
+        """Position of each key in `keys` and `weights`, -1 for the unknown; expected O(1) each."""
+        wanted = np.ascontiguousarray(keys, dtype=np.uint64)
+        positions = np.empty(len(wanted), dtype=np.int64)
+        _find_all(wanted, self.keys, self._slots, positions)
+        return positions
+
+    def score_batch(self, batch: FactorBatch) -> NDArray[np.float64]:
+        """Score of each factor: the sum of the weights of its known features.
+
+        Returns
+        -------
+        float64[F]
+        """
+        scores = np.empty(len(batch), dtype=np.float64)
+        _score(batch.feat_ptr, batch.feat_keys, self.keys, self._slots, self.weights, scores)
+        return scores
+
+    def alive(self, batch: FactorBatch, scores: NDArray[np.float64] | None = None) -> ScoredFactors:
+        """The factors whose score is not 0.
+
+        Parameters
+        ----------
+        batch : FactorBatch
+        scores : float64[F], optional
+            As `score_batch` gives them, which is asked if they are left out.
+        """
+        if scores is None:
+            scores = self.score_batch(batch)
+        return ScoredFactors(*_drop_dead(batch.ptr, batch.arcs, scores))
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def update(self, keys: NDArray[np.uint64], amount: float, step: int) -> None:
+        """Add `amount` to the weights of the known keys, once for each time a key is listed.
+
+        Parameters
+        ----------
+        keys : uint64[N]
+            Of the factors that fire in a tree, see `tree_keys`. Unknown keys are passed over.
+        amount : float
+            +1 for the gold tree and -1 for the predicted one, in a perceptron.
+        step : int
+            Number of training examples that came before this one, for `averaged`.
+        """
+        _add(keys, float(amount), float(step), self.keys, self._slots, self.weights, self.sums)
+
+    def averaged(self, steps: int, *, divide: bool = True) -> FactorTable:
+        """The table with each weight averaged over the steps of training.
+
+        The mean over t = 0..steps-1 of what the weight was after step t is w - Σ_u u·δ_u / steps,
+        the sum over updates δ_u made at step u (Daumé 2006, figure 2.3).
+
+        Parameters
+        ----------
+        steps : int
+            Number of training examples seen, at least 1.
+        divide : bool
+            False leaves out the division by `steps`, so that integer updates give integers: scores
+            then have the quantum 1, if all other weights are scaled alike.
+
+        Raises
+        ------
+        ValueError
+            If `steps` is below 1.
+        """
+        if steps < 1:
+            raise ValueError(f"steps: expected 1 or more, found {steps}")
+        total = self.weights * steps - self.sums
+        return FactorTable(self.keys, self.gates, total / steps if divide else total)
+
+    def pruned(self) -> FactorTable:
+        """The table without the features of weight 0: scores stay, filters grow sharper."""
+        keep = self.weights != 0
+        return FactorTable(self.keys[keep], self.gates[keep], self.weights[keep])
+
+    # --- saving ---------------------------------------------------------------------------------
+
+    def to_arrays(self, *, training: bool = False) -> dict[str, NDArray[Any]]:
+        """Arrays to save: keys, gates, weights and, to go on with training, sums."""
+        arrays: dict[str, NDArray[Any]] = {
+            "keys": self.keys, "gates": self.gates, "weights": self.weights
+        }  # fmt: skip
+        if training:
+            arrays["sums"] = self.sums
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> FactorTable:
+        """The table that `to_arrays` wrote.
+
+        Raises
+        ------
+        FactorError
+            If an array is missing or the arrays do not fit together.
+        """
+        for name in ("keys", "gates", "weights"):
+            if name not in arrays:
+                raise FactorError(f"factor table: expected an array {name!r}, found none")
+        return cls(arrays["keys"], arrays["gates"], arrays["weights"], arrays.get("sums"))
+
+
+class FactorCounter:
+    """Counts in how many gold trees each feature fires, to admit those seen often enough.
+
+    ::
+
+        counter = FactorCounter()
+        for sentence in training:
+            view = FactorView.of_tree(sentence, [-1, *sentence.heads])
+            counter.add(family.propose(view) for family in families)
+        table = counter.table(cutoff=3)
+
+    Memory is bounded by the number of distinct features, not by the size of the treebank.
+    """
+
+    _PENDING = 1 << 21  # occurrences kept before they are merged
+
+    def __init__(self) -> None:
+        self._keys = np.zeros(0, dtype=np.uint64)
+        self._gates = np.zeros(0, dtype=np.uint64)
+        self._counts = np.zeros(0, dtype=np.int64)
+        self._waiting: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]] = []
+        self._n_waiting = 0
+
+    def add(self, batches: Iterable[FactorBatch]) -> None:
+        """Count the features of the factors that fire in one tree, each of them once."""
+        for batch in batches:
+            keys, first = np.unique(batch.feat_keys, return_index=True)
+            gates = np.repeat(batch.gates, np.diff(batch.feat_ptr))[first]
+            self._waiting.append((keys, gates))
+            self._n_waiting += len(keys)
+        if self._n_waiting >= self._PENDING:
+            self._merge()
+
+    def _merge(self) -> None:
+        keys = np.concatenate([self._keys, *(keys for keys, _ in self._waiting)])
+        gates = np.concatenate([self._gates, *(gates for _, gates in self._waiting)])
+        counts = np.concatenate([self._counts, np.ones(self._n_waiting, dtype=np.int64)])
+        self._keys, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        self._gates = gates[first]
+        self._counts = np.zeros(len(self._keys), dtype=np.int64)
+        np.add.at(self._counts, inverse, counts)
+        self._waiting = []
+        self._n_waiting = 0
+
+    def table(self, cutoff: int) -> FactorTable:
+        """A table, all weights 0, of the features that fired in `cutoff` trees or more.
+
+        Raises
+        ------
+        ValueError
+            If `cutoff` is below 1.
+        """
+        if cutoff < 1:
+            raise ValueError(f"cutoff: expected 1 or more, found {cutoff}")
+        self._merge()
+        keep = self._counts >= cutoff
+        return FactorTable(self._keys[keep], self._gates[keep])
+
+
+def _column(name: str, values: ArrayLike | None, dtype: Any, size: int | None = None) -> Any:
+    """A copy of the values: writable, contiguous and of the right length."""
+    if values is None:
+        return np.zeros(size or 0, dtype=dtype)
+    array = np.asarray(values)
+    if array.ndim != 1 or (size is not None and len(array) != size):
+        expected = "one dimension" if size is None else f"length {size}"
+        raise FactorError(
+            f"{name} of the factor table: expected {expected}, found shape {array.shape}"
+        )
+    if array.size and array.dtype.kind not in ("u" if dtype is np.uint64 else "fiu"):
+        raise FactorError(
+            f"{name} of the factor table: expected {dtype.__name__}, found {array.dtype}"
+        )
+    return array.astype(dtype)
+
+
+def _filter(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The filter that passes these hashes, and few others."""
+    n_bits = max(6, (_BITS_PER_HASH * len(hashes)).bit_length())
+    bits = np.zeros(1 << (n_bits - 6), dtype=np.uint64)
+    index = hashes >> np.uint64(64 - n_bits)
+    np.bitwise_or.at(bits, index >> np.uint64(6), np.uint64(1) << (index & np.uint64(63)))
+    return bits
+
+
+@njit(cache=True, nogil=True)
+def _fill_slots(keys: NDArray[np.uint64], slots: NDArray[np.int32]) -> None:
+    mask = np.uint64(slots.shape[0] - 1)
+    one = np.uint64(1)
+    for i in range(keys.shape[0]):
+        slot = keys[i] & mask
+        while slots[slot] >= 0:
+            slot = (slot + one) & mask
+        slots[slot] = i
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _position(key: np.uint64, keys: NDArray[np.uint64], slots: NDArray[np.int32]) -> int:
+    mask = np.uint64(slots.shape[0] - 1)
+    one = np.uint64(1)
+    slot = key & mask
+    i = slots[slot]
+    while i >= 0 and keys[i] != key:
+        slot = (slot + one) & mask
+        i = slots[slot]
+    return i
+
+
+@njit(cache=True, nogil=True)
+def _find_all(
+    wanted: NDArray[np.uint64],
+    keys: NDArray[np.uint64],
+    slots: NDArray[np.int32],
+    positions: NDArray[np.int64],
+) -> None:
+    for i in range(wanted.shape[0]):
+        positions[i] = _position(wanted[i], keys, slots)
+
+
+@njit(cache=True, nogil=True)
+def _score(
+    feat_ptr: NDArray[np.int64],
+    feat_keys: NDArray[np.uint64],
+    keys: NDArray[np.uint64],
+    slots: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> None:
+    for f in range(scores.shape[0]):
+        total = 0.0
+        for j in range(feat_ptr[f], feat_ptr[f + 1]):
+            i = _position(feat_keys[j], keys, slots)
+            if i >= 0:
+                total += weights[i]
+        scores[f] = total
+
+
+@njit(cache=True, nogil=True)
+def _add(
+    wanted: NDArray[np.uint64],
+    amount: float,
+    step: float,
+    keys: NDArray[np.uint64],
+    slots: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    sums: NDArray[np.float64],
+) -> None:
+    for j in range(wanted.shape[0]):
+        i = _position(wanted[j], keys, slots)
+        if i >= 0:
+            weights[i] += amount
+            sums[i] += step * amount
+
+
+@njit(cache=True, nogil=True)
+def _drop_dead(
+    ptr: NDArray[np.int64], arcs: NDArray[np.int32], scores: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    n_factors = n_arcs = 0
+    for f in range(scores.shape[0]):
+        if scores[f] != 0.0:
+            n_factors += 1
+            n_arcs += ptr[f + 1] - ptr[f]
+    new_ptr = np.zeros(n_factors + 1, np.int64)
+    new_arcs = np.empty(n_arcs, np.int32)
+    new_scores = np.empty(n_factors, np.float64)
+    i = j = 0
+    for f in range(scores.shape[0]):
+        if scores[f] == 0.0:
+            continue
+        for k in range(ptr[f], ptr[f + 1]):
+            new_arcs[j] = arcs[k]
+            j += 1
+        new_scores[i] = scores[f]
+        i += 1
+        new_ptr[i] = j
+    return new_ptr, new_arcs, new_scores

@@ -1,0 +1,316 @@
+"""Dense families: an enumeration kernel, and feature templates as a table.
+
+A family of many factors (all pairs of siblings) names the words of a factor, its *roles*, and
+lists its features as templates over their attributes; a jitted kernel enumerates the candidates.
+Both are the family's; this module makes features of them.
+
+Hashing is simple tabulation (Pătraşcu & Thorup 2012): every (template, role, word) has a 64-bit
+hash of the attributes the template reads from that word, made once per sentence, and the key of a
+factor is the sum over its roles modulo 2⁶⁴. A template then costs as many additions as there are
+roles. The *gate* is the coarsest template; each other template implies its attributes, so that a
+gate no known feature came with rules all of them out at the price of one look at a bit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from bbparse.errors import FactorError
+from bbparse.factors.batch import FactorBatch
+from bbparse.factors.family import FactorFamily, feature_key
+from bbparse.factors.table import ALL_PASS, FactorTable
+from bbparse.factors.view import FactorView
+from bbparse.scoring.encode import ATTRIBUTES, PAD
+
+__all__ = ["TemplateFamily"]
+
+_TERM = re.compile(r"(?P<role>[a-z]\w*)(?P<offset>[+-]\d)?\.(?P<attribute>\w+)")
+
+Term = tuple[int, int, int]
+"""Role, offset from its word, column of `encode`."""
+
+
+class TemplateFamily(FactorFamily):
+    """A family whose features are templates over the words of its factors.
+
+    A template is text such as ``"h.lemma m1.lexpos m2-1.upos distance"``: terms are role, offset
+    from its word in words (optional, at most three), attribute (`bbparse.scoring.encode.ATTRIBUTES`
+    lists them); ``distance`` stands for the distance class the kernel found. The attributes of the
+    gate and the order class are part of every template without being named; ``""`` is the gate
+    alone. To change the features of a family, derive a class from it, with another name.
+
+    Attributes
+    ----------
+    roles : tuple of (str, int, str)
+        The words of a factor: name, position of an arc in the factor, its end ("head" or "mod").
+    gate : str
+        The coarsest template, without ``distance``.
+    templates : tuple of str
+        The features.
+    n_orders, n_distances : int
+        How many order and distance classes the kernel tells apart.
+    kernel : staticmethod
+        ``kernel(arc_head, arc_mod, head_ptr, gate_words, gate_orders, gate_bits, gate_shift)``, a
+        jitted function that enumerates the candidate factors. For each it sums ``gate_words[r, w]``
+        (uint64[R, n + 1]) over roles r at words w and ``gate_orders[order]`` (uint64[n_orders]),
+        and leaves the factor out unless the bit ``sum >> gate_shift`` of ``gate_bits`` (64 bits a
+        word, lowest first) is set. It returns int32[F, r + 1]: the r arc indices of each factor
+        and ``order * n_distances + distance``.
+
+    Raises
+    ------
+    FactorError
+        When the family is made, if a template has an unknown role or attribute or is there twice,
+        or the class has no roles, templates or kernel.
+    """
+
+    roles: ClassVar[tuple[tuple[str, int, str], ...]] = ()
+    gate: ClassVar[str] = ""
+    templates: ClassVar[tuple[str, ...]] = ()
+    n_orders: ClassVar[int] = 1
+    n_distances: ClassVar[int] = 1
+    kernel: ClassVar[Callable[..., NDArray[np.int32]]]
+
+    def __init__(self) -> None:
+        for attribute in ("roles", "templates", "kernel"):
+            if not getattr(type(self), attribute, None):
+                raise FactorError(f"factor family {self.name!r}: the class has no {attribute}")
+        self._role_names = [role for role, _, _ in self.roles]
+        gate_terms, uses_distance = self._parse(self.gate)
+        if uses_distance:
+            raise FactorError(f"factor family {self.name!r}: its gate may not use the distance")
+        gate_text = self._text(gate_terms, False)
+        parsed = [self._parse(template) for template in self.templates]
+        texts = [f"{gate_text} / {self._text(*entry)}" for entry in parsed]
+        for i, text in enumerate(texts):
+            if text in texts[:i]:
+                raise FactorError(
+                    f"factor family {self.name!r}: template {self.templates[i]!r} is there twice"
+                )
+        self._gate_spec = self._spec([gate_terms])
+        self._spec_arrays = self._spec([terms for terms, _ in parsed])
+        # Salts come from what a template says, not from its place: the table may be reordered.
+        self._gate_salts = self._salts([gate_text])
+        self._template_salts = self._salts(texts)
+        self._gate_orders = np.array(
+            [feature_key(self.name, (gate_text, "order", o)) for o in range(self.n_orders)],
+            dtype=np.uint64,
+        )
+        self._codes = np.array(
+            [
+                [
+                    feature_key(self.name, (text, "order", o, d if with_distance else -1))
+                    for text, (_, with_distance) in zip(texts, parsed)
+                ]
+                for o in range(self.n_orders)
+                for d in range(self.n_distances)
+            ],
+            dtype=np.uint64,
+        )
+        self._role_arc = np.array([arc for _, arc, _ in self.roles], dtype=np.int32)
+        self._role_is_mod = np.array([end == "mod" for _, _, end in self.roles])
+
+    def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
+        """As `FactorFamily.propose`; with a table, what it does not know is left out."""
+        gate_bits, key_bits = (
+            (ALL_PASS, ALL_PASS) if table is None else (table.gate_bits, table.key_bits)
+        )
+        n_rows = view.n_words + 1
+        n_roles, n_templates = self._template_salts.shape
+        gate_words = np.empty((n_roles, n_rows), dtype=np.uint64)
+        parts = np.empty((n_roles, n_rows, n_templates), dtype=np.uint64)
+        _hash_words(
+            view.values, *self._gate_spec, self._gate_salts, *self._spec_arrays,
+            self._template_salts, gate_words, parts,
+        )  # fmt: skip
+        rows = type(self).kernel(
+            view.arc_head, view.arc_mod, view.head_ptr,
+            gate_words, self._gate_orders, gate_bits, _shift(gate_bits),
+        )  # fmt: skip
+        ptr, arcs, feat_ptr, feat_keys, gates = _make_keys(
+            rows, view.arc_head, view.arc_mod, self._role_arc, self._role_is_mod,
+            gate_words, self._gate_orders, parts, self._codes, key_bits, _shift(key_bits),
+        )  # fmt: skip
+        return FactorBatch(ptr, arcs, feat_ptr, feat_keys, gates)
+
+    # --- templates to arrays --------------------------------------------------------------------
+
+    def _parse(self, template: str) -> tuple[list[Term], bool]:
+        """Terms of a template in a fixed order, and whether it uses the distance."""
+        roles = self._role_names
+        terms: set[Term] = set()
+        uses_distance = False
+        for word in template.split():
+            if word == "distance":
+                uses_distance = True
+                continue
+            match = _TERM.fullmatch(word)
+            where = f"factor family {self.name!r}, template {template!r}"
+            if match is None:
+                raise FactorError(f"{where}: expected role.attribute or distance, found {word!r}")
+            role, offset = match["role"], int(match["offset"] or 0)
+            if role not in roles:
+                raise FactorError(f"{where}: no role {role!r}; there are: {', '.join(roles)}")
+            if match["attribute"] not in ATTRIBUTES:
+                raise FactorError(
+                    f"{where}: no attribute {match['attribute']!r}; there are: "
+                    f"{', '.join(ATTRIBUTES)}"
+                )
+            if abs(offset) > PAD:
+                raise FactorError(f"{where}: expected an offset of at most {PAD}, found {offset}")
+            terms.add((roles.index(role), offset, ATTRIBUTES.index(match["attribute"])))
+        return sorted(terms), uses_distance
+
+    def _text(self, terms: list[Term], uses_distance: bool) -> str:
+        words = [
+            f"{self._role_names[r]}{offset:+d}.{ATTRIBUTES[column]}" for r, offset, column in terms
+        ]
+        return " ".join(sorted(words) + ["distance"] * uses_distance)
+
+    def _spec(self, templates: list[list[Term]]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Terms as arrays: pointers int32[T * R + 1], offsets and columns int32[number of terms].
+
+        The terms of template t at role r are those from ptr[t * R + r] to ptr[t * R + r + 1] - 1.
+        """
+        ptr, offsets, columns = [0], [], []
+        for terms in templates:
+            for role in range(len(self.roles)):
+                chosen = [(offset, column) for r, offset, column in terms if r == role]
+                offsets += [offset for offset, _ in chosen]
+                columns += [column for _, column in chosen]
+                ptr.append(len(offsets))
+        return (
+            np.array(ptr, dtype=np.int32),
+            np.array(offsets, dtype=np.int32),
+            np.array(columns, dtype=np.int32),
+        )
+
+    def _salts(self, texts: list[str]) -> NDArray[np.uint64]:
+        """uint64[R, T]"""
+        return np.array(
+            [
+                [feature_key(self.name, (text, "role", r)) for text in texts]
+                for r in self._role_names
+            ],
+            dtype=np.uint64,
+        )
+
+
+def _shift(bits: NDArray[np.uint64]) -> np.uint64:
+    """By how much a hash is shifted to give the number of its bit: 64 - log2(64 len(bits))."""
+    return np.uint64(64 - (64 * len(bits)).bit_length() + 1)
+
+
+@njit(cache=True, nogil=True)
+def _mix(x: np.uint64) -> np.uint64:
+    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection that spreads all bits."""
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def _hash_words(
+    values: NDArray[np.uint64],
+    gate_ptr: NDArray[np.int32],
+    gate_offset: NDArray[np.int32],
+    gate_column: NDArray[np.int32],
+    gate_salts: NDArray[np.uint64],
+    ptr: NDArray[np.int32],
+    offset: NDArray[np.int32],
+    column: NDArray[np.int32],
+    salts: NDArray[np.uint64],
+    gate_words: NDArray[np.uint64],
+    parts: NDArray[np.uint64],
+) -> None:
+    """Fill gate_words[r, w] and parts[r, w, t]: what word w at role r adds to gate and keys."""
+    n_roles, n_rows, n_templates = parts.shape
+    pad = (values.shape[0] - n_rows) // 2
+    for r in range(n_roles):
+        for w in range(n_rows):
+            gate = gate_salts[r, 0]
+            for i in range(gate_ptr[r], gate_ptr[r + 1]):
+                gate = _mix(gate ^ values[pad + w + gate_offset[i], gate_column[i]])
+            gate_words[r, w] = gate
+            for t in range(n_templates):
+                x = _mix(gate ^ salts[r, t])
+                for i in range(ptr[t * n_roles + r], ptr[t * n_roles + r + 1]):
+                    x = _mix(x ^ values[pad + w + offset[i], column[i]])
+                parts[r, w, t] = x
+
+
+@njit(cache=True, nogil=True)
+def _make_keys(
+    rows: NDArray[np.int32],
+    arc_head: NDArray[np.int32],
+    arc_mod: NDArray[np.int32],
+    role_arc: NDArray[np.int32],
+    role_is_mod: NDArray[np.bool_],
+    gate_words: NDArray[np.uint64],
+    gate_orders: NDArray[np.uint64],
+    parts: NDArray[np.uint64],
+    codes: NDArray[np.uint64],
+    key_bits: NDArray[np.uint64],
+    key_shift: np.uint64,
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int64],
+    NDArray[np.uint64],
+    NDArray[np.uint64],
+]:
+    """Keys of enumerated factors that pass the filter, and the factors that have any.
+
+    Cost: (roles + 1) additions and one look at a bit for each factor and template.
+    """
+    n_rows, size = rows.shape[0], rows.shape[1] - 1
+    n_roles, n_templates = parts.shape[0], parts.shape[2]
+    n_distances = codes.shape[0] // gate_orders.shape[0]
+    arcs = np.empty(n_rows * size, np.int32)
+    feat_ptr = np.zeros(n_rows + 1, np.int64)
+    # Memory that is never written is never taken from the system.
+    feat_keys = np.empty(n_rows * n_templates, np.uint64)
+    gates = np.empty(n_rows, np.uint64)
+    words = np.empty(n_roles, np.int32)
+    low = np.uint64(63)
+    six = np.uint64(6)
+    one = np.uint64(1)
+    n_factors = n_keys = 0
+    for i in range(n_rows):
+        code = rows[i, size]
+        for r in range(n_roles):
+            arc = rows[i, role_arc[r]]
+            words[r] = arc_mod[arc] if role_is_mod[r] else arc_head[arc]
+        for t in range(n_templates):
+            key = codes[code, t]
+            for r in range(n_roles):
+                key += parts[r, words[r], t]
+            bit = key >> key_shift
+            if (key_bits[bit >> six] >> (bit & low)) & one:
+                feat_keys[n_keys] = key
+                n_keys += 1
+        if n_keys == feat_ptr[n_factors]:
+            continue
+        gate = gate_orders[code // n_distances]
+        for r in range(n_roles):
+            gate += gate_words[r, words[r]]
+        gates[n_factors] = gate
+        for j in range(size):
+            arcs[n_factors * size + j] = rows[i, j]
+        n_factors += 1
+        feat_ptr[n_factors] = n_keys
+    return (
+        np.arange(n_factors + 1) * size,
+        arcs[: n_factors * size].copy(),
+        feat_ptr[: n_factors + 1].copy(),
+        feat_keys[:n_keys].copy(),
+        gates[:n_factors].copy(),
+    )

@@ -1,0 +1,203 @@
+"""What a factor family sees: the words of a sentence and the candidate arcs over them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from bbparse.errors import FactorError
+from bbparse.scoring.encode import encode
+
+if TYPE_CHECKING:
+    from bbparse.treebank import Sentence
+
+__all__ = ["ROOT", "FactorView"]
+
+ROOT = "<root>"
+"""What stands for the root, word 0, in the lists of a view."""
+
+
+class FactorView:
+    """A sentence and candidate arcs over it, or over it the arcs of one tree.
+
+    The parser shows a family the candidate arcs; learning shows it the arcs of one tree, to find
+    the factors that fire there. Words are numbered 1..n and 0 is the root, so that
+    ``view.upos[head]`` needs no shift. Building a view costs a pass over the arcs; the lists are
+    made when they are first asked for. A view is not changed after it is made.
+
+    Parameters
+    ----------
+    sentence : Sentence
+    arc_head, arc_mod : int32[A]
+        Candidate arcs, each pair of words once, sorted by head, then by modifier.
+    values : uint64[n + 1 + 2 * PAD, len(ATTRIBUTES)], optional
+        What `bbparse.scoring.encode.encode` made of the sentence; made here if left out.
+
+    Attributes
+    ----------
+    sentence : Sentence
+    n_words : int
+    arc_head, arc_mod : int32[A]
+        The arcs, copied.
+    head_ptr : int32[n + 2]
+        The arcs from head h are those with indices ``head_ptr[h]`` to ``head_ptr[h + 1] - 1``.
+    values : uint64[n + 1 + 2 * PAD, len(ATTRIBUTES)]
+        Attributes as hashes, for kernels; row PAD + i is word i.
+
+    Raises
+    ------
+    FactorError
+        If the arcs are out of range or out of order, naming the index.
+    """
+
+    def __init__(
+        self,
+        sentence: Sentence,
+        arc_head: ArrayLike,
+        arc_mod: ArrayLike,
+        values: NDArray[np.uint64] | None = None,
+    ) -> None:
+        self.sentence = sentence
+        self.n_words = sentence.n_words
+        # Copies: kernels are compiled for writable arrays only, and those of a Problem are not.
+        self.arc_head = np.array(arc_head, dtype=np.int32)
+        self.arc_mod = np.array(arc_mod, dtype=np.int32)
+        self.values = encode(sentence) if values is None else values
+        if self.arc_head.ndim != 1 or self.arc_head.shape != self.arc_mod.shape:
+            raise FactorError(
+                f"arc_head and arc_mod: expected two arrays of one length, found shapes "
+                f"{self.arc_head.shape} and {self.arc_mod.shape}"
+            )
+        self.head_ptr = np.zeros(self.n_words + 2, dtype=np.int32)
+        wrong = _index(self.arc_head, self.arc_mod, self.head_ptr)
+        if wrong >= 0:
+            raise FactorError(
+                f"arc {wrong} is {self.arc_head[wrong]} → {self.arc_mod[wrong]}: expected heads in "
+                f"0..{self.n_words}, modifiers in 1..{self.n_words}, no arc twice, "
+                "sorted by head, then by modifier"
+            )
+
+    @classmethod
+    def of_tree(
+        cls, sentence: Sentence, heads: ArrayLike, values: NDArray[np.uint64] | None = None
+    ) -> FactorView:
+        """The view over the arcs of one tree.
+
+        Parameters
+        ----------
+        sentence : Sentence
+        heads : int[n + 1]
+            ``heads[m]`` is the head of word m, negative for none; ``heads[0]`` is not read. Rows of
+            `Solution.heads` are of this kind.
+        values : as for `FactorView`
+
+        Raises
+        ------
+        FactorError
+            If there are not n + 1 heads, or one is out of range.
+        """
+        head_of = np.asarray(heads, dtype=np.int32)
+        if head_of.shape != (sentence.n_words + 1,):
+            raise FactorError(
+                f"heads: expected {sentence.n_words + 1} (one for the root, which is not read), "
+                f"found shape {head_of.shape}"
+            )
+        mods = np.flatnonzero(head_of[1:] >= 0) + 1
+        order = np.argsort(head_of[mods], kind="stable")
+        mods = mods[order]
+        return cls(sentence, head_of[mods], mods, values)
+
+    # --- words, with index 0 for the root -------------------------------------------------------
+
+    @cached_property
+    def forms(self) -> list[str]:
+        """Words as written; ``forms[0]`` is `ROOT`, as in all these lists."""
+        return [ROOT, *self.sentence.forms]
+
+    @cached_property
+    def lower(self) -> list[str]:
+        """Words in lower case."""
+        return [ROOT, *(form.lower() for form in self.sentence.forms)]
+
+    @cached_property
+    def lemmas(self) -> list[str]:
+        """Lemmas."""
+        return [ROOT, *self.sentence.lemmas]
+
+    @cached_property
+    def upos(self) -> list[str]:
+        """Universal part-of-speech tags."""
+        return [ROOT, *self.sentence.upos]
+
+    @cached_property
+    def xpos(self) -> list[str]:
+        """Treebank-specific part-of-speech tags."""
+        return [ROOT, *self.sentence.xpos]
+
+    @cached_property
+    def feats(self) -> list[str]:
+        """Morphological features, ``Case=Nom|Number=Sing`` and the like."""
+        return [ROOT, *self.sentence.feats]
+
+    # --- arcs -----------------------------------------------------------------------------------
+
+    @property
+    def n_arcs(self) -> int:
+        """Number of candidate arcs."""
+        return len(self.arc_head)
+
+    def arc_index(self, head: int, mod: int) -> int:
+        """Index of the arc from `head` to `mod`, -1 if it is no candidate."""
+        if not 0 <= head <= self.n_words:
+            return -1
+        mods, ptr = self._arc_lists
+        end = ptr[head + 1]
+        i = bisect_left(mods, mod, ptr[head], end)
+        return i if i < end and mods[i] == mod else -1
+
+    def has_arc(self, head: int, mod: int) -> bool:
+        """Whether the arc from `head` to `mod` is a candidate."""
+        return self.arc_index(head, mod) >= 0
+
+    def modifiers_of(self, head: int) -> list[int]:
+        """Candidate modifiers of a word (or of the root, 0), ascending."""
+        mods, ptr = self._arc_lists
+        return mods[ptr[head] : ptr[head + 1]]
+
+    def heads_of(self, mod: int) -> list[int]:
+        """Candidate heads of a word, ascending; 0 is the root."""
+        return self._heads[mod]
+
+    @cached_property
+    def _arc_lists(self) -> tuple[list[int], list[int]]:
+        return self.arc_mod.tolist(), self.head_ptr.tolist()
+
+    @cached_property
+    def _heads(self) -> list[list[int]]:
+        heads: list[list[int]] = [[] for _ in range(self.n_words + 1)]
+        for head, mod in zip(self.arc_head.tolist(), self.arc_mod.tolist()):
+            heads[mod].append(head)
+        return heads
+
+
+@njit(cache=True, nogil=True)
+def _index(
+    arc_head: NDArray[np.int32], arc_mod: NDArray[np.int32], head_ptr: NDArray[np.int32]
+) -> int:
+    """Fill `head_ptr` (zeros); the index of the first arc that is wrong or out of order, or -1."""
+    n = head_ptr.shape[0] - 2
+    for i in range(arc_head.shape[0]):
+        h, m = arc_head[i], arc_mod[i]
+        if h < 0 or h > n or m < 1 or m > n or h == m:
+            return i
+        if i > 0 and (h < arc_head[i - 1] or (h == arc_head[i - 1] and m <= arc_mod[i - 1])):
+            return i
+        head_ptr[h + 1] += 1
+    for h in range(n + 1):
+        head_ptr[h + 1] += head_ptr[h]
+    return -1

@@ -1,0 +1,106 @@
+"""Checkpoints: a training run that was interrupted goes on after its last whole epoch."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bbparse.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
+from bbparse.configuration import Configuration
+from bbparse.errors import ModelError
+from bbparse.treebank import Sentence
+
+if TYPE_CHECKING:
+    from bbparse.learning.trainer import Trainer
+    from bbparse.parser import Parser
+
+KIND = "bbparse.Checkpoint"
+VERSION = 1
+
+_LEARNERS = ("backbone", "factors")
+_RULES: dict[str, Rule] = {
+    "identity": (TEXT, 0, None),
+    "epoch": (INTS, 0, None),
+    "best_uas": (REALS, 0, None),
+    **{
+        f"{name}_{field}": ((REALS if field == "squares" else INTS), ndim, None)
+        for name in _LEARNERS
+        for field, ndim in (("weights", 1), ("sums", 1), ("squares", 1), ("clock", 0))
+    },
+}
+
+
+class Checkpoint:
+    """The state of a training run beside the model it will write.
+
+    Parameters
+    ----------
+    path : path
+        Of the checkpoint; the best model so far lies beside it under ``.best``.
+    config, sentences
+        What the run is: a checkpoint of another one is not used.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], config: Configuration, sentences: Sequence[Sentence]
+    ) -> None:
+        self.path = Path(path)
+        self.best_path = self.path.with_name(self.path.name + ".best")
+        table = config.to_table()
+        table["learning"].pop("epochs")  # a longer run may go on from a shorter one
+        digest = blake2b(json.dumps(table, sort_keys=True).encode(), digest_size=16)
+        for sentence in sentences:
+            digest.update("\n".join(sentence.lines).encode())
+        self.identity = digest.hexdigest()
+
+    def save(self, trainer: Trainer, epoch: int, best_uas: float, best: Parser | None) -> None:
+        """Write the state after an epoch."""
+        arrays = {
+            "identity": np.array(self.identity),
+            "epoch": np.array(epoch, np.int64),
+            "best_uas": np.array(best_uas),
+        }
+        for name in _LEARNERS:
+            state = getattr(trainer, name).state()
+            arrays.update({f"{name}_{field}": array for field, array in state.items()})
+        if best is not None:
+            best.save(self.best_path)
+        write_archive(self.path, KIND, VERSION, arrays, compress=False)
+
+    def load(self, trainer: Trainer) -> tuple[int, float, Parser | None] | None:
+        """Put the trainer where an earlier run was: next epoch, best figure, best parser.
+
+        None where there is no checkpoint, or one of another run.
+        """
+        from bbparse.learning.model import load_parser
+
+        if not self.path.exists():
+            return None
+        arrays = read_archive(self.path, KIND, VERSION, _RULES, error=ModelError)
+        if str(arrays["identity"].item()) != self.identity:
+            return None
+        for name in _LEARNERS:
+            learner = getattr(trainer, name)
+            state = {f: arrays[f"{name}_{f}"] for f in ("weights", "sums", "squares", "clock")}
+            for field, array in learner.state().items():
+                if state[field].shape != array.shape:
+                    raise ModelError(
+                        f"{self.path}: {name}_{field} has shape {state[field].shape},"
+                        f" expected {array.shape}"
+                    )
+            learner.restore(state)
+        table = trainer.parser.table
+        table.weights[:] = trainer.factor_weights * trainer.parser.scorer.quantum
+        best = load_parser(self.best_path, trainer.parser.families)
+        return int(arrays["epoch"]) + 1, float(arrays["best_uas"]), best
+
+    def remove(self) -> None:
+        """Forget the run: its model is written."""
+        self.path.unlink(missing_ok=True)
+        self.best_path.unlink(missing_ok=True)

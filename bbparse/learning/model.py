@@ -1,0 +1,116 @@
+"""Model files: arrays and JSON, never pickle.
+
+A model holds its whole configuration, so that it parses the same wherever it is loaded, and its
+weights as pairs of index and value, zeros left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse import __version__
+from bbparse.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
+from bbparse.configuration import Configuration
+from bbparse.errors import BBParseError, ModelError
+from bbparse.factors import FactorFamily, FactorTable, specification
+from bbparse.factors import load_families
+from bbparse.learning.averaging import QUANTUM
+from bbparse.parser import Parser
+from bbparse.scoring.pruner import Pruner
+from bbparse.scoring.scorer import PartScorer
+from bbparse.scoring.templates import TemplateSet
+
+KIND = "bbparse.Model"
+VERSION = 1
+
+_RULES: dict[str, Rule] = {
+    "header": (TEXT, 0, None),
+    "backbone_index": ("u", 1, "backbone_index"),
+    "backbone_value": (INTS, 1, "backbone_index"),
+    "pruner_index": ("u", 1, "pruner_index"),
+    "pruner_value": (INTS, 1, "pruner_index"),
+    "factor_keys": ("u", 1, "factor_keys"),
+    "factor_gates": ("u", 1, "factor_keys"),
+    "factor_weights": (REALS, 1, "factor_keys"),
+}
+
+
+def save_parser(parser: Parser, path: str | os.PathLike[str]) -> None:
+    """Write a model file, whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    header = {
+        "bbparse": __version__,
+        "quantum": parser.scorer.quantum,
+        "configuration": parser.config.to_table(),
+        "notes": parser.notes,
+    }
+    arrays: dict[str, NDArray[Any]] = {"header": np.array(json.dumps(header, sort_keys=True))}
+    for name, weights in (
+        ("backbone", parser.scorer.weights), ("pruner", parser.pruner.scorer.weights),
+    ):  # fmt: skip
+        index = np.flatnonzero(weights).astype(np.uint32)
+        arrays[f"{name}_index"] = index
+        arrays[f"{name}_value"] = weights[index]
+    table = parser.table.pruned()
+    arrays["factor_keys"] = table.keys
+    arrays["factor_gates"] = table.gates
+    arrays["factor_weights"] = table.weights
+    write_archive(path, KIND, VERSION, arrays)
+
+
+def load_parser(
+    path: str | os.PathLike[str], factors: Iterable[type[FactorFamily] | FactorFamily] = ()
+) -> Parser:
+    """Read a model file; see :meth:`bbparse.parser.Parser.load`."""
+    arrays = read_archive(path, KIND, VERSION, _RULES, error=ModelError)
+    where = os.fspath(path)
+    try:
+        header = json.loads(str(arrays["header"].item()))
+        config = Configuration.from_table(header["configuration"])
+        quantum = float(header["quantum"])
+        notes = dict(header["notes"])
+    except (ValueError, KeyError, TypeError, BBParseError) as error:
+        raise ModelError(f"{where}: header is damaged: {error}") from error
+    given = {specification(family): family for family in load_families(factors)}
+    families = load_families(
+        [given.get(name, name) for name in config.factors.families], paths=False
+    )
+    scorer = _scorer(where, "backbone", arrays, config.templates, quantum)
+    pruner = Pruner(
+        _scorer(where, "pruner", arrays, config.pruner_templates, QUANTUM),
+        config.pruner.k, config.pruner.margin, config.model.single_root,
+    )  # fmt: skip
+    try:
+        table = FactorTable(arrays["factor_keys"], arrays["factor_gates"], arrays["factor_weights"])
+    except BBParseError as error:
+        raise ModelError(f"{where}: {error}") from error
+    return Parser(config, pruner, scorer, families, table, notes)
+
+
+def _scorer(
+    where: str,
+    name: str,
+    arrays: dict[str, NDArray[Any]],
+    templates: TemplateSet,
+    quantum: float,
+) -> PartScorer:
+    scorer = PartScorer(templates, quantum=quantum)
+    index, value = arrays[f"{name}_index"], arrays[f"{name}_value"]
+    if len(index) and int(index.max()) >= len(scorer.weights):
+        raise ModelError(
+            f"{where}: {name}_index goes up to {int(index.max())},"
+            f" expected less than {len(scorer.weights)}"
+        )
+    scorer.weights[index] = value
+    return scorer

@@ -1,0 +1,270 @@
+"""`Parser`: sentence → problem → solution → trees."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.configuration import Configuration
+from bbparse.errors import ProblemError
+from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_factors
+from bbparse.problem import Problem, Solution
+from bbparse.scoring.encode import encode
+from bbparse.scoring.pruner import Pruner
+from bbparse.scoring.scorer import PartScorer
+from bbparse.solve import solve
+from bbparse.treebank import Sentence
+
+# Sentences handed to the threads at a time: enough to keep them busy, few enough to stream.
+_CHUNK = 64
+# Candidate parts that a sentence may have before memory is in danger (24 bytes each and more).
+MAX_PARTS = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredTree:
+    """One tree of a sentence.
+
+    Attributes
+    ----------
+    heads : tuple of int, length n
+        Head of each word, 0 for the root.
+    score : float
+        φ of the tree.
+    upper_bound : float
+        No tree of this rank scores more.
+    proved : bool
+        Whether this is proved to be the tree of its rank.
+    """
+
+    heads: tuple[int, ...]
+    score: float
+    upper_bound: float
+    proved: bool
+
+
+class Parser:
+    """A trained parser. Nothing in it changes while it parses, so threads may share it.
+
+    Parameters
+    ----------
+    config : Configuration
+    pruner : Pruner
+    scorer : PartScorer
+        Backbone templates and weights.
+    families : sequence of FactorFamily
+    table : FactorTable
+        Weights of the factors' features.
+    notes : dict
+        What is worth knowing about the training; saved with the model.
+    """
+
+    def __init__(
+        self,
+        config: Configuration,
+        pruner: Pruner,
+        scorer: PartScorer,
+        families: Sequence[FactorFamily] = (),
+        table: FactorTable | None = None,
+        notes: dict[str, Any] | None = None,
+    ) -> None:
+        self.config = config
+        self.pruner = pruner
+        self.scorer = scorer
+        self.families = list(families)
+        self.table = FactorTable(np.zeros(0, np.uint64)) if table is None else table
+        self.notes = dict(notes or {})
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        factors: Iterable[type[FactorFamily] | FactorFamily] = (),
+    ) -> Parser:
+        """Read a model file.
+
+        Parameters
+        ----------
+        path : path
+        factors : iterable of families, optional
+            Families the model was trained with that are not installed as plug-ins.
+
+        Raises
+        ------
+        ModelError
+            If the file is missing, truncated, no model, or of a newer version.
+        FactorError
+            If a family the model needs is neither installed nor given.
+        """
+        from bbparse.learning.model import load_parser
+
+        return load_parser(path, factors)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a model file, whole or not at all."""
+        from bbparse.learning.model import save_parser
+
+        save_parser(self, path)
+
+    @classmethod
+    def train(
+        cls,
+        sentences: Iterable[Sentence],
+        dev: Iterable[Sentence] = (),
+        config: Configuration | str = "english",
+        **options: Any,
+    ) -> Parser:
+        """Train a parser; see :func:`bbparse.learning.trainer.train`."""
+        from bbparse.learning.trainer import train
+
+        if isinstance(config, str):
+            config = Configuration.load(config)
+        return train(list(sentences), list(dev), config, **options)
+
+    def problem(
+        self,
+        sentence: Sentence,
+        prune: int | None = None,
+        values: NDArray[np.uint64] | None = None,
+    ) -> Problem:
+        """The scored problem of a sentence.
+
+        Parameters
+        ----------
+        sentence : Sentence
+        prune : int, optional
+            Most heads of a word, instead of the model's; 0: all arcs.
+        values : optional
+            The sentence as ``encode`` gave it before.
+
+        Raises
+        ------
+        ProblemError
+            If so many arcs are left that the parts would not fit into memory.
+        """
+        if values is None:
+            values = encode(sentence)
+        arc_head, arc_mod = self.pruner.candidates(values, prune)
+        return self.score_arcs(sentence, values, arc_head, arc_mod)
+
+    def score_arcs(
+        self,
+        sentence: Sentence,
+        values: NDArray[np.uint64],
+        arc_head: NDArray[np.int32],
+        arc_mod: NDArray[np.int32],
+    ) -> Problem:
+        """The problem over given candidate arcs, sorted by (head, mod)."""
+        n = sentence.n_words
+        per_word = len(arc_head) / n
+        if len(arc_head) * per_word * (1.0 + per_word / 4.0) > MAX_PARTS:
+            raise ProblemError(
+                f"{sentence.source or 'input'}, {sentence.name}: {n} words with "
+                f"{per_word:.0f} candidate heads each are too many parts for memory; prune more"
+            )
+        scores = self.scorer.score(
+            values, arc_head, arc_mod, True, self.config.model.single_root
+        )
+        parts = scores._asdict()
+        arc_score = parts.pop("arc_score")
+        if self.families and len(self.table):
+            view = FactorView(sentence, arc_head, arc_mod, values)
+            factors = alive_factors(self.families, view, self.table)
+            parts.update(
+                factor_ptr=factors.ptr, factor_arcs=factors.arcs, factor_score=factors.scores
+            )
+        return Problem._trusted(
+            n, arc_head, arc_mod, arc_score, single_root=self.config.model.single_root,
+            quantum=self.scorer.quantum, **parts,
+        )  # fmt: skip
+
+    def solve(
+        self,
+        sentence: Sentence,
+        *,
+        k_best: int = 1,
+        prune: int | None = None,
+        time_limit: float | None = None,
+        node_limit: int | None = None,
+    ) -> Solution:
+        """The solution of a sentence's problem, with its statistics."""
+        return solve(
+            self.problem(sentence, prune),
+            k_best=k_best,
+            time_limit=time_limit,
+            node_limit=node_limit,
+            backbone=self.config.model.backbone,
+            settings=self.config.search,
+        )
+
+    def parse(
+        self,
+        sentence: Sentence,
+        *,
+        k_best: int = 1,
+        prune: int | None = None,
+        time_limit: float | None = None,
+        node_limit: int | None = None,
+    ) -> list[ScoredTree]:
+        """The k best trees of a sentence, best first.
+
+        Parameters
+        ----------
+        sentence : Sentence
+            Its heads and labels are not looked at.
+        k_best : int
+            How many; all there are where fewer exist.
+        prune : int, optional
+            Most candidate heads of a word, instead of the model's; 0: all arcs.
+        time_limit : float, optional
+            Seconds for the search.
+        node_limit : int, optional
+            Nodes for the search.
+        """
+        solution = self.solve(
+            sentence, k_best=k_best, prune=prune, time_limit=time_limit, node_limit=node_limit
+        )
+        return trees_of(solution)
+
+    def parse_all(
+        self, sentences: Iterable[Sentence], *, threads: int = 1, **options: Any
+    ) -> Iterator[tuple[Sentence, Solution]]:
+        """Solutions of many sentences, in their order, whatever the number of threads.
+
+        Parameters
+        ----------
+        sentences : iterable of Sentence
+            Read a little ahead only.
+        threads : int
+            The dynamic programs run side by side.
+        options
+            As for :meth:`solve`.
+        """
+        if threads <= 1:
+            for sentence in sentences:
+                yield sentence, self.solve(sentence, **options)
+            return
+        stream = iter(sentences)
+        with ThreadPoolExecutor(threads) as pool:
+            while chunk := list(islice(stream, _CHUNK * threads)):
+                yield from zip(chunk, pool.map(lambda s: self.solve(s, **options), chunk))
+
+
+def trees_of(solution: Solution) -> list[ScoredTree]:
+    """The trees of a solution as plain records."""
+    return [
+        ScoredTree(
+            tuple(solution.heads[k, 1:].tolist()),
+            float(solution.scores[k]),
+            float(solution.upper_bounds[k]),
+            bool(solution.proved[k]),
+        )
+        for k in range(len(solution))
+    ]

@@ -1,0 +1,177 @@
+"""Presolve: a smaller problem with the same trees and the same scores.
+
+Arcs that are in no feasible tree are dropped; the only candidate of a word is fixed, and factors
+shrink by fixed arcs; factors that cannot fire are dropped and those over one set of arcs merged;
+what the backbone scores by itself is moved there. The result does not depend on the order in which
+the factors are given. Cost: O(passes · (A · fixed arcs + total size of the factors)), one sort of
+the factors, and one of the parts of each kind that factors are moved to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import ProblemError
+from bbparse.presolve_kernels import classify, reduce_problem
+from bbparse.problem import Problem
+
+#: Parts that factors can be moved to, by the code that `classify` gives them.
+_KINDS = ("", "gc", "sib", "ogc", "gsib")
+_COLUMNS = {
+    "gc": ("grand", "head", "mod"),
+    "sib": ("head", "inner", "outer"),
+    "ogc": ("grand", "head", "mod"),
+    "gsib": ("grand", "head", "inner", "outer"),
+}
+PART_KINDS = frozenset(_COLUMNS)
+
+
+@dataclass(frozen=True)
+class PresolveInfo:
+    """What presolve did.
+
+    Attributes
+    ----------
+    arcs : int32[A']
+        Index in the original problem of each arc of the presolved one, ascending.
+    dropped_arcs, dropped_factors, merged_factors, moved_factors : int
+        Arcs in no feasible tree; factors that cannot fire, weigh nothing or became part of arc
+        scores; factors added to another over the same arcs; factors that became backbone parts.
+    infeasible : bool
+        No feasible tree exists, and the presolved problem has no arc. (False does not say that
+        one does.)
+    """
+
+    arcs: NDArray[np.int32]
+    dropped_arcs: int = 0
+    dropped_factors: int = 0
+    merged_factors: int = 0
+    moved_factors: int = 0
+    infeasible: bool = False
+
+    def original_arcs(self, arcs: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Indices in the original problem of arcs of the presolved one; any shape."""
+        return self.arcs[arcs]
+
+
+def _with_parts(
+    problem: Problem, kind: str, words: NDArray[np.int32], scores: NDArray[np.float64]
+) -> dict[str, Any]:
+    """Fields of the parts of one kind after more were added to them; no new one is there twice."""
+    names = [f"{kind}_{column}" for column in _COLUMNS[kind]]
+    columns = [getattr(problem, name) for name in names]
+    base = problem.n_words + 2
+    new_keys = np.zeros(len(words), dtype=np.int64)
+    old_keys = np.zeros(len(columns[0]), dtype=np.int64)
+    for i, column in enumerate(columns):
+        new_keys = new_keys * base + (words[:, i] + 1)
+        old_keys = old_keys * base + (column + 1)
+    order = np.argsort(old_keys)
+    place = np.searchsorted(old_keys, new_keys, sorter=order)
+    found = np.zeros(len(words), dtype=np.bool_)
+    inside = place < len(order)
+    found[inside] = old_keys[order[place[inside]]] == new_keys[inside]
+    total = getattr(problem, f"{kind}_score").copy()
+    total[order[place[found]]] += scores[found]
+    fields = {f"{kind}_score": np.concatenate([total, scores[~found]])}
+    for i, name in enumerate(names):
+        fields[name] = np.concatenate([columns[i], words[~found, i]])
+    return fields
+
+
+def presolve(problem: Problem, backbone_holds: Collection[str]) -> tuple[Problem, PresolveInfo]:
+    """A smaller problem with the same feasible trees and the same score for each of them.
+
+    Parameters
+    ----------
+    problem : Problem
+    backbone_holds : collection of str
+        Kinds of part that the backbone scores by itself ("sib", "gc", "ogc", "gsib"): factors that
+        equal such a part are moved there, unless arcs have labels or the weight is -inf.
+
+    Returns
+    -------
+    presolved : Problem
+        Its arcs are free (`arc_state` is all 0): what the states said is in the choice of arcs.
+        The very problem that was given, if there is nothing to do. Without arcs where no
+        feasible tree exists and that was found out.
+    info : PresolveInfo
+        Its `original_arcs` leads back to the problem that was given.
+
+    Raises
+    ------
+    ProblemError
+        If a kind of part is unknown.
+    """
+    unknown = set(backbone_holds) - PART_KINDS
+    if unknown:
+        raise ProblemError(
+            f"backbone_holds names {min(unknown)!r}, expected some of"
+            f" {', '.join(sorted(PART_KINDS))}"
+        )
+    p = problem
+    n_arcs, n_factors = len(p.arc_head), len(p.factor_score)
+    if not n_arcs:
+        return problem, PresolveInfo(np.zeros(0, dtype=np.int32), infeasible=True)
+    feasible, same, alive, gain, constant, ptr, factor_arcs, score, merged = reduce_problem(
+        p.n_words, p.arc_head, p.arc_mod, p.arc_state, p.factor_ptr, p.factor_arcs,
+        p.factor_score, p.projective, p.single_root,
+    )  # fmt: skip
+    if not feasible:
+        nothing = Problem._trusted(
+            p.n_words, p.arc_head[:0], p.arc_mod[:0], p.arc_score[:0],
+            arc_label=None if p.arc_label is None else p.arc_label[:0],
+            projective=p.projective, single_root=p.single_root, quantum=p.quantum,
+        )  # fmt: skip
+        return nothing, PresolveInfo(
+            np.zeros(0, dtype=np.int32), n_arcs, n_factors, infeasible=True
+        )
+    kept = np.flatnonzero(alive).astype(np.int32)
+    kind = np.zeros(0, dtype=np.int8)
+    if not same:
+        renumber = np.cumsum(alive, dtype=np.int32) - np.int32(1)
+        factor_arcs = renumber[factor_arcs]
+    arc_head, arc_mod = p.arc_head[kept], p.arc_mod[kept]
+    if backbone_holds and p.arc_label is None and len(score):
+        kind, words = classify(
+            p.n_words, arc_head, arc_mod, ptr, factor_arcs, score,
+            "gc" in backbone_holds, "sib" in backbone_holds,
+            "ogc" in backbone_holds, "gsib" in backbone_holds,
+        )  # fmt: skip
+    moved = int(np.count_nonzero(kind))
+    if same and not moved:
+        return problem, PresolveInfo(kept)
+    gain = gain[kept]
+    if constant:
+        gain[arc_mod == 1] += constant
+    changes: dict[str, Any] = {
+        "arc_head": arc_head,
+        "arc_mod": arc_mod,
+        "arc_score": p.arc_score[kept] + gain,
+        "arc_label": None if p.arc_label is None else p.arc_label[kept],
+        "arc_state": np.zeros(len(kept), dtype=np.int8),
+    }
+    if moved:
+        for code in range(1, len(_KINDS)):
+            chosen = kind == code
+            if chosen.any():
+                changes.update(_with_parts(p, _KINDS[code], words[chosen], score[chosen]))
+        stay = kind == 0
+        lengths = np.diff(ptr)
+        factor_arcs = factor_arcs[np.repeat(stay, lengths)]
+        ptr = np.concatenate([ptr[:1], np.cumsum(lengths[stay])])
+        score = score[stay]
+    changes.update(factor_ptr=ptr, factor_arcs=factor_arcs, factor_score=score)
+    info = PresolveInfo(
+        kept,
+        dropped_arcs=n_arcs - len(kept),
+        dropped_factors=n_factors - len(score) - merged - moved,
+        merged_factors=merged,
+        moved_factors=moved,
+    )
+    return p._changed(**changes), info

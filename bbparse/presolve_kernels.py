@@ -1,0 +1,397 @@
+"""The kernels of presolve: what the fixed arcs exclude, and factors in canonical order.
+
+A word with one candidate arc left is fixed, and every arc that cannot be in a tree with it goes:
+one that crosses it (projective), a second arc from the root (single root), one that closes a cycle
+with fixed arcs. Where only one word can hang from the root, it does. This is repeated until
+nothing changes; as every step only removes, the end does not depend on the order of the steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(cache=True, nogil=True)
+def _crosses(a: int, b: int, c: int, d: int) -> bool:
+    """Whether the arcs between words a and b and between c and d cross."""
+    if a > b:
+        a, b = b, a
+    if c > d:
+        c, d = d, c
+    return a < c < b < d or c < a < d < b
+
+
+@njit(cache=True, nogil=True)
+def _leads_to(up: NDArray[np.int32], start: int, goal: int) -> bool:
+    """Whether the heads in `up` (-1: open) lead from start to goal, start itself included."""
+    word = start
+    for _ in range(up.shape[0]):
+        if word == goal:
+            return True
+        if word <= 0:
+            return False
+        word = up[word]
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _propagate(
+    n: int, head: NDArray[np.int32], mod: NDArray[np.int32], alive: NDArray[np.bool_],
+    fixed: NDArray[np.int32], up: NDArray[np.int32], projective: bool, single_root: bool,
+) -> bool:  # fmt: skip
+    """Drop arcs that exclude a word's only candidate, until nothing changes.
+
+    `alive[a]` says which arcs are left; `fixed[m]` is the only one of word m (-1: several) and
+    `up[m]` its head (-1). All three are updated. Returns False if some word, or the root, is left
+    without an arc.
+    """
+    n_arcs = head.shape[0]
+    count = np.zeros(n + 1, dtype=np.int64)
+    while True:
+        # count[0] is the number of words with an arc from the root.
+        count[:] = 0
+        last_root = -1
+        for a in range(n_arcs):
+            if alive[a]:
+                count[mod[a]] += 1
+        root_words = np.zeros(n + 1, dtype=np.bool_)
+        for a in range(n_arcs):
+            if alive[a] and head[a] == 0 and not root_words[mod[a]]:
+                root_words[mod[a]] = True
+                count[0] += 1
+                last_root = mod[a]
+        for m in range(n + 1):
+            if count[m] == 0:
+                return False
+        changed = False
+        if count[0] == 1:
+            for a in range(n_arcs):
+                if alive[a] and mod[a] == last_root and head[a] != 0:
+                    alive[a] = False
+                    changed = True
+        for a in range(n_arcs):
+            if not alive[a] or count[mod[a]] != 1 or fixed[mod[a]] >= 0:
+                continue
+            h, m = head[a], mod[a]
+            fixed[m] = a
+            up[m] = h
+            changed = True
+            for b in range(n_arcs):
+                if not alive[b] or b == a:
+                    continue
+                if (single_root and h == 0 and head[b] == 0) or (
+                    projective and _crosses(h, m, head[b], mod[b])
+                ):
+                    alive[b] = False
+        if not changed:
+            return True
+        for a in range(n_arcs):
+            if alive[a] and _leads_to(up, head[a], mod[a]):
+                alive[a] = False
+
+
+@njit(cache=True, nogil=True)
+def _shrink(
+    ptr: NDArray[np.int64], arcs: NDArray[np.int32], score: NDArray[np.float64],
+    length: NDArray[np.int64], mod: NDArray[np.int32], alive: NDArray[np.bool_],
+    fixed: NDArray[np.int32],
+) -> tuple[bool, bool]:  # fmt: skip
+    """Take fixed arcs out of the factors; drop (length -1) those over an arc that is gone.
+
+    A hard factor of one arc drops the arc. Returns (whether it did, whether a hard factor has no
+    arc left and so forbids every tree).
+    """
+    dropped = False
+    for f in range(score.shape[0]):
+        if length[f] < 0:
+            continue
+        start, left = ptr[f], 0
+        for i in range(length[f]):
+            a = arcs[start + i]
+            if not alive[a]:
+                left = -1
+                break
+            if fixed[mod[a]] != a:
+                arcs[start + left] = a
+                left += 1
+        length[f] = left
+        if score[f] == -np.inf and left == 0:
+            return dropped, True
+        if score[f] == -np.inf and left == 1:
+            alive[arcs[start]] = False
+            dropped = True
+    return dropped, False
+
+
+@njit(cache=True, nogil=True)
+def _can_fire(
+    arcs: NDArray[np.int32], head: NDArray[np.int32], mod: NDArray[np.int32],
+    up: NDArray[np.int32], projective: bool, single_root: bool,
+) -> bool:  # fmt: skip
+    """Whether these arcs, none of them fixed, may all be in one tree with the fixed arcs `up`.
+
+    `up` is written to and restored. (It may say yes wrongly: only pairs and cycles are looked at.)
+    """
+    size = arcs.shape[0]
+    for i in range(size):
+        h, m = head[arcs[i]], mod[arcs[i]]
+        for j in range(i):
+            other_head, other_mod = head[arcs[j]], mod[arcs[j]]
+            if m == other_mod or (single_root and h == 0 and other_head == 0):
+                return False
+            if projective and _crosses(h, m, other_head, other_mod):
+                return False
+    for i in range(size):
+        up[mod[arcs[i]]] = head[arcs[i]]
+    acyclic = True
+    for i in range(size):
+        if _leads_to(up, head[arcs[i]], mod[arcs[i]]):
+            acyclic = False
+            break
+    for i in range(size):
+        up[mod[arcs[i]]] = -1
+    return acyclic
+
+
+@njit(cache=True, nogil=True)
+def _compare(
+    f: int, g: int, ptr: NDArray[np.int64], arcs: NDArray[np.int32], length: NDArray[np.int64]
+) -> int:
+    """Canonical order of two sets of arcs: by size, then by arc indices; -1, 0 or 1."""
+    if length[f] != length[g]:
+        return -1 if length[f] < length[g] else 1
+    for i in range(length[f]):
+        a, b = arcs[ptr[f] + i], arcs[ptr[g] + i]
+        if a != b:
+            return -1 if a < b else 1
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def _sorted_factors(
+    live: NDArray[np.int64], ptr: NDArray[np.int64], arcs: NDArray[np.int32],
+    length: NDArray[np.int64], score: NDArray[np.float64],
+) -> NDArray[np.int64]:  # fmt: skip
+    """`live` in canonical order, equal sets by weight: a merge sort, as keys vary in length."""
+    source, target = live.copy(), np.empty_like(live)  # fmt: skip
+    count, width = live.shape[0], 1
+    while width < count:
+        for low in range(0, count, 2 * width):
+            middle, high = min(low + width, count), min(low + 2 * width, count)
+            i, j = low, middle
+            for k in range(low, high):
+                take_left = j >= high
+                if i < middle and j < high:
+                    order = _compare(source[i], source[j], ptr, arcs, length)
+                    take_left = order < 0 or (order == 0 and score[source[i]] <= score[source[j]])
+                if take_left:
+                    target[k] = source[i]
+                    i += 1
+                else:
+                    target[k] = source[j]
+                    j += 1
+        source, target = target, source
+        width *= 2
+    return source
+
+
+@njit(cache=True, nogil=True)
+def reduce_problem(
+    n: int,
+    head: NDArray[np.int32],
+    mod: NDArray[np.int32],
+    state: NDArray[np.int8],
+    ptr: NDArray[np.int64],
+    factor_arcs: NDArray[np.int32],
+    score: NDArray[np.float64],
+    projective: bool,
+    single_root: bool,
+) -> tuple[
+    bool,
+    bool,
+    NDArray[np.bool_],
+    NDArray[np.float64],
+    float,
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.float64],
+    int,
+]:
+    """Everything but the move to the backbone, in the arc indices of the original problem.
+
+    Returns
+    -------
+    feasible : bool
+        False if there is no tree; the rest then says nothing.
+    same : bool
+        Whether nothing was changed, not even the order of the factors.
+    alive : bool[A]
+        Arcs that are left.
+    gain : float64[A]
+        What is to be added to the score of each arc.
+    constant : float
+        What is to be added to the score of every tree.
+    new_ptr, new_arcs, new_score
+        The factors that are left, in canonical order.
+    merged : int
+        How many factors were added to another one.
+    """
+    n_arcs, n_factors = head.shape[0], score.shape[0]
+    alive = state != -1
+    required = np.full(n + 1, -1, dtype=np.int32)
+    for a in range(n_arcs):
+        if state[a] == 1:
+            required[mod[a]] = a
+    for a in range(n_arcs):
+        if required[mod[a]] >= 0 and required[mod[a]] != a:
+            alive[a] = False
+    arcs = factor_arcs.copy()
+    length = np.empty(n_factors, dtype=np.int64)
+    same = True
+    for f in range(n_factors):
+        length[f] = ptr[f + 1] - ptr[f]
+        for i in range(ptr[f] + 1, ptr[f + 1]):
+            a, j = arcs[i], i
+            while j > ptr[f] and arcs[j - 1] > a:
+                arcs[j] = arcs[j - 1]
+                j -= 1
+                same = False
+            arcs[j] = a
+    fixed = np.full(n + 1, -1, dtype=np.int32)
+    up = np.full(n + 1, -1, dtype=np.int32)
+    gain = np.zeros(n_arcs, dtype=np.float64)
+    constant = 0.0
+    no_ptr = np.zeros(1, dtype=np.int64)
+    while True:
+        if not _propagate(n, head, mod, alive, fixed, up, projective, single_root):
+            return False, False, alive, gain, constant, no_ptr, arcs[:0], gain[:0], 0
+        dropped, impossible = _shrink(ptr, arcs, score, length, mod, alive, fixed)
+        if impossible:
+            return False, False, alive, gain, constant, no_ptr, arcs[:0], gain[:0], 0
+        if not dropped:
+            break
+
+    live = np.empty(n_factors, dtype=np.int64)
+    count = 0
+    in_order = True
+    for f in range(n_factors):
+        if length[f] < 0 or score[f] == 0.0:
+            continue
+        if length[f] > 1 and not _can_fire(
+            arcs[ptr[f] : ptr[f] + length[f]], head, mod, up, projective, single_root
+        ):
+            continue
+        if count and _compare(live[count - 1], f, ptr, arcs, length) >= 0:
+            in_order = False
+        live[count] = f
+        count += 1
+    live = live[:count]
+    if not in_order:
+        live = _sorted_factors(live, ptr, arcs, length, score)
+        same = False
+
+    new_ptr = np.zeros(count + 1, dtype=np.int64)
+    new_arcs = np.empty(arcs.shape[0], dtype=np.int32)
+    new_score = np.empty(count, dtype=np.float64)
+    kept = merged = i = 0
+    while i < count:
+        f = live[i]
+        total = score[f]
+        i += 1
+        while i < count and _compare(f, live[i], ptr, arcs, length) == 0:
+            total += score[live[i]]
+            merged += 1
+            i += 1
+        if length[f] == 0:
+            constant = total
+        elif length[f] == 1:
+            gain[arcs[ptr[f]]] = total
+        elif total != 0.0:
+            new_ptr[kept + 1] = new_ptr[kept] + length[f]
+            for j in range(length[f]):
+                new_arcs[new_ptr[kept] + j] = arcs[ptr[f] + j]
+            new_score[kept] = total
+            kept += 1
+    # No factor was shrunk if all are left and none of their arcs is missing.
+    same = same and kept == n_factors and new_ptr[kept] == arcs.shape[0] and alive.all()
+    for a in range(n_arcs):
+        same = same and state[a] == 0
+    return (
+        True, same, alive, gain, constant,
+        new_ptr[: kept + 1], new_arcs[: new_ptr[kept]], new_score[:kept], merged,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _ranks(
+    n: int, head: NDArray[np.int32], mod: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Place of each arc among those of its head ordered by modifier, and arcs per head.
+
+    Two arcs of a head with neighbouring places have no candidate modifier between them.
+    """
+    per_head = np.zeros(n + 1, dtype=np.int64)
+    rank = np.empty(head.shape[0], dtype=np.int64)
+    for a in np.argsort(mod):
+        rank[a] = per_head[head[a]]
+        per_head[head[a]] += 1
+    return rank, per_head
+
+
+@njit(cache=True, nogil=True)
+def classify(
+    n: int, head: NDArray[np.int32], mod: NDArray[np.int32], ptr: NDArray[np.int64],
+    arcs: NDArray[np.int32], score: NDArray[np.float64], holds_gc: bool, holds_sib: bool,
+    holds_ogc: bool, holds_gsib: bool,
+) -> tuple[NDArray[np.int8], NDArray[np.int32]]:  # fmt: skip
+    """The kind of part (1 gc, 2 sib, 3 ogc, 4 gsib, 0 none) that equals each factor, and its words.
+
+    Returns
+    -------
+    kind : int8[F]
+    words : int32[F, 4]
+        In the order of the fields of that kind of part: grand, head, (inner,) mod or outer.
+    """
+    n_factors = score.shape[0]
+    kind = np.zeros(n_factors, dtype=np.int8)
+    words = np.zeros((n_factors, 4), dtype=np.int32)
+    rank, per_head = _ranks(n, head, mod)
+    for f in range(n_factors):
+        size = ptr[f + 1] - ptr[f]
+        if size > 3 or score[f] == -np.inf:
+            continue
+        # Two arcs of one head are the siblings a and b, the outer one b; a third is the upper one.
+        upper, a, b = -1, -1, -1
+        for i in range(ptr[f], ptr[f + 1]):
+            for j in range(ptr[f], ptr[f + 1]):
+                first, second = arcs[i], arcs[j]
+                if first == second:
+                    continue
+                h = head[first]
+                if head[second] == h and (
+                    h < mod[first] < mod[second] or h > mod[first] > mod[second]
+                ):
+                    a, b = first, second
+                elif mod[first] == head[second]:
+                    upper = first
+                    if size == 2:
+                        b = second
+        if size == 2 and upper >= 0:
+            h, m = head[b], mod[b]
+            last = rank[b] == per_head[h] - 1 if m > h else rank[b] == 0
+            if holds_gc:
+                kind[f] = 1
+            elif holds_ogc and last:
+                kind[f] = 3
+            words[f, 0], words[f, 1], words[f, 2] = head[upper], h, m
+        elif a >= 0 and abs(rank[a] - rank[b]) == 1:
+            if size == 2 and holds_sib:
+                kind[f] = 2
+                words[f, 0], words[f, 1], words[f, 2] = head[a], mod[a], mod[b]
+            elif size == 3 and upper >= 0 and holds_gsib and mod[upper] == head[a]:
+                kind[f] = 4
+                words[f, 0], words[f, 1] = head[upper], head[a]
+                words[f, 2], words[f, 3] = mod[a], mod[b]
+    return kind, words

@@ -1,0 +1,1 @@
+"""The linear model: templates → hashed features → scores of arcs and parts."""

@@ -1,0 +1,190 @@
+"""Kernels around the scores: parts of a tree, what two trees differ in, and pruning."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def tree_parts(heads):
+    """The parts of a tree, one of each kind for every modifier that has one.
+
+    `heads` is int32[n+1] (heads[0] is not read). Returns int32[n+1] arrays indexed by modifier:
+    ``grand`` (head of the head, -1 under the root), ``inner`` (next modifier towards the head, -1
+    if there is none) and ``outermost`` (1 for the farthest modifier on its side, else 0).
+    """
+    n = heads.shape[0] - 1
+    grand = np.full(n + 1, -1, np.int32)
+    inner = np.full(n + 1, -1, np.int32)
+    outermost = np.zeros(n + 1, np.int32)
+    latest = np.full(n + 1, -1, np.int32)
+    for m in range(n, 0, -1):
+        h = heads[m]
+        if m > h:
+            continue
+        # From right to left among the modifiers left of h.
+        inner[m] = latest[h]
+        latest[h] = m
+    for h in range(n + 1):
+        if latest[h] >= 0:
+            outermost[latest[h]] = 1
+        latest[h] = -1
+    for m in range(1, n + 1):
+        h = heads[m]
+        if h > 0:
+            grand[m] = heads[h]
+        if m > h:
+            inner[m] = latest[h]
+            latest[h] = m
+    for h in range(n + 1):
+        if latest[h] >= 0:
+            outermost[latest[h]] = 1
+    return grand, inner, outermost
+
+
+@njit(cache=True, nogil=True)
+def parts_not_in(heads, others, kind, compare):
+    """Parts of one kind of a tree; with `compare`, those that the tree `others` has not.
+
+    Returns int32 arrays grand, head, inner, mod, in the order of the modifiers.
+    """
+    n = heads.shape[0] - 1
+    grand, inner, outermost = tree_parts(heads)
+    other_grand, other_inner, other_outermost = tree_parts(others)
+    out = np.empty((4, n), np.int32)
+    count = 0
+    for m in range(1, n + 1):
+        h = heads[m]
+        if (kind == 2 or kind == 3) and h == 0:
+            continue
+        if kind == 3 and not outermost[m]:
+            continue
+        if compare and others[m] == h:
+            same = True
+            if kind >= 2:
+                same = grand[m] == other_grand[m]
+            if kind == 1 or kind == 4:
+                same = same and inner[m] == other_inner[m]
+            if kind == 3:
+                same = same and other_outermost[m] == 1
+            if same:
+                continue
+        out[0, count] = grand[m]
+        out[1, count] = h
+        out[2, count] = inner[m]
+        out[3, count] = m
+        count += 1
+    return out[0, :count], out[1, :count], out[2, :count], out[3, :count]
+
+
+@njit(cache=True, nogil=True)
+def merge_difference(added, removed):
+    """Multiset difference of two sorted int64 arrays: indices (ascending) and counts, none 0."""
+    n_added = added.shape[0]
+    n_removed = removed.shape[0]
+    indices = np.empty(n_added + n_removed, np.int64)
+    counts = np.empty(n_added + n_removed, np.int64)
+    filled = 0
+    i = 0
+    j = 0
+    while i < n_added or j < n_removed:
+        if j == n_removed or (i < n_added and added[i] < removed[j]):
+            index = added[i]
+        else:
+            index = removed[j]
+        count = 0
+        while i < n_added and added[i] == index:
+            count += 1
+            i += 1
+        while j < n_removed and removed[j] == index:
+            count -= 1
+            j += 1
+        if count:
+            indices[filled] = index
+            counts[filled] = count
+            filled += 1
+    return indices[:filled], counts[:filled]
+
+
+@njit(cache=True, nogil=True)
+def all_arcs(n):
+    """Every arc of a sentence of n words, sorted by (head, mod): int32 arrays head, mod."""
+    head = np.empty(n * n, np.int32)
+    mod = np.empty(n * n, np.int32)
+    filled = 0
+    for h in range(n + 1):
+        for m in range(1, n + 1):
+            if m != h:
+                head[filled] = h
+                mod[filled] = m
+                filled += 1
+    return head, mod
+
+
+@njit(cache=True, nogil=True)
+def as_square(n, scores):
+    """Scores of `all_arcs` as float64[n+1, n+1], -inf where there is no arc."""
+    square = np.full((n + 1, n + 1), -np.inf)
+    filled = 0
+    for h in range(n + 1):
+        for m in range(1, n + 1):
+            if m != h:
+                square[h, m] = scores[filled]
+                filled += 1
+    return square
+
+
+@njit(cache=True, nogil=True)
+def prune_arcs(scores, k, margin, best_heads):
+    """The candidate arcs worth keeping.
+
+    `scores` is float64[n+1, n+1], scores[h, m], -inf where there is no arc. Kept are, for each
+    word, its k best heads (0: all; of equal ones those with smaller index) as far as they score
+    no less than its best minus `margin`, and the arc from best_heads[m] (int32[n+1]; -1: none).
+    O(n² k). Returns int32 arrays head, mod, sorted by (head, mod).
+    """
+    n = scores.shape[0] - 1
+    keep = np.zeros((n + 1, n + 1), np.bool_)
+    most = n + 1 if k == 0 else min(k, n + 1)
+    top = np.empty(most, np.int64)
+    total = 0
+    for m in range(1, n + 1):
+        best = -np.inf
+        for h in range(n + 1):
+            if h != m:
+                best = max(best, scores[h, m])
+        least = best - margin
+        count = 0
+        for h in range(n + 1):
+            score = scores[h, m]
+            if h == m or score == -np.inf or score < least:
+                continue
+            if count == most and score <= scores[top[count - 1], m]:
+                continue
+            # Insertion from the end: a later head goes behind equal ones.
+            place = count if count < most else most - 1
+            count = place + 1
+            if k == 0:
+                top[place] = h
+                continue
+            while place > 0 and scores[top[place - 1], m] < score:
+                top[place] = top[place - 1]
+                place -= 1
+            top[place] = h
+        for i in range(count):
+            keep[top[i], m] = True
+        if best_heads[m] >= 0 and not keep[best_heads[m], m]:
+            keep[best_heads[m], m] = True
+            count += 1
+        total += count
+    head = np.empty(total, np.int32)
+    mod = np.empty(total, np.int32)
+    filled = 0
+    for h in range(n + 1):
+        for m in range(1, n + 1):
+            if keep[h, m]:
+                head[filled] = h
+                mod[filled] = m
+                filled += 1
+    return head, mod

@@ -1,0 +1,71 @@
+"""Pre-pruning: a first-order classifier that keeps a few candidate heads for each word.
+
+The classifier is log-linear over the heads of one word, so that score differences are log-odds
+and a margin on them means the same everywhere. The arcs of its own best projective tree are always
+kept: a candidate set without them may hold no tree at all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.backbone.dense import eisner
+from bbparse.scoring.encode import PAD
+from bbparse.scoring.parts import all_arcs
+from bbparse.scoring.scorer import PartScorer, prune
+
+Ints = NDArray[np.int32]
+
+
+class Pruner:
+    """Candidate arcs of a sentence.
+
+    Parameters
+    ----------
+    scorer : PartScorer
+        Arc templates and weights of the classifier.
+    k : int
+        Most heads of a word; 0: all.
+    margin : float
+        Largest difference of log-odds to a word's best head.
+    single_root : bool
+    """
+
+    def __init__(self, scorer: PartScorer, k: int, margin: float, single_root: bool = True) -> None:
+        self.scorer = scorer
+        self.k = k
+        self.margin = margin
+        self.single_root = single_root
+
+    def candidates(
+        self, values: NDArray[np.uint64], k: int | None = None
+    ) -> tuple[Ints, Ints]:
+        """Candidate arcs ``(arc_head, arc_mod)``, int32[A], sorted by (head, mod).
+
+        Parameters
+        ----------
+        values : uint64[...]
+            The sentence, as ``encode`` gives it.
+        k : int, optional
+            Instead of the pruner's own k. 0 keeps every arc, whatever the margin.
+        """
+        if k is None:
+            k = self.k
+        if k == 0:
+            return all_arcs(len(values) - 2 * PAD - 1)
+        scores = self.scorer.score_all_arcs(values)
+        best, _ = eisner(scores, self.single_root)
+        return prune(scores, k, self.margin, best)
+
+
+def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> tuple[Ints, Ints]:
+    """Candidate arcs and those of a tree together, sorted by (head, mod).
+
+    ``heads`` is int32[n+1] with ``heads[0]`` ignored.
+    """
+    n = len(heads) - 1
+    keys = arc_head.astype(np.int64) * (n + 1) + arc_mod
+    tree = heads[1:].astype(np.int64) * (n + 1) + np.arange(1, n + 1)
+    both = np.union1d(keys, tree)
+    return (both // (n + 1)).astype(np.int32), (both % (n + 1)).astype(np.int32)

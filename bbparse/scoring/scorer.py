@@ -1,0 +1,303 @@
+"""`PartScorer`: feature templates and weights, as scores of arcs and parts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import ModelError
+from bbparse.scoring.compile import compile_templates
+from bbparse.scoring.encode import PAD
+from bbparse.scoring.kernels import score_candidates, walk_parts
+from bbparse.scoring.parts import all_arcs, as_square, merge_difference, parts_not_in, prune_arcs
+from bbparse.scoring.tables import sentence_tables
+from bbparse.scoring.templates import KINDS, TemplateSet
+
+__all__ = ["PartScorer", "PartScores", "aligned_zeros", "difference", "prune"]
+
+# Writable, as every array is that a kernel sees: read-only ones are types of their own to numba,
+# and would cost a second compilation.
+_NO_WORDS = np.zeros(0, dtype=np.int32)
+_NO_SCORES = np.zeros(0, dtype=np.float64)
+_NO_WEIGHTS = np.zeros(1, dtype=np.int32)
+
+#: Bytes of a line of memory, which holds both weights of a template with ``+@``.
+_LINE = 64
+
+
+class PartScores(NamedTuple):
+    """Parts and scores of a sentence; the fields are those of `bbparse.Problem`.
+
+    The arrays of parts without templates are empty. Outermost grandchildren share the index
+    arrays of grandchildren.
+    """
+
+    arc_score: NDArray[np.float64]
+    sib_head: NDArray[np.int32]
+    sib_inner: NDArray[np.int32]
+    sib_outer: NDArray[np.int32]
+    sib_score: NDArray[np.float64]
+    gc_grand: NDArray[np.int32]
+    gc_head: NDArray[np.int32]
+    gc_mod: NDArray[np.int32]
+    gc_score: NDArray[np.float64]
+    ogc_grand: NDArray[np.int32]
+    ogc_head: NDArray[np.int32]
+    ogc_mod: NDArray[np.int32]
+    ogc_score: NDArray[np.float64]
+    gsib_grand: NDArray[np.int32]
+    gsib_head: NDArray[np.int32]
+    gsib_inner: NDArray[np.int32]
+    gsib_outer: NDArray[np.int32]
+    gsib_score: NDArray[np.float64]
+
+
+def aligned_zeros(size: int) -> NDArray[np.int32]:
+    """Zeros that start on a line of memory, so that paired weights lie in one line."""
+    raw = np.zeros(size * 4 + _LINE, dtype=np.uint8)
+    offset = -raw.ctypes.data % _LINE
+    return raw[offset : offset + size * 4].view(np.int32)
+
+
+class PartScorer:
+    """The linear model over arcs, siblings, grandchildren and grand-siblings.
+
+    Scores depend on nothing that a call changes, so one scorer serves any number of threads.
+
+    Parameters
+    ----------
+    templates : TemplateSet
+        The features.
+    weights : int32[2**templates.bits], optional
+        Weights in integer quanta; used as they are, without a copy, if they are contiguous.
+        Zeros by default.
+    quantum : float
+        What a weight of 1 is worth.
+
+    Attributes
+    ----------
+    weights : int32[2**templates.bits]
+        May be changed in place between calls.
+    quantum : float
+        May be set between calls.
+
+    Raises
+    ------
+    ModelError
+        If the weights have another size or dtype.
+    """
+
+    def __init__(
+        self,
+        templates: TemplateSet,
+        weights: NDArray[np.int32] | None = None,
+        quantum: float = 1.0,
+    ) -> None:
+        size = 1 << templates.bits
+        if weights is None:
+            weights = aligned_zeros(size)
+        elif weights.shape != (size,) or weights.dtype != np.int32:
+            raise ModelError(
+                f"weights have shape {weights.shape} and dtype {weights.dtype},"
+                f" expected {(size,)} and int32"
+            )
+        self.templates = templates
+        self.weights = np.ascontiguousarray(weights)
+        self.quantum = float(quantum)
+        self._compiled = compile_templates(templates)
+        self._for_tables = self._compiled.for_tables
+        self._for_parts = self._compiled.for_parts
+
+    def score(
+        self,
+        values: NDArray[np.uint64],
+        arc_head: NDArray[np.int32],
+        arc_mod: NDArray[np.int32],
+        projective: bool = True,
+        single_root: bool = True,
+    ) -> PartScores:
+        """Scores of candidate arcs and of all parts that they can form.
+
+        Parameters
+        ----------
+        values : uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)]
+            The sentence, as `encode` gives it.
+        arc_head, arc_mod : int32[A]
+            Candidate arcs, each once, sorted by (head, mod). Not checked.
+        projective, single_root : bool
+            Leave out parts that no such tree contains.
+
+        Returns
+        -------
+        PartScores
+            Parts are sorted by (head, outer, inner, grand); see `kernels.enumerate_parts`.
+        """
+        tables = sentence_tables(values, PAD, *self._for_tables)
+        parts, arc, sib, gc, ogc, gsib = score_candidates(
+            arc_head, arc_mod, projective, single_root, *tables, self.weights, self.quantum,
+            *self._for_parts,
+        )  # fmt: skip
+        triples = parts[3:6]
+        none = (_NO_WORDS, _NO_WORDS, _NO_WORDS)
+        grand = triples if len(gc) else none
+        outermost = triples if len(ogc) else none
+        return PartScores(arc, *parts[:3], sib, *grand, gc, *outermost, ogc, *parts[6:], gsib)
+
+    def score_all_arcs(self, values: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """Scores of all arcs by the arc templates alone.
+
+        Returns
+        -------
+        float64[n_words + 1, n_words + 1]
+            scores[h, m]; -inf for arcs into the root and of a word to itself.
+        """
+        n = len(values) - 2 * PAD - 1
+        head, mod = all_arcs(n)
+        tables = sentence_tables(values, PAD, *self._for_tables)
+        scores = np.zeros(len(head), dtype=np.float64)
+        walk_parts(
+            0, _NO_WORDS, head, _NO_WORDS, mod, *tables, self.weights, self.quantum, scores,
+            False, *self._for_parts,
+        )  # fmt: skip
+        return as_square(n, scores)
+
+    def features_of_all_arcs(
+        self, values: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+        """Every arc of a sentence and its features, for templates without a role ``b``.
+
+        Returns
+        -------
+        arc_head, arc_mod : int32[A]
+            All arcs, sorted by (head, mod).
+        indices : int64[A, F]
+            The features of each arc.
+
+        Raises
+        ------
+        ModelError
+            If arc templates look at the words between: arcs then differ in their features' number.
+        """
+        if any(template.slot("b") for template in self.templates.templates["arc"]):
+            raise ModelError("arc templates with 'b.' give arcs different numbers of features")
+        head, mod = all_arcs(len(values) - 2 * PAD - 1)
+        tables = sentence_tables(values, PAD, *self._for_tables)
+        indices = walk_parts(
+            0, _NO_WORDS, head, _NO_WORDS, mod, *tables, _NO_WEIGHTS, 0.0, _NO_SCORES, True,
+            *self._for_parts,
+        )  # fmt: skip
+        return head, mod, indices.reshape(len(head), -1)
+
+    def tree_features(
+        self, values: NDArray[np.uint64], heads: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """Indices of all features that fire in a tree, one entry for each time they do.
+
+        Parameters
+        ----------
+        values : uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)]
+            The sentence, as `encode` gives it.
+        heads : int[n_words + 1]
+            heads[m] is the head of word m; heads[0] is not read.
+
+        Returns
+        -------
+        int64[number of features]
+            ``weights[indices].sum() * quantum`` is the score of the tree.
+        """
+        heads = np.ascontiguousarray(heads, dtype=np.int32)
+        tables = sentence_tables(values, PAD, *self._for_tables)
+        return self._features(tables, heads, heads, False)
+
+    def tree_difference(
+        self, values: NDArray[np.uint64], heads: NDArray[np.int32], others: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Feature counts of one tree minus those of another.
+
+        The same as ``difference(tree_features(heads), tree_features(others))``, but only parts
+        that the trees do not share are looked at.
+
+        Returns
+        -------
+        indices : int64[D]
+            Ascending, each once.
+        counts : int64[D]
+            Never 0.
+        """
+        heads = np.ascontiguousarray(heads, dtype=np.int32)
+        others = np.ascontiguousarray(others, dtype=np.int32)
+        tables = sentence_tables(values, PAD, *self._for_tables)
+        return difference(
+            self._features(tables, heads, others, True), self._features(tables, others, heads, True)
+        )
+
+    def _features(
+        self,
+        tables: tuple[NDArray, ...],
+        heads: NDArray[np.int32],
+        others: NDArray[np.int32],
+        compare: bool,
+    ) -> NDArray[np.int64]:
+        found = []
+        for number, (kind, roles) in enumerate(KINDS.items()):
+            if not self.templates.templates[kind]:
+                continue
+            grand, head, inner, mod = parts_not_in(heads, others, number, compare)
+            found.append(
+                walk_parts(
+                    number, grand if "g" in roles else _NO_WORDS, head,
+                    inner if "s" in roles else _NO_WORDS, mod, *tables,
+                    _NO_WEIGHTS, 0.0, _NO_SCORES, True, *self._for_parts,
+                )
+            )  # fmt: skip
+        return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+
+
+def difference(
+    added: NDArray[np.int64], removed: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Multiset difference of two lists of feature indices.
+
+    Returns
+    -------
+    indices : int64[D]
+        Ascending, each once.
+    counts : int64[D]
+        How many times more an index is in `added` than in `removed`; never 0.
+    """
+    return merge_difference(np.sort(added), np.sort(removed))
+
+
+def prune(
+    scores: NDArray[np.float64],
+    k: int,
+    margin: float = np.inf,
+    best_heads: NDArray[np.int32] | None = None,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The candidate arcs that pruning leaves.
+
+    Parameters
+    ----------
+    scores : float64[n + 1, n + 1]
+        scores[h, m], -inf where there is no arc.
+    k : int
+        Heads kept for each word; 0 for all of them. Of heads that score the same, those with a
+        smaller index come first.
+    margin : float
+        Heads that score less than the word's best minus this are not kept.
+    best_heads : int32[n + 1], optional
+        A tree, all of whose arcs are kept, so that one tree is left whatever `k` is.
+
+    Returns
+    -------
+    arc_head, arc_mod : int32[A]
+        Sorted by (head, mod).
+    """
+    if best_heads is None:
+        best_heads = np.full(len(scores), -1, dtype=np.int32)
+    return prune_arcs(
+        np.ascontiguousarray(scores, dtype=np.float64), int(k), float(margin),
+        np.ascontiguousarray(best_heads, dtype=np.int32),
+    )  # fmt: skip

@@ -1,0 +1,67 @@
+"""Kernel that hashes the words of a sentence, once for every template and role they may have.
+
+See `bbparse.scoring.kernels` for the hashing, and `bbparse.scoring.compile` for the arguments.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def sentence_tables(
+    values, pad, none_key, shift, upos_column, counted,
+    slot_ptr, slot_attr, slot_offset, slot_mult, col_slot, col_mult, between_slot,
+):  # fmt: skip
+    """What the parts of a sentence are scored from.
+
+    Returns ``table`` uint32[n+2, C], U of every word and, last, of "none"; ``masks``
+    uint64[J, L, n+1], the values of slot j in words i .. i+2^l-1 as bits; ``words`` int32[J, 64],
+    a word with the value of each bit (values beyond the 64th share the last); ``counts``
+    int32[3, n+1], words up to i of the counted tags.
+    """
+    size = values.shape[0] - 2 * pad
+    n_slots = slot_ptr.shape[0] - 1
+    n_cols = col_slot.shape[0]
+    n_between = between_slot.shape[0]
+    table = np.empty((size + 1, n_cols), np.uint32)
+    keys = np.empty((size + 1, n_slots), np.uint64)
+    for w in range(size + 1):
+        for slot in range(n_slots):
+            key = none_key
+            if w < size:
+                key = np.uint64(0)
+                for j in range(slot_ptr[slot], slot_ptr[slot + 1]):
+                    key += values[pad + w + slot_offset[j], slot_attr[j]] * slot_mult[j]
+            keys[w, slot] = key ^ (key >> np.uint64(32))
+        for c in range(n_cols):
+            table[w, c] = (keys[w, col_slot[c]] * col_mult[c]) >> shift
+
+    levels = 1
+    while (1 << levels) < size:
+        levels += 1
+    masks = np.zeros((n_between, levels, size), np.uint64)
+    words = np.zeros((n_between, 64), np.int32)
+    for j in range(n_between):
+        known = 0
+        for w in range(1, size):
+            key = keys[w, between_slot[j]]
+            bit = 0
+            while bit < known and keys[words[j, bit], between_slot[j]] != key:
+                bit += 1
+            if bit == known and known < 64:
+                words[j, known] = w
+                known += 1
+            masks[j, 0, w] = np.uint64(1) << np.uint64(min(bit, 63))
+        for level in range(1, levels):
+            half = 1 << (level - 1)
+            for w in range(1, size - 2 * half + 1):
+                masks[j, level, w] = masks[j, level - 1, w] | masks[j, level - 1, w + half]
+
+    counts = np.zeros((3, size), np.int32)
+    for tag in range(3):
+        for w in range(1, size):
+            same = values[pad + w, upos_column] == counted[tag]
+            counts[tag, w] = counts[tag, w - 1] + (1 if same else 0)
+    return table, masks, words, counts

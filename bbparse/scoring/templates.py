@@ -1,0 +1,296 @@
+"""Feature templates: what the linear model looks at, declared as data.
+
+A template is a line of *atoms* separated by spaces; the feature is their conjunction. Atoms are
+
+* ``role.attribute``: an attribute (`bbparse.scoring.encode.ATTRIBUTES`) of a word of the part:
+  ``h`` the head, ``m`` the modifier, ``s`` the next modifier between them ("none" where m is the
+  first on its side), ``g`` the head of the head, ``b`` every word between h and m: one feature for
+  each distinct value. ``h+1.upos`` and ``m-2.lemma`` look at neighbours, up to three words away.
+* ``@name``: a property of the arcs themselves (`ARC_ATOMS`), such as ``@dirdist``.
+* ``+@name``: "and also with": makes two features, with and without the property. Both weights lie
+  side by side in memory, so the second one costs next to nothing.
+
+Two abbreviations make many templates of a line:
+
+* ``h.{upos,lemma} m.{upos,lemma}``: every combination of the alternatives in braces;
+* ``for * in upos,lemma: h.* m.*``: one template for each word in place of the star.
+
+Templates that turn out equal count once. Feature weights are found by the text of the template,
+so reordering a table or adding lines to it leaves the other features as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from bbparse.errors import ConfigError
+from bbparse.scoring.encode import ATTRIBUTES, PAD
+
+__all__ = ["ARC_ATOMS", "KINDS", "ArcAtom", "Template", "TemplateSet", "WordAtom", "expand", "parse"]
+
+#: Kinds of part, in the order of the kernels, with the roles of their words. The role that changes
+#: fastest when parts are enumerated comes first (see `bbparse.scoring.kernels`).
+KINDS: dict[str, tuple[str, ...]] = {
+    "arc": ("h", "m"),
+    "sibling": ("h", "s", "m"),
+    "grandchild": ("g", "h", "m"),
+    "outermost_grandchild": ("g", "h", "m"),
+    "grandsibling": ("g", "h", "s", "m"),
+}
+
+
+@dataclass(frozen=True)
+class ArcAtom:
+    """A property of the arcs of a part.
+
+    `size` is the number of values, 0 if there is no limit; `needs` are the roles that must be in
+    the part; `arc_only` atoms are computed for single arcs alone.
+    """
+
+    meaning: str
+    size: int
+    needs: str = "hm"
+    arc_only: bool = False
+
+
+#: Properties of arcs, in the order of the kernels.
+ARC_ATOMS: dict[str, ArcAtom] = {
+    "dir": ArcAtom("direction of h→m", 2),
+    "dist": ArcAtom("distance of h and m: 1, 2, 3, 4, 5, 6-10, 11 and more", 7),
+    "dirdist": ArcAtom("direction and distance of h→m", 14),
+    "sdist": ArcAtom("distance of s and m (of h and m where there is no s)", 7, "hsm"),
+    "sdirdist": ArcAtom("direction of h→m, and distance of s and m as in @sdist", 14, "hsm"),
+    "gdir": ArcAtom("directions of g→h and of h→m", 4, "ghm"),
+    "gdist": ArcAtom("distance of g and h", 7, "ghm"),
+    "nverb": ArcAtom("direction, and number of VERBs between: 0, 1, 2, more", 8, arc_only=True),
+    "npunct": ArcAtom("direction, and number of PUNCTs between", 8, arc_only=True),
+    "nconj": ArcAtom("direction, and number of CCONJs between", 8, arc_only=True),
+    "betweenset": ArcAtom("the set of the UPOS between h and m", 0, arc_only=True),
+}
+
+#: A "+@name" needs a slot of the 16 of a memory line for each value; one is the plain feature's.
+MAX_ALSO = 15
+#: Bits of an index into the weights.
+MIN_BITS, MAX_BITS, DEFAULT_BITS = 4, 28, 22
+
+_WORD = re.compile(r"([a-z]+)([+-]\d+)?\.([A-Za-z0-9_]+)")
+_LOOP = re.compile(r"for\s+\*\s+in\s+([^:]*):(.*)")
+
+
+@dataclass(frozen=True, order=True)
+class WordAtom:
+    """An attribute of a word: role, distance from the word in that role, attribute."""
+
+    role: str
+    offset: int
+    attribute: str
+
+    def __str__(self) -> str:
+        offset = f"{self.offset:+d}" if self.offset else ""
+        return f"{self.role}{offset}.{self.attribute}"
+
+
+@dataclass(frozen=True)
+class Template:
+    """One feature template, or a pair of them if `also` is given.
+
+    Parameters
+    ----------
+    words : tuple of WordAtom
+        Sorted, without repeats.
+    arcs : tuple of str
+        Names of arc atoms, sorted.
+    also : str or None
+        The arc atom of ``+@name``.
+    """
+
+    words: tuple[WordAtom, ...]
+    arcs: tuple[str, ...] = ()
+    also: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Canonical text of the plain template, without `also`; weights are found by it."""
+        return " ".join([str(atom) for atom in self.words] + [f"@{name}" for name in self.arcs])
+
+    def slot(self, role: str) -> tuple[tuple[int, str], ...]:
+        """What the template reads around the word in a role: (offset, attribute) pairs."""
+        return tuple((atom.offset, atom.attribute) for atom in self.words if atom.role == role)
+
+    def __str__(self) -> str:
+        return self.text + (f" +@{self.also}" if self.also else "")
+
+
+def _known(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _braces(text: str) -> Iterator[str]:
+    """All ways of choosing one of the alternatives in each pair of braces, in order."""
+    pieces = re.split(r"\{([^{}]*)\}", text)
+    if any(brace in piece for piece in pieces for brace in "{}"):
+        raise ConfigError("braces do not match, or lie within each other")
+    options = [[p] if i % 2 == 0 else [o.strip() for o in p.split(",")] for i, p in enumerate(pieces)]
+    for choice in product(*options):
+        yield "".join(choice)
+
+
+def expand(line: str) -> list[str]:
+    """The templates that a line with ``for * in …:`` and braces stands for, as text.
+
+    Raises
+    ------
+    ConfigError
+        If braces or the loop are malformed.
+    """
+    loop = _LOOP.fullmatch(line.strip())
+    if loop is None:
+        if "*" in line:
+            raise ConfigError("a star needs 'for * in a,b: ' in front of the template")
+        return list(_braces(line))
+    values = [value.strip() for value in loop[1].split(",")]
+    if "*" not in loop[2]:
+        raise ConfigError("there is a 'for * in …:' but no star in the template")
+    return [text for value in values for text in _braces(loop[2].replace("*", value))]
+
+
+def _word_atom(text: str, kind: str) -> WordAtom:
+    found = _WORD.fullmatch(text)
+    if found is None:
+        raise ConfigError(f"{text!r} is no atom: expected role.attribute, @name or +@name")
+    role, offset, attribute = found[1], int(found[2] or 0), found[3]
+    roles = KINDS[kind] + (("b",) if kind == "arc" else ())
+    if role not in roles:
+        raise ConfigError(f"unknown role {role!r} in {text!r}; {kind} parts have {_known(roles)}")
+    if abs(offset) > PAD:
+        raise ConfigError(f"offset of {text!r} is {offset:+d}, expected -{PAD} to +{PAD}")
+    if attribute not in ATTRIBUTES:
+        raise ConfigError(
+            f"unknown attribute {attribute!r} in {text!r}; attributes are {_known(ATTRIBUTES)}"
+        )
+    return WordAtom(role, offset, attribute)
+
+
+def _arc_atom(name: str, kind: str) -> str:
+    usable = [
+        other
+        for other, atom in ARC_ATOMS.items()
+        if set(atom.needs) <= set(KINDS[kind]) and (kind == "arc" or not atom.arc_only)
+    ]
+    if name not in usable:
+        problem = f"@{name} does not apply" if name in ARC_ATOMS else f"unknown atom @{name}"
+        raise ConfigError(f"{problem}; {kind} parts have {_known('@' + u for u in usable)}")
+    return name
+
+
+def parse(text: str, kind: str) -> Template:
+    """One expanded template.
+
+    Parameters
+    ----------
+    text : str
+        Atoms separated by spaces, without braces or stars.
+    kind : str
+        One of `KINDS`.
+
+    Raises
+    ------
+    ConfigError
+        If a role, an attribute or an atom is unknown (says which exist), or there is no word.
+    """
+    words: set[WordAtom] = set()
+    arcs: set[str] = set()
+    also: str | None = None
+    for item in text.split():
+        if item.startswith("+@"):
+            if also is not None:
+                raise ConfigError(f"has two '+@': +@{also} and {item}; expected one at most")
+            also = _arc_atom(item[2:], kind)
+            if not 0 < ARC_ATOMS[also].size <= MAX_ALSO:
+                raise ConfigError(f"{item} has too many values; write it without the plus")
+        elif item.startswith("@"):
+            arcs.add(_arc_atom(item[1:], kind))
+        else:
+            words.add(_word_atom(item, kind))
+    if not any(atom.role != "b" for atom in words):
+        raise ConfigError(f"names no word in a role of its own; expected {_known(KINDS[kind])}")
+    return Template(tuple(sorted(words)), tuple(sorted(arcs)), also)
+
+
+def _templates(kind: str, lines: Any, where: str) -> tuple[Template, ...]:
+    if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
+        raise ConfigError(f"{where}.{kind} is {lines!r:.60}, expected a list of strings")
+    found: dict[str, Template] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            templates = [parse(text, kind) for text in expand(line)]
+        except ConfigError as error:
+            raise ConfigError(f"{where}.{kind}, line {number}, {line!r}: {error}") from None
+        for template in templates:
+            earlier = found.setdefault(template.text, template)
+            if template.also not in (None, earlier.also):
+                if earlier.also is not None:
+                    raise ConfigError(
+                        f"{where}.{kind}, line {number}, {line!r}: {template.text!r} already has"
+                        f" +@{earlier.also}; expected one '+@' at most"
+                    )
+                found[template.text] = replace(earlier, also=template.also)
+    return tuple(found.values())
+
+
+@dataclass(frozen=True)
+class TemplateSet:
+    """All templates of a model.
+
+    Parameters
+    ----------
+    lines : dict of tuple of str
+        The lines of each kind as they were written.
+    bits : int
+        There are 2**bits weights.
+    templates : dict of tuple of Template
+        The templates of each kind, expanded and without repeats.
+    """
+
+    lines: dict[str, tuple[str, ...]]
+    bits: int
+    templates: dict[str, tuple[Template, ...]]
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any], where: str = "templates") -> TemplateSet:
+        """Read a ``[templates]`` table.
+
+        Parameters
+        ----------
+        table : mapping
+            A list of lines for any of `KINDS`, and ``bits`` (default 22).
+        where : str
+            Name of the table, for messages.
+
+        Raises
+        ------
+        ConfigError
+            If a key is unknown, a value impossible, or a template malformed.
+        """
+        keys = [*KINDS, "bits"]
+        for key in table:
+            if key not in keys:
+                raise ConfigError(f"unknown key {key!r} in [{where}]; keys are {_known(keys)}")
+        bits = table.get("bits", DEFAULT_BITS)
+        if isinstance(bits, bool) or not isinstance(bits, int) or not MIN_BITS <= bits <= MAX_BITS:
+            raise ConfigError(f"{where}.bits is {bits!r}, expected {MIN_BITS} to {MAX_BITS}")
+        templates = {kind: _templates(kind, table.get(kind, ()), where) for kind in KINDS}
+        return cls({kind: tuple(table.get(kind, ())) for kind in KINDS}, bits, templates)
+
+    def to_table(self) -> dict[str, Any]:
+        """What `from_table` reads, made of lists, strings and numbers."""
+        table: dict[str, Any] = {kind: list(lines) for kind, lines in self.lines.items() if lines}
+        return {"bits": self.bits, **table}
+
+    def n_features(self, kind: str) -> int:
+        """Templates of a kind, a template with ``+@`` counting twice."""
+        return sum(2 if template.also else 1 for template in self.templates[kind])
