@@ -19,7 +19,10 @@ from bbparse.errors import BBParseError
 
 # name → (where the command is, the line that --help shows)
 COMMANDS: dict[str, tuple[str, str]] = {
+    "train": ("bbparse.cli.train:train", "Learn a model from a treebank."),
+    "parse": ("bbparse.cli.parse:parse", "Find the best trees of every sentence of a file."),
     "evaluate": ("bbparse.cli.evaluate:evaluate", "Compare predicted trees with gold trees."),
+    "factors": ("bbparse.cli.factors:factors", "List the factor families that are installed."),
 }
 
 EXIT_USER_ERROR = 2

@@ -56,19 +56,21 @@ from __future__ import annotations
 
 from bbparse.factors.batch import FactorBatch, ScoredFactors
 from bbparse.factors.check import check_family
-from bbparse.factors.family import FactorFamily, alive_factors, feature_key, tree_keys
+from bbparse.factors.family import Arc, FactorFamily, Feature, alive_factors, feature_key, tree_keys
 from bbparse.factors.registry import FamilyEntry, available, load_families, specification
 from bbparse.factors.table import FactorCounter, FactorTable
 from bbparse.factors.templates import TemplateFamily
 from bbparse.factors.view import FactorView
 
 __all__ = [
+    "Arc",
     "FactorBatch",
     "FactorCounter",
     "FactorFamily",
     "FactorTable",
     "FactorView",
     "FamilyEntry",
+    "Feature",
     "ScoredFactors",
     "TemplateFamily",
     "alive_factors",

@@ -53,6 +53,8 @@ class FactorBatch:
         keys : sequence of F sequences of int
             64-bit keys of its features.
         """
+        if not arcs:
+            return _NO_BATCH
         return cls(
             _pointers(arcs),
             np.array([arc for factor in arcs for arc in factor], dtype=np.int32),
@@ -66,6 +68,16 @@ def _pointers(lists: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     ptr = np.zeros(len(lists) + 1, dtype=np.int64)
     np.cumsum([len(entry) for entry in lists], out=ptr[1:])
     return ptr
+
+
+# Most sentences do not concern a handcrafted family: their answers are these, and cost nothing.
+_NO_BATCH = FactorBatch(
+    np.zeros(1, dtype=np.int64),
+    np.zeros(0, dtype=np.int32),
+    np.zeros(1, dtype=np.int64),
+    np.zeros(0, dtype=np.uint64),
+    np.zeros(0, dtype=np.uint64),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,10 +103,15 @@ class ScoredFactors:
         return len(self.scores)
 
     @classmethod
+    def none(cls) -> ScoredFactors:
+        """No factors."""
+        return _NO_FACTORS
+
+    @classmethod
     def concatenate(cls, parts: Sequence[ScoredFactors]) -> ScoredFactors:
         """One after the other, in the order given."""
         if not parts:
-            return cls(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float64))
+            return cls.none()
         if len(parts) == 1:
             return parts[0]
         sizes = np.concatenate([np.diff(part.ptr) for part in parts])
@@ -105,3 +122,6 @@ class ScoredFactors:
             np.concatenate([part.arcs for part in parts]),
             np.concatenate([part.scores for part in parts]),
         )
+
+
+_NO_FACTORS = ScoredFactors(_NO_BATCH.ptr, _NO_BATCH.arcs, np.zeros(0, dtype=np.float64))

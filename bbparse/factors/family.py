@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ __all__ = ["Arc", "FactorFamily", "Feature", "alive_factors", "feature_key", "tr
 Arc = tuple[int, int]
 """Head and modifier."""
 
-Feature = "str | int | tuple[Feature, ...]"
+Feature: TypeAlias = "str | int | tuple[Feature, ...]"
 """What a feature may be: text, an integer, or a tuple of features."""
 
 
@@ -50,7 +50,7 @@ class FactorFamily:
     name: str = ""
     summary: str = ""
 
-    def factors(self, view: FactorView) -> Iterable[tuple[Iterable[Arc], Sequence[Any]]]:
+    def factors(self, view: FactorView) -> Iterable[tuple[Iterable[Arc], Sequence[Feature]]]:
         """Propose factors; what a family of a few lines writes.
 
         Parameters
@@ -114,7 +114,7 @@ class FactorFamily:
         indices = sorted(view.arc_index(head, mod) for head, mod in arcs)
         return indices if indices[0] >= 0 else []
 
-    def _keys(self, features: Sequence[Any]) -> list[int]:
+    def _keys(self, features: Sequence[Feature]) -> list[int]:
         if isinstance(features, str):
             raise FactorError(f"features: expected a sequence of features, found {features!r}")
         return [feature_key(self.name, feature) for feature in features]
@@ -167,7 +167,7 @@ def tree_keys(
     return np.concatenate(keys) if keys else np.zeros(0, dtype=np.uint64)
 
 
-def feature_key(family: str, feature: Any) -> int:
+def feature_key(family: str, feature: Feature) -> int:
     """64-bit key of a feature of a family, the same in every process.
 
     Parameters
@@ -187,7 +187,7 @@ def feature_key(family: str, feature: Any) -> int:
     )
 
 
-def _canonical(feature: Any) -> str:
+def _canonical(feature: Feature) -> str:
     """Text that differs for different features: lengths and brackets keep the pieces apart."""
     if isinstance(feature, str):
         return f"s{len(feature)}:{feature}"

@@ -116,6 +116,8 @@ class FactorTable:
         scores : float64[F], optional
             As `score_batch` gives them, which is asked if they are left out.
         """
+        if len(batch) == 0:
+            return ScoredFactors.none()
         if scores is None:
             scores = self.score_batch(batch)
         return ScoredFactors(*_drop_dead(batch.ptr, batch.arcs, scores))

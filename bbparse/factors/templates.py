@@ -277,31 +277,31 @@ def _make_keys(
     arcs = np.empty(n_rows * size, np.int32)
     feat_ptr = np.zeros(n_rows + 1, np.int64)
     # Memory that is never written is never taken from the system.
-    feat_keys = np.empty(n_rows * n_templates, np.uint64)
+    feat_keys = np.empty((n_rows + 1) * n_templates, np.uint64)
     gates = np.empty(n_rows, np.uint64)
-    words = np.empty(n_roles, np.int32)
+    keys = np.empty(n_templates, np.uint64)
     low = np.uint64(63)
     six = np.uint64(6)
     one = np.uint64(1)
-    n_factors = n_keys = 0
+    n_factors, n_keys = 0, np.int64(0)
     for i in range(n_rows):
         code = rows[i, size]
+        gate = gate_orders[code // n_distances]
+        for t in range(n_templates):
+            keys[t] = codes[code, t]
         for r in range(n_roles):
             arc = rows[i, role_arc[r]]
-            words[r] = arc_mod[arc] if role_is_mod[r] else arc_head[arc]
+            word = arc_mod[arc] if role_is_mod[r] else arc_head[arc]
+            gate += gate_words[r, word]
+            for t in range(n_templates):
+                keys[t] += parts[r, word, t]
         for t in range(n_templates):
-            key = codes[code, t]
-            for r in range(n_roles):
-                key += parts[r, words[r], t]
-            bit = key >> key_shift
-            if (key_bits[bit >> six] >> (bit & low)) & one:
-                feat_keys[n_keys] = key
-                n_keys += 1
+            # Written always, kept by counting it: no branch to be mispredicted.
+            feat_keys[n_keys] = keys[t]
+            bit = keys[t] >> key_shift
+            n_keys += np.int64((key_bits[bit >> six] >> (bit & low)) & one)
         if n_keys == feat_ptr[n_factors]:
             continue
-        gate = gate_orders[code // n_distances]
-        for r in range(n_roles):
-            gate += gate_words[r, words[r]]
         gates[n_factors] = gate
         for j in range(size):
             arcs[n_factors * size + j] = rows[i, j]

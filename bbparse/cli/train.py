@@ -1,0 +1,89 @@
+"""``bbparse train``: learn a model from a treebank."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from bbparse.configuration import Configuration
+from bbparse.errors import BBParseError, OutputError, TreebankError
+from bbparse.learning.trainer import train as learn
+from bbparse.treebank import Sentence, read_conllu
+
+
+@click.command()
+@click.argument("treebank", metavar="TRAIN")
+@click.option("--dev", metavar="FILE", help="Treebank on which the best epoch is chosen.")
+@click.option(
+    "--config", "config_name", default="english", show_default=True, metavar="NAME|FILE",
+    help="Configuration: a TOML file, or the name of one that is shipped.",
+)  # fmt: skip
+@click.option("--model", required=True, metavar="FILE", help="Where to write the model.")
+@click.option(
+    "--factors", metavar="NAME,NAME…",
+    help="Factor families instead of the configuration's ('' for none); see 'bbparse factors'.",
+)  # fmt: skip
+@click.option("--prune", type=click.IntRange(1), metavar="K", help="Candidate heads of a word.")
+@click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
+@click.option("--seed", type=click.IntRange(0), metavar="S", help="Of the order of sentences.")
+@click.option(
+    "--skip-invalid", is_flag=True, help="Leave out sentences without a proper tree; count them."
+)
+def train(
+    treebank: str,
+    dev: str | None,
+    config_name: str,
+    model: str,
+    factors: str | None,
+    prune: int | None,
+    epochs: int | None,
+    seed: int | None,
+    skip_invalid: bool,
+) -> None:
+    """Learn a model from the trees of TRAIN.
+
+    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files, packed with .gz or .xz or not. A run
+    that is interrupted leaves a checkpoint beside the model; the same command goes on from there.
+
+    \b
+    Example:
+      bbparse train train.conllu --dev dev.conllu --config english --model en.model
+    """
+    config = Configuration.load(config_name)
+    config = config.with_("pruner", k=prune).with_("learning", epochs=epochs, seed=seed)
+    target = Path(model)
+    if not target.parent.is_dir():
+        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}")
+    if target.is_dir():
+        raise OutputError(f"{target}: cannot be written: it is a folder")
+    names = None if factors is None else [name for name in factors.split(",") if name]
+    sentences = _read(treebank, skip_invalid)
+    dev_sentences = _read(dev, skip_invalid) if dev is not None else []
+    parser = learn(
+        sentences,
+        dev_sentences,
+        config,
+        factors=names,
+        checkpoint=target.with_name(target.name + ".checkpoint"),
+        progress=sys.stderr.isatty(),
+        report=lambda line: click.echo(line, err=True),
+    )
+    parser.save(target)
+    click.echo(f"wrote {target}", err=True)
+
+
+def _read(path: str, skip_invalid: bool) -> list[Sentence]:
+    skipped: list[BBParseError] = []
+    sentences = list(
+        read_conllu(
+            path, require_heads=True, single_root=True, skip_invalid=skip_invalid,
+            on_skip=skipped.append,
+        )  # fmt: skip
+    )
+    if skipped:
+        click.echo(f"{len(skipped)} sentences skipped; the first: {skipped[0]}", err=True)
+    if not sentences:
+        raise TreebankError(f"{path}: no sentence is left to use")
+    return sentences

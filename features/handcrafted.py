@@ -1,0 +1,53 @@
+"""Handcrafted families: a regular mistake of the parser, and the arcs that would be right.
+
+QL13 §4.3 wrote thirteen of them for English, one for each of the commonest errors of their parser.
+`RatherThan` is the one they show (figure 3), and the pattern for others:
+
+1. leave at once if the sentence has nothing to do with it;
+2. find the words;
+3. for each analysis, yield its arcs. Arcs that are no candidates need no test; features tell the
+   analyses apart and say what else may matter, from coarse to fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bbparse.factors import Arc, FactorFamily, FactorView, Feature
+
+__all__ = ["RatherThan"]
+
+
+class RatherThan(FactorFamily):
+    """A rather than B, where A and B are alike: "through action rather than through silence".
+
+    The example is the paper's case, in which A and B are the same preposition; two nouns, verbs or
+    adjectives are joined in the same way. Treebanks differ about the arcs, so both analyses are
+    proposed, and the weights learn which one the treebank has:
+
+    * Penn Treebank, as in the paper: A → than, than → rather, than → B;
+    * Universal Dependencies: A → B, B → rather, rather → than.
+    """
+
+    name = "rather-than"
+    summary = "A rather than B with A and B alike (QL13 figure 3)"
+
+    def factors(self, view: FactorView) -> Iterator[tuple[list[Arc], list[Feature]]]:
+        """See `FactorFamily.factors`."""
+        if "rather" not in view.lower:
+            return
+        for rather in range(2, view.n_words - 1):
+            than = rather + 1
+            if view.lower[rather] != "rather" or view.lower[than] != "than":
+                continue
+            for a in range(1, rather):
+                for b in range(than + 1, view.n_words + 1):
+                    if view.upos[a] != view.upos[b]:
+                        continue
+                    tag = view.upos[a]
+                    same = "same word" if view.lower[a] == view.lower[b] else "same tag"
+                    for analysis, arcs in (
+                        ("penn", [(a, than), (than, rather), (than, b)]),
+                        ("ud", [(a, b), (b, rather), (rather, than)]),
+                    ):
+                        yield arcs, [analysis, (analysis, tag), (analysis, same, tag)]

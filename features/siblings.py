@@ -1,0 +1,65 @@
+"""Siblings: pairs and triples of modifiers of one head, on both sides, adjacent or not.
+
+QL13 §4.3, "all siblings" and "all tri-siblings" (figure 2). The pairs are what helped English
+most there: brackets or quotation marks that belong together are siblings, and their head may lie
+between them, where no adjacent-sibling part reaches.
+
+All pairs are proposed, those that a backbone may also score as adjacent siblings among them:
+whether two siblings are adjacent depends on the tree, and a factor is a set of arcs whatever the
+rest of the tree is. The backbone then learns what adjacency adds.
+"""
+
+from __future__ import annotations
+
+from bbparse.factors import TemplateFamily
+from features.enumerate import sibling_pairs, sibling_triples
+
+__all__ = ["AllSiblings", "TriSiblings"]
+
+
+class AllSiblings(TemplateFamily):
+    """All pairs of arcs with a common head."""
+
+    name = "siblings"
+    summary = "all pairs of arcs with one head, on both sides (QL13 all siblings)"
+    roles = (("h", 0, "head"), ("m1", 0, "mod"), ("m2", 1, "mod"))
+    gate = "m1.upos m2.upos"
+    templates = (
+        "",
+        "h.upos",
+        "h.upos distance",
+        "h.xpos m1.xpos m2.xpos",
+        "h.upos m1.lexpos m2.lexpos",
+        "h.upos m1.case m1.verbform m2.case m2.verbform",
+        "m1.lower m2.lower",
+        "h.lemma",
+        "h.upos m1.lemma",
+        "h.upos m2.lemma",
+        "h.lemma m1.lexpos m2.lexpos",
+        "h.upos m1.lexpos m1-1.lexpos m2.lexpos m2-1.lexpos",
+    )
+    n_orders = 3
+    n_distances = 7
+    kernel = staticmethod(sibling_pairs)
+
+
+class TriSiblings(TemplateFamily):
+    """All triples of arcs with a common head."""
+
+    name = "tri-siblings"
+    summary = "all triples of arcs with one head (QL13 all tri-siblings)"
+    roles = (("h", 0, "head"), ("m1", 0, "mod"), ("m2", 1, "mod"), ("m3", 2, "mod"))
+    gate = "h.upos m1.upos m2.upos m3.upos"
+    templates = (
+        "",
+        "distance",
+        "h.xpos m1.xpos m2.xpos m3.xpos",
+        "m1.lexpos m2.lexpos m3.lexpos",
+        "h.lexpos m1.lexpos m2.lexpos m3.lexpos",
+        "h.lemma",
+        "m1.lower m3.lower",
+        "m2.lemma",
+    )
+    n_orders = 4
+    n_distances = 7
+    kernel = staticmethod(sibling_triples)

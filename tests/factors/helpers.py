@@ -1,0 +1,68 @@
+"""Random sentences, trees and candidate arcs for the tests of factor families."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from bbparse.factors import FactorView
+from bbparse.treebank import Sentence
+
+WORDS = (
+    ("the", "the", "DET", "DT", "Definite=Def"),
+    ("dog", "dog", "NOUN", "NN", "Number=Sing"),
+    ("Dogs", "dog", "NOUN", "NNS", "Number=Plur"),
+    ("barks", "bark", "VERB", "VBZ", "VerbForm=Fin"),
+    ("barking", "bark", "VERB", "VBG", "VerbForm=Part"),
+    ("he", "he", "PRON", "PRP", "Case=Nom"),
+    ("him", "he", "PRON", "PRP", "Case=Acc"),
+    ("in", "in", "ADP", "IN", "_"),
+    ("(", "(", "PUNCT", "-LRB-", "_"),
+    (")", ")", "PUNCT", "-RRB-", "_"),
+)
+
+Arc = tuple[int, int]
+
+
+def random_sentence(rng: np.random.Generator, n_words: int) -> Sentence:
+    """A sentence with a projective single-root tree; few word types, so that features recur."""
+    rows = [WORDS[i] for i in rng.integers(0, len(WORDS), n_words)]
+    forms, lemmas, upos, xpos, feats = (list(column) for column in zip(*rows))
+    return Sentence.from_words(
+        forms, lemmas=lemmas, upos=upos, xpos=xpos, feats=feats, heads=random_tree(rng, n_words)[1:]
+    )
+
+
+def random_tree(rng: np.random.Generator, n_words: int) -> list[int]:
+    """Heads of a random projective tree; index 0 is -1."""
+    heads = [-1] * (n_words + 1)
+
+    def attach(low: int, high: int, head: int) -> None:
+        """Hang the words low..high under a head outside them, as one modifier or several."""
+        while low <= high:
+            end = high if head == 0 else min(high, low + int(rng.geometric(0.5)) - 1)
+            top = int(rng.integers(low, end + 1))
+            heads[top] = head
+            attach(low, top - 1, top)
+            attach(top + 1, end, top)
+            low = end + 1
+
+    attach(1, n_words, 0)
+    return heads
+
+
+def all_arcs(n_words: int) -> list[Arc]:
+    """Every arc over n words, sorted."""
+    return [(h, m) for h in range(n_words + 1) for m in range(1, n_words + 1) if h != m]
+
+
+def random_arcs(rng: np.random.Generator, n_words: int, share: float = 0.5) -> list[Arc]:
+    """Some of all arcs, sorted."""
+    return [arc for arc in all_arcs(n_words) if rng.random() < share]
+
+
+def view_of(sentence: Sentence, arcs: Iterable[Arc]) -> FactorView:
+    """The view over these arcs."""
+    ordered = sorted(arcs)
+    return FactorView(sentence, [h for h, _ in ordered], [m for _, m in ordered])

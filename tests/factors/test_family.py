@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bbparse.factors
+from bbparse.errors import FactorError
+from bbparse.factors import (
+    FactorCounter,
+    FactorFamily,
+    FactorTable,
+    FactorView,
+    alive_factors,
+    check_family,
+    feature_key,
+    tree_keys,
+)
+from bbparse.treebank import Sentence
+from tests.factors.helpers import all_arcs, random_arcs, random_sentence, view_of
+
+
+class SameTag(FactorFamily):
+    """Two modifiers of one head with the same tag."""
+
+    name = "same-tag"
+    summary = "two modifiers with one tag"
+
+    def factors(self, view: FactorView) -> Iterator[tuple[list[tuple[int, int]], list[Any]]]:
+        for h in range(view.n_words + 1):
+            for m in view.modifiers_of(h):
+                for s in range(m + 1, view.n_words + 1):
+                    if s != h and view.upos[m] == view.upos[s]:
+                        yield [(h, m), (h, s)], ["same", ("tag", view.upos[m], int(m < h < s))]
+
+
+class Careless(SameTag):
+    """Proposes what its author did not think of."""
+
+    name = "careless"
+
+    def __init__(self, arcs: Any, features: Any) -> None:
+        self.proposal = (arcs, features)
+
+    def factors(self, view: FactorView) -> Iterator[Any]:
+        yield self.proposal
+
+
+@pytest.fixture
+def sentence() -> Sentence:
+    return Sentence.from_words(
+        ["dogs", "chase", "cats", "!"], upos=["NOUN", "VERB", "NOUN", "PUNCT"], heads=[2, 0, 2, 2]
+    )
+
+
+def everything(sentence: Sentence) -> FactorView:
+    return view_of(sentence, all_arcs(sentence.n_words))
+
+
+def test_the_documented_example_works() -> None:
+    result = doctest.testmod(bbparse.factors)
+    assert result.attempted >= 5
+    assert result.failed == 0
+
+
+def test_factors_become_arrays(sentence: Sentence) -> None:
+    view = FactorView.of_tree(sentence, [-1, *sentence.heads])
+    batch = SameTag().propose(view)
+    assert len(batch) == 1
+    assert batch.ptr.tolist() == [0, 2]
+    assert batch.arcs.tolist() == [view.arc_index(2, 1), view.arc_index(2, 3)]
+    assert batch.feat_ptr.tolist() == [0, 2]
+    assert batch.feat_keys.tolist() == [
+        feature_key("same-tag", "same"),
+        feature_key("same-tag", ("tag", "NOUN", 1)),
+    ]
+    assert [array.dtype for array in (batch.ptr, batch.arcs, batch.feat_ptr, batch.feat_keys)] == [
+        np.int64, np.int32, np.int64, np.uint64
+    ]  # fmt: skip
+
+
+def test_factors_over_arcs_that_are_no_candidates_are_passed_over(sentence: Sentence) -> None:
+    family = Careless([(2, 1), (2, 3)], ["f"])
+    assert len(family.propose(view_of(sentence, [(2, 1), (0, 2)]))) == 0
+    assert len(family.propose(view_of(sentence, [(2, 1), (2, 3)]))) == 1
+
+
+def test_two_heads_for_one_word_are_passed_over(sentence: Sentence) -> None:
+    assert len(Careless([(2, 1), (3, 1)], ["f"]).propose(everything(sentence))) == 0
+
+
+def test_an_arc_named_twice_counts_once(sentence: Sentence) -> None:
+    view = everything(sentence)
+    batch = Careless([(2, 3), (2, 1), (2, 3)], ["f"]).propose(view)
+    assert batch.arcs.tolist() == [view.arc_index(2, 1), view.arc_index(2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("arcs", "features", "message"),
+    [
+        ([(2, 1), (2, 5)], ["f"], "arc 2 → 5: expected a head in 0..4 and a modifier in 1..4"),
+        ([(2, 1), (-1, 3)], ["f"], "arc -1 → 3"),
+        ([(2, 1), (2, 0)], ["f"], "arc 2 → 0"),
+        ([(2, 1)], ["f"], "two or more arcs, found "),
+        ([], ["f"], "two or more arcs"),
+        ([(2, 1), (2, 3)], "abc", "expected a sequence of features, found 'abc'"),
+        ([(2, 1), (2, 3)], [1.5], "feature 1.5: .* found float"),
+        ([(2, 1), (2, 3)], [("a", None)], "feature None: .* found NoneType"),
+        ([(2, 1), (2, 3)], 7, "TypeError: "),
+        (7, ["f"], "TypeError: "),
+    ],
+)
+def test_a_broken_proposal_names_family_and_sentence(
+    sentence: Sentence, arcs: Any, features: Any, message: str
+) -> None:
+    with pytest.raises(FactorError, match=f"factor family 'careless', sentence #1: .*{message}"):
+        Careless(arcs, features).propose(everything(sentence))
+
+
+def test_an_exception_of_a_family_is_told_as_its_own(sentence: Sentence) -> None:
+    class Broken(FactorFamily):
+        name = "broken"
+
+        def factors(self, view: FactorView) -> Iterator[Any]:
+            yield view.forms[99], []
+
+    class Empty(FactorFamily):
+        name = "empty"
+
+    with pytest.raises(FactorError, match="'broken', sentence #1: IndexError: ") as caught:
+        Broken().propose(everything(sentence))
+    assert isinstance(caught.value.__cause__, IndexError)
+    with pytest.raises(FactorError, match=r"'empty', .*NotImplementedError: Empty\.factors"):
+        Empty().propose(everything(sentence))
+
+
+def test_different_features_have_different_keys() -> None:
+    features: list[Any] = [
+        "", "a", "b", "ab", "1", 1, -1, 11, ("a",), ("a", "b"), ("ab",), ("b", "a"), (), ((),),
+        ("a", ("b",)), (("a",), "b"), ("s1:a",), ("a", 1), ("a", "1"), "\ud800",
+    ]  # fmt: skip
+    keys = {feature_key(family, f) for family in ("one", "two", "") for f in features}
+    assert len(keys) == 3 * len(features)
+    assert all(0 <= key < 2**64 for key in keys)
+
+
+def test_integers_of_every_type_are_one_feature() -> None:
+    assert feature_key("f", np.int32(3)) == feature_key("f", 3)
+    assert feature_key("f", True) == feature_key("f", 1)
+
+
+def test_keys_stay_what_they_are() -> None:
+    """Models hold keys: a change of the hash makes every saved model useless."""
+    assert feature_key("same-tag", ("tag", "NOUN", 1)) == 8664192555403165154
+
+
+def test_a_family_can_be_learned_and_scored() -> None:
+    """Counting, updates and scoring with a family of the user's."""
+    rng = np.random.default_rng(1)
+    family = SameTag()
+    sentences = [random_sentence(rng, int(n)) for n in rng.integers(2, 9, 30)]
+    counter = FactorCounter()
+    trees = [FactorView.of_tree(s, [-1, *s.heads]) for s in sentences]
+    for tree in trees:
+        counter.add([family.propose(tree)])
+    table = counter.table(cutoff=2)
+    for step, tree in enumerate(trees):
+        table.update(tree_keys([family], tree), 1, step)
+    weight = {key: w for key, w in zip(table.keys.tolist(), table.weights.tolist())}
+    for sentence in sentences:
+        view = view_of(sentence, random_arcs(rng, sentence.n_words))
+        alive = alive_factors([family], view, table)
+        expected = []
+        for pairs, features in family.factors(view):
+            if all(view.has_arc(*pair) for pair in pairs):
+                score = sum(weight.get(feature_key("same-tag", f), 0.0) for f in features)
+                if score:
+                    expected.append(([view.arc_index(*pair) for pair in pairs], score))
+        found = [
+            (alive.arcs[alive.ptr[f] : alive.ptr[f + 1]].tolist(), alive.scores[f])
+            for f in range(len(alive))
+        ]
+        assert found == expected
+
+
+def test_factors_of_several_families_follow_each_other(sentence: Sentence) -> None:
+    view = everything(sentence)
+    first, second = Careless([(2, 1), (2, 3)], ["f"]), SameTag()
+    keys = sorted([feature_key("careless", "f"), feature_key("same-tag", "same")])
+    table = FactorTable(np.array(keys, np.uint64), weights=[2.0, 2.0])
+    both = alive_factors([first, second], view, table)
+    apart = [alive_factors([family], view, table) for family in (first, second)]
+    assert len(both) == len(apart[0]) + len(apart[1])
+    assert both.arcs.tolist() == apart[0].arcs.tolist() + apart[1].arcs.tolist()
+    assert both.ptr.tolist() == [2 * f for f in range(len(both) + 1)]
+    assert len(alive_factors([], view, table)) == 0
+    assert tree_keys([], view).tolist() == []
+    assert tree_keys([first, second], view).tolist() == (
+        tree_keys([first], view).tolist() + tree_keys([second], view).tolist()
+    )
+
+
+def test_the_checker_finds_families_that_look_at_other_candidates(sentence: Sentence) -> None:
+    class Counts(SameTag):
+        def factors(self, view: FactorView) -> Iterator[Any]:
+            for arcs, features in super().factors(view):
+                yield arcs, [*features, len(view.heads_of(1))]
+
+    class OnlyInTrees(SameTag):
+        def factors(self, view: FactorView) -> Iterator[Any]:
+            if view.n_arcs == view.n_words:
+                yield from super().factors(view)
+
+    class OnlyAmongOthers(SameTag):
+        def factors(self, view: FactorView) -> Iterator[Any]:
+            if view.n_arcs > view.n_words:
+                yield from super().factors(view)
+
+    class Forgetful(SameTag):
+        calls = 0
+
+        def factors(self, view: FactorView) -> Iterator[Any]:
+            self.calls += 1
+            for arcs, features in super().factors(view):
+                yield arcs, [*features, self.calls]
+
+    assert check_family(SameTag(), sentence) == 1
+    assert check_family(SameTag(), sentence, [-1, 2, 0, 4, 2], arcs=[(2, 3)]) == 0
+    for family, message in (
+        (Counts(), "only when"),
+        (OnlyInTrees(), "are given alone"),
+        (OnlyAmongOthers(), "among other candidates"),
+        (Forgetful(), "two calls gave different factors"),
+    ):
+        with pytest.raises(FactorError, match=message):
+            check_family(family, sentence)
+
+
+def test_the_package_does_not_know_the_plug_in() -> None:
+    program = (
+        "import sys, bbparse.factors\n"
+        "bbparse.factors.available()\n"
+        "sys.exit(any(m == 'features' or m.startswith('features.') for m in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

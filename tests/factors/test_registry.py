@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bbparse.cli.factors import factors as factors_command
+from bbparse.errors import FactorError
+from bbparse.factors import FactorFamily, available, load_families, specification
+
+OURS = {
+    "combs": "features.combs:Combs",
+    "grandchildren": "features.grandchildren:AllGrandchildren",
+    "great-grandchildren": "features.grandchildren:GreatGrandchildren",
+    "rather-than": "features.handcrafted:RatherThan",
+    "siblings": "features.siblings:AllSiblings",
+    "tri-siblings": "features.siblings:TriSiblings",
+}
+
+MODULE = """
+from bbparse.factors import FactorFamily
+
+class {cls}(FactorFamily):
+    name = "{name}"
+    summary = "a family of {cls}"
+
+    def factors(self, view):
+        if view.n_words > 1:
+            yield [(0, 1), (1, 2)], ["start"]
+"""
+
+
+class Local(FactorFamily):
+    """A class that is passed as it is."""
+
+    name = "local"
+
+
+class Plugins:
+    """Packages in a folder on the path, as an installer would leave them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def add(self, package: str, entries: dict[str, str], modules: dict[str, str]) -> None:
+        info = self.folder / f"{package.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        lines = [f"{name} = {target}" for name, target in entries.items()]
+        (info / "entry_points.txt").write_text("\n".join(["[bbparse.factors]", *lines]) + "\n")
+        for name, source in modules.items():
+            (self.folder / f"{name}.py").write_text(source)
+
+
+@pytest.fixture
+def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plugins:
+    known = set(sys.modules)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield Plugins(tmp_path)
+    for name in set(sys.modules) - known:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def test_our_families_are_found_by_entry_points() -> None:
+    found = available()
+    assert list(found) == sorted(found)
+    for name, target in OURS.items():
+        assert found[name].targets == (target,)
+        assert found[name].package == "bbparse"
+
+
+def test_every_family_of_ours_has_its_name_and_a_summary() -> None:
+    families = load_families(OURS)
+    assert [family.name for family in families] == list(OURS)
+    for family in families:
+        assert family.summary
+        assert "\n" not in family.summary
+        assert specification(family) == family.name
+
+
+def test_families_may_be_names_classes_and_objects() -> None:
+    local = Local()
+    families = load_families([local, "siblings"])
+    assert families[0] is local
+    assert [family.name for family in families] == ["local", "siblings"]
+    assert [family.name for family in load_families(["siblings", Local])] == ["siblings", "local"]
+    assert load_families([]) == []
+
+
+def test_an_unknown_name_lists_those_that_exist() -> None:
+    with pytest.raises(FactorError, match="no factor family 'sibling'; there are: ") as caught:
+        load_families(["sibling"])
+    assert all(name in str(caught.value) for name in OURS)
+
+
+def test_another_package_brings_a_family(plugins: Plugins) -> None:
+    plugins.add(
+        "my-parser-add-on",
+        {"my-start": "add_on_module:Start"},
+        {"add_on_module": MODULE.format(cls="Start", name="my-start")},
+    )
+    assert available()["my-start"].package == "my-parser-add-on"
+    (family,) = load_families(["my-start"])
+    assert family.summary == "a family of Start"
+    assert specification(family) == "my-start"
+
+
+def test_a_broken_plug_in_is_named_and_harms_no_other(plugins: Plugins) -> None:
+    good = MODULE.format(cls="Start", name="my-start")
+    plugins.add(
+        "broken-add-on",
+        {
+            "cannot-import": "broken_module:Start",
+            "no-class": "good_module:Missing",
+            "not-a-family": "good_module:number",
+            "other-name": "good_module:Start",
+            "cannot-make": "good_module:Needs",
+            "my-start": "good_module:Start",
+        },
+        {
+            "broken_module": "import a_module_nobody_has",
+            "good_module": good
+            + "\nnumber = 7\nclass Needs(Start):\n    def __init__(self, x):\n        pass\n",
+        },
+    )
+    for name, message in (
+        ("cannot-import", "ModuleNotFoundError: No module named 'a_module_nobody_has'"),
+        ("no-class", "AttributeError: "),
+        ("not-a-family", "expected a class derived from FactorFamily, found 7"),
+        ("other-name", "the class is named 'my-start', expected 'other-name'"),
+        ("cannot-make", "cannot be made: TypeError"),
+    ):
+        with pytest.raises(FactorError, match=f"factor family '{name}' of broken-add-on: .*") as e:
+            load_families([name])
+        assert message in str(e.value)
+    assert [family.name for family in load_families(["my-start", "siblings"])] == [
+        "my-start", "siblings"
+    ]  # fmt: skip
+
+
+def test_two_packages_that_claim_a_name_are_both_named(plugins: Plugins) -> None:
+    for package in ("add-on-a", "add-on-b"):
+        module = package.replace("-", "_")
+        plugins.add(
+            package,
+            {"start": f"{module}:Start"},
+            {module: MODULE.format(cls="Start", name="start")},
+        )
+    with pytest.raises(FactorError, match="add-on-a and add-on-b: several packages have it: "):
+        load_families(["start"])
+    assert load_families(["siblings"])
+
+
+def test_a_class_may_be_named_by_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user's file in the current directory, which nothing has installed."""
+    source = MODULE.format(cls="Start", name="my-start")
+    (tmp_path / "a_users_file.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p])
+    before = list(sys.path)
+    (family,) = load_families(["a_users_file:Start"])
+    assert sys.path == before
+    assert family.name == "my-start"
+    assert specification(family) == "a_users_file:Start"
+    assert type(load_families(["a_users_file:Start"])[0]) is type(family)
+    for wrong in ("a_users_file:Stop", "no_file_of_mine:Start", "a_users_file:", ":Start"):
+        with pytest.raises(FactorError, match=f"factor family '{wrong}': cannot import"):
+            load_families([wrong])
+    with pytest.raises(FactorError, match=r"expected the class, or a name that is installed"):
+        load_families(["a_users_file:Start"], paths=False)
+    del sys.modules["a_users_file"]
+
+
+def test_given_families_stand_in_for_what_cannot_be_imported() -> None:
+    target = specification(Local())
+    assert target.endswith(":Local")
+    for text in ("local", target):
+        (family,) = load_families([text], given=[Local], paths=False)
+        assert isinstance(family, Local)
+    with pytest.raises(FactorError, match="no factor family 'other'"):
+        load_families(["other"], given=[Local])
+
+
+def test_two_families_of_one_name_are_refused() -> None:
+    with pytest.raises(FactorError, match="factor family 'local' is there twice"):
+        load_families([Local, Local()])
+
+
+@pytest.mark.parametrize("name", ["", "two words", "a,b", "a:b", "a=b"])
+def test_names_must_be_words(name: str) -> None:
+    with pytest.raises(FactorError, match="expected a name without spaces"):
+        load_families([type("Odd", (FactorFamily,), {"name": name})])
+
+
+def test_what_is_no_family_is_refused() -> None:
+    with pytest.raises(FactorError, match="expected a class derived from FactorFamily, found 3"):
+        load_families([3])  # type: ignore[list-item]
+
+
+def test_the_command_lists_names_summaries_and_packages(plugins: Plugins) -> None:
+    plugins.add("broken-add-on", {"a-broken-one": "module_that_is_not:Start"}, {})
+    result = CliRunner().invoke(factors_command)
+    assert result.exit_code == 0
+    lines = result.output.splitlines()
+    assert len(lines) == len(available())
+    for name in OURS:
+        (line,) = (line for line in lines if line.split()[0] == name)
+        assert load_families([name])[0].summary in line
+        assert line.endswith("  bbparse")
+    (line,) = (line for line in lines if line.startswith("a-broken-one"))
+    assert "cannot be loaded: " in line
+    assert line.endswith("broken-add-on")
+
+
+def test_the_command_says_if_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bbparse.cli.factors.available", dict)
+    result = CliRunner().invoke(factors_command)
+    assert result.exit_code == 0
+    assert result.output == "no factor families are installed\n"

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.errors import FactorError
+from bbparse.factors import FactorBatch, FactorCounter, FactorTable
+
+U64 = st.integers(0, 2**64 - 1)
+# Keys that share low and high bits, so that slots and filter bits collide.
+KEYS = st.one_of(
+    U64,
+    st.integers(0, 40),
+    st.integers(0, 40).map(lambda x: x << 58),
+    st.integers(0, 40).map(lambda x: x << 20),
+)
+
+
+def batch_of(*features: list[int], gates: list[int] | None = None) -> FactorBatch:
+    """Factors over two arcs each with these keys."""
+    batch = FactorBatch.from_lists([[2 * f, 2 * f + 1] for f in range(len(features))], features)
+    if gates is None:
+        return batch
+    return FactorBatch(
+        batch.ptr, batch.arcs, batch.feat_ptr, batch.feat_keys, np.array(gates, np.uint64)
+    )
+
+
+def table_of(weights: dict[int, float]) -> FactorTable:
+    keys = sorted(weights)
+    return FactorTable(np.array(keys, np.uint64), weights=[weights[key] for key in keys])
+
+
+def passes(bits: np.ndarray, x: int) -> bool:
+    bit = x >> (64 - (64 * len(bits)).bit_length() + 1)
+    return bool((int(bits[bit >> 6]) >> (bit & 63)) & 1)
+
+
+@given(st.dictionaries(KEYS, st.integers(-9, 9), max_size=60), st.lists(KEYS, max_size=60))
+def test_keys_are_found_exactly(weights: dict[int, float], others: list[int]) -> None:
+    table = table_of(weights)
+    assert len(table) == len(weights)
+    asked = [*weights, *others]
+    positions = table.find(np.array(asked, np.uint64))
+    for key, position in zip(asked, positions.tolist()):
+        if key in weights:
+            assert table.keys[position] == key
+            assert table.weights[position] == weights[key]
+            assert passes(table.key_bits, key)
+        else:
+            assert position == -1
+
+
+@given(
+    st.dictionaries(KEYS, st.integers(-2, 2), max_size=20),
+    st.lists(st.lists(KEYS, max_size=6), max_size=10),
+)
+def test_a_factor_scores_the_sum_of_its_known_features(
+    weights: dict[int, float], features: list[list[int]]
+) -> None:
+    features = features + [list(weights)[:3], list(weights)[:1] * 2]
+    table, batch = table_of(weights), batch_of(*features)
+    expected = [sum(weights.get(key, 0) for key in keys) for keys in features]
+    assert table.score_batch(batch).tolist() == expected
+    alive = table.alive(batch)
+    chosen = [f for f, score in enumerate(expected) if score]
+    assert alive.scores.tolist() == [expected[f] for f in chosen]
+    assert alive.arcs.tolist() == [arc for f in chosen for arc in (2 * f, 2 * f + 1)]
+    assert alive.ptr.tolist() == list(range(0, 2 * len(chosen) + 1, 2))
+    assert (alive.ptr.dtype, alive.arcs.dtype, alive.scores.dtype) == (
+        np.int64, np.int32, np.float64
+    )  # fmt: skip
+
+
+def test_scores_given_by_the_caller_decide_who_is_alive() -> None:
+    batch = batch_of([1], [2], [3])
+    alive = table_of({}).alive(batch, np.array([0.0, -1.5, 2.0]))
+    assert alive.scores.tolist() == [-1.5, 2.0]
+    assert alive.arcs.tolist() == [2, 3, 4, 5]
+
+
+def test_an_empty_table_knows_nothing() -> None:
+    table = FactorTable(np.zeros(0, np.uint64))
+    assert len(table) == 0
+    assert table.find(np.array([0, 5], np.uint64)).tolist() == [-1, -1]
+    assert len(table.alive(batch_of([0], [5]))) == 0
+    assert not passes(table.key_bits, 0)
+    assert not passes(table.gate_bits, 2**64 - 1)
+
+
+@pytest.mark.parametrize("cutoff", [1, 2, 3])
+@pytest.mark.parametrize("pending", [1, 40, 1 << 21])
+def test_the_counter_counts_trees(
+    cutoff: int, pending: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FactorCounter, "_PENDING", pending)
+    rng = np.random.default_rng(2)
+    counter, expected = FactorCounter(), Counter[int]()
+    for _ in range(30):
+        families = []
+        for family in range(2):
+            keys = [
+                [int(key) * 2 + family for key in rng.integers(0, 25, rng.integers(0, 4))]
+                for _ in range(rng.integers(0, 4))
+            ]
+            families.append(batch_of(*keys))
+            expected.update({key for factor in keys for key in factor})
+        counter.add(families)
+    table = counter.table(cutoff)
+    assert table.keys.tolist() == sorted(k for k, count in expected.items() if count >= cutoff)
+    assert not table.weights.any()
+    # A table does not end the counting.
+    assert counter.table(1).keys.tolist() == sorted(expected)
+
+
+def test_gates_of_known_keys_pass() -> None:
+    counter = FactorCounter()
+    gates = [2**63 + 5, 7]
+    counter.add([batch_of([1, 2], [3], gates=gates), batch_of([4])])
+    counter.add([batch_of([3], gates=gates[1:])])
+    table = counter.table(1)
+    assert table.keys.tolist() == [1, 2, 3, 4]
+    assert table.gates.tolist() == [gates[0], gates[0], gates[1], 0]
+    assert all(passes(table.gate_bits, gate) for gate in gates)
+    assert not passes(table.gate_bits, 2**62)
+    table = counter.table(2)
+    assert table.gates.tolist() == gates[1:]
+    assert not passes(table.gate_bits, gates[0])
+
+
+def test_filters_keep_most_strangers_out() -> None:
+    rng = np.random.default_rng(3)
+    keys = np.unique(rng.integers(0, 2**64, 5000, dtype=np.uint64))
+    table = FactorTable(keys, keys)
+    strangers = rng.integers(0, 2**64, 2000, dtype=np.uint64).tolist()
+    for bits in (table.key_bits, table.gate_bits):
+        assert sum(passes(bits, x) for x in strangers) < 2000 / 10
+
+
+def test_averaging_is_the_mean_over_the_steps() -> None:
+    rng = np.random.default_rng(4)
+    keys = np.arange(10, 20, dtype=np.uint64)
+    table = FactorTable(keys, keys)
+    weights, total, steps = np.zeros(10), np.zeros(10), 50
+    for step in range(steps):
+        for amount in (1, -1):
+            fired = rng.integers(8, 22, rng.integers(0, 8)).astype(np.uint64)
+            table.update(fired, amount, step)
+            for key in fired.tolist():
+                if 10 <= key < 20:
+                    weights[key - 10] += amount
+        total += weights
+    assert table.weights.tolist() == weights.tolist()
+    assert table.averaged(steps, divide=False).weights.tolist() == total.tolist()
+    mean = table.averaged(steps)
+    assert mean.weights == pytest.approx(total / steps)
+    assert mean.gates.tolist() == keys.tolist()
+    with pytest.raises(ValueError, match="steps: expected 1 or more, found 0"):
+        table.averaged(0)
+
+
+def test_training_goes_on_from_saved_arrays() -> None:
+    table = FactorTable(np.array([3, 8], np.uint64), np.array([1, 0], np.uint64))
+    table.update(np.array([3, 3, 8], np.uint64), 1, 5)
+    again = FactorTable.from_arrays(table.to_arrays(training=True))
+    for one in (table, again):
+        one.update(np.array([8, 9], np.uint64), -2, 7)
+    for name in ("keys", "gates", "weights", "sums"):
+        assert getattr(again, name).tolist() == getattr(table, name).tolist()
+    assert again.sums.tolist() == [10.0, 5.0 - 14.0]
+    assert "sums" not in table.to_arrays()
+    assert FactorTable.from_arrays(table.to_arrays()).sums.tolist() == [0.0, 0.0]
+
+
+def test_pruning_drops_what_weighs_nothing() -> None:
+    gates = np.array([5, 6, 6], np.uint64) << np.uint64(58)
+    table = FactorTable(np.array([1, 2, 3], np.uint64), gates, [0.0, 1.5, -1.0])
+    pruned = table.pruned()
+    assert pruned.keys.tolist() == [2, 3]
+    assert pruned.weights.tolist() == [1.5, -1.0]
+    assert passes(table.gate_bits, int(gates[0]))
+    assert not passes(pruned.gate_bits, int(gates[0]))
+    assert passes(pruned.gate_bits, int(gates[1]))
+
+
+def test_a_table_does_not_share_its_arrays() -> None:
+    weights = np.array([1.0])
+    table = FactorTable(np.array([1], np.uint64), weights=weights)
+    table.update(np.array([1], np.uint64), 1, 0)
+    assert weights.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([2, 1],), "keys of the factor table: expected uint64, found int64"),
+        ((np.array([2, 1], np.uint64),), "strictly ascending"),
+        ((np.array([1, 1], np.uint64),), "strictly ascending"),
+        ((np.zeros((1, 1), np.uint64),), r"keys .* one dimension, found shape \(1, 1\)"),
+        ((np.array([1], np.uint64), np.array([1, 2], np.uint64)), r"gates .* length 1, .*\(2,\)"),
+        ((np.array([1], np.uint64), None, [1.0, 2.0]), r"weights .* length 1, found shape \(2,\)"),
+        ((np.array([1], np.uint64), None, [np.nan]), "weights .* finite"),
+        ((np.array([1], np.uint64), None, ["x"]), "weights .* float64, found <U1"),
+        ((np.array([1], np.uint64), None, [1], [np.inf]), "sums .* finite"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_named(arguments: tuple, message: str) -> None:
+    with pytest.raises(FactorError, match=message):
+        FactorTable(*arguments)
+
+
+def test_missing_arrays_are_named() -> None:
+    with pytest.raises(FactorError, match="expected an array 'gates', found none"):
+        FactorTable.from_arrays({"keys": np.zeros(0, np.uint64)})
+
+
+def test_a_cutoff_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="cutoff: expected 1 or more, found 0"):
+        FactorCounter().table(0)

@@ -1,0 +1,253 @@
+"""Siblings, triples and chains: every kernel against plain Python, every key against its text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+
+from bbparse.errors import FactorError
+from bbparse.factors import (
+    FactorBatch,
+    FactorCounter,
+    FactorTable,
+    FactorView,
+    TemplateFamily,
+    alive_factors,
+    check_family,
+    load_families,
+)
+from bbparse.scoring.encode import attribute_values
+from bbparse.treebank import Sentence
+from features.grandchildren import AllGrandchildren, GreatGrandchildren
+from features.siblings import AllSiblings, TriSiblings
+from tests.factors.helpers import all_arcs, random_arcs, random_sentence, random_tree, view_of
+from tests.features import plain
+
+Arc = tuple[int, int]
+Factor = tuple[Arc, ...]
+
+ENUMERATE: dict[type[TemplateFamily], Callable[[list[Arc]], list[Factor]]] = {
+    AllSiblings: partial(plain.siblings, size=2),
+    TriSiblings: partial(plain.siblings, size=3),
+    AllGrandchildren: partial(plain.chains, size=2),
+    GreatGrandchildren: partial(plain.chains, size=3),
+}
+
+NAMES = ("siblings", "tri-siblings", "grandchildren", "great-grandchildren", "combs", "rather-than")
+
+dense = pytest.mark.parametrize("cls", list(ENUMERATE))
+
+
+def factors_of(batch: FactorBatch, view: FactorView) -> list[Factor]:
+    """The arcs of each factor, as the batch orders them."""
+    return [
+        tuple(
+            (int(view.arc_head[a]), int(view.arc_mod[a]))
+            for a in batch.arcs[batch.ptr[f] : batch.ptr[f + 1]]
+        )
+        for f in range(len(batch))
+    ]
+
+
+@dense
+@pytest.mark.parametrize("share", [0.2, 0.6, 1.0])
+def test_a_kernel_enumerates_what_the_definition_says(
+    cls: type[TemplateFamily], share: float
+) -> None:
+    rng = np.random.default_rng(5)
+    family = cls()
+    for n_words in (1, 2, 3, 5, 8):
+        sentence = random_sentence(rng, n_words)
+        arcs = random_arcs(rng, n_words, share)
+        view = view_of(sentence, arcs)
+        found = factors_of(family.propose(view), view)
+        expected = ENUMERATE[cls](arcs)
+        assert Counter(map(frozenset, found)) == Counter(map(frozenset, expected))
+
+
+def order_and_distance(cls: type[TemplateFamily], factor: Factor) -> tuple[object, object]:
+    """The classes a factor is in, from the definition in the kernel's docstring."""
+    if cls in (AllSiblings, TriSiblings):
+        mods = [m for _, m in factor]
+        return sum(m < h for h, m in factor), plain.seven(max(mods) - min(mods))
+    buckets = plain.four if cls is AllGrandchildren else plain.three
+    return tuple(h < m for h, m in factor), tuple(buckets(abs(h - m)) for h, m in factor)
+
+
+def word_text(sentence: Sentence, place: int, attribute: str) -> str:
+    if place < 1 or place > sentence.n_words:
+        return f"outside {min(place, 0)} {max(place - sentence.n_words, 0)}"
+    columns = (sentence.forms, sentence.lemmas, sentence.upos, sentence.xpos, sentence.feats)
+    return attribute_values(*(column[place - 1] for column in columns))[attribute]
+
+
+def template_text(
+    family: TemplateFamily, template: str, sentence: Sentence, factor: Factor
+) -> tuple[object, ...]:
+    """What a template reads from a factor, in words."""
+    order, distance = order_and_distance(type(family), factor)
+    words = {role: factor[arc][0 if end == "head" else 1] for role, arc, end in family.roles}
+    text: list[object] = [template, order]
+    for term in sorted({*template.split(), *family.gate.split()}):
+        if term == "distance":
+            text.append(distance)
+            continue
+        place, attribute = term.split(".")
+        role, _, offset = place.partition("-")
+        text.append((term, word_text(sentence, words[role] - int(offset or 0), attribute)))
+    return tuple(text)
+
+
+@dense
+def test_keys_are_equal_exactly_where_templates_read_the_same(cls: type[TemplateFamily]) -> None:
+    rng = np.random.default_rng(6)
+    family = cls()
+    size = len(family.templates)
+    text_of: dict[int, tuple[object, ...]] = {}
+    key_of: dict[tuple[object, ...], int] = {}
+    gate_of: dict[int, int] = {}
+    shared = 0
+    for n_words in (1, 4, 16, 18, *[7] * 8):
+        sentence = random_sentence(rng, n_words)
+        view = view_of(sentence, random_arcs(rng, n_words, 0.7 if n_words < 9 else 0.12))
+        batch = family.propose(view)
+        assert batch.feat_ptr.tolist() == [size * f for f in range(len(batch) + 1)]
+        for f, factor in enumerate(factors_of(batch, view)):
+            keys = batch.feat_keys[size * f : size * f + size].tolist()
+            for template, key in zip(family.templates, keys):
+                text = template_text(family, template, sentence, factor)
+                shared += text in key_of
+                assert key_of.setdefault(text, key) == key
+                assert text_of.setdefault(key, text) == text
+                assert gate_of.setdefault(key, int(batch.gates[f])) == batch.gates[f]
+    assert len(key_of) == len(text_of)
+    assert shared > 100
+
+
+def trained(rng: np.random.Generator, names: tuple[str, ...] = NAMES) -> FactorTable:
+    """A table of features of some random trees, with weights some of which are 0."""
+    families = load_families(names)
+    counter = FactorCounter()
+    for n_words in rng.integers(2, 14, 120):
+        sentence = random_sentence(rng, int(n_words))
+        tree = FactorView.of_tree(sentence, [-1, *sentence.heads])
+        counter.add(family.propose(tree) for family in families)
+    table = counter.table(1)
+    weights = rng.integers(-2, 3, len(table))
+    return FactorTable(table.keys, table.gates, weights)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_filters_change_no_score(name: str) -> None:
+    rng = np.random.default_rng(7)
+    (family,) = load_families([name])
+    full = trained(rng)
+    assert 100 < len(full.pruned()) < len(full)
+    alive = 0
+    for table in (full, full.pruned()):
+        for n_words in (2, 6, 11):
+            view = view_of(s := random_sentence(rng, n_words), random_arcs(rng, s.n_words, 0.9))
+            whole = table.alive(family.propose(view))
+            filtered = alive_factors([family], view, table)
+            for field in ("ptr", "arcs", "scores"):
+                assert getattr(filtered, field).tolist() == getattr(whole, field).tolist()
+            alive += len(filtered)
+    assert alive > 0 or name == "rather-than"
+
+
+@pytest.mark.parametrize("name", NAMES[:4])
+def test_filters_keep_most_of_the_unknown_out(name: str) -> None:
+    rng = np.random.default_rng(8)
+    (family,) = load_families([name])
+    table = trained(rng, ("combs",))  # nothing this family knows
+    view = view_of(random_sentence(rng, 12), all_arcs(12))
+    assert len(family.propose(view, table)) < len(family.propose(view)) / 5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_fires_in_a_tree_is_what_is_proposed_for_its_arcs(name: str) -> None:
+    rng = np.random.default_rng(9)
+    (family,) = load_families([name])
+    fired = 0
+    for n_words in (1, 2, 3, 5, 8, 13):
+        for share in (0.0, 0.5, 1.0):
+            sentence = random_sentence(rng, n_words)
+            heads = random_tree(rng, n_words)
+            fired += check_family(family, sentence, heads, random_arcs(rng, n_words, share))
+    assert fired > 0 or name in ("rather-than", "combs")
+
+
+@dense
+def test_templates_may_be_reordered_and_added(cls: type[TemplateFamily]) -> None:
+    """Keys do not depend on a template's place, so that models survive an edit of the table."""
+
+    class Edited(cls):  # type: ignore[misc, valid-type]
+        templates = ("", *reversed(cls.templates[1:]), f"{cls.roles[0][0]}+1.form")
+
+    rng = np.random.default_rng(10)
+    view = view_of(random_sentence(rng, 7), all_arcs(7))
+    before, after = cls().propose(view), Edited().propose(view)
+    size = len(cls.templates)
+    old = before.feat_keys.reshape(-1, size)
+    new = after.feat_keys.reshape(-1, size + 1)
+    assert (new[:, 0] == old[:, 0]).all()
+    assert (new[:, 1:-1] == old[:, :0:-1]).all()
+    assert not np.isin(new[:, -1], old).any()
+
+
+def test_a_derived_family_has_keys_of_its_own() -> None:
+    class Mine(AllSiblings):
+        name = "my-siblings"
+
+    view = view_of(random_sentence(np.random.default_rng(11), 6), all_arcs(6))
+    ours, mine = AllSiblings().propose(view), Mine().propose(view)
+    assert mine.arcs.tolist() == ours.arcs.tolist()
+    assert not np.isin(mine.feat_keys, ours.feat_keys).any()
+    assert not np.isin(mine.gates, ours.gates).any()
+
+
+def test_keys_stay_what_they_are() -> None:
+    """Models hold keys: a change of the hash makes every saved model useless."""
+
+    class Fixed(AllSiblings):
+        name = "fixed"
+        templates = ("", "h.upos", "h.lower m1-1.lower distance")
+
+    sentence = Sentence.from_words(["a", "b", "c"], upos=["X", "Y", "Z"], heads=[2, 0, 2])
+    batch = Fixed().propose(FactorView.of_tree(sentence, [-1, *sentence.heads]))
+    assert batch.feat_keys.tolist() == [
+        2779516877848043622,
+        2279906340001200035,
+        4971474331135593106,
+    ]
+    assert batch.gates.tolist() == [4986580192147509942]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"templates": ("h.upos", "x.upos")}, "no role 'x'; there are: h, m1, m2"),
+        ({"templates": ("h.color",)}, "no attribute 'color'; there are: form, "),
+        ({"templates": ("h",)}, "expected role.attribute or distance, found 'h'"),
+        ({"templates": ("m1-4.upos",)}, "offset of at most 3, found -4"),
+        ({"templates": ("h.upos m1.xpos", "m1.xpos h.upos")}, "'m1.xpos h.upos' is there twice"),
+        ({"gate": "m1.upos distance"}, "its gate may not use the distance"),
+        ({"templates": ()}, "the class has no templates"),
+        ({"roles": ()}, "the class has no roles"),
+    ],
+)
+def test_mistakes_in_templates_are_explained(attributes: dict[str, object], message: str) -> None:
+    odd = type("Odd", (AllSiblings,), {"name": "odd", **attributes})
+    with pytest.raises(FactorError, match=f"factor family 'odd'.*{message}"):
+        odd()
+
+
+def test_a_family_without_a_kernel_is_refused() -> None:
+    odd = type("Odd", (TemplateFamily,), {"name": "odd", "roles": AllSiblings.roles,
+                                          "templates": ("",)})  # fmt: skip
+    with pytest.raises(FactorError, match="the class has no kernel"):
+        odd()
