@@ -86,13 +86,18 @@ class FactorConfig:
         Names of installed factor families.
     cutoff : int
         A feature takes part when it fires in at least so many gold trees.
+    rate : float
+        Learning rate of their weights, as a share of the backbone's. Rare evidence that overlaps
+        with the backbone's learns too much otherwise, and large weights make loose bounds.
     """
 
     families: tuple[str, ...] = ()
     cutoff: int = 5
+    rate: float = 0.2
 
     def __post_init__(self) -> None:
         _at_least("factors.cutoff", self.cutoff, 1)
+        _positive("factors.rate", self.rate)
         if not all(isinstance(name, str) for name in self.families):
             raise ConfigError(f"factors.families is {self.families!r}, expected a list of names")
 

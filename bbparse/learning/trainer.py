@@ -105,7 +105,9 @@ class Trainer:
         self.backbone = Learner(scorer.weights, learning.method, learning.rate)
         table = self._count(families)
         self.factor_weights = np.zeros(len(table), np.int32)
-        self.factors = Learner(self.factor_weights, learning.method, learning.rate)
+        self.factors = Learner(
+            self.factor_weights, learning.method, learning.rate * config.factors.rate
+        )
         self.parser = Parser(config, pruner, scorer, families, table)
 
     def _count(self, families: Sequence[FactorFamily]) -> FactorTable:
@@ -284,14 +286,13 @@ def train(
     if saved is not None and (resumed := saved.load(trainer)) is not None:
         first, best_uas, best = resumed
         say(f"going on after epoch {first - 1} of an earlier run")
-    spent = 0.0
-    for number in range(first, config.learning.epochs + 1):
+    learning = config.learning
+    for number in range(first, learning.epochs + 1):
         outcome = trainer.epoch(number, progress)
         parser = trainer.averaged()
         if dev:
-            outcome.dev_uas = unlabelled_accuracy(parser, dev)
+            outcome.dev_uas = unlabelled_accuracy(parser, dev, learning.node_limit)
         say(outcome.line())
-        spent += outcome.seconds
         if not dev or outcome.dev_uas > best_uas:
             best_uas, best = outcome.dev_uas, parser
             best.notes = {
@@ -309,10 +310,12 @@ def train(
     return best
 
 
-def unlabelled_accuracy(parser: Parser, sentences: Iterable[Sentence]) -> float:
-    """Share of words whose head a parser finds."""
+def unlabelled_accuracy(
+    parser: Parser, sentences: Iterable[Sentence], node_limit: int | None = None
+) -> float:
+    """Share of words whose head a parser finds, with at most so many search nodes a sentence."""
     right = words = 0
-    for sentence, solution in parser.parse_all(sentences):
+    for sentence, solution in parser.parse_all(sentences, node_limit=node_limit):
         right += int((solution.heads[0, 1:] == np.array(sentence.heads)).sum())
         words += sentence.n_words
     return right / max(1, words)

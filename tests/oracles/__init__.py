@@ -1,0 +1,1 @@
+"""Slow, obviously right answers. Nothing here shares code with the package under test."""

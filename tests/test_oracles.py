@@ -1,0 +1,75 @@
+"""The two oracles agree with each other and with counts that are known."""
+
+from __future__ import annotations
+
+import time
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+
+from bbparse.problem import Problem
+from tests.oracles.enumerate import enumerate_trees, is_projective, is_tree, trees
+from tests.oracles.ilp import best_trees
+from tests.strategies import random_problem, random_tree
+
+
+@pytest.mark.parametrize("n", range(1, 6))
+def test_the_number_of_trees(n: int) -> None:
+    """Cayley's formula; and non-crossing trees, of which projective ones are those with the root
+    at the left end (OEIS A001764)."""
+
+    def count(projective: bool, single_root: bool) -> int:
+        scores = np.zeros((n + 1, n + 1))
+        p = Problem.from_arc_scores(scores, projective=projective, single_root=single_root)
+        return len(list(trees(p)))
+
+    assert count(projective=False, single_root=False) == (n + 1) ** (n - 1)
+    assert count(projective=False, single_root=True) == n ** (n - 1)
+    assert count(projective=True, single_root=False) == comb(3 * n, n) // (2 * n + 1)
+
+
+@pytest.mark.parametrize("n", range(1, 6))
+def test_enumeration_is_every_choice_of_heads_that_is_a_tree(n: int) -> None:
+    p = Problem.from_arc_scores(np.zeros((n + 1, n + 1)), single_root=False)
+    found = {tuple(int(p.arc_head[a]) for a in tree) for tree in trees(p)}
+    assert found == {
+        heads
+        for heads in product(range(n + 1), repeat=n)
+        if is_tree([-1, *heads]) and is_projective([-1, *heads])
+    }
+
+
+def test_random_trees_are_trees() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        n = int(rng.integers(1, 12))
+        heads = random_tree(rng, n)
+        assert is_tree(heads)
+        assert is_projective(heads)
+        assert heads.count(0) == 1
+        assert is_tree(random_tree(rng, n, projective=False))
+
+
+def compare(rng: np.random.Generator) -> None:
+    p = random_problem(rng, max_words=6)
+    k = int(rng.integers(1, 4))
+    expected = [score for score, _ in enumerate_trees(p)[:k]]
+    found = best_trees(p, k)
+    assert [score for score, _ in found] == pytest.approx(expected, rel=1e-9, abs=1e-15)
+    assert len({arcs for _, arcs in found}) == len(found)
+
+
+def test_integer_program_agrees_with_enumeration() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(150):
+        compare(rng)
+
+
+@pytest.mark.fuzz
+def test_integer_program_long_run(fuzz_seconds: float, fuzz_seed: int) -> None:
+    rng = np.random.default_rng(fuzz_seed)
+    end = time.monotonic() + fuzz_seconds
+    while time.monotonic() < end:
+        compare(rng)
