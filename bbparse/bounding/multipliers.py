@@ -101,14 +101,15 @@ def step_paper(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, alpha, scr
 
 
 @njit(cache=True, nogil=True)
-def step_polyak(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, gap, scratch):
+def step_polyak(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, gap, others, scratch):
     """One projected subgradient step of Polyak's length, in the space of arc scores.
 
     The step is ``gap / |direction|²``, the direction being the subgradient with its components
-    out of the simplex and through active bounds removed; it is free of scale. Returns the
-    squared length (0: the tree satisfies every factor's bound exactly).
+    out of the simplex and through active bounds removed; it is free of scale. ``others`` is the
+    squared length of what other multipliers add to the direction. Returns the whole squared
+    length (0: the tree satisfies every bound exactly).
     """
-    norm = 0.0
+    norm = others
     for c in range(n_factors):
         lo = fac_ptr[c]
         hi = fac_ptr[c + 1]

@@ -19,6 +19,14 @@ from bbparse.backbone.passes import (
     k_best_pass,
     outside_pass,
 )
+from bbparse.bounding.counts import (
+    apply_counts,
+    count_gaps,
+    count_score_of,
+    disagreement,
+    simplify_counts,
+    step_counts,
+)
 from bbparse.bounding.incumbents import insert_tree, tree_score
 from bbparse.bounding.multipliers import (
     apply_multipliers,
@@ -48,11 +56,36 @@ def floor_to_beat(scores, count, quantum, slack):
 
 
 @njit(cache=True, nogil=True)
+def _simplify(
+    n_words, arc_mod, base, sizes, constant, hard,
+    fac_ptr, fac_arcs, fac_weight, lam,
+    cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam,
+):  # fmt: skip
+    """Simplify factors and count factors in turn; False where the node has no tree."""
+    while True:
+        if not simplify_factors(
+            n_words, arc_mod, base, sizes, fac_ptr, fac_arcs, fac_weight, lam, constant, hard
+        ):
+            return False
+        if sizes[2] == 0:
+            return True
+        status = simplify_counts(
+            n_words, arc_mod, base, sizes, cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam,
+            constant,
+        )  # fmt: skip
+        if status == 0:
+            return False
+        if status == 1:
+            return True
+
+
+@njit(cache=True, nogil=True)
 def bound_node(
     n_words, group_ptr, group_mod, arc_mod,
     item_ptr, item_group, left, right, weight,
-    base, fac_ptr, fac_arcs, fac_weight, lam, sizes, constant,
-    trees, scores, count,
+    base, fac_ptr, fac_arcs, fac_weight, lam,
+    cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam,
+    sizes, constant, trees, scores, count,
     method, max_calls, eliminate_every, close_k, precision, quantum, slack, hard, full_edges,
     counters, out,
 ):  # fmt: skip
@@ -69,8 +102,10 @@ def bound_node(
         Arc scores of the node, -inf where dead; factors that became linear are added here.
     fac_ptr, fac_arcs, fac_weight, lam
         The node's factors and multipliers (:mod:`bbparse.bounding.multipliers`).
-    sizes : int64[2]
-        Numbers of items and of factors.
+    cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam
+        The node's count factors and multipliers (:mod:`bbparse.bounding.counts`).
+    sizes : int64[3]
+        Numbers of items, of factors and of count factors.
     constant : float64[1]
         Score every tree of the node has beside these.
     trees, scores, count
@@ -104,9 +139,10 @@ def bound_node(
     out[0] = NEG
     out[1] = -1.0
     out[2] = NEG
-    if sizes[0] <= 1 or not simplify_factors(
-        n_words, arc_mod, base, sizes, fac_ptr, fac_arcs, fac_weight, lam, constant, hard
-    ):
+    if sizes[0] <= 1 or not _simplify(
+        n_words, arc_mod, base, sizes, constant, hard, fac_ptr, fac_arcs, fac_weight, lam,
+        cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam,
+    ):  # fmt: skip
         return CLOSED
     arc_score = np.empty(n_arcs)
     n_groups = group_mod.shape[0]
@@ -118,6 +154,7 @@ def bound_node(
     arc_gap = np.empty(n_arcs)
     chosen = np.zeros(n_arcs, np.int8)
     scratch = np.empty(n_words + 2)
+    copy = np.zeros(cnt_arcs.shape[0], np.int8)
     tree = np.empty(n_words, np.int32)
     best_bound = np.inf
     previous = np.inf
@@ -127,13 +164,22 @@ def bound_node(
         for c in range(sizes[1]):
             if fac_weight[c] != 0.0:
                 alpha = max(alpha, 1.0 / abs(fac_weight[c]))
+    # count factors have no weight to set their step by: the largest finite score
+    unit = 1.0
+    for i in range(cnt_score_ptr[sizes[2]]):
+        if cnt_score[i] > NEG:
+            unit = max(unit, abs(cnt_score[i]))
+    alpha = alpha if alpha > 0.0 else 1.0 / unit
     rises = 0
     shift = 0.0
     call = -1
-    while call + 1 < max_calls or (sizes[1] == 0 and k == 1):
+    while call + 1 < max_calls or (sizes[1] + sizes[2] == 0 and k == 1):
         call += 1
         shift = constant[0] + apply_multipliers(
             base, sizes[1], fac_ptr, fac_arcs, fac_weight, lam, arc_score
+        )
+        shift += apply_counts(
+            sizes[2], cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam, copy, arc_score
         )
         group_scores(group_ptr, arc_score, gscore)
         goal = inside_pass(
@@ -160,6 +206,8 @@ def bound_node(
                 value = tree_score(
                     many[t], base, edge_sums[t], constant[0], sizes[1], fac_ptr, fac_arcs,
                     fac_weight, hard, chosen,
+                ) + count_score_of(
+                    sizes[2], cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, chosen
                 )  # fmt: skip
                 counters[2] += 1.0
                 if value > NEG:
@@ -170,7 +218,7 @@ def bound_node(
         )  # fmt: skip
         value = tree_score(
             tree, base, edge_sum, constant[0], sizes[1], fac_ptr, fac_arcs, fac_weight, hard, chosen
-        )
+        ) + count_score_of(sizes[2], cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, chosen)
         counters[2] += 1.0
         if value > NEG:
             out[2] = max(out[2], value)
@@ -178,7 +226,7 @@ def bound_node(
         floor = floor_to_beat(scores, count, quantum, slack)
         if bound < floor:
             return CLOSED
-        if sizes[1] == 0 and k == 1:
+        if sizes[1] + sizes[2] == 0 and k == 1:
             return CLOSED  # the bound is the score of the tree just found
         if bound < best_bound:
             best_bound = bound
@@ -206,16 +254,17 @@ def bound_node(
                     ):
                         base[a] = NEG
                         died = True
-            if (died or item_ptr[sizes[0]] < before) and not simplify_factors(
-                n_words, arc_mod, base, sizes, fac_ptr, fac_arcs, fac_weight, lam, constant, hard
-            ):
+            if (died or item_ptr[sizes[0]] < before) and not _simplify(
+                n_words, arc_mod, base, sizes, constant, hard, fac_ptr, fac_arcs, fac_weight, lam,
+                cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam,
+            ):  # fmt: skip
                 return CLOSED
             if died:
                 # the tree may be gone, and chosen refers to arcs whose factors changed
                 for a in range(n_arcs):
                     if base[a] == NEG:
                         chosen[a] = 0
-        if sizes[1] == 0:
+        if sizes[1] + sizes[2] == 0:
             if k > 1:
                 break
             previous = bound
@@ -226,24 +275,31 @@ def bound_node(
                 break
             if fell < 0.0:
                 rises += 1
-            step_paper(
-                sizes[1], fac_ptr, fac_arcs, fac_weight, lam, chosen, alpha * 0.5**rises, scratch
-            )
+            step = alpha * 0.5**rises
+            step_paper(sizes[1], fac_ptr, fac_arcs, fac_weight, lam, chosen, step, scratch)
+            if sizes[2] > 0:
+                step_counts(sizes[2], cnt_ptr, cnt_arcs, cnt_lam, copy, chosen, step * unit)
         else:
             target = scores[min(k, count[0]) - 1] if count[0] > 0 else bound - abs(bound)
             if fell < 0.0:
                 mild *= 0.7
+            apart = disagreement(sizes[2], cnt_ptr, cnt_arcs, copy, chosen)
+            gap = mild * max(bound - target, precision)
             norm = step_polyak(
-                sizes[1], fac_ptr, fac_arcs, fac_weight, lam, chosen,
-                mild * max(bound - target, precision), scratch,
-            )  # fmt: skip
+                sizes[1], fac_ptr, fac_arcs, fac_weight, lam, chosen, gap, apart, scratch
+            )
             if norm == 0.0:
                 break
+            if apart > 0.0:
+                step_counts(sizes[2], cnt_ptr, cnt_arcs, cnt_lam, copy, chosen, gap / norm)
         previous = bound
 
     # The multipliers are as good as they will get: list the trees that remain under the bound.
     shift = constant[0] + apply_multipliers(
         base, sizes[1], fac_ptr, fac_arcs, fac_weight, lam, arc_score
+    )
+    shift += apply_counts(
+        sizes[2], cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam, copy, arc_score
     )
     listed = max(k, close_k)
     many, values, edge_sums = k_best_pass(
@@ -262,6 +318,8 @@ def bound_node(
         value = tree_score(
             many[t], base, edge_sums[t], constant[0], sizes[1], fac_ptr, fac_arcs, fac_weight,
             hard, chosen,
+        ) + count_score_of(
+            sizes[2], cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, chosen
         )  # fmt: skip
         counters[2] += 1.0
         if value > NEG:
@@ -269,6 +327,10 @@ def bound_node(
             insert_tree(trees, scores, count, many[t], value, slack)
         if branch_gap <= slack:
             factor_gaps(sizes[1], fac_ptr, fac_arcs, fac_weight, lam, chosen, arc_gap)
+            count_gaps(
+                sizes[2], cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam, copy, chosen,
+                hard, arc_gap,
+            )  # fmt: skip
             for a in range(n_arcs):
                 if base[a] > NEG and alive[arc_mod[a]] > 1 and arc_gap[a] > branch_gap:
                     branch_gap = arc_gap[a]

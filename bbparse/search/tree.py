@@ -24,6 +24,11 @@ from bbparse.search.settings import METHODS, SearchSettings
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
+CountArrays = tuple[NDArray[np.int64], Ints, NDArray[np.int64], Floats]
+_NO_COUNTS: CountArrays = (
+    np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0),
+)  # fmt: skip
+
 # Bounds are sums of at most a few thousand doubles; this share of the largest possible sum is
 # far above their rounding error and far below any difference that matters.
 RELATIVE_SLACK = 1e-12
@@ -43,6 +48,11 @@ class Node:
     fac_arcs: Ints
     fac_weight: Floats
     lam: Floats
+    cnt_ptr: NDArray[np.int64]
+    cnt_arcs: Ints
+    cnt_score_ptr: NDArray[np.int64]
+    cnt_score: Floats
+    cnt_lam: Floats
     sizes: NDArray[np.int64]
     constant: Floats
     bound: float = np.inf
@@ -55,11 +65,17 @@ class Node:
         items, factors = int(self.sizes[0]), int(self.sizes[1])
         edges = int(self.item_ptr[items])
         used = int(self.fac_ptr[factors])
+        sets = int(self.sizes[2])
+        members = int(self.cnt_ptr[sets])
         return Node(
             self.item_ptr[: items + 1].copy(), self.item_group[:items].copy(),
             self.left[:edges].copy(), self.right[:edges].copy(), self.weight[:edges].copy(),
             self.base.copy(), self.fac_ptr[: factors + 1].copy(), self.fac_arcs[:used].copy(),
-            self.fac_weight[:factors].copy(), self.lam[:used].copy(), self.sizes.copy(),
+            self.fac_weight[:factors].copy(), self.lam[:used].copy(),
+            self.cnt_ptr[: sets + 1].copy(), self.cnt_arcs[:members].copy(),
+            self.cnt_score_ptr[: sets + 1].copy(),
+            self.cnt_score[: int(self.cnt_score_ptr[sets])].copy(),
+            self.cnt_lam[:members].copy(), self.sizes.copy(),
             self.constant.copy(), self.bound, self.arc, self.lower, self.depth,
         )  # fmt: skip
 
@@ -89,6 +105,8 @@ class Search:
     settings : SearchSettings
     quantum : float
         All tree scores are integer multiples of it; 0 where that is not known.
+    counts : (cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score), optional
+        Count factors in chart arcs (:mod:`bbparse.bounding.counts`).
     """
 
     def __init__(
@@ -98,6 +116,7 @@ class Search:
         k: int,
         settings: SearchSettings,
         quantum: float = 0.0,
+        counts: CountArrays | None = None,
     ) -> None:
         self.chart = chart
         self.settings = settings
@@ -109,6 +128,9 @@ class Search:
         largest += 4.0 * chart.n_words * float(np.abs(chart.weight).max(initial=0.0))
         soft = fac_weight[np.isfinite(fac_weight)]
         largest += float(np.abs(soft).sum())
+        cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score = _NO_COUNTS if counts is None else counts
+        if cnt_score.shape[0]:
+            largest += float(np.abs(cnt_score[np.isfinite(cnt_score)]).sum())
         self.hard = 4.0 * largest + 1.0
         if soft.shape[0] < fac_weight.shape[0]:
             fac_weight = np.where(np.isfinite(fac_weight), fac_weight, -self.hard)
@@ -128,7 +150,11 @@ class Search:
         self.root = Node(
             chart.item_ptr, chart.item_group, chart.left, chart.right, chart.weight,
             chart.arc_score, fac_ptr, np.array(fac_arcs, np.int32), fac_weight, lam,
-            np.array([chart.n_items, fac_weight.shape[0]], np.int64), np.zeros(1),
+            np.array(cnt_ptr, np.int64), np.array(cnt_arcs, np.int32),
+            np.array(cnt_score_ptr, np.int64), np.array(cnt_score, np.float64),
+            np.zeros(cnt_arcs.shape[0]),
+            np.array([chart.n_items, fac_weight.shape[0], cnt_ptr.shape[0] - 1], np.int64),
+            np.zeros(1),
         )  # fmt: skip
 
     @property
@@ -144,8 +170,9 @@ class Search:
         status = bound_node(
             self.chart.n_words, self.chart.group_ptr, self.chart.group_mod, self.arc_mod,
             node.item_ptr, node.item_group, node.left, node.right, node.weight,
-            node.base, node.fac_ptr, node.fac_arcs, node.fac_weight, node.lam, node.sizes,
-            node.constant, self.trees, self.scores, self.count,
+            node.base, node.fac_ptr, node.fac_arcs, node.fac_weight, node.lam,
+            node.cnt_ptr, node.cnt_arcs, node.cnt_score_ptr, node.cnt_score, node.cnt_lam,
+            node.sizes, node.constant, self.trees, self.scores, self.count,
             METHODS[s.method], s.root_calls if node.depth == 0 else s.node_calls,
             s.eliminate_every, s.close_k, s.precision, self.quantum, self.slack, self.hard,
             self.full_edges, self.counters, out,
@@ -174,7 +201,7 @@ class Search:
         deadline = np.inf if time_limit is None else time.monotonic() + time_limit
         most = np.inf if node_limit is None else node_limit
         root = self.root
-        if self.settings.lower_start and root.sizes[1]:
+        if self.settings.lower_start and root.sizes[1] and not root.sizes[2]:
             lower_bound_start(
                 self.chart.n_words, self.chart.group_ptr, self.chart.group_mod,
                 root.item_ptr, root.item_group, root.left, root.right, root.weight,
@@ -263,6 +290,7 @@ def search(
     k: int = 1,
     settings: SearchSettings | None = None,
     *,
+    counts: CountArrays | None = None,
     quantum: float = 0.0,
     time_limit: float | None = None,
     node_limit: int | None = None,
@@ -277,5 +305,5 @@ def search(
         among them (and at least the best score); ``status`` is optimal, time_limit, node_limit or
         infeasible.
     """
-    run = Search(chart, factors, k, settings or SearchSettings(), quantum)
+    run = Search(chart, factors, k, settings or SearchSettings(), quantum, counts)
     return run.run(time_limit, node_limit, gap)

@@ -1,0 +1,203 @@
+"""Bounds for count factors: a score for each possible number of a set's arcs in the tree.
+
+For a set c with scores f(0..r) and any real multipliers lam,
+
+    f(|c ∩ y|) ≤ Σ_e lam_e z_e + max_k ( f(k) - the sum of the k smallest lam )
+
+by Lagrangian relaxation of a copy of the arc variables; the inner maximum over subsets needs one
+sort. OR of arcs and valencies (QL13 §5.1) are tables of this kind, and so are at-most-one,
+at-least-one and connected spans, with f = -inf where a number is not allowed.
+
+Sets lie in compressed form: the arcs of set c are ``arcs[ptr[c] : ptr[c+1]]``, with ``lam`` aligned
+to them, and its scores start at ``score[score_ptr[c]]``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+NEG = -np.inf
+
+
+@njit(cache=True, nogil=True)
+def best_copy(lo, hi, lam, score, start, copy):
+    """Maximum of f(k) minus the k smallest multipliers; marks them in ``copy[lo:hi]``."""
+    order = np.argsort(lam[lo:hi], kind="mergesort")
+    best = score[start]
+    best_k = 0
+    paid = 0.0
+    for k in range(1, hi - lo + 1):
+        paid += lam[lo + order[k - 1]]
+        if score[start + k] - paid > best:
+            best = score[start + k] - paid
+            best_k = k
+    for k in range(hi - lo):
+        copy[lo + order[k]] = 1 if k < best_k else 0
+    return best
+
+
+@njit(cache=True, nogil=True)
+def apply_counts(n_sets, ptr, arcs, score_ptr, score, lam, copy, arc_score):
+    """Add the multipliers of all sets to ``arc_score``; return the bound's constant."""
+    constant = 0.0
+    for c in range(n_sets):
+        for i in range(ptr[c], ptr[c + 1]):
+            arc_score[arcs[i]] += lam[i]
+        constant += best_copy(ptr[c], ptr[c + 1], lam, score, score_ptr[c], copy)
+    return constant
+
+
+@njit(cache=True, nogil=True)
+def count_score_of(n_sets, ptr, arcs, score_ptr, score, chosen):
+    """Σ_c f(|c ∩ y|) of the tree marked in ``chosen``."""
+    total = 0.0
+    for c in range(n_sets):
+        on = 0
+        for i in range(ptr[c], ptr[c + 1]):
+            on += chosen[arcs[i]]
+        total += score[score_ptr[c] + on]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def disagreement(n_sets, ptr, arcs, copy, chosen):
+    """Squared length of the subgradient z - copy over all sets."""
+    norm = 0.0
+    for c in range(n_sets):
+        for i in range(ptr[c], ptr[c + 1]):
+            if chosen[arcs[i]] != copy[i]:
+                norm += 1.0
+    return norm
+
+
+@njit(cache=True, nogil=True)
+def step_counts(n_sets, ptr, arcs, lam, copy, chosen, alpha):
+    """lam ← lam - alpha (z - copy)."""
+    for c in range(n_sets):
+        for i in range(ptr[c], ptr[c + 1]):
+            lam[i] -= alpha * (chosen[arcs[i]] - copy[i])
+
+
+@njit(cache=True, nogil=True)
+def count_gaps(n_sets, ptr, arcs, score_ptr, score, lam, copy, chosen, hard, arc_gap):
+    """Add the gap of every set, bound minus score, to its arcs; returns the sum of the gaps."""
+    total = 0.0
+    for c in range(n_sets):
+        gap = best_copy(ptr[c], ptr[c + 1], lam, score, score_ptr[c], copy)
+        on = 0
+        for i in range(ptr[c], ptr[c + 1]):
+            if chosen[arcs[i]] == 1:
+                on += 1
+                gap += lam[i]
+        value = score[score_ptr[c] + on]
+        gap = hard if value == NEG else gap - value
+        if gap > 0.0:
+            total += gap
+            for i in range(ptr[c], ptr[c + 1]):
+                arc_gap[arcs[i]] += gap
+    return total
+
+
+@njit(cache=True, nogil=True)
+def require_arc(arc, n_arcs, arc_mod, base, alive):
+    """Kill the rivals of an arc."""
+    m = arc_mod[arc]
+    for a in range(n_arcs):
+        if a != arc and arc_mod[a] == m and base[a] > NEG:
+            base[a] = NEG
+            alive[m] -= 1
+
+
+@njit(cache=True, nogil=True)
+def simplify_counts(
+    n_words, arc_mod, base, sizes, ptr, arcs, score_ptr, score, lam, constant
+):
+    """Use what is fixed, and fix what a table leaves no choice about. All in place.
+
+    Dead and required arcs (see :func:`bbparse.bounding.multipliers.simplify_factors`) leave their
+    sets; a set left with one arc becomes arc score, with none, or with a flat table, a constant.
+    ``sizes[2]`` is the number of sets. Returns 0 where a table rules every tree out, 2 where arcs
+    died, 1 otherwise.
+    """
+    n_arcs = base.shape[0]
+    alive = np.zeros(n_words + 1, np.int32)
+    for a in range(n_arcs):
+        if base[a] > NEG:
+            alive[arc_mod[a]] += 1
+    died = False
+    changed = True
+    while changed:
+        changed = False
+        kept = 0
+        used = 0
+        filled = 0
+        lo = 0
+        start = 0
+        for c in range(sizes[2]):
+            hi = ptr[c + 1]
+            next_start = score_ptr[c + 1]
+            first = used
+            shift = 0
+            for i in range(lo, hi):
+                a = arcs[i]
+                if base[a] == NEG:
+                    continue
+                if alive[arc_mod[a]] == 1:
+                    shift += 1
+                else:
+                    arcs[used] = a
+                    lam[used] = lam[i]
+                    used += 1
+            r = used - first
+            least = -1
+            most = -1
+            flat = True
+            for k in range(r + 1):
+                value = score[start + shift + k]
+                score[filled + k] = value
+                if value > NEG:
+                    if least < 0:
+                        least = k
+                    most = k
+                if value != score[filled]:
+                    flat = False
+            lo = hi
+            start = next_start
+            if least < 0:
+                return 0
+            if flat or r == 0:
+                constant[0] += score[filled]
+                used = first
+                continue
+            if most == 0 or least == r:
+                for i in range(first, used):
+                    a = arcs[i]
+                    if base[a] == NEG:
+                        if least == r:
+                            return 0
+                    elif most == 0:
+                        base[a] = NEG
+                        alive[arc_mod[a]] -= 1
+                    else:
+                        require_arc(a, n_arcs, arc_mod, base, alive)
+                constant[0] += score[filled + most]
+                used = first
+                changed = True
+                died = True
+                continue
+            if r == 1:
+                a = arcs[first]
+                base[a] += score[filled + 1] - score[filled]
+                constant[0] += score[filled]
+                used = first
+                continue
+            kept += 1
+            filled += r + 1
+            ptr[kept] = used
+            score_ptr[kept] = filled
+        sizes[2] = kept
+        for m in range(1, n_words + 1):
+            if alive[m] == 0:
+                return 0
+    return 2 if died else 1
