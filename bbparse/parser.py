@@ -132,7 +132,7 @@ class Parser:
         self,
         sentence: Sentence,
         prune: int | None = None,
-        values: NDArray[np.uint64] | None = None,
+        margin: float | None = None,
     ) -> Problem:
         """The scored problem of a sentence.
 
@@ -141,17 +141,16 @@ class Parser:
         sentence : Sentence
         prune : int, optional
             Most heads of a word, instead of the model's; 0: all arcs.
-        values : optional
-            The sentence as ``encode`` gave it before.
+        margin : float, optional
+            Largest log-odds of a candidate head against the word's best, instead of the model's.
 
         Raises
         ------
         ProblemError
             If so many arcs are left that the parts would not fit into memory.
         """
-        if values is None:
-            values = encode(sentence)
-        arc_head, arc_mod = self.pruner.candidates(values, prune)
+        values = encode(sentence)
+        arc_head, arc_mod = self.pruner.candidates(values, prune, margin)
         return self.score_arcs(sentence, values, arc_head, arc_mod)
 
     def score_arcs(
@@ -194,15 +193,27 @@ class Parser:
         time_limit: float | None = None,
         node_limit: int | None = None,
     ) -> Solution:
-        """The solution of a sentence's problem, with its statistics."""
-        return solve(
-            self.problem(sentence, prune),
-            k_best=k_best,
-            time_limit=time_limit,
-            node_limit=node_limit,
-            backbone=self.config.model.backbone,
-            settings=self.config.search,
-        )
+        """The solution of a sentence's problem, with its statistics.
+
+        Where the candidate arcs hold fewer than ``k_best`` trees, pruning is loosened: first the
+        margin goes, then the limit on heads, so that fewer trees than asked for come back only
+        where no more exist.
+        """
+        wider: list[tuple[int | None, float | None]] = [(prune, None)]
+        if k_best > 1 and prune != 0:
+            wider += [(prune, np.inf), (0, None)]
+        for heads, margin in wider:
+            solution = solve(
+                self.problem(sentence, heads, margin),
+                k_best=k_best,
+                time_limit=time_limit,
+                node_limit=node_limit,
+                backbone=self.config.model.backbone,
+                settings=self.config.search,
+            )
+            if len(solution) >= k_best or solution.status != "optimal":
+                break
+        return solution
 
     def parse(
         self,

@@ -79,7 +79,7 @@ def weight_tables(
     j and rank i is ``inc_w[inc_ptr[b] + j * r + i]``; the outermost-grandchild weight of context
     j is ``out_w[ctx_ptr[b] + j]``.
     """
-    table, out_ptr, out_mid, in_ptr, in_list, in_rank = index
+    table, _, out_mid, in_ptr, _in_list, in_rank = index
     n_groups = head.shape[0]
     ranks = np.empty(n_groups, np.int32)
     ctx_ptr = np.zeros(n_groups + 1, np.int64)
@@ -188,7 +188,7 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
     edge_weight : float64[E]
         Score of the parts the hyperedge completes.
     """
-    table, out_ptr, out_mid, in_ptr, in_list, in_rank = index
+    _table, out_ptr, out_mid, in_ptr, in_list, in_rank = index
     ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w = weights
     n_groups = head.shape[0]
     by_arc = mode >= 2

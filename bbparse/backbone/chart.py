@@ -155,7 +155,9 @@ def sort_arcs(problem: Problem) -> tuple[Ints, Ints, Ints]:
         return order, np.arange(key.shape[0] + 1, dtype=np.int32), order
     order = np.lexsort((problem.arc_label, key)).astype(np.int32)
     key = key[order]
-    starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1]))) if len(key) else []
+    fresh = np.ones(len(key), bool)
+    fresh[1:] = key[1:] != key[:-1]
+    starts = np.flatnonzero(fresh)
     group_ptr = np.append(starts, key.shape[0]).astype(np.int32)
     return order, group_ptr, order[group_ptr[:-1]]
 

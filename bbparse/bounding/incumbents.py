@@ -40,7 +40,9 @@ def insert_tree(trees, scores, count, tree, score, slack):
 
 
 @njit(cache=True, nogil=True)
-def tree_score(tree, base, weights, constant, n_factors, fac_ptr, fac_arcs, fac_weight, hard, chosen):
+def tree_score(
+    tree, base, weights, constant, n_factors, fac_ptr, fac_arcs, fac_weight, hard, chosen
+):
     """φ of a tree: hyperedge weights + arc scores + the factors that fire.
 
     Marks the tree's arcs in ``chosen`` (int8[A]); -inf where a hard factor fires.

@@ -76,12 +76,11 @@ def train(
 
 def _read(path: str, skip_invalid: bool) -> list[Sentence]:
     skipped: list[BBParseError] = []
-    sentences = list(
-        read_conllu(
-            path, require_heads=True, single_root=True, skip_invalid=skip_invalid,
-            on_skip=skipped.append,
-        )  # fmt: skip
-    )
+    stream = read_conllu(
+        path, require_heads=True, single_root=True, skip_invalid=skip_invalid,
+        on_skip=skipped.append,
+    )  # fmt: skip
+    sentences = list(stream)
     if skipped:
         click.echo(f"{len(skipped)} sentences skipped; the first: {skipped[0]}", err=True)
     if not sentences:

@@ -18,8 +18,7 @@ from bbparse import __version__
 from bbparse.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.configuration import Configuration
 from bbparse.errors import BBParseError, ModelError
-from bbparse.factors import FactorFamily, FactorTable, specification
-from bbparse.factors import load_families
+from bbparse.factors import FactorFamily, FactorTable, load_families, specification
 from bbparse.learning.averaging import QUANTUM
 from bbparse.parser import Parser
 from bbparse.scoring.pruner import Pruner

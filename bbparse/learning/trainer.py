@@ -25,10 +25,10 @@ from bbparse.factors import (
     FactorFamily,
     FactorTable,
     FactorView,
+    load_families,
     specification,
     tree_keys,
 )
-from bbparse.factors import load_families
 from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import TrainingData, prepare, prune_all

@@ -39,7 +39,10 @@ class Pruner:
         self.single_root = single_root
 
     def candidates(
-        self, values: NDArray[np.uint64], k: int | None = None
+        self,
+        values: NDArray[np.uint64],
+        k: int | None = None,
+        margin: float | None = None,
     ) -> tuple[Ints, Ints]:
         """Candidate arcs ``(arc_head, arc_mod)``, int32[A], sorted by (head, mod).
 
@@ -49,14 +52,18 @@ class Pruner:
             The sentence, as ``encode`` gives it.
         k : int, optional
             Instead of the pruner's own k. 0 keeps every arc, whatever the margin.
+        margin : float, optional
+            Instead of the pruner's own.
         """
         if k is None:
             k = self.k
+        if margin is None:
+            margin = self.margin
         if k == 0:
             return all_arcs(len(values) - 2 * PAD - 1)
         scores = self.scorer.score_all_arcs(values)
         best, _ = eisner(scores, self.single_root)
-        return prune(scores, k, self.margin, best)
+        return prune(scores, k, margin, best)
 
 
 def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> tuple[Ints, Ints]:

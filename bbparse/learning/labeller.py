@@ -1,0 +1,201 @@
+"""Training the labeller: log-linear classification of arcs, with AdaGrad.
+
+An arc gets label l with probability ∝ exp(score of l). Steps are taken for one sentence at a time,
+and weights are averaged from the second pass on: those of the first are far from where they end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from bbparse.configuration import Configuration
+from bbparse.errors import TreebankError
+from bbparse.scoring.compile import compile_templates
+from bbparse.scoring.encode import PAD
+from bbparse.scoring.labeller import (
+    LABEL_QUANTUM,
+    MAX_LABELS,
+    REACH,
+    Labeller,
+    label_features,
+)
+from bbparse.treebank import Sentence
+
+Ints = NDArray[np.int32]
+
+# Gradients below this are not worth a step: what is left to gain is next to nothing.
+_LEAST_GRADIENT = 1e-2
+# AdaGrad's starting sum of squares. Far above that of the pruner: features that fired once or
+# twice stay weak, which is worth 0.1 % of the labels.
+_START = 3.0
+# Averaged weights below this are left out: half of those that are not 0, and worth nothing.
+_LEAST_WEIGHT = 0.03
+
+
+@njit(cache=True, nogil=True)
+def _step(
+    values, pad, heads, reach, for_tables, for_parts, gold, root, rate, least, clock,
+    weights, sums, squares,
+):  # fmt: skip
+    """One gradient step on one sentence; returns the log-loss before it.
+
+    ``gold`` is int32[n+1], the label of each word, -1 for words to learn nothing from.
+    """
+    owner, indices = label_features(values, pad, heads, reach, for_tables, for_parts)
+    n = heads.shape[0] - 1
+    n_labels = weights.shape[1]
+    scores = np.zeros((n + 1, n_labels), np.float32)
+    for f in range(indices.shape[0]):
+        m = owner[f]
+        if gold[m] >= 0:
+            row = indices[f]
+            for label in range(n_labels):
+                scores[m, label] += weights[row, label]
+
+    # The labels of each word whose gradients are worth a step.
+    count = np.zeros(n + 1, np.int64)
+    changed = np.empty((n + 1, n_labels), np.int32)
+    gradients = np.empty((n + 1, n_labels), np.float32)
+    loss = 0.0
+    for m in range(1, n + 1):
+        if gold[m] < 0:
+            continue
+        if root >= 0:
+            scores[m, root] = -np.inf
+        top = scores[m].max()
+        total = 0.0
+        for label in range(n_labels):
+            total += np.exp(scores[m, label] - top)
+        for label in range(n_labels):
+            probability = np.exp(scores[m, label] - top) / total
+            gradient = -probability
+            if label == gold[m]:
+                gradient += 1.0
+                loss -= np.log(max(probability, 1e-300))
+            if abs(gradient) >= least:
+                changed[m, count[m]] = label
+                gradients[m, count[m]] = gradient
+                count[m] += 1
+
+    for f in range(indices.shape[0]):
+        m = owner[f]
+        row = indices[f]
+        for j in range(count[m]):
+            label = changed[m, j]
+            gradient = gradients[m, j]
+            squares[row, label] += gradient * gradient
+            change = rate * gradient / np.sqrt(squares[row, label])
+            weights[row, label] += change
+            sums[row, label] += clock * change
+    return loss
+
+
+def train_labeller(
+    config: Configuration,
+    sentences: Sequence[Sentence],
+    values: Sequence[NDArray[np.uint64]],
+    heads: Sequence[Ints],
+    seed: int,
+) -> Labeller | None:
+    """Train a labeller.
+
+    Parameters
+    ----------
+    config : Configuration
+        Its ``labels`` and ``label_templates`` count.
+    sentences : sequence of Sentence
+        With labels; ``_`` is none, and nothing is learned from such words.
+    values : sequence of uint64 arrays
+        The sentences, as ``encode`` gives them.
+    heads : sequence of int32[n+1]
+        The trees to label: gold trees, or those of a parser that has not seen the sentences, which
+        are more like what it will find in new ones. Element 0 is not read.
+    seed : int
+        Of the order of sentences.
+
+    Returns
+    -------
+    Labeller or None
+        None if no word has a label.
+
+    Raises
+    ------
+    TreebankError
+        If there are more labels than `MAX_LABELS`.
+    """
+    labels = sorted({label for sentence in sentences for label in sentence.deprels} - {"_"})
+    if not labels:
+        return None
+    if len(labels) > MAX_LABELS:
+        raise TreebankError(
+            f"there are {len(labels)} different labels, expected at most {MAX_LABELS}"
+        )
+    root = _root_label(sentences, labels)
+    number = {label: i for i, label in enumerate(labels)}
+    trees, golds = [], []
+    for sentence, tree in zip(sentences, heads):
+        tree = np.array(tree, np.int32)
+        tree[0] = 0
+        gold = np.array([-1] + [number.get(label, -1) for label in sentence.deprels], np.int32)
+        if root >= 0:  # the rule decides, there is nothing to learn
+            gold[(tree == 0) | (gold == root)] = -1
+        trees.append(tree)
+        golds.append(gold)
+
+    templates = config.label_templates
+    labeller = Labeller(templates, tuple(labels), None, root)
+    weights = _train(config, labeller, values, trees, golds, seed)
+    weights[np.abs(weights) < _LEAST_WEIGHT] = 0.0
+    limits = np.iinfo(np.int16)
+    quanta = np.rint(weights / np.float32(LABEL_QUANTUM))
+    labeller.weights[:, : len(labels)] = np.clip(quanta, limits.min, limits.max)
+    return labeller
+
+
+def _train(
+    config: Configuration,
+    labeller: Labeller,
+    values: Sequence[NDArray[np.uint64]],
+    trees: Sequence[Ints],
+    golds: Sequence[Ints],
+    seed: int,
+) -> NDArray[np.float32]:
+    """Averaged weights."""
+    compiled = compile_templates(labeller.templates)
+    shape = (1 << labeller.templates.bits, len(labeller.labels))
+    weights = np.zeros(shape, np.float32)
+    sums = np.zeros(shape, np.float32)
+    squares = np.full(shape, _START, np.float32)
+    random = np.random.default_rng(seed)
+    clock = 1
+    for epoch in range(config.labels.epochs):
+        if epoch == 1:
+            sums[:] = 0.0
+            clock = 1
+        for i in random.permutation(len(trees)):
+            _step(
+                values[i], PAD, trees[i], REACH, compiled.for_tables, compiled.for_parts,
+                golds[i], labeller.root, config.labels.rate, _LEAST_GRADIENT, clock,
+                weights, sums, squares,
+            )  # fmt: skip
+            clock += 1
+    sums /= np.float32(clock)
+    weights -= sums
+    return weights
+
+
+def _root_label(sentences: Sequence[Sentence], labels: Sequence[str]) -> int:
+    """The label that all arcs from the root have, and no other arc; -1 if there is none."""
+    of_root: set[str] = set()
+    of_others: set[str] = set()
+    for sentence in sentences:
+        for head, label in zip(sentence.heads, sentence.deprels):
+            (of_others if head else of_root).add(label)
+    of_root.discard("_")
+    if len(of_root) != 1 or of_root & of_others or len(labels) == 1:
+        return -1
+    return labels.index(of_root.pop())
