@@ -2,9 +2,10 @@
 
 Arcs that are in no feasible tree are dropped; the only candidate of a word is fixed, and factors
 shrink by fixed arcs; factors that cannot fire are dropped and those over one set of arcs merged;
-what the backbone scores by itself is moved there. The result does not depend on the order in which
-the factors are given. Cost: O(passes · (A · fixed arcs + total size of the factors)), one sort of
-the factors, and one of the parts of each kind that factors are moved to.
+count factors shrink likewise (see `bbparse.presolve_counts`); what the backbone scores by itself is
+moved there. The result does not depend on the order in which the factors are given. Cost:
+O(passes · (A · fixed arcs + total size of the factors)), one sort of the factors, and one of the
+parts of each kind that factors are moved to.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
+from bbparse.presolve_counts import reduce_counts
 from bbparse.presolve_kernels import classify, reduce_problem
 from bbparse.problem import Problem
 
@@ -42,6 +44,9 @@ class PresolveInfo:
     dropped_arcs, dropped_factors, merged_factors, moved_factors : int
         Arcs in no feasible tree; factors that cannot fire, weigh nothing or became part of arc
         scores; factors added to another over the same arcs; factors that became backbone parts.
+    dropped_counts, merged_counts : int
+        Count factors that score all trees alike or became arc scores; count factors added to
+        another over the same arcs.
     infeasible : bool
         No feasible tree exists, and the presolved problem has no arc. (False does not say that
         one does.)
@@ -52,6 +57,8 @@ class PresolveInfo:
     dropped_factors: int = 0
     merged_factors: int = 0
     moved_factors: int = 0
+    dropped_counts: int = 0
+    merged_counts: int = 0
     infeasible: bool = False
 
     def original_arcs(self, arcs: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -115,13 +122,23 @@ def presolve(problem: Problem, backbone_holds: Collection[str]) -> tuple[Problem
             f" {', '.join(sorted(PART_KINDS))}"
         )
     p = problem
-    n_arcs, n_factors = len(p.arc_head), len(p.factor_score)
+    n_arcs, n_factors, n_counts = len(p.arc_head), len(p.factor_score), len(p.count_ptr) - 1
     if not n_arcs:
         return problem, PresolveInfo(np.zeros(0, dtype=np.int32), infeasible=True)
-    feasible, same, alive, gain, constant, ptr, factor_arcs, score, merged = reduce_problem(
-        p.n_words, p.arc_head, p.arc_mod, p.arc_state, p.factor_ptr, p.factor_arcs,
-        p.factor_score, p.projective, p.single_root,
-    )  # fmt: skip
+    state, counts = p.arc_state, None
+    while True:
+        feasible, same, alive, gain, constant, ptr, factor_arcs, score, merged = reduce_problem(
+            p.n_words, p.arc_head, p.arc_mod, state, p.factor_ptr, p.factor_arcs,
+            p.factor_score, p.projective, p.single_root,
+        )  # fmt: skip
+        if not feasible or not len(p.count_arcs):
+            break
+        counts = reduce_counts(p, alive)
+        feasible = counts.feasible
+        if not feasible or counts.alive.sum() == alive.sum():
+            break
+        # The count factors ruled out more arcs, which may say more about all others.
+        state = np.where(counts.alive, state, np.int8(-1))
     if not feasible:
         nothing = Problem._trusted(
             p.n_words, p.arc_head[:0], p.arc_mod[:0], p.arc_score[:0],
@@ -129,12 +146,13 @@ def presolve(problem: Problem, backbone_holds: Collection[str]) -> tuple[Problem
             projective=p.projective, single_root=p.single_root, quantum=p.quantum,
         )  # fmt: skip
         return nothing, PresolveInfo(
-            np.zeros(0, dtype=np.int32), n_arcs, n_factors, infeasible=True
-        )
+            np.zeros(0, dtype=np.int32), n_arcs, n_factors,
+            dropped_counts=n_counts, infeasible=True,
+        )  # fmt: skip
     kept = np.flatnonzero(alive).astype(np.int32)
     kind = np.zeros(0, dtype=np.int8)
+    renumber = np.cumsum(alive, dtype=np.int32) - np.int32(1)
     if not same:
-        renumber = np.cumsum(alive, dtype=np.int32) - np.int32(1)
         factor_arcs = renumber[factor_arcs]
     arc_head, arc_mod = p.arc_head[kept], p.arc_mod[kept]
     if backbone_holds and p.arc_label is None and len(score):
@@ -144,9 +162,12 @@ def presolve(problem: Problem, backbone_holds: Collection[str]) -> tuple[Problem
             "ogc" in backbone_holds, "gsib" in backbone_holds,
         )  # fmt: skip
     moved = int(np.count_nonzero(kind))
-    if same and not moved:
+    if same and not moved and (counts is None or counts.same_as(p)):
         return problem, PresolveInfo(kept)
     gain = gain[kept]
+    if counts is not None:
+        gain += counts.gain[kept]
+        constant += counts.constant
     if constant:
         gain[arc_mod == 1] += constant
     changes: dict[str, Any] = {
@@ -167,11 +188,20 @@ def presolve(problem: Problem, backbone_holds: Collection[str]) -> tuple[Problem
         ptr = np.concatenate([ptr[:1], np.cumsum(lengths[stay])])
         score = score[stay]
     changes.update(factor_ptr=ptr, factor_arcs=factor_arcs, factor_score=score)
+    if counts is not None:
+        changes.update(
+            count_ptr=counts.ptr,
+            count_arcs=renumber[counts.arcs],
+            count_score_ptr=counts.ptr + np.arange(len(counts.ptr)),
+            count_score=counts.scores,
+        )
     info = PresolveInfo(
         kept,
         dropped_arcs=n_arcs - len(kept),
         dropped_factors=n_factors - len(score) - merged - moved,
         merged_factors=merged,
         moved_factors=moved,
+        dropped_counts=0 if counts is None else n_counts - len(counts.ptr) + 1 - counts.merged,
+        merged_counts=0 if counts is None else counts.merged,
     )
     return p._changed(**changes), info

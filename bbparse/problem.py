@@ -6,22 +6,23 @@ are frozen: arrays are C-contiguous, read-only and checked once, when the object
 The score of a tree y is
 
     φ(y) = Σ arc scores + Σ scores of the parts that fire + Σ scores of the factors ⊆ y
+           + Σ count_score[count_score_ptr[c] + |c ∩ y|] over the count factors c
 
 and a tree is feasible when every word has one candidate head that is not forbidden, all words hang
-from the root 0, every required arc is in it, no factor of weight -inf fires, and, as the flags
-say, it is projective and the root has exactly one modifier.
+from the root 0, every required arc is in it, no factor of weight -inf fires, no count factor
+scores -inf, and, as the flags say, it is projective and the root has exactly one modifier.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bbparse import constraints, problem_edit
 from bbparse import problem_check as check
 from bbparse.errors import ProblemError
 from bbparse.solution import STATUSES, Solution
@@ -51,7 +52,8 @@ class Problem:
     arc_head, arc_mod : int32[A]
         Candidate arcs: head in 0..n_words, modifier in 1..n_words, no arc twice.
     arc_score : float64[A]
-        Their scores, finite: an arc that must not be used is left out, or forbidden.
+        Their scores, finite: an arc that must not be used is left out, or forbidden. As all
+        scores they are at most 1e100 in magnitude.
     arc_label : int32[A], optional
         Labels (>= 0). Several arcs may then join the same two words under different labels.
     arc_state : int8[A], optional
@@ -78,6 +80,13 @@ class Problem:
         Factor f is the set of the arcs with indices factor_arcs[factor_ptr[f]:factor_ptr[f + 1]],
         two or more; it fires when all of them are in the tree. Weights have any sign; -inf says
         "never all together".
+    count_ptr, count_score_ptr : int64[C + 1], optional
+    count_arcs : int32[count_ptr[C]], optional
+    count_score : float64[count_score_ptr[C]], optional
+        Count factor c is the set of the r >= 1 arcs with indices
+        count_arcs[count_ptr[c]:count_ptr[c + 1]] and r + 1 scores: with k of these arcs in the
+        tree it scores count_score[count_score_ptr[c] + k], where -inf says "not k of them".
+        count_score_ptr follows from count_ptr and may be left out.
     projective : bool
         Trees must have no crossing arcs, the root lying left of word 1.
     single_root : bool
@@ -117,6 +126,10 @@ class Problem:
     factor_ptr: NDArray[np.int64]
     factor_arcs: NDArray[np.int32]
     factor_score: NDArray[np.float64]
+    count_ptr: NDArray[np.int64]
+    count_arcs: NDArray[np.int32]
+    count_score_ptr: NDArray[np.int64]
+    count_score: NDArray[np.float64]
     projective: bool
     single_root: bool
     quantum: float
@@ -150,6 +163,10 @@ class Problem:
         factor_ptr: ArrayLike = (0,),
         factor_arcs: ArrayLike = (),
         factor_score: ArrayLike = (),
+        count_ptr: ArrayLike = (0,),
+        count_arcs: ArrayLike = (),
+        count_score_ptr: ArrayLike | None = None,
+        count_score: ArrayLike = (),
         projective: bool = True,
         single_root: bool = True,
         quantum: float = 0.0,
@@ -157,10 +174,13 @@ class Problem:
         given = dict(locals())
         del given["self"]
         values: dict[str, Any] = {}
+        if count_score_ptr is None:
+            pointers = check.as_ints("count_ptr", count_ptr, np.int64)
+            given["count_score_ptr"] = pointers + np.arange(len(pointers))
         for name, value in given.items():
             if name.endswith("_score"):
                 values[name] = check.as_floats(name, value)
-            elif name == "factor_ptr":
+            elif name.endswith("_ptr"):
                 values[name] = check.as_ints(name, value, np.int64)
             elif name in _WORD_ARRAYS:
                 values[name] = check.as_ints(name, value, np.int32)
@@ -244,10 +264,13 @@ class Problem:
         check.as_count("n_words", size - 1, 1, check.MAX_WORDS)
         np.fill_diagonal(matrix, -np.inf)
         matrix[:, 0] = -np.inf
-        bad = np.argwhere(np.isnan(matrix) | (matrix == np.inf))
+        bad = np.argwhere(~((np.abs(matrix) <= check.MAX_SCORE) | (matrix == -np.inf)))
         if len(bad):
             h, m = bad[0]
-            raise ProblemError(f"scores[{h}, {m}] is {matrix[h, m]}, expected a number or -inf")
+            raise ProblemError(
+                f"scores[{h}, {m}] is {matrix[h, m]}, expected a number of magnitude <="
+                f" {check.MAX_SCORE:g} or -inf"
+            )
         mods, heads = np.nonzero(matrix.T > -np.inf)
         return cls._trusted(
             size - 1,
@@ -258,51 +281,16 @@ class Problem:
             single_root=check.as_flag("single_root", single_root),
         )
 
-    def with_factors(self, factors: Iterable[tuple[Sequence[Sequence[int]], float]]) -> Problem:
-        """This problem and more factors.
-
-        Parameters
-        ----------
-        factors : iterable of (arcs, weight)
-            arcs are (head, mod), or (head, mod, label) where arcs have labels; the weight is
-            finite or -inf. Without its label an arc of a labelled problem stands for all labels.
-            A factor that names an arc that is no candidate never fires and is dropped; a factor of
-            one arc adds to the score of the arc, or with weight -inf forbids it.
-
-        Raises
-        ------
-        ProblemError
-            Naming the factor by its place in `factors`.
-        """
-        from bbparse.problem_edit import add_factors
-
-        return add_factors(self, factors)
-
-    def with_heads(self, heads: Mapping[int, int]) -> Problem:
-        """This problem with the heads of some words fixed: {modifier: head}.
-
-        Raises
-        ------
-        ProblemError
-            If the arc is no candidate or is forbidden, or another head is required already.
-        """
-        from bbparse.problem_edit import fix_heads
-
-        return fix_heads(self, heads)
-
-    def without_arcs(self, arcs: Iterable[Sequence[int]]) -> Problem:
-        """This problem with some arcs forbidden: (head, mod) or (head, mod, label) each.
-
-        An arc that is no candidate is forbidden already.
-
-        Raises
-        ------
-        ProblemError
-            If an arc is no arc between two words of the sentence, or is required.
-        """
-        from bbparse.problem_edit import forbid_arcs
-
-        return forbid_arcs(self, arcs)
+    with_factors = problem_edit.with_factors
+    with_heads = problem_edit.with_heads
+    without_arcs = problem_edit.without_arcs
+    with_count_scores = constraints.with_count_scores
+    with_at_most = constraints.with_at_most
+    with_at_least = constraints.with_at_least
+    with_valency = constraints.with_valency
+    with_subtree = constraints.with_subtree
+    with_or = constraints.with_or
+    with_valency_score = constraints.with_valency_score
 
     # ---- looking at problems -------------------------------------------------------------------
 
@@ -350,6 +338,12 @@ class Problem:
         if len(self.factor_score):
             hard = int((self.factor_score == -np.inf).sum())
             counts.append(f"factors={len(self.factor_score)}" + (f" ({hard} hard)" if hard else ""))
+        if len(self.count_arcs):
+            infinite = np.logical_or.reduceat(
+                self.count_score == -np.inf, self.count_score_ptr[:-1]
+            )
+            hard = int(infinite.sum())
+            counts.append(f"counts={len(infinite)}" + (f" ({hard} hard)" if hard else ""))
         if self.quantum:
             counts.append(f"quantum={self.quantum:g}")
         counts.append("projective" if self.projective else "non-projective")
@@ -390,7 +384,7 @@ FIELDS = tuple(field.name for field in fields(Problem))
 _WORD_ARRAYS = frozenset(
     name
     for name in FIELDS
-    if name.endswith(("_head", "_mod", "_inner", "_outer", "_grand")) or name == "factor_arcs"
+    if name.endswith(("_head", "_mod", "_inner", "_outer", "_grand", "_arcs"))
 )
 _DEFAULTS: dict[str, Any] = {
     name: _NO_SCORES if name.endswith("_score") else _NO_WORDS
@@ -399,5 +393,6 @@ _DEFAULTS: dict[str, Any] = {
 }
 _DEFAULTS.update(
     arc_label=None, arc_state=None, factor_ptr=_NO_FACTORS,
+    count_ptr=_NO_FACTORS, count_score_ptr=_NO_FACTORS,
     projective=True, single_root=True, quantum=0.0,
 )  # fmt: skip

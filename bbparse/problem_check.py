@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 #: The longest sentence: keys of four word indices must fit 64 bits (see `_part_keys`).
 MAX_WORDS = 32_000
 
+#: The largest magnitude of a score: sums and bounds of larger ones could overflow.
+MAX_SCORE = 1e100
+
 
 @njit(cache=True, nogil=True)
 def first_outside(values: NDArray[Any], low: int, high: int) -> int:
@@ -53,10 +56,10 @@ def first_not_between(head: NDArray[Any], inner: NDArray[Any], outer: NDArray[An
 
 @njit(cache=True, nogil=True)
 def first_bad_score(scores: NDArray[np.float64], allow_minus_inf: bool) -> int:
-    """First index of NaN, +inf or (unless allowed) -inf, -1 if there is none."""
+    """First index of NaN or of a magnitude above 1e100 (-inf aside, if allowed), -1 if none."""
     for i in range(scores.shape[0]):
         s = scores[i]
-        if not np.isfinite(s) and not (allow_minus_inf and s == -np.inf):
+        if not abs(s) <= MAX_SCORE and not (allow_minus_inf and s == -np.inf):
             return i
     return -1
 
@@ -120,18 +123,18 @@ def second_required(arc_mod: NDArray[np.int32], arc_state: NDArray[np.int8], n: 
 
 
 @njit(cache=True, nogil=True)
-def first_bad_factor(
-    ptr: NDArray[np.int64], arcs: NDArray[np.int32], n_arcs: int
+def first_bad_set(
+    ptr: NDArray[np.int64], arcs: NDArray[np.int32], n_arcs: int, least: int
 ) -> tuple[int, int]:
-    """(code, place) of the first fault of compressed factors, (0, -1) if there is none.
+    """(code, place) of the first fault of compressed sets of arcs, (0, -1) if there is none.
 
-    Codes: 1 `ptr[place]` is below the value before it; 2 factor `place` has fewer than two arcs;
-    3 `arcs[place]` is out of range; 4 `arcs[place]` repeats an arc of its own factor.
+    Codes: 1 `ptr[place]` is below the value before it; 2 set `place` has fewer than `least` arcs;
+    3 `arcs[place]` is out of range; 4 `arcs[place]` repeats an arc of its own set.
     """
     for f in range(ptr.shape[0] - 1):
         if ptr[f + 1] < ptr[f] or ptr[f + 1] > arcs.shape[0]:
             return 1, f + 1
-        if ptr[f + 1] - ptr[f] < 2:
+        if ptr[f + 1] - ptr[f] < least:
             return 2, f
     last_factor = np.full(n_arcs, -1, dtype=np.int64)
     for f in range(ptr.shape[0] - 1):
@@ -231,12 +234,14 @@ def _check_distinct(name: str, other: str, values: NDArray[Any], others: NDArray
 
 
 def check_scores(name: str, scores: NDArray[np.float64], allow_minus_inf: bool = False) -> None:
-    """Refuse NaN, +inf and (unless allowed) -inf."""
+    """Refuse NaN, what is larger than `MAX_SCORE` and (unless allowed) -inf."""
     i = first_bad_score(scores, allow_minus_inf) if len(scores) else -1
     if i >= 0:
         wanted = "a finite number or -inf" if allow_minus_inf else "a finite number"
+        if np.isfinite(scores[i]):
+            wanted += f" of magnitude <= {MAX_SCORE:g}"
         hint = ""
-        if scores[i] == -np.inf:
+        if scores[i] < -MAX_SCORE and not allow_minus_inf:
             hint = " (leave the arc out instead)" if name == "arc_score" else " (use a factor)"
         raise ProblemError(f"{name}[{i}] is {scores[i]}, expected {wanted}{hint}")
 
@@ -255,6 +260,7 @@ def check_problem(p: Problem) -> None:
     _check_grandchildren(p, "ogc")
     _check_siblings(p, "gsib")
     _check_factors(p)
+    _check_counts(p)
     if not (np.isfinite(p.quantum) and p.quantum >= 0):
         raise ProblemError(f"quantum is {p.quantum}, expected a finite number >= 0")
     if p.quantum > 0:
@@ -268,7 +274,9 @@ def check_problem(p: Problem) -> None:
 
 
 #: The score arrays of a problem.
-SCORES = ("arc_score", "sib_score", "gc_score", "ogc_score", "gsib_score", "factor_score")
+SCORES = (
+    "arc_score", "sib_score", "gc_score", "ogc_score", "gsib_score", "factor_score", "count_score"
+)  # fmt: skip
 
 
 def _check_arcs(p: Problem) -> None:
@@ -377,35 +385,61 @@ def _check_grandchildren(p: Problem, kind: str) -> None:
     _check_repeats(kind, p.n_words, grand, head, mod)
 
 
-def _check_factors(p: Problem) -> None:
-    ptr, arcs = p.factor_ptr, p.factor_arcs
+def _check_sets(p: Problem, kind: str, what: str, least: int) -> None:
+    """The sets of arcs of factors or of count factors; least: the fewest arcs of one."""
+    ptr, arcs = getattr(p, f"{kind}_ptr"), getattr(p, f"{kind}_arcs")
     if not len(ptr):
-        raise ProblemError("factor_ptr is empty, expected one element more than factors")
+        raise ProblemError(f"{kind}_ptr is empty, expected one element more than {what}s")
     if ptr[0] != 0:
-        raise ProblemError(f"factor_ptr[0] is {ptr[0]}, expected 0")
-    if len(p.factor_score) != len(ptr) - 1:
-        raise ProblemError(
-            f"factor_score has {len(p.factor_score)} elements, expected {len(ptr) - 1}:"
-            " one fewer than factor_ptr"
-        )
-    code, i = first_bad_factor(ptr, arcs, len(p.arc_head))
+        raise ProblemError(f"{kind}_ptr[0] is {ptr[0]}, expected 0")
+    code, i = first_bad_set(ptr, arcs, len(p.arc_head), least)
     if code == 1:
         raise ProblemError(
-            f"factor_ptr[{i}] is {ptr[i]}, expected {ptr[i - 1] + 2}..{len(arcs)}"
-            f" after factor_ptr[{i - 1}] = {ptr[i - 1]}"
+            f"{kind}_ptr[{i}] is {ptr[i]}, expected {ptr[i - 1] + least}..{len(arcs)}"
+            f" after {kind}_ptr[{i - 1}] = {ptr[i - 1]}"
         )
     if code == 2:
         raise ProblemError(
-            f"factor_ptr[{i + 1}] is {ptr[i + 1]}: factor {i} has {ptr[i + 1] - ptr[i]} arcs,"
-            " expected at least 2"
+            f"{kind}_ptr[{i + 1}] is {ptr[i + 1]}: {what} {i} has {ptr[i + 1] - ptr[i]} arcs,"
+            f" expected at least {least}"
         )
     if code == 3:
-        raise ProblemError(f"factor_arcs[{i}] is {arcs[i]}, expected 0..{len(p.arc_head) - 1}")
+        raise ProblemError(f"{kind}_arcs[{i}] is {arcs[i]}, expected 0..{len(p.arc_head) - 1}")
     if code == 4:
-        raise ProblemError(f"factor_arcs[{i}] is {arcs[i]}, an arc its factor has already")
+        raise ProblemError(f"{kind}_arcs[{i}] is {arcs[i]}, an arc its factor has already")
     if ptr[-1] != len(arcs):
         raise ProblemError(
-            f"factor_ptr[{len(ptr) - 1}] is {ptr[-1]}, expected {len(arcs)}:"
-            " the number of elements of factor_arcs"
+            f"{kind}_ptr[{len(ptr) - 1}] is {ptr[-1]}, expected {len(arcs)}:"
+            f" the number of elements of {kind}_arcs"
         )
+
+
+def _check_factors(p: Problem) -> None:
+    if len(p.factor_score) != len(p.factor_ptr) - 1 and len(p.factor_ptr):
+        raise ProblemError(
+            f"factor_score has {len(p.factor_score)} elements, expected {len(p.factor_ptr) - 1}:"
+            " one fewer than factor_ptr"
+        )
+    _check_sets(p, "factor", "factor", 2)
     check_scores("factor_score", p.factor_score, allow_minus_inf=True)
+
+
+def _check_counts(p: Problem) -> None:
+    _check_sets(p, "count", "count factor", 1)
+    ptr = p.count_score_ptr
+    check_lengths({"count_score_ptr": ptr}, len(p.count_ptr), "count_ptr")
+    # A set of r arcs has a score for each of the numbers 0..r.
+    wanted = p.count_ptr + np.arange(len(ptr))
+    bad = np.flatnonzero(ptr != wanted)
+    if len(bad):
+        i = int(bad[0])
+        sizes = f": count factor {i - 1} has {p.count_ptr[i] - p.count_ptr[i - 1]} arcs"
+        raise ProblemError(
+            f"count_score_ptr[{i}] is {ptr[i]}, expected {wanted[i]}{sizes if i else ''}"
+        )
+    if len(p.count_score) != ptr[-1]:
+        raise ProblemError(
+            f"count_score has {len(p.count_score)} elements, expected {ptr[-1]} ="
+            f" count_score_ptr[{len(ptr) - 1}]"
+        )
+    check_scores("count_score", p.count_score, allow_minus_inf=True)

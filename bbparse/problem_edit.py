@@ -1,4 +1,7 @@
-"""Problems made from problems: more factors, fixed heads, forbidden arcs."""
+"""Problems made from problems: more factors, fixed heads, forbidden arcs.
+
+The functions named with… and without… are methods of `Problem`.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bbparse.errors import ProblemError
-from bbparse.problem_check import as_count, as_floats, first_off_quantum
+from bbparse.problem_check import MAX_SCORE, as_count, as_floats, first_off_quantum
 
 if TYPE_CHECKING:
     from bbparse.problem import Problem
 
 
-def _arc_index(problem: Problem) -> dict[tuple[int, int], list[int]]:
+def arc_index(problem: Problem) -> dict[tuple[int, int], list[int]]:
     """Arc indices by (head, mod)."""
     index: dict[tuple[int, int], list[int]] = {}
     for a, pair in enumerate(zip(problem.arc_head.tolist(), problem.arc_mod.tolist())):
@@ -23,7 +26,7 @@ def _arc_index(problem: Problem) -> dict[tuple[int, int], list[int]]:
     return index
 
 
-def _named_arcs(
+def named_arcs(
     problem: Problem, index: dict[tuple[int, int], list[int]], place: str, arc: Any
 ) -> list[int]:
     """Indices of the candidate arcs that (head, mod) or (head, mod, label) names.
@@ -52,10 +55,13 @@ def _named_arcs(
     return found
 
 
-def _weight(place: str, value: Any) -> float:
-    weight = float(as_floats(f"weight of {place}", value, ndim=0))
-    if np.isnan(weight) or weight == np.inf:
-        raise ProblemError(f"weight of {place} is {weight}, expected a finite number or -inf")
+def as_weight(name: str, value: Any) -> float:
+    """`value` as a finite number or -inf; ProblemError otherwise."""
+    weight = float(as_floats(name, value, ndim=0))
+    if not (abs(weight) <= MAX_SCORE or weight == -np.inf):
+        raise ProblemError(
+            f"{name} is {weight}, expected -inf or a number of magnitude <= {MAX_SCORE:g}"
+        )
     return weight
 
 
@@ -70,11 +76,25 @@ def _combinations(problem: Problem, choices: list[list[int]]) -> Iterator[list[i
             yield arcs
 
 
-def add_factors(
+def with_factors(
     problem: Problem, factors: Iterable[tuple[Sequence[Sequence[int]], float]]
 ) -> Problem:
-    """See `Problem.with_factors`."""
-    index = _arc_index(problem)
+    """This problem and more factors.
+
+    Parameters
+    ----------
+    factors : iterable of (arcs, weight)
+        arcs are (head, mod), or (head, mod, label) where arcs have labels; the weight is finite
+        or -inf. Without its label an arc of a labelled problem stands for all labels. A factor
+        that names an arc that is no candidate never fires and is dropped; a factor of one arc
+        adds to the score of the arc, or with weight -inf forbids it.
+
+    Raises
+    ------
+    ProblemError
+        Naming the factor by its place in `factors`.
+    """
+    index = arc_index(problem)
     arcs_of_new: list[list[int]] = []
     weights: list[float] = []
     arc_score = problem.arc_score.copy()
@@ -87,11 +107,11 @@ def add_factors(
             named = list(named)
         except (TypeError, ValueError):
             raise ProblemError(f"{place} is {factor!r}, expected (arcs, weight)") from None
-        weight = _weight(place, value)
+        weight = as_weight(f"weight of {place}", value)
         if not named:
             raise ProblemError(f"{place} names no arc")
         choices = [
-            _named_arcs(problem, index, f"arc {i} of {place}", arc) for i, arc in enumerate(named)
+            named_arcs(problem, index, f"arc {i} of {place}", arc) for i, arc in enumerate(named)
         ]
         if len({tuple(arc) for arc in named}) < len(named):
             raise ProblemError(f"{place} names an arc twice: {named!r}")
@@ -102,7 +122,7 @@ def add_factors(
                 arcs_of_new.append(arcs)
                 weights.append(weight)
             elif weight == -np.inf:
-                _forbid(problem, arc_state, arcs[0], place)
+                forbid_arc(problem, arc_state, arcs[0], place)
             else:
                 arc_score[arcs[0]] += weight
     lengths = np.array([len(arcs) for arcs in arcs_of_new], dtype=np.int64)
@@ -118,7 +138,8 @@ def add_factors(
     )
 
 
-def _forbid(problem: Problem, arc_state: Any, arc: int, place: str) -> None:
+def forbid_arc(problem: Problem, arc_state: Any, arc: int, place: str) -> None:
+    """Forbid an arc in `arc_state`; ProblemError, naming the place, if it is required."""
     if arc_state[arc] == 1:
         raise ProblemError(
             f"{place} forbids the arc {problem.arc_head[arc]} -> {problem.arc_mod[arc]},"
@@ -127,13 +148,19 @@ def _forbid(problem: Problem, arc_state: Any, arc: int, place: str) -> None:
     arc_state[arc] = -1
 
 
-def fix_heads(problem: Problem, heads: Mapping[int, int]) -> Problem:
-    """See `Problem.with_heads`."""
-    index = _arc_index(problem)
+def with_heads(problem: Problem, heads: Mapping[int, int]) -> Problem:
+    """This problem with the heads of some words fixed: {modifier: head}.
+
+    Raises
+    ------
+    ProblemError
+        If the arc is no candidate or is forbidden, or another head is required already.
+    """
+    index = arc_index(problem)
     state = problem.arc_state.copy()
     for mod, head in heads.items():
         place = f"heads[{mod!r}]"
-        arcs = _named_arcs(problem, index, f"arc of {place}", (head, mod))
+        arcs = named_arcs(problem, index, f"arc of {place}", (head, mod))
         if not arcs:
             raise ProblemError(f"{place} is {head}: no candidate arc {head} -> {mod}")
         allowed = [a for a in arcs if state[a] != -1]
@@ -153,11 +180,19 @@ def fix_heads(problem: Problem, heads: Mapping[int, int]) -> Problem:
     return problem._changed(arc_state=state)
 
 
-def forbid_arcs(problem: Problem, arcs: Iterable[Sequence[int]]) -> Problem:
-    """See `Problem.without_arcs`."""
-    index = _arc_index(problem)
+def without_arcs(problem: Problem, arcs: Iterable[Sequence[int]]) -> Problem:
+    """This problem with some arcs forbidden: (head, mod) or (head, mod, label) each.
+
+    An arc that is no candidate is forbidden already.
+
+    Raises
+    ------
+    ProblemError
+        If an arc is no arc between two words of the sentence, or is required.
+    """
+    index = arc_index(problem)
     state = problem.arc_state.copy()
     for i, arc in enumerate(arcs):
-        for a in _named_arcs(problem, index, f"arcs[{i}]", arc):
-            _forbid(problem, state, a, f"arcs[{i}]")
+        for a in named_arcs(problem, index, f"arcs[{i}]", arc):
+            forbid_arc(problem, state, a, f"arcs[{i}]")
     return problem._changed(arc_state=state)

@@ -24,7 +24,7 @@ def _problem_rules() -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
     for name in FIELDS:
         group = name.partition("_")[0]
-        like = None if group == "factor" else f"{group}_head"
+        like = None if group in ("factor", "count") else f"{group}_head"
         rules[name] = (REALS if name.endswith("_score") else INTS, 1, like)
     rules.update(
         n_words=(INTS, 0, None), quantum=(REALS, 0, None),
@@ -34,6 +34,8 @@ def _problem_rules() -> dict[str, Rule]:
 
 
 _PROBLEM_RULES = _problem_rules()
+#: Fields that may be missing: files of version 1 had no count factors at first.
+_OPTIONAL = {"arc_label", "count_ptr", "count_arcs", "count_score_ptr", "count_score"}
 _SOLUTION_RULES: dict[str, Rule] = {
     "heads": (INTS, 2, "scores"),
     "arcs": (INTS, 2, "scores"),
@@ -59,7 +61,7 @@ def load_problem(path: str | os.PathLike[str]) -> Problem:
     """See `Problem.load`."""
     values: dict[str, Any] = dict(
         read_archive(
-            path, _PROBLEM, VERSION, _PROBLEM_RULES, optional={"arc_label"}, error=ProblemError
+            path, _PROBLEM, VERSION, _PROBLEM_RULES, optional=_OPTIONAL, error=ProblemError
         )
     )
     for name in ("n_words", "projective", "single_root", "quantum"):

@@ -98,9 +98,19 @@ def fired_factors(problem: Problem, arcs: NDArray[np.int32]) -> NDArray[np.int64
     return np.flatnonzero(fires)
 
 
+def count_terms(problem: Problem, arcs: NDArray[np.int32]) -> NDArray[np.float64]:
+    """What each count factor scores in the tree of these arcs."""
+    if not len(problem.count_arcs):
+        return np.zeros(0, dtype=np.float64)
+    in_tree = np.zeros(len(problem.arc_head), dtype=np.int64)
+    in_tree[arcs] = 1
+    numbers = np.add.reduceat(in_tree[problem.count_arcs], problem.count_ptr[:-1])
+    return problem.count_score[problem.count_score_ptr[:-1] + numbers]
+
+
 def tree_score(problem: Problem, arcs: NDArray[np.int32]) -> float:
     """φ of a tree given by the arc index of each word, correctly rounded; -inf if a hard factor
-    fires."""
+    fires or a number of arcs is not allowed."""
     p = problem
     heads = heads_of(p, arcs)
     inner, outermost = _neighbours(heads)
@@ -119,6 +129,7 @@ def tree_score(problem: Problem, arcs: NDArray[np.int32]) -> float:
         # The head of the root is -1 here and in gsib_grand alike.
         terms.append(p.gsib_score[fires & (heads[p.gsib_head] == p.gsib_grand)])
     terms.append(p.factor_score[fired_factors(p, arcs)])
+    terms.append(count_terms(p, arcs))
     return math.fsum(np.concatenate(terms).tolist())
 
 
@@ -151,4 +162,9 @@ def broken_constraint(problem: Problem, arcs: NDArray[np.int32]) -> str:
     for f in fired_factors(p, arcs):
         if p.factor_score[f] == -np.inf:
             return f"factor {f} of weight -inf fires"
+    wrong = np.flatnonzero(count_terms(p, arcs) == -np.inf)
+    if len(wrong):
+        c = int(wrong[0])
+        number = int(np.isin(p.count_arcs[p.count_ptr[c] : p.count_ptr[c + 1]], arcs).sum())
+        return f"count factor {c} scores -inf for {number} arcs"
     return ""

@@ -119,6 +119,56 @@ def _random_factor(
     return [int(a) for a in rng.permutation(arcs)[:size]]
 
 
+def _random_set(
+    rng: np.random.Generator, head: list[int], mod: list[int], earlier: list[list[int]]
+) -> list[int]:
+    """A set of arcs of a kind that count factors are made for; never empty."""
+    arcs = list(range(len(head)))
+    kind = rng.choice(["any", "any", "large", "valency", "word", "span", "root", "again"])
+    first = int(rng.integers(len(arcs)))
+    if kind == "again" and earlier:
+        return [int(a) for a in rng.permutation(earlier[int(rng.integers(len(earlier)))])]
+    if kind == "valency":
+        arcs = [a for a in arcs if head[a] == head[first]]
+    elif kind == "word":
+        word = [a for a in arcs if mod[a] == mod[first]]
+        arcs = word + [a for a in arcs if rng.random() < 0.2 and a not in word]
+    elif kind == "root":
+        arcs = [a for a in arcs if head[a] == 0] or [first]
+    elif kind == "span":
+        low, high = sorted((head[first], mod[first]))
+        arcs = [a for a in arcs if low < mod[a] <= high and not low < head[a] <= high] or [first]
+    else:
+        most = 5 if kind == "any" else len(arcs)
+        arcs = [int(a) for a in rng.permutation(arcs)[: int(rng.integers(1, most + 1))]]
+    return [int(a) for a in rng.permutation(arcs)]
+
+
+def _random_table(rng: np.random.Generator, scale: str, size: int, hard: bool) -> list[float]:
+    """A score for each of the numbers 0..size."""
+    kinds = ["or", "valency", "linear", "any", "any"]
+    kind = rng.choice([*kinds, "at most", "at least", "between", "holes"] if hard else kinds)
+    numbers = np.arange(size + 1)
+    scores = random_scores(rng, scale, size + 1)
+    if kind == "or":
+        return np.where(numbers > 0, scores[0], 0.0).tolist()
+    if kind == "valency":
+        return np.where(numbers == rng.integers(size + 1), scores[0], 0.0).tolist()
+    if kind == "linear":
+        return (scores[0] + numbers * scores[-1]).tolist()
+    low, high = 0, size
+    if kind in ("at most", "between"):
+        high = int(rng.integers(min(3, size) + 1)) if rng.random() < 0.8 else size
+    if kind in ("at least", "between"):
+        low = int(rng.integers(min(2, high) + 1))
+    if kind in ("at most", "at least", "between"):
+        inside = scores if rng.random() < 0.3 else np.zeros(size + 1)
+        return np.where((numbers >= low) & (numbers <= high), inside, -np.inf).tolist()
+    if kind == "holes":
+        scores[rng.random(size + 1) < 0.3] = -np.inf
+    return scores.tolist()
+
+
 def random_problem(
     rng: np.random.Generator,
     *,
@@ -130,6 +180,7 @@ def random_problem(
     parts: tuple[str, ...] = PARTS,
     part_shares: tuple[float, ...] = (0.1, 0.5, 1.0),
     max_factors: int = 12,
+    max_counts: int = 0,
     scale: str | None = None,
     states: bool = True,
     hard: bool = True,
@@ -152,6 +203,7 @@ def random_problem(
 
     pairs = [(h, m) for h, m in product(range(n + 1), range(1, n + 1)) if h != m]
     kept = set(_chosen(rng, pairs, float(rng.choice([0.2, 0.4, 0.7, 1.0]))))
+    heads: list[int] = []
     if rng.random() < 0.9:
         heads = random_tree(rng, n, projective)
         kept |= {(heads[m], m) for m in range(1, n + 1)}
@@ -186,28 +238,57 @@ def random_problem(
         for m in {mod[int(rng.integers(len(arcs)))] for _ in range(int(rng.integers(3)))}:
             state[int(rng.choice([a for a in range(len(arcs)) if mod[a] == m]))] = 1
     quantum = {"ties": 1.0, "halves": 0.5}.get(scale, 0.0) if rng.random() < 0.5 else 0.0
+    scores = random_scores(rng, scale, len(arcs))
+    sets: list[list[int]] = []
+    if arcs and max_counts:
+        for _ in range(int(rng.integers(max_counts + 1))):
+            sets.append(_random_set(rng, head, mod, sets))
+    tables = [_random_table(rng, scale, len(s), hard) for s in sets]
+    if heads:
+        # Most tables allow one and the same tree, or hardly any problem would have one.
+        tree = {mod[a]: a for a in range(len(arcs)) if heads[mod[a]] == head[a]}
+        for s, table in zip(sets, tables):
+            number = len(set(s) & set(tree.values()))
+            if table[number] == -np.inf and rng.random() < 0.9:
+                table[number] = 0.0
     return Problem(
-        n, head, mod, random_scores(rng, scale, len(arcs)),
+        n, head, mod, scores,
         [a[2] for a in arcs] if labelled else None, state, **fields,
         factor_ptr=np.cumsum([0] + [len(f) for f in factors]),
         factor_arcs=[a for f in factors for a in f],
         factor_score=weights,
+        count_ptr=np.cumsum([0] + [len(s) for s in sets]),
+        count_arcs=[a for s in sets for a in s],
+        count_score=[score for table in tables for score in table],
         projective=projective, single_root=single_root, quantum=quantum,
     )  # fmt: skip
 
 
 def shuffled_factors(rng: np.random.Generator, p: Problem) -> Problem:
-    """The same factors in another order, with their arcs in another order."""
+    """The same factors and count factors in another order, with their arcs in another order."""
     order = rng.permutation(len(p.factor_score))
     sets = [
         rng.permutation(p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]]).tolist()
         for f in order
+    ]
+    count_order = rng.permutation(len(p.count_ptr) - 1)
+    counts = [
+        rng.permutation(p.count_arcs[p.count_ptr[c] : p.count_ptr[c + 1]]).tolist()
+        for c in count_order
+    ]
+    tables = [
+        p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]].tolist()
+        for c in count_order
     ]
     return dataclasses.replace(
         p,
         factor_ptr=np.cumsum([0] + [len(s) for s in sets]),
         factor_arcs=[a for s in sets for a in s],
         factor_score=p.factor_score[order],
+        count_ptr=np.cumsum([0] + [len(s) for s in counts]),
+        count_arcs=[a for s in counts for a in s],
+        count_score_ptr=np.cumsum([0] + [len(table) for table in tables]),
+        count_score=[score for table in tables for score in table],
     )
 
 
@@ -218,6 +299,7 @@ def problems(
     projective: bool | None = None,
     labelled: bool = True,
     parts: tuple[str, ...] = PARTS,
+    counts: bool = False,
     states: bool = True,
     hard: bool = True,
 ) -> Problem:
@@ -240,6 +322,10 @@ def problems(
         one = st.lists(st.integers(0, len(arcs) - 1), unique=True, min_size=2, max_size=5)
         factors = draw(st.lists(one, max_size=6))
     weight = st.one_of(number, st.just(-np.inf)) if hard else number
+    sets: list[list[int]] = []
+    if counts:
+        one = st.lists(st.integers(0, len(arcs) - 1), unique=True, min_size=1, max_size=6)
+        sets = draw(st.lists(one, max_size=4))
     state = [0] * len(arcs)
     if states:
         for a in draw(st.sets(st.integers(0, len(arcs) - 1), max_size=3)):
@@ -251,6 +337,9 @@ def problems(
         factor_ptr=np.cumsum([0] + [len(f) for f in factors]),
         factor_arcs=[a for f in factors for a in f],
         factor_score=[draw(weight) for _ in factors],
+        count_ptr=np.cumsum([0] + [len(s) for s in sets]),
+        count_arcs=[a for s in sets for a in s],
+        count_score=[draw(weight) for s in sets for _ in range(len(s) + 1)],
         projective=draw(st.booleans()) if projective is None else projective,
         single_root=draw(st.booleans()),
     )  # fmt: skip

@@ -53,7 +53,7 @@ def test_random_trees_are_trees() -> None:
 
 
 def compare(rng: np.random.Generator) -> None:
-    p = random_problem(rng, max_words=6)
+    p = random_problem(rng, max_words=6, max_counts=int(rng.choice([0, 4])))
     k = int(rng.integers(1, 4))
     expected = [score for score, _ in enumerate_trees(p)[:k]]
     found = best_trees(p, k)

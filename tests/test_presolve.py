@@ -71,6 +71,8 @@ def check(p: Problem, holds: frozenset[str]) -> tuple[Problem, PresolveInfo]:
     assert not info.infeasible or not before
     counted = info.dropped_factors + info.merged_factors + info.moved_factors
     assert len(small.factor_score) == len(p.factor_score) - counted
+    counted = info.dropped_counts + info.merged_counts
+    assert len(small.count_ptr) == len(p.count_ptr) - counted
     return small, info
 
 
@@ -85,7 +87,7 @@ def test_nothing_to_do_gives_the_same_object() -> None:
     assert info.arcs.tolist() == list(range(9))
     assert dataclasses.asdict(info) | {"arcs": None} == {
         "arcs": None, "dropped_arcs": 0, "dropped_factors": 0, "merged_factors": 0,
-        "moved_factors": 0, "infeasible": False,
+        "moved_factors": 0, "dropped_counts": 0, "merged_counts": 0, "infeasible": False,
     }  # fmt: skip
 
 
@@ -268,16 +270,16 @@ def test_unknown_kind_of_part() -> None:
         presolve(dense(2), {"gc", "trisib"})
 
 
-@given(problems(), st.sampled_from(HOLDS))
+@given(problems(counts=True), st.sampled_from(HOLDS))
 def test_trees_and_scores_stay(p: Problem, holds: frozenset[str]) -> None:
     check(p, holds)
 
 
 def test_trees_and_scores_of_random_problems_stay() -> None:
     rng = np.random.default_rng(11)
-    for _ in range(1000):
+    for i in range(1000):
         holds = HOLDS[int(rng.integers(len(HOLDS)))]
-        p = random_problem(rng, max_words=5)
+        p = random_problem(rng, max_words=5, max_counts=i % 2 * 5)
         small, info = check(p, holds)
         again, _ = presolve(small, holds)
         assert again is small
@@ -309,6 +311,6 @@ def test_long_run(fuzz_seconds: float, fuzz_seed: int) -> None:
     end = time.monotonic() + fuzz_seconds
     while time.monotonic() < end:
         holds = HOLDS[int(rng.integers(len(HOLDS)))]
-        p = random_problem(rng)
+        p = random_problem(rng, max_counts=int(rng.choice([0, 5, 20])))
         small, _ = check(p, holds)
         assert same_fields(small, presolve(shuffled_factors(rng, p), holds)[0])

@@ -11,6 +11,7 @@ from hypothesis import given
 
 from bbparse.errors import ProblemError
 from bbparse.problem import FIELDS, Problem, Solution
+from bbparse.problem_tree import arcs_of, broken_constraint
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import problems, random_problem
 
@@ -83,6 +84,10 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"arc_score": [1, 2, math.nan, 3]}, "arc_score[2] is nan, expected a finite number"),
     ({"arc_score": [1, 2, 3, math.inf]}, "arc_score[3] is inf, expected a finite number"),
     ({"arc_score": [1, 2, 3, -math.inf]}, "arc_score[3] is -inf, expected a finite number (leave"),
+    (
+        {"arc_score": [1, 2, 3, -1.7e308]},
+        "arc_score[3] is -1.7e+308, expected a finite number of magnitude <= 1e+100 (leave",
+    ),
     ({"arc_score": [1, 2, 3, 1j]}, "arc_score has dtype complex128, expected real numbers"),
     ({"arc_score": ["1", "2", "3", "4"]}, "arc_score has dtype <U1, expected real numbers"),
     ({"arc_state": [0, 2, 0, 0]}, "arc_state[1] is 2, expected -1..1"),
@@ -163,6 +168,50 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         {"factor_ptr": [0, 2], "factor_arcs": [0, 2], "factor_score": [math.inf]},
         "factor_score[0] is inf, expected a finite number or -inf",
     ),
+    ({"count_ptr": []}, "count_ptr is empty, expected one element more than count factors"),
+    ({"count_ptr": [1]}, "count_ptr[0] is 1, expected 0"),
+    ({"count_ptr": [[0]]}, "count_ptr has shape (1, 1), expected one dimension"),
+    (
+        {"count_ptr": [0, 0], "count_score": [1]},
+        "count_ptr[1] is 0: count factor 0 has 0 arcs, expected at least 1",
+    ),
+    (
+        {"count_ptr": [0, 1, 0], "count_arcs": [0]},
+        "count_ptr[2] is 0, expected 2..1 after count_ptr[1] = 1",
+    ),
+    (
+        {"count_ptr": [0, 1], "count_arcs": [0, 1], "count_score": [0, 0]},
+        "count_ptr[1] is 1, expected 2: the number of elements of count_arcs",
+    ),
+    ({"count_ptr": [0, 1], "count_arcs": [4]}, "count_arcs[0] is 4, expected 0..3"),
+    ({"count_ptr": [0, 2], "count_arcs": [1, 1]}, "count_arcs[1] is 1, an arc its factor has"),
+    ({"count_arcs": [1.5]}, "count_arcs has dtype float64, expected integers"),
+    (
+        {"count_ptr": [0, 2], "count_arcs": [0, 1], "count_score": [0, 0]},
+        "count_score has 2 elements, expected 3 = count_score_ptr[1]",
+    ),
+    (
+        {"count_ptr": [0, 1], "count_arcs": [0], "count_score_ptr": [0], "count_score": [0, 0]},
+        "count_score_ptr has 1 elements, expected 2 as in count_ptr",
+    ),
+    ({"count_score_ptr": [1], "count_score": [0]}, "count_score_ptr[0] is 1, expected 0"),
+    (
+        {"count_ptr": [0, 1], "count_arcs": [0], "count_score_ptr": [0, 1], "count_score": [0]},
+        "count_score_ptr[1] is 1, expected 2: count factor 0 has 1 arcs",
+    ),
+    ({"count_score": [0]}, "count_score has 1 elements, expected 0 = count_score_ptr[0]"),
+    (
+        {"count_ptr": [0, 1], "count_arcs": [0], "count_score": [0, math.nan]},
+        "count_score[1] is nan, expected a finite number or -inf",
+    ),
+    (
+        {"count_ptr": [0, 1], "count_arcs": [0], "count_score": [-math.inf, 2e100]},
+        "count_score[1] is 2e+100, expected a finite number or -inf of magnitude <= 1e+100",
+    ),
+    (
+        {"quantum": 1.0, "count_ptr": [0, 1], "count_arcs": [0], "count_score": [1, 0.5]},
+        "count_score[1] is 0.5, expected a multiple of quantum = 1.0",
+    ),
 ]
 
 
@@ -229,8 +278,8 @@ def test_from_arc_scores_orders_arcs_by_modifier_and_drops_minus_inf() -> None:
         (np.zeros((1, 1)), r"scores has shape \(1, 1\)"),
         (np.zeros(4), r"scores has shape \(4,\), expected 2 dimensions"),
         ([[0, 1], [0, math.nan]], None),
-        ([[0, math.nan], [0, 0]], r"scores\[0, 1\] is nan, expected a number or -inf"),
-        ([[0, math.inf], [0, 0]], r"scores\[0, 1\] is inf, expected a number or -inf"),
+        ([[0, math.nan], [0, 0]], r"scores\[0, 1\] is nan, expected a number of magnitude"),
+        ([[0, math.inf], [0, 0]], r"scores\[0, 1\] is inf, expected a number of magnitude"),
         ([["a", "b"], ["c", "d"]], "scores has dtype <U1, expected real numbers"),
     ],
 )
@@ -341,7 +390,7 @@ def test_with_heads_needs_a_candidate_and_leaves_labels_open() -> None:
     assert p.without_arcs([(1, 2, 0)]).with_heads({2: 1}).arc_state.tolist() == [0, -1, 1, -1]
 
 
-@given(problems())
+@given(problems(counts=True))
 def test_scores_and_constraints_agree_with_enumeration(p: Problem) -> None:
     _check_against_enumeration(p)
 
@@ -349,7 +398,7 @@ def test_scores_and_constraints_agree_with_enumeration(p: Problem) -> None:
 def test_scores_and_constraints_of_random_problems() -> None:
     rng = np.random.default_rng(7)
     for _ in range(300):
-        _check_against_enumeration(random_problem(rng, max_words=5))
+        _check_against_enumeration(random_problem(rng, max_words=5, max_counts=5))
 
 
 def _check_against_enumeration(p: Problem) -> None:
@@ -402,11 +451,25 @@ def test_score_does_not_depend_on_the_order_of_factors() -> None:
     assert len(scores) == 1
 
 
+def test_count_factors_score_numbers_of_arcs() -> None:
+    p = two_words(count_ptr=[0, 2, 3], count_arcs=[0, 2, 3], count_score=[1, 10, 100, -5, -math.inf])
+    assert p.count_score_ptr.tolist() == [0, 3, 5]
+    assert p.score([-1, 0, 1]) == 1 + 3 + 100 - 5
+    assert p.score([-1, 2, 0]) == -math.inf
+    assert p.is_feasible([-1, 0, 1])
+    assert not p.is_feasible([-1, 2, 0])
+    assert broken_constraint(p, arcs_of(p, [-1, 2, 0])) == "count factor 1 scores -inf for 1 arcs"
+
+
 def test_repr() -> None:
     p = three_words().with_heads({3: 1}).with_factors([([(0, 1), (1, 3)], -math.inf)])
     assert repr(p) == (
         "Problem(n_words=3, arcs=9 (1 required, 2 forbidden), factors=1 (1 hard), projective,"
         " single-root)"
+    )
+    p = three_words().with_or([(1, 2), (1, 3)], 1.0).with_at_most([(2, 1), (3, 1)])
+    assert repr(p) == (
+        "Problem(n_words=3, arcs=9, counts=2 (1 hard), projective, single-root)"
     )
     solution = Solution([[-1, 0, 1, 1]], [[0, 3, 7]], [1.5], [2], [False], "time_limit")
     assert repr(solution) == "Solution(1 trees, 0 proved, best 1.5 <= 2, time_limit)"

@@ -29,7 +29,7 @@ def same(left: Any, right: Any) -> bool:
 def saved(tmp_path: Path) -> Path:
     """A problem with every kind of field, in a file."""
     rng = np.random.default_rng(5)
-    p = random_problem(rng, min_words=4, max_words=4, labelled=True, max_factors=12)
+    p = random_problem(rng, min_words=4, max_words=4, labelled=True, max_factors=12, max_counts=4)
     p.save(tmp_path / "p.npz")
     return tmp_path / "p.npz"
 
@@ -46,11 +46,21 @@ def rewrite(path: Path, **changes: Any) -> None:
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     for _ in range(60):
-        p = random_problem(rng)
+        p = random_problem(rng, max_counts=4)
         p.save(tmp_path / "p.npz")
         loaded = Problem.load(tmp_path / "p.npz")
         assert all(same(getattr(p, name), getattr(loaded, name)) for name in FIELDS)
     assert os.listdir(tmp_path) == ["p.npz"]
+
+
+def test_files_from_before_count_factors_are_read(saved: Path) -> None:
+    p = Problem.load(saved)
+    assert len(p.count_arcs)
+    rewrite(saved, count_ptr=None, count_arcs=None, count_score_ptr=None, count_score=None)
+    old = Problem.load(saved)
+    for name in FIELDS:
+        assert same(getattr(old, name), getattr(p, name)) or name.startswith("count_")
+    assert old.count_ptr.tolist() == old.count_score_ptr.tolist() == [0]
 
 
 def test_solutions_too(tmp_path: Path) -> None:
@@ -119,6 +129,8 @@ def test_damaged_bytes_never_give_another_problem(saved: Path) -> None:
         ),
         ({"arc_head": np.array([{}], object)}, "field arc_head holds pickled objects"),
         ({"kind": np.array(None, object)}, "field kind holds pickled objects"),
+        ({"count_arcs": None}, "p.npz: count_ptr["),
+        ({"count_score": np.array(["x"])}, "field count_score has dtype <U1"),
         ({"n_words": np.array(-3)}, "p.npz: n_words is -3, expected 1..32000"),
         ({"quantum": np.array(math.inf)}, "p.npz: quantum is inf"),
     ],

@@ -176,6 +176,13 @@ def test_the_scale_of_scores_does_not_matter(scale: float) -> None:
         check_optimal(p, solve(p, k_best=5), enumerate_trees(p), 5)
 
 
+@pytest.mark.parametrize("factor", [[], [([(1, 2), (2, 3)], -math.inf)]])
+def test_trees_that_all_score_zero_are_not_searched_one_by_one(factor: list[Any]) -> None:
+    p = Problem.from_arc_scores(np.zeros((13, 13))).with_factors(factor)
+    s = solve(p, k_best=3, node_limit=1000)
+    assert (s.status, s.scores.tolist()) == ("optimal", [0.0, 0.0, 0.0])
+
+
 @pytest.mark.parametrize("where", ["arc", "factor"])
 def test_a_huge_penalty_does_not_blur_small_differences(where: str) -> None:
     """Many people write -1e9 for "never": the other scores must still count to the last digit."""

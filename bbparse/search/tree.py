@@ -32,6 +32,10 @@ _NO_COUNTS: CountArrays = (
 # Bounds are sums of at most a few thousand doubles; this share of the largest possible sum is
 # far above their rounding error and far below any difference that matters.
 RELATIVE_SLACK = 1e-12
+# Of problems whose scores are all zero; bounds have no rounding error then.
+_LEAST_SLACK = 1e-300
+# DP calls that look for a tree without the largest penalties, where these are out of proportion.
+_PROBE_CALLS = 5
 
 
 @dataclass(slots=True)
@@ -80,6 +84,21 @@ class Node:
         )  # fmt: skip
 
 
+def _spread(chart: Chart, fac_weight: Floats, cnt_score: Floats) -> tuple[float, float]:
+    """The largest sums of magnitudes, and of positive scores, that a tree can have."""
+    sums = []
+    # every word has one arc, and completes at most one part of each of the four kinds
+    for scores, times in (
+        (chart.arc_score, chart.n_words), (chart.weight, 4 * chart.n_words),
+    ):  # fmt: skip
+        finite = scores[scores > -np.inf]
+        sums.append((times * np.abs(finite).max(initial=0.0), times * finite.max(initial=0.0)))
+    for scores in (fac_weight, cnt_score):
+        finite = scores[scores > -np.inf]
+        sums.append((np.abs(finite).sum(), np.maximum(finite, 0.0).sum()))
+    return float(sum(a for a, _ in sums)), float(sum(b for _, b in sums))
+
+
 @dataclass(slots=True)
 class Outcome:
     """What a search found, in chart arcs; see :func:`search`."""
@@ -122,20 +141,14 @@ class Search:
         self.settings = settings
         self.quantum = quantum
         fac_ptr, fac_arcs, fac_weight = factors
-        finite = np.where(chart.arc_score > -np.inf, np.abs(chart.arc_score), 0.0)
-        largest = float(finite.max(initial=0.0)) * chart.n_words
-        # every word completes at most one part of each of the four kinds
-        largest += 4.0 * chart.n_words * float(np.abs(chart.weight).max(initial=0.0))
-        soft = fac_weight[np.isfinite(fac_weight)]
-        largest += float(np.abs(soft).sum())
         cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score = _NO_COUNTS if counts is None else counts
-        if cnt_score.shape[0]:
-            largest += float(np.abs(cnt_score[np.isfinite(cnt_score)]).sum())
-        self.hard = 4.0 * largest + 1.0
-        if soft.shape[0] < fac_weight.shape[0]:
+        largest, highest = _spread(chart, fac_weight, cnt_score)
+        self.hard = 4.0 * largest or 1.0
+        if not np.isfinite(fac_weight).all():
             fac_weight = np.where(np.isfinite(fac_weight), fac_weight, -self.hard)
-            largest += self.hard
-        self.slack = RELATIVE_SLACK * largest
+        self.slack = max(RELATIVE_SLACK * largest, _LEAST_SLACK)
+        self._highest = highest
+        self._largest = largest
         self.trees = np.zeros((k, chart.n_words), np.int32)
         self.scores = np.full(k, -np.inf)
         self.count = np.zeros(1, np.int64)
@@ -182,6 +195,34 @@ class Search:
         node.lower = float(out[2])
         return status != CLOSED and node.bound >= self.floor
 
+    def _lower_start(self, calls: int) -> None:
+        root = self.root
+        lower_bound_start(
+            self.chart.n_words, self.chart.group_ptr, self.chart.group_mod,
+            root.item_ptr, root.item_group, root.left, root.right, root.weight,
+            root.base, root.fac_ptr, root.fac_arcs, root.fac_weight, root.sizes,
+            root.constant, self.trees, self.scores, self.count, calls,
+            self.slack, self.hard, self.full_edges, self.counters,
+        )  # fmt: skip
+
+    def _probe(self) -> None:
+        """Reduce the slack where it comes from penalties that no good tree pays.
+
+        A tree that scores L has positive terms of at most H in all, so its negative terms are at
+        most H - L. Arcs and factors that cost more are in no tree that matters: such arcs go, and
+        such factors keep just enough weight to stay out.
+        """
+        self._lower_start(_PROBE_CALLS)
+        k = self.scores.shape[0]
+        if self.count[0] < k:
+            return
+        reach = 2.0 * self._highest + abs(float(self.scores[k - 1]))
+        self.slack = max(min(self.slack, RELATIVE_SLACK * reach), _LEAST_SLACK)
+        root = self.root
+        root.base[root.base < -2.0 * reach] = -np.inf
+        soft = root.fac_weight > -self.hard
+        root.fac_weight[soft] = np.maximum(root.fac_weight[soft], -2.0 * reach)
+
     def _children(self, node: Node, arc: int) -> list[Node]:
         """The subspaces with and without an arc; a node where it is not free is its own child."""
         mod = self.arc_mod[arc]
@@ -201,14 +242,11 @@ class Search:
         deadline = np.inf if time_limit is None else time.monotonic() + time_limit
         most = np.inf if node_limit is None else node_limit
         root = self.root
-        if self.settings.lower_start and root.sizes[1] and not root.sizes[2]:
-            lower_bound_start(
-                self.chart.n_words, self.chart.group_ptr, self.chart.group_mod,
-                root.item_ptr, root.item_group, root.left, root.right, root.weight,
-                root.base, root.fac_ptr, root.fac_arcs, root.fac_weight, root.sizes,
-                root.constant, self.trees, self.scores, self.count, self.settings.lower_start,
-                self.slack, self.hard, self.full_edges, self.counters,
-            )  # fmt: skip
+        if not root.sizes[2]:  # π has no form for count factors
+            if self._largest > 1e3 * self._highest:
+                self._probe()
+            if self.settings.lower_start and root.sizes[1]:
+                self._lower_start(self.settings.lower_start)
         open_root = self._bound(root)
         self.closed_at_root = not open_root
         if not open_root:
@@ -228,9 +266,10 @@ class Search:
             "trees_tried": int(self.counters[2]),
             "closed_at_root": int(self.closed_at_root),
             "edges": self.chart.n_edges,
+            "upper_bound": max(bound, best),
         }
         return Outcome(
-            self.trees[:found].copy(), self.scores[:found].copy(), max(bound, best), status, stats
+            self.trees[:found].copy(), self.scores[:found].copy(), stats["upper_bound"], status, stats
         )
 
     def _tight_enough(self, bound: float, gap: float) -> bool:

@@ -16,7 +16,7 @@ Scored = tuple[float, tuple[int, ...]]
 def enumerate_trees(problem: Any) -> list[Scored]:
     """All feasible trees as (score, arc index of word 1, of word 2, …), best first.
 
-    Trees in which a factor of weight -inf fires are left out. Equal scores are ordered by arcs.
+    Trees in which a factor of weight -inf fires, or a number of arcs scores -inf, are left out. Equal scores are ordered by arcs.
     """
     score = TreeScorer(problem)
     scored = [(score(arcs), arcs) for arcs in trees(problem)]
@@ -119,6 +119,12 @@ class TreeScorer:
             (frozenset(arcs[ptr[f] : ptr[f + 1]]), weight)
             for f, weight in enumerate(p.factor_score.tolist())
         ]
+        ptr, arcs = p.count_ptr.tolist(), p.count_arcs.tolist()
+        starts, scores = p.count_score_ptr.tolist(), p.count_score.tolist()
+        self.counts = [
+            (frozenset(arcs[ptr[c] : ptr[c + 1]]), scores[starts[c] : starts[c + 1]])
+            for c in range(len(ptr) - 1)
+        ]
 
     def __call__(self, arcs: tuple[int, ...]) -> float:
         heads = [-1] + [self.head[a] for a in arcs]
@@ -135,6 +141,7 @@ class TreeScorer:
                 if is_outermost(heads, m):
                     terms.append(self.ogc.get((grand, h, m), 0.0))
         terms.extend(weight for factor, weight in self.factors if factor <= chosen)
+        terms.extend(table[len(arcs & chosen)] for arcs, table in self.counts)
         return math.fsum(terms)
 
 

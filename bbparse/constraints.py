@@ -1,0 +1,257 @@
+"""Constraints and scores that depend on how many arcs of a set are in the tree.
+
+All of them are count factors (see `Problem`): a set of arcs and a score for each number of them,
+-inf for a number that is not allowed. Valencies, "at most one of these", constituents and the
+polynomial factors of QL13 §5.1 are tables of this kind. The functions named with… are methods of
+`Problem`.
+
+Arcs are named as for `Problem.with_factors`: (head, mod), or (head, mod, label) where arcs have
+labels; without its label an arc stands for all of them. An arc that is no candidate is in no tree
+and so is never counted. What cannot be satisfied is no error: `solve` finds it infeasible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bbparse.errors import ProblemError
+from bbparse.problem_check import as_count, as_floats, check_scores, first_off_quantum
+from bbparse.problem_edit import arc_index, as_weight, forbid_arc, named_arcs
+
+if TYPE_CHECKING:
+    from bbparse.problem import Problem
+
+_MOST = int(np.iinfo(np.int32).max)
+
+
+def _candidates(problem: Problem, arcs: Iterable[Sequence[int]]) -> tuple[list[int], int]:
+    """Indices of the candidates that arcs name, each once, and how many arcs are named."""
+    try:
+        named = list(arcs)
+    except TypeError:
+        raise ProblemError(f"arcs is {arcs!r}, expected arcs") from None
+    if not named:
+        raise ProblemError("arcs names no arc")
+    index = arc_index(problem)
+    found: dict[int, None] = {}
+    for i, arc in enumerate(named):
+        found.update(dict.fromkeys(named_arcs(problem, index, f"arcs[{i}]", arc)))
+    if len({tuple(arc) for arc in named}) < len(named):
+        raise ProblemError(f"arcs names an arc twice: {named!r}")
+    return list(found), len(named)
+
+
+def _with_table(problem: Problem, arcs: Sequence[int], scores: NDArray[np.float64]) -> Problem:
+    """The problem and one more count factor.
+
+    With fewer scores than numbers of arcs the last one stands for the rest.
+    """
+    table = scores[np.minimum(np.arange(len(arcs) + 1), len(scores) - 1)]
+    if not len(problem.arc_head) or not table.any():
+        return problem
+    quantum = problem.quantum
+    if quantum and first_off_quantum(table, quantum) >= 0:
+        quantum = 0.0
+    if not len(arcs):
+        if table[0] != -np.inf:
+            # Every tree has one arc into word 1.
+            gain = np.where(problem.arc_mod == 1, table[0], 0.0)
+            return problem._changed(arc_score=problem.arc_score + gain, quantum=quantum)
+        # No tree will do, whichever set of arcs says so.
+        arcs, table = [0], np.full(2, -np.inf)
+    p = problem
+    return p._changed(
+        count_ptr=np.append(p.count_ptr, p.count_ptr[-1] + len(arcs)),
+        count_arcs=np.append(p.count_arcs, np.array(arcs, dtype=np.int32)),
+        count_score_ptr=np.append(p.count_score_ptr, p.count_score_ptr[-1] + len(table)),
+        count_score=np.append(p.count_score, table),
+        quantum=quantum,
+    )
+
+
+def _bounds(low: int, high: int) -> NDArray[np.float64]:
+    """Scores of the numbers 0..high + 1: 0 for low..high, -inf for all others."""
+    scores = np.full(high + 2, -np.inf)
+    scores[low : high + 1] = 0.0
+    return scores
+
+
+def with_count_scores(
+    problem: Problem, arcs: Iterable[Sequence[int]], scores: ArrayLike
+) -> Problem:
+    """This problem with a score for each number of these arcs that is in the tree.
+
+    Parameters
+    ----------
+    arcs : iterable of (head, mod) or (head, mod, label)
+    scores : float[number of arcs + 1]
+        scores[k] if exactly k of them are in the tree; -inf: never exactly k.
+
+    Raises
+    ------
+    ProblemError
+        If no arc is named, or one twice, or scores do not fit.
+    """
+    found, named = _candidates(problem, arcs)
+    table = as_floats("scores", scores)
+    if len(table) != named + 1:
+        raise ProblemError(
+            f"scores has {len(table)} elements, expected {named + 1}: one for each number of the"
+            f" {named} arcs, from 0"
+        )
+    check_scores("scores", table, allow_minus_inf=True)
+    return _with_table(problem, found, table)
+
+
+def with_at_most(problem: Problem, arcs: Iterable[Sequence[int]], k: int = 1) -> Problem:
+    """This problem with at most k of these arcs in the tree."""
+    found, _ = _candidates(problem, arcs)
+    high = as_count("k", k, 0, _MOST)
+    return _with_table(problem, found, _bounds(0, min(high, len(found))))
+
+
+def with_at_least(problem: Problem, arcs: Iterable[Sequence[int]], k: int = 1) -> Problem:
+    """This problem with at least k of these arcs in the tree."""
+    found, _ = _candidates(problem, arcs)
+    low = as_count("k", k, 0, _MOST)
+    return _with_table(problem, found, _bounds(min(low, len(found) + 1), len(found)))
+
+
+def with_valency(
+    problem: Problem,
+    head: int,
+    low: int = 0,
+    high: int | None = None,
+    *,
+    side: Literal["left", "right"] | None = None,
+    label: int | None = None,
+) -> Problem:
+    """This problem with bounds on the number of modifiers of a word.
+
+    Parameters
+    ----------
+    head : int
+        The word, or 0 for the root.
+    low, high : int
+        Fewest and most modifiers; high None: no limit.
+    side : {"left", "right"}, optional
+        Count only the modifiers on this side of the head.
+    label : int, optional
+        Count only the modifiers under this label: `with_valency(verb, high=1, label=subject)`.
+
+    Raises
+    ------
+    ProblemError
+        If low > high, or a label is given and arcs have none.
+    """
+    p = problem
+    head = as_count("head", head, 0, p.n_words)
+    low = as_count("low", low, 0, _MOST)
+    most = _MOST if high is None else as_count("high", high, 0, _MOST)
+    if low > most:
+        raise ProblemError(f"low is {low}, expected at most high = {most}")
+    chosen = p.arc_head == head
+    if side is not None:
+        if side not in ("left", "right"):
+            raise ProblemError(f"side is {side!r}, expected 'left' or 'right'")
+        chosen &= (p.arc_mod < head) if side == "left" else (p.arc_mod > head)
+    if label is not None:
+        if p.arc_label is None:
+            raise ProblemError(f"label is {label!r}, but the arcs have no labels")
+        chosen &= p.arc_label == as_count("label", label, 0, _MOST)
+    arcs = np.flatnonzero(chosen).tolist()
+    return _with_table(p, arcs, _bounds(min(low, len(arcs) + 1), min(most, len(arcs))))
+
+
+def with_subtree(problem: Problem, words: Iterable[int], *, complete: bool = True) -> Problem:
+    """This problem with some words forming a connected subtree.
+
+    Words are connected exactly when one of them alone has its head elsewhere.
+
+    Parameters
+    ----------
+    words : iterable of int
+        Any words, next to each other or not.
+    complete : bool
+        Nothing else hangs from them, as in a constituent: arcs from them to other words are
+        forbidden.
+
+    Raises
+    ------
+    ProblemError
+        If there are no words, or an arc to be forbidden is required.
+    """
+    p = problem
+    inside = _word_mask(p, "words", words)
+    if not inside.any():
+        raise ProblemError("words is empty, expected at least one word")
+    from_inside, into = inside[p.arc_head], inside[p.arc_mod]
+    state = p.arc_state.copy()
+    if complete:
+        for a in np.flatnonzero(from_inside & ~into):
+            forbid_arc(p, state, int(a), "words")
+    entering = np.flatnonzero(~from_inside & into).tolist()
+    return _with_table(p._changed(arc_state=state), entering, _bounds(1, 1))
+
+
+def with_or(problem: Problem, arcs: Iterable[Sequence[int]], weight: float) -> Problem:
+    """This problem with a weight for the trees that have at least one of these arcs.
+
+    The weight is finite, or -inf: none of them. Source: QL13 §5.1.
+    """
+    found, _ = _candidates(problem, arcs)
+    return _with_table(problem, found, np.array([0.0, as_weight("weight", weight)]))
+
+
+def with_valency_score(
+    problem: Problem,
+    head: int,
+    k: int,
+    weight: float,
+    modifiers: Iterable[int] | None = None,
+) -> Problem:
+    """This problem with a weight for the trees where a word has exactly k modifiers.
+
+    Parameters
+    ----------
+    head : int
+        The word, or 0 for the root.
+    k : int
+        How many.
+    weight : float
+        Finite, or -inf: not k modifiers.
+    modifiers : iterable of int, optional
+        Count only these words; default all.
+
+    Notes
+    -----
+    Source: QL13 §5.1.
+    """
+    p = problem
+    head = as_count("head", head, 0, p.n_words)
+    number = as_count("k", k, 0, _MOST)
+    weight = as_weight("weight", weight)
+    chosen = p.arc_head == head
+    if modifiers is not None:
+        chosen &= _word_mask(p, "modifiers", modifiers)[p.arc_mod]
+    arcs = np.flatnonzero(chosen).tolist()
+    scores = np.zeros(len(arcs) + 1)
+    if number <= len(arcs):
+        scores[number] = weight
+    return _with_table(p, arcs, scores)
+
+
+def _word_mask(problem: Problem, name: str, words: Iterable[int]) -> NDArray[np.bool_]:
+    """Which of the root and the words 1..n are among `words`: bool[n + 1]."""
+    mask = np.zeros(problem.n_words + 1, dtype=np.bool_)
+    try:
+        listed = list(words)
+    except TypeError:
+        raise ProblemError(f"{name} is {words!r}, expected words") from None
+    for i, word in enumerate(listed):
+        mask[as_count(f"{name}[{i}]", word, 1, problem.n_words)] = True
+    return mask
