@@ -12,7 +12,7 @@ BIN = $(VENV)/bin
 DATA = tests/data
 MODEL = build/small.model
 
-.PHONY: parse test lint clean
+.PHONY: parse test lint clean clean-cache
 .DELETE_ON_ERROR:
 
 parse: $(MODEL)
@@ -27,6 +27,10 @@ lint: $(VENV)/installed-dev
 
 clean:
 	rm -rf $(VENV) build
+
+# numba does not notice changes in the kernels that a kernel calls
+clean-cache:
+	find bbparse features -name '*.nb[ci]' -delete
 
 $(MODEL): $(VENV)/installed $(DATA)/small-train.conllu $(DATA)/small-dev.conllu configs/english.toml
 	mkdir -p build

@@ -154,9 +154,9 @@ class Trainer:
         problem = self.parser.score_arcs(sentence, values, arc_head, arc_mod)
         right = gold[arc_mod] == arc_head
         if learning.cost:
-            problem = problem._changed(
-                arc_score=problem.arc_score + np.where(right, 0.0, learning.cost)
-            )
+            # in whole quanta, as the problem says all its scores are
+            cost = round(learning.cost / QUANTUM) * QUANTUM
+            problem = problem._changed(arc_score=problem.arc_score + np.where(right, 0.0, cost))
         solution = solve(
             problem,
             node_limit=learning.node_limit,
