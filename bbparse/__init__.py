@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from bbparse.parser import Parser, ScoredTree
     from bbparse.problem import Problem, Solution
-    from bbparse.solve import solve
+    from bbparse.solve import solve, solve_batch
     from bbparse.treebank import Sentence, read_conllu
 
 __version__ = "0.1.0"
@@ -43,6 +43,7 @@ _HOME = {
     "TreebankError": "bbparse.errors",
     "read_conllu": "bbparse.treebank",
     "solve": "bbparse.solve",
+    "solve_batch": "bbparse.solve",
 }
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "__version__",
     "read_conllu",
     "solve",
+    "solve_batch",
 ]
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from bbparse.backbone.recurrences import RECURRENCES
 from bbparse.configuration_path import configuration_path
 from bbparse.errors import ConfigError
+from bbparse.scoring.label_templates import check_label_templates, default_label_templates
 from bbparse.scoring.templates import TemplateSet
 from bbparse.search.settings import SearchSettings
 
@@ -144,6 +145,24 @@ class LearningConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelConfig:
+    """The classifier that names the arcs of a tree.
+
+    Attributes
+    ----------
+    epochs, rate : int, float
+        Passes over the training data, and AdaGrad's step. With 0 epochs there are no labels.
+    """
+
+    epochs: int = 4
+    rate: float = 0.3
+
+    def __post_init__(self) -> None:
+        _at_least("labels.epochs", self.epochs, 0)
+        _positive("labels.rate", self.rate)
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """All choices of a parser; see the records of its parts."""
 
@@ -154,6 +173,8 @@ class Configuration:
     factors: FactorConfig = field(default_factory=FactorConfig)
     learning: LearningConfig = field(default_factory=LearningConfig)
     search: SearchSettings = field(default_factory=SearchSettings)
+    labels: LabelConfig = field(default_factory=LabelConfig)
+    label_templates: TemplateSet = field(default_factory=default_label_templates)
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Configuration:
@@ -164,7 +185,7 @@ class Configuration:
         ConfigError
             For an unknown table or key (says which exist), or an impossible value.
         """
-        tables = ("model", "pruner", "templates", "factors", "learning", "search")
+        tables = ("model", "pruner", "templates", "factors", "learning", "search", "labels")
         for name, value in table.items():
             if name not in tables:
                 raise ConfigError(f"unknown table [{name}]; there are {', '.join(tables)}")
@@ -176,6 +197,12 @@ class Configuration:
         if "templates" not in pruner:
             raise ConfigError("there is no table [pruner.templates]")
         pruner_templates = TemplateSet.from_table(pruner.pop("templates"), "pruner.templates")
+        labels = dict(table.get("labels", {}))
+        label_templates = default_label_templates()
+        if "templates" in labels:
+            label_templates = check_label_templates(
+                TemplateSet.from_table(labels.pop("templates"), "labels.templates")
+            )
         return cls(
             templates=TemplateSet.from_table(table["templates"]),
             pruner_templates=pruner_templates,
@@ -184,6 +211,8 @@ class Configuration:
             factors=read_record(FactorConfig, table.get("factors", {}), "factors"),
             learning=read_record(LearningConfig, table.get("learning", {}), "learning"),
             search=read_record(SearchSettings, table.get("search", {}), "search"),
+            labels=read_record(LabelConfig, labels, "labels"),
+            label_templates=label_templates,
         )
 
     @classmethod
@@ -204,10 +233,11 @@ class Configuration:
 
     def to_table(self) -> dict[str, Any]:
         """What :meth:`from_table` reads, in plain lists, strings and numbers."""
-        records = ("model", "pruner", "factors", "learning", "search")
+        records = ("model", "pruner", "factors", "learning", "search", "labels")
         table: dict[str, Any] = {name: _record_table(getattr(self, name)) for name in records}
         table["templates"] = self.templates.to_table()
         table["pruner"]["templates"] = self.pruner_templates.to_table()
+        table["labels"]["templates"] = self.label_templates.to_table()
         return table
 
     def with_(self, part: str, **changes: Any) -> Configuration:

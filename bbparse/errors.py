@@ -14,6 +14,7 @@ __all__ = [
     "OutputError",
     "ProblemError",
     "TreebankError",
+    "VerificationError",
 ]
 
 
@@ -43,3 +44,7 @@ class FactorError(BBParseError):
 
 class OutputError(BBParseError):
     """A file that cannot be written."""
+
+
+class VerificationError(BBParseError):
+    """A proof that does not show what it says, or a solution that is wrong."""

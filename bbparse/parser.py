@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from bbparse.scoring.scorer import PartScorer
 from bbparse.solve import solve
 from bbparse.treebank import Sentence
 
-# Sentences handed to the threads at a time: enough to keep them busy, few enough to stream.
-_CHUNK = 64
+# Sentences a thread may be ahead of the reader: enough to keep it busy, few enough to stream.
+_AHEAD = 32
 # Candidate parts that a sentence may have before memory is in danger (24 bytes each and more).
 MAX_PARTS = 60_000_000
 
@@ -262,10 +262,18 @@ class Parser:
             for sentence in sentences:
                 yield sentence, self.solve(sentence, **options)
             return
-        stream = iter(sentences)
+        waiting: deque[tuple[Sentence, Future[Solution]]] = deque()
         with ThreadPoolExecutor(threads) as pool:
-            while chunk := list(islice(stream, _CHUNK * threads)):
-                yield from zip(chunk, pool.map(lambda s: self.solve(s, **options), chunk))
+            try:
+                for sentence in sentences:
+                    waiting.append((sentence, pool.submit(self.solve, sentence, **options)))
+                    if len(waiting) >= _AHEAD * threads:
+                        first, future = waiting.popleft()
+                        yield first, future.result()
+                for first, future in waiting:
+                    yield first, future.result()
+            finally:  # after an error nothing more is worth doing
+                pool.shutdown(wait=True, cancel_futures=True)
 
 
 def trees_of(solution: Solution) -> list[ScoredTree]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bbparse.archive import FLAGS, INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.errors import ProblemError
 from bbparse.problem import FIELDS, Problem
+from bbparse.proof.proof import ARRAYS, Proof
 from bbparse.solution import Solution
 
 #: Version of the file format; a reader refuses files of a newer one.
@@ -46,6 +47,15 @@ _SOLUTION_RULES: dict[str, Rule] = {
     "stats_names": (TEXT, 1, "stats_names"),
     "stats_values": (REALS, 1, "stats_names"),
     "stats_whole": (FLAGS, 1, "stats_names"),
+    "conflict": (TEXT, 1, None),
+}
+_PROOF_RULES: dict[str, Rule] = {
+    "proof_problem": (TEXT, 0, None),
+    "proof_k_best": (INTS, 0, None),
+    **{
+        f"proof_{name}": (REALS if dtype is np.float64 else INTS, ndim, None)
+        for name, (dtype, ndim) in ARRAYS.items()
+    },
 }
 
 
@@ -87,19 +97,35 @@ def save_solution(solution: Solution, path: str | os.PathLike[str]) -> None:
         "stats_values": np.array(values, dtype=np.float64),
         "stats_whole": np.array(whole, dtype=np.bool_),
     }
+    if solution.conflict:
+        arrays["conflict"] = np.array(solution.conflict, dtype=np.str_)
+    if solution.proof is not None:
+        own = solution.proof.as_arrays()
+        arrays.update({f"proof_{name}": array for name, array in own.items()})
     write_archive(path, _SOLUTION, VERSION, arrays)
 
 
 def load_solution(path: str | os.PathLike[str]) -> Solution:
     """See `Solution.load`."""
-    arrays = read_archive(path, _SOLUTION, VERSION, _SOLUTION_RULES, error=ProblemError)
+    rules = {**_SOLUTION_RULES, **_PROOF_RULES}
+    arrays = read_archive(
+        path, _SOLUTION, VERSION, rules, optional={"conflict", *_PROOF_RULES}, error=ProblemError
+    )
+    own = {
+        name.removeprefix("proof_"): arrays.pop(name) for name in _PROOF_RULES if name in arrays
+    }
+    if own and len(own) < len(_PROOF_RULES):
+        missing = next(name for name in _PROOF_RULES if name.removeprefix("proof_") not in own)
+        raise ProblemError(f"{os.fspath(path)}: field {missing} is missing, and others are there")
     names = arrays.pop("stats_names").tolist()
     values = arrays.pop("stats_values").tolist()
     whole = arrays.pop("stats_whole").tolist()
     status = str(arrays.pop("status").item())
     try:
         stats = {name: int(v) if w else v for name, v, w in zip(names, values, whole)}
-        return Solution(**arrays, status=status, stats=stats)
+        proof = Proof.from_arrays(own) if own else None
+        conflict = arrays.pop("conflict", np.array([], dtype=np.str_)).tolist()
+        return Solution(**arrays, status=status, stats=stats, proof=proof, conflict=conflict)
     except (ValueError, OverflowError) as error:
         raise ProblemError(f"{os.fspath(path)}: stats_values: {error}") from error
     except ProblemError as error:

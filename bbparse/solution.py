@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse import problem_check as check
 from bbparse.errors import ProblemError
+
+if TYPE_CHECKING:
+    from bbparse.proof.proof import Proof
 
 #: What ended a search.
 STATUSES = ("optimal", "time_limit", "node_limit", "infeasible")
@@ -37,6 +40,11 @@ class Solution:
         One of `STATUSES`.
     stats : dict
         Counts and times of the search, by name.
+    proof : Proof, optional
+        What `bbparse.proof.verify` needs to see that these are the best trees.
+    conflict : tuple of str
+        Where there is no tree: constraints that no tree keeps together, in words (see
+        `bbparse.conflict`); empty if they were not looked for or not found within the limits.
 
     Raises
     ------
@@ -51,6 +59,8 @@ class Solution:
     proved: NDArray[np.bool_]
     status: str
     stats: dict[str, float | int]
+    proof: Proof | None
+    conflict: tuple[str, ...]
 
     def __init__(
         self,
@@ -61,6 +71,8 @@ class Solution:
         proved: ArrayLike,
         status: str,
         stats: Mapping[str, float | int] | None = None,
+        proof: Proof | None = None,
+        conflict: Iterable[str] = (),
     ) -> None:
         flags = np.array(proved)
         if (flags.size and flags.dtype != np.bool_) or flags.ndim != 1:
@@ -76,6 +88,8 @@ class Solution:
             proved=flags.astype(np.bool_),
             status=status,
             stats=dict(stats or {}),
+            proof=proof,
+            conflict=tuple(conflict),
         )
         self._check()
 
@@ -95,12 +109,14 @@ class Solution:
         proved: NDArray[np.bool_],
         status: str,
         stats: dict[str, float | int],
+        proof: Proof | None = None,
+        conflict: tuple[str, ...] = (),
     ) -> Solution:
         """A solution whose arrays are known to be right: nothing is checked or copied."""
         solution = object.__new__(cls)
         solution._fill(
             heads=heads, arcs=arcs, scores=scores, upper_bounds=upper_bounds, proved=proved,
-            status=status, stats=stats,
+            status=status, stats=stats, proof=proof, conflict=conflict,
         )  # fmt: skip
         return solution
 
@@ -134,6 +150,11 @@ class Solution:
             )
         if self.status not in STATUSES:
             raise ProblemError(f"status is {self.status!r}, expected one of {', '.join(STATUSES)}")
+        if self.conflict and self.status != "infeasible":
+            raise ProblemError(f"conflict is given, but status is {self.status!r}")
+        for i, line in enumerate(self.conflict):
+            if not isinstance(line, str):
+                raise ProblemError(f"conflict[{i}] is {line!r}, expected a text")
         for name, value in self.stats.items():
             if not isinstance(name, str) or not isinstance(value, int | float | np.number):
                 raise ProblemError(f"stats[{name!r}] is {value!r}, expected a number by name")
@@ -144,7 +165,8 @@ class Solution:
 
     def __repr__(self) -> str:
         if not len(self):
-            return f"Solution(no tree, {self.status})"
+            why = f": {'; '.join(self.conflict)}" if self.conflict else ""
+            return f"Solution(no tree, {self.status}{why})"
         best = f"best {self.scores[0]:.6g} <= {self.upper_bounds[0]:.6g}"
         return (
             f"Solution({len(self)} trees, {int(self.proved.sum())} proved, {best}, {self.status})"

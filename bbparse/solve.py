@@ -1,19 +1,30 @@
-"""`solve`: from a `Problem` to a `Solution`, whichever solver does the work."""
+"""`solve` and `solve_batch`: from a `Problem` to a `Solution`, whichever solver does the work."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.backbone.chart import build, parts_of
-from bbparse.backbone.recurrences import RECURRENCES, cheapest
-from bbparse.errors import ProblemError
+from bbparse.backbone.recurrences import RECURRENCES, Recurrence, cheapest
+from bbparse.conflict import explain_infeasible
+from bbparse.errors import BBParseError, ProblemError
+from bbparse.ilp import solve_ilp
 from bbparse.presolve import presolve
 from bbparse.problem import Problem, Solution
 from bbparse.rescore import rescore
+from bbparse.search.nonprojective import search_nonprojective
 from bbparse.search.settings import DEFAULT, SearchSettings
-from bbparse.search.tree import search
+from bbparse.search.tree import Outcome, search
+
+#: How a problem can be solved; auto is branch and bound, which takes every problem.
+METHODS = ("auto", "bb", "ilp")
 
 
 def solve(
@@ -23,57 +34,90 @@ def solve(
     time_limit: float | None = None,
     node_limit: int | None = None,
     gap: float = 0.0,
+    method: str = "auto",
     backbone: str | None = None,
     settings: SearchSettings = DEFAULT,
+    explain: bool = True,
 ) -> Solution:
     """Find the k best trees of a problem and prove that they are.
 
     Parameters
     ----------
     problem : Problem
-        A projective problem.
     k_best : int
         How many trees; all there are where fewer exist.
     time_limit : float, optional
         Seconds; looked at between nodes.
     node_limit : int, optional
-        Most search nodes.
+        Most search nodes. Not for the integer program.
     gap : float
-        Stop as soon as the bound is within this share of the k-th score.
+        Stop as soon as the bound is within this share of the k-th score: when
+        bound - score <= gap · max(\\|score\\|, \\|bound\\|).
+    method : {"auto", "bb", "ilp"}
+        Branch and bound, or an integer program on HiGHS (`bbparse.ilp`), which needs highspy and
+        proves to its tolerances only. auto takes branch and bound, which can solve every problem.
     backbone : {"first", "sibling", "carreras", "grandsib"}, optional
-        Recurrence; default the cheapest that holds the problem's parts. A richer one takes over
-        pair factors it can hold.
+        Recurrence of the branch and bound over projective trees; default the cheapest that holds
+        the problem's parts. A richer one takes over pair factors it can hold.
     settings : SearchSettings
-        How to search.
+        How the branch and bound searches.
+    explain : bool
+        Where there is no tree, look for constraints that conflict, in what is left of the time
+        limit, and give them as ``conflict`` (`bbparse.conflict.explain_infeasible`).
 
     Returns
     -------
     Solution
         Trees best first. Trees of equal score come in the order in which the search, which is
         deterministic and does not depend on the order of the factors, met them. ``status`` is
-        optimal (every tree proved), time_limit, node_limit (the best found, with a valid bound)
-        or infeasible (no tree).
+
+        * optimal: every tree is proved, so that the upper bounds are the scores;
+        * infeasible: there is no tree;
+        * time_limit, node_limit: the best trees found, with valid bounds. A search that ``gap``
+          ended before all trees were proved has the status node_limit too, and
+          ``stats["gap_limit"]`` is 1.
 
     Raises
     ------
     ProblemError
-        Where ``k_best`` < 1, the backbone is unknown or cannot hold the problem's parts.
+        Where an argument is impossible, or the backbone cannot hold the problem's parts.
+    BBParseError
+        Where the integer program is asked for and highspy is not installed.
     """
-    if k_best < 1:
-        raise ProblemError(f"k_best is {k_best}, expected at least 1")
-    if not problem.projective:
-        raise ProblemError("projective is False: branch and bound here searches projective trees")
     started = time.perf_counter()
-    parts = parts_of(problem)
-    if backbone is None:
-        recurrence = cheapest(parts)
-    elif backbone not in RECURRENCES:
-        raise ProblemError(f"unknown backbone {backbone!r}: one of {', '.join(RECURRENCES)}")
-    else:
-        recurrence = RECURRENCES[backbone]
-        if not parts <= recurrence.holds:
-            missing = ", ".join(sorted(parts - recurrence.holds))
-            raise ProblemError(f"the {backbone} backbone cannot score parts of kind {missing}")
+    _check(problem, k_best, time_limit, node_limit, gap, method, settings)
+    found = _solve(
+        problem, k_best, time_limit, node_limit, gap, method, backbone, settings, started
+    )
+    if found.status != "infeasible" or not explain:
+        return found
+    left = None if time_limit is None else time_limit - (time.perf_counter() - started)
+    return replace(found, conflict=tuple(explain_infeasible(problem, time_limit=left)))
+
+
+def _solve(
+    problem: Problem,
+    k_best: int,
+    time_limit: float | None,
+    node_limit: int | None,
+    gap: float,
+    method: str,
+    backbone: str | None,
+    settings: SearchSettings,
+    started: float,
+) -> Solution:
+    if method == "ilp":
+        for name, value in (("node_limit", node_limit), ("backbone", backbone)):
+            if value is not None:
+                raise ProblemError(f"{name} is {value!r}: the integer program has none")
+        return solve_ilp(problem, k_best, time_limit, gap)
+    if not problem.projective:
+        if backbone is not None:
+            raise ProblemError(f"backbone is {backbone!r}: it is for projective problems only")
+        return _solve_nonprojective(
+            problem, k_best, time_limit, node_limit, gap, settings, started
+        )
+    recurrence = _recurrence(problem, backbone)
     small, info = presolve(problem, recurrence.holds)
     if info.infeasible:
         return _nothing(problem, started)
@@ -85,28 +129,66 @@ def solve(
         (small.factor_ptr, chart_place[small.factor_arcs], small.factor_score),
         k_best,
         settings,
+        counts=(
+            small.count_ptr, chart_place[small.count_arcs], small.count_score_ptr,
+            small.count_score,
+        ),
         quantum=problem.quantum,
         time_limit=time_limit,
         node_limit=node_limit,
         gap=gap,
+    )  # fmt: skip
+    arcs = info.original_arcs(chart.order[outcome.trees])
+    return _solution(problem, arcs, outcome, k_best, gap, started)
+
+
+def _solve_nonprojective(
+    problem: Problem,
+    k_best: int,
+    time_limit: float | None,
+    node_limit: int | None,
+    gap: float,
+    settings: SearchSettings,
+    started: float,
+) -> Solution:
+    small, info = presolve(problem, ())
+    if info.infeasible:
+        return _nothing(problem, started)
+    outcome = search_nonprojective(
+        small, k_best, settings, time_limit=time_limit, node_limit=node_limit, gap=gap
     )
+    arcs = info.original_arcs(outcome.trees)
+    return _solution(problem, arcs, outcome, k_best, gap, started)
+
+
+def _solution(
+    problem: Problem,
+    arcs: NDArray[np.int32],
+    outcome: Outcome,
+    k_best: int,
+    gap: float,
+    started: float,
+) -> Solution:
+    """What a search found, in the arcs of the problem, scored anew and in order."""
     if outcome.status == "infeasible":
         return _nothing(problem, started, outcome.stats)
-    arcs = info.original_arcs(chart.order[outcome.trees])
     heads = np.full((arcs.shape[0], problem.n_words + 1), -1, np.int32)
     heads[:, 1:] = problem.arc_head[arcs]
     scores = rescore(problem, arcs, heads)
     order = np.argsort(-scores, kind="stable")  # rounding may swap near-equal neighbours
     arcs, heads, scores = arcs[order], heads[order], scores[order]
-    if outcome.status == "optimal" and gap <= 0.0:
-        bounds = scores.copy()
-        proved = np.ones(scores.shape[0], bool)
-    else:
-        bounds = np.maximum(scores, outcome.bound)
-        proved = scores >= outcome.bound
+    status = outcome.status
     stats = dict(outcome.stats)
+    bound = outcome.bound
+    if status == "optimal" and (gap <= 0.0 or len(arcs) < k_best):
+        bound = -np.inf  # nothing is open; a gap ends no search that still lacks trees
+    bounds = np.maximum(scores, bound)
+    proved = scores >= bound
+    if status == "optimal" and not proved.all():
+        status = "node_limit"
+        stats["gap_limit"] = 1
     stats["seconds"] = time.perf_counter() - started
-    return Solution._trusted(heads, arcs, scores, bounds, proved, outcome.status, stats)
+    return Solution._trusted(heads, arcs, scores, bounds, proved, status, stats)
 
 
 def _nothing(
@@ -118,3 +200,101 @@ def _nothing(
         empty, empty.copy(), np.empty(0, bool), "infeasible",
         {**(stats or {}), "seconds": time.perf_counter() - started},
     )  # fmt: skip
+
+
+def _recurrence(problem: Problem, backbone: str | None) -> Recurrence:
+    parts = parts_of(problem)
+    if backbone is None:
+        return cheapest(parts)
+    if backbone not in RECURRENCES:
+        raise ProblemError(f"unknown backbone {backbone!r}: one of {', '.join(RECURRENCES)}")
+    recurrence = RECURRENCES[backbone]
+    if not parts <= recurrence.holds:
+        missing = ", ".join(sorted(parts - recurrence.holds))
+        raise ProblemError(f"the {backbone} backbone cannot score parts of kind {missing}")
+    return recurrence
+
+
+def solve_batch(
+    problems: Iterable[Problem], *, threads: int = 1, **options: Any
+) -> list[Solution]:
+    """Solve many problems.
+
+    Parameters
+    ----------
+    problems : iterable of Problem
+    threads : int
+        How many problems are solved side by side. The trees, scores and bounds are the same
+        whatever the number, unless a time limit stops a search.
+    options
+        As for :func:`solve`, for each problem.
+
+    Returns
+    -------
+    list of Solution
+        In the order of the problems.
+
+    Raises
+    ------
+    BBParseError
+        As :func:`solve`, with the place of the problem; the first in order if there are several.
+    """
+    _check_whole("threads", threads)
+    given = list(problems)
+
+    def one(numbered: tuple[int, Problem]) -> Solution:
+        i, problem = numbered
+        try:
+            return solve(problem, **options)
+        except BBParseError as error:
+            raise type(error)(f"problems[{i}]: {error}") from error
+
+    if threads == 1 or len(given) < 2:
+        return [one(numbered) for numbered in enumerate(given)]
+    pool = ThreadPoolExecutor(min(threads, len(given)))
+    try:
+        return list(pool.map(one, enumerate(given)))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _check_whole(name: str, value: Any) -> None:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise ProblemError(f"{name} is {value!r}, expected a whole number")
+    if value < 1:
+        raise ProblemError(f"{name} is {value}, expected at least 1")
+
+
+def _check_real(name: str, value: Any) -> None:
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | np.integer | np.floating
+    ):
+        raise ProblemError(f"{name} is {value!r}, expected a number")
+    if not value >= 0:
+        raise ProblemError(f"{name} is {value}, expected at least 0")
+
+
+def _check(
+    problem: Any,
+    k_best: Any,
+    time_limit: Any,
+    node_limit: Any,
+    gap: Any,
+    method: Any,
+    settings: Any,
+) -> None:
+    """Refuse impossible arguments."""
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"problem is of type {type(problem).__name__}, expected a Problem")
+    _check_whole("k_best", k_best)
+    if time_limit is not None:
+        _check_real("time_limit", time_limit)
+    if node_limit is not None:
+        _check_whole("node_limit", node_limit)
+    _check_real("gap", gap)
+    if method not in METHODS:
+        raise ProblemError(f"unknown method {method!r}: one of {', '.join(METHODS)}")
+    if not isinstance(settings, SearchSettings):
+        raise ProblemError(
+            f"settings is of type {type(settings).__name__}, expected SearchSettings"
+        )

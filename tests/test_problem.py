@@ -452,7 +452,8 @@ def test_score_does_not_depend_on_the_order_of_factors() -> None:
 
 
 def test_count_factors_score_numbers_of_arcs() -> None:
-    p = two_words(count_ptr=[0, 2, 3], count_arcs=[0, 2, 3], count_score=[1, 10, 100, -5, -math.inf])
+    scores = [1, 10, 100, -5, -math.inf]
+    p = two_words(count_ptr=[0, 2, 3], count_arcs=[0, 2, 3], count_score=scores)
     assert p.count_score_ptr.tolist() == [0, 3, 5]
     assert p.score([-1, 0, 1]) == 1 + 3 + 100 - 5
     assert p.score([-1, 2, 0]) == -math.inf

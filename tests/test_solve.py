@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,12 @@ from bbparse.errors import ProblemError
 from bbparse.problem import FIELDS, Problem, Solution
 from bbparse.search.settings import AS_PUBLISHED, DEFAULT
 from bbparse.solve import solve
+from tests import strategies
 from tests.oracles.enumerate import Scored, enumerate_trees
 from tests.oracles.ilp import Undecided, best_trees
-from tests.strategies import problems, random_problem, shuffled_factors
+from tests.strategies import problems, shuffled_factors
+
+random_problem = partial(strategies.random_problem, max_counts=4)
 
 SETTINGS = {
     "default": DEFAULT,
@@ -63,7 +67,7 @@ def check_optimal(p: Problem, s: Solution, expected: list[Scored], k: int) -> No
     )
 
 
-@given(problems(projective=True), st.sampled_from([1, 2, 5, 1000]))
+@given(problems(projective=True, counts=True), st.sampled_from([1, 2, 5, 1000]))
 def test_agrees_with_enumeration(p: Problem, k: int) -> None:
     check_optimal(p, solve(p, k_best=k), enumerate_trees(p), k)
 
@@ -155,9 +159,13 @@ def test_a_stated_gap_is_kept(gap: float) -> None:
         expected = enumerate_trees(p)
         s = solve(p, gap=gap, settings=weak)
         check_trees(p, s)
-        assert s.status == ("optimal" if expected else "infeasible")
-        if expected:
+        if not expected:
+            assert s.status == "infeasible"
+        else:
             best, score, bound = expected[0][0], s.scores[0], s.upper_bounds[0]
+            assert (s.status == "optimal") == bool(s.proved[0])
+            if s.status != "optimal":
+                assert (s.status, s.stats["gap_limit"]) == ("node_limit", 1)
             assert score <= best + 1e-9 <= bound + 2e-9
             assert bound - score <= gap * max(abs(score), abs(bound)) + 1e-9
 

@@ -7,6 +7,7 @@ and weights are averaged from the second pass on: those of the first are far fro
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -16,13 +17,8 @@ from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import PAD
-from bbparse.scoring.labeller import (
-    LABEL_QUANTUM,
-    MAX_LABELS,
-    REACH,
-    Labeller,
-    label_features,
-)
+from bbparse.scoring.label_kernels import label_features
+from bbparse.scoring.labeller import LABEL_QUANTUM, MAX_LABELS, REACH, Labeller, checked_heads
 from bbparse.treebank import Sentence
 
 Ints = NDArray[np.int32]
@@ -31,16 +27,28 @@ Ints = NDArray[np.int32]
 _LEAST_GRADIENT = 1e-2
 # AdaGrad's starting sum of squares. Far above that of the pruner: features that fired once or
 # twice stay weak, which is worth 0.1 % of the labels.
-_START = 3.0
+_START = 5.0
 # Averaged weights below this are left out: half of those that are not 0, and worth nothing.
 _LEAST_WEIGHT = 0.03
 
 
 @njit(cache=True, nogil=True)
 def _step(
-    values, pad, heads, reach, for_tables, for_parts, gold, root, rate, least, clock,
-    weights, sums, squares,
-):  # fmt: skip
+    values: NDArray[np.uint64],
+    pad: int,
+    heads: Ints,
+    reach: int,
+    for_tables: tuple[Any, ...],
+    for_parts: tuple[Any, ...],
+    gold: Ints,
+    root: int,
+    rate: float,
+    least: float,
+    clock: int,
+    weights: NDArray[np.float32],
+    sums: NDArray[np.float32],
+    squares: NDArray[np.float32],
+) -> float:
     """One gradient step on one sentence; returns the log-loss before it.
 
     ``gold`` is int32[n+1], the label of each word, -1 for words to learn nothing from.
@@ -120,15 +128,17 @@ def train_labeller(
     Returns
     -------
     Labeller or None
-        None if no word has a label.
+        None if no word has a label, or the configuration has 0 epochs for them.
 
     Raises
     ------
     TreebankError
         If there are more labels than `MAX_LABELS`.
+    ProblemError
+        If a tree does not fit its sentence.
     """
     labels = sorted({label for sentence in sentences for label in sentence.deprels} - {"_"})
-    if not labels:
+    if not labels or not config.labels.epochs:
         return None
     if len(labels) > MAX_LABELS:
         raise TreebankError(
@@ -137,9 +147,8 @@ def train_labeller(
     root = _root_label(sentences, labels)
     number = {label: i for i, label in enumerate(labels)}
     trees, golds = [], []
-    for sentence, tree in zip(sentences, heads):
-        tree = np.array(tree, np.int32)
-        tree[0] = 0
+    for sentence, encoded, given in zip(sentences, values, heads):
+        tree = checked_heads(encoded, given)
         gold = np.array([-1] + [number.get(label, -1) for label in sentence.deprels], np.int32)
         if root >= 0:  # the rule decides, there is nothing to learn
             gold[(tree == 0) | (gold == root)] = -1

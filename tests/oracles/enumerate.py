@@ -16,7 +16,8 @@ Scored = tuple[float, tuple[int, ...]]
 def enumerate_trees(problem: Any) -> list[Scored]:
     """All feasible trees as (score, arc index of word 1, of word 2, …), best first.
 
-    Trees in which a factor of weight -inf fires, or a number of arcs scores -inf, are left out. Equal scores are ordered by arcs.
+    Trees in which a factor of weight -inf fires, or a count factor scores -inf, are left out.
+    Equal scores are ordered by arcs.
     """
     score = TreeScorer(problem)
     scored = [(score(arcs), arcs) for arcs in trees(problem)]

@@ -1,0 +1,42 @@
+"""``bbparse verify``: check the proof that comes with a solution."""
+
+from __future__ import annotations
+
+import click
+
+from bbparse.errors import VerificationError
+from bbparse.problem import Problem
+from bbparse.proof.verify import verify as check
+from bbparse.solution import Solution
+
+
+@click.command()
+@click.argument("problem", metavar="PROBLEM.npz")
+@click.argument("solution", metavar="SOLUTION.npz")
+def verify(problem: str, solution: str) -> None:
+    """Check that SOLUTION holds the best trees of PROBLEM, as its proof says.
+
+    The checker shares no code with the solver: it scores the trees from the definition, and works
+    out the bound of every leaf of the proof again. The exit status is 0 if all is right, 1 if
+    something is wrong, and 2 if a file cannot be read.
+    """
+    asked, found = Problem.load(problem), Solution.load(solution)
+    try:
+        check(asked, found)
+    except VerificationError as error:
+        click.echo(f"not verified: {' '.join(str(error).split())}", err=True)
+        raise click.exceptions.Exit(1) from None
+    click.echo(f"verified: {_claim(found)}")
+
+
+def _claim(found: Solution) -> str:
+    count = len(found)
+    if found.proof is None or not count:
+        return "there is no feasible tree"
+    leaves = f"shown by {found.proof.n_leaves} leaves"
+    best = f"best score {found.scores[0]:.10g}, {leaves}"
+    if count < found.proof.k_best:
+        return f"these are all feasible trees, {count} of them; {best}"
+    if count == 1:
+        return f"this is the best tree; {best}"
+    return f"these are the {count} best trees; {best}"

@@ -1,0 +1,231 @@
+"""Why a problem has no tree: a small set of constraints that no tree keeps together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.conflict_text import CROSSING, ONE_ROOT, describe_arcs, describe_count, listed
+from bbparse.problem import Problem
+
+#: Search nodes that one question ("is there still no tree?") may take.
+NODE_LIMIT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """Something that can be taken out of a problem.
+
+    kind is "head" (states of a word's arcs that leave it one head at most), "arc" (other
+    forbidden arcs), "count", "factor", "root" or "crossing" (the flags).
+    """
+
+    kind: str
+    arcs: tuple[int, ...] = ()
+    index: int = -1
+
+
+#: What is tried first is missed least: flags are last, as every problem has them.
+_REMOVAL = ("arc", "factor", "count", "head", "crossing", "root")
+_TELLING = ("head", "arc", "count", "factor", "root", "crossing")
+
+
+def explain_infeasible(
+    problem: Problem, *, time_limit: float | None = None, node_limit: int = NODE_LIMIT
+) -> list[str]:
+    """Constraints of a problem that conflict, in words.
+
+    Parameters
+    ----------
+    problem : Problem
+    time_limit : float, optional
+        Seconds.
+    node_limit : int
+        Most search nodes for each set of constraints that is tried.
+
+    Returns
+    -------
+    list of str
+        One line for each constraint of a set that no tree keeps: required and forbidden arcs,
+        factors of weight -inf, count factors with scores of -inf, the single root, no crossing
+        arcs. Each line is needed: without it there is a tree (unless a limit was met). Empty if
+        the problem has a tree, or a limit was met before it was seen to have none.
+
+    Notes
+    -----
+    A deletion filter, in halves, quarters and so on down to single constraints: about
+    2 k log(N / k) searches for k out of N constraints, in two orders, of which the smaller result
+    is given. The smallest conflict of all may be smaller still.
+    """
+    lost = _unreachable(problem)
+    if lost:
+        return [f"no candidate arcs lead from the root to {listed('word', lost)}"]
+    conflict = find_conflict(problem, time_limit, node_limit)
+    conflict.sort(key=lambda c: (_TELLING.index(c.kind), c.arcs, c.index))
+    return [_describe(problem, constraint) for constraint in conflict]
+
+
+def find_conflict(
+    problem: Problem, time_limit: float | None = None, node_limit: int = NODE_LIMIT
+) -> list[Constraint]:
+    """What `explain_infeasible` describes, of a problem all of whose words can be reached."""
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+
+    def impossible(kept: list[Constraint]) -> bool:
+        left = None if deadline is None else deadline - time.monotonic()
+        return (left is None or left > 0.0) and _has_no_tree(
+            relaxed(problem, kept), left, node_limit
+        )
+
+    constraints = sorted(constraints_of(problem), key=lambda c: _REMOVAL.index(c.kind))
+    if not impossible(constraints):
+        return []
+    conflict = _irreducible(constraints, impossible)
+    if len(conflict) > 2:
+        other = _irreducible(constraints[::-1], impossible)
+        conflict = min(conflict, other, key=len)
+    return conflict
+
+
+def _irreducible(
+    constraints: list[Constraint], impossible: Callable[[list[Constraint]], bool]
+) -> list[Constraint]:
+    """Take out what is not needed for there to be no tree; without constraints there is one."""
+    kept = constraints
+    size = len(kept)
+    while size > 1:
+        size = (size + 1) // 2
+        start = 0
+        while start < len(kept):
+            rest = kept[:start] + kept[start + size :]
+            if rest and impossible(rest):
+                kept = rest
+            else:
+                start += size
+        # What is left may be less than a half.
+        size = min(size, len(kept))
+    return list(kept)
+
+
+def _has_no_tree(problem: Problem, time_limit: float | None, node_limit: int) -> bool:
+    """Whether the search proves so within its limits."""
+    # solve explains what it finds infeasible, and so imports this module.
+    from bbparse.solve import solve
+
+    found = solve(problem, time_limit=time_limit, node_limit=node_limit, explain=False)
+    return found.status == "infeasible"
+
+
+def _unreachable(problem: Problem) -> list[int]:
+    """Words without a path of candidate arcs from the root: just then there is no tree at all."""
+    reached = np.zeros(problem.n_words + 1, dtype=np.bool_)
+    reached[0] = True
+    for _ in range(problem.n_words):
+        reached[problem.arc_mod[reached[problem.arc_head]]] = True
+    return np.flatnonzero(~reached).tolist()
+
+
+def constraints_of(problem: Problem) -> list[Constraint]:
+    """All that can be taken out of a problem; the candidate arcs are what is left."""
+    p = problem
+    found: list[Constraint] = []
+    for m in range(1, p.n_words + 1):
+        into = np.flatnonzero(p.arc_mod == m)
+        held = into[p.arc_state[into] != 0]
+        allowed = into[p.arc_state[into] != -1]
+        if (p.arc_state[into] == 1).any() or (
+            len(held) and len(np.unique(p.arc_head[allowed])) <= 1
+        ):
+            found.append(Constraint("head", tuple(held.tolist())))
+            continue
+        for head in np.unique(p.arc_head[held]):
+            pair = held[p.arc_head[held] == head]
+            if len(pair) == np.count_nonzero(p.arc_head[into] == head):
+                found.append(Constraint("arc", tuple(pair.tolist())))
+            else:
+                found.extend(Constraint("arc", (int(a),)) for a in pair)
+    for f in np.flatnonzero(p.factor_score == -np.inf).tolist():
+        found.append(Constraint("factor", index=f))
+    for c in range(len(p.count_ptr) - 1):
+        if (p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]] == -np.inf).any():
+            found.append(Constraint("count", index=c))
+    if p.single_root:
+        found.append(Constraint("root"))
+    if p.projective:
+        found.append(Constraint("crossing"))
+    return found
+
+
+def relaxed(problem: Problem, kept: list[Constraint]) -> Problem:
+    """The problem with these of its constraints only, and with no scores."""
+    p = problem
+    state = np.zeros_like(p.arc_state)
+    for constraint in kept:
+        held = list(constraint.arcs)
+        state[held] = p.arc_state[held]
+    kinds = {constraint.kind for constraint in kept}
+    factors = sorted(c.index for c in kept if c.kind == "factor")
+    counts = sorted(c.index for c in kept if c.kind == "count")
+    factor_ptr, factor_arcs = _subset(p.factor_ptr, p.factor_arcs, factors)
+    count_ptr, count_arcs = _subset(p.count_ptr, p.count_arcs, counts)
+    count_score_ptr, scores = _subset(p.count_score_ptr, p.count_score, counts)
+    return Problem._trusted(
+        p.n_words, p.arc_head, p.arc_mod, np.zeros_like(p.arc_score),
+        arc_label=p.arc_label, arc_state=state,
+        factor_ptr=factor_ptr, factor_arcs=factor_arcs,
+        factor_score=np.full(len(factors), -np.inf),
+        count_ptr=count_ptr, count_arcs=count_arcs, count_score_ptr=count_score_ptr,
+        count_score=np.where(scores == -np.inf, -np.inf, 0.0),
+        projective="crossing" in kinds, single_root="root" in kinds,
+    )  # fmt: skip
+
+
+def _subset(
+    ptr: NDArray[np.int64], values: NDArray, chosen: list[int]
+) -> tuple[NDArray[np.int64], NDArray]:
+    """Some of the sets that lie in `values` one after the other."""
+    lengths = np.diff(ptr)[chosen]
+    pieces = [values[:0]] + [values[ptr[i] : ptr[i + 1]] for i in chosen]
+    return np.append(ptr[:1], np.cumsum(lengths)), np.concatenate(pieces)
+
+
+def _describe(problem: Problem, constraint: Constraint) -> str:
+    p = problem
+    if constraint.kind == "root":
+        return ONE_ROOT
+    if constraint.kind == "crossing":
+        return CROSSING
+    if constraint.kind == "factor":
+        f = constraint.index
+        arcs = p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]]
+        return f"{describe_arcs(p, arcs)} must not be in the tree together"
+    if constraint.kind == "count":
+        return describe_count(p, constraint.index)
+    arcs = np.array(constraint.arcs)
+    m = int(p.arc_mod[arcs[0]])
+    required = arcs[p.arc_state[arcs] == 1]
+    if len(required):
+        a = int(required[0])
+        label = "" if p.arc_label is None else f" with label {p.arc_label[a]}"
+        return f"word {m} must hang from {_head(int(p.arc_head[a]))}{label}"
+    if constraint.kind == "head":
+        allowed = (p.arc_mod == m) & (p.arc_state != -1)
+        if not allowed.any():
+            return f"all candidate arcs into word {m} are forbidden"
+        head = _head(int(p.arc_head[allowed][0]))
+        return f"word {m} must hang from {head}: all its other candidate arcs are forbidden"
+    parent = int(p.arc_head[arcs[0]])
+    label = ""
+    if p.arc_label is not None and np.count_nonzero(
+        (p.arc_mod == m) & (p.arc_head == parent)
+    ) > len(arcs):
+        label = f" with label {p.arc_label[arcs[0]]}"
+    return f"word {m} must not hang from {_head(parent)}{label}"
+
+
+def _head(word: int) -> str:
+    return f"word {word}" if word else "the root"

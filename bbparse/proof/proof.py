@@ -1,0 +1,203 @@
+"""`Proof`: why the trees of a solution are the best, in a form that others can check.
+
+A proof is a binary decision tree over the trees of a projective problem. Each inner node asks one
+question, "is at least one of these arcs in the tree?", and has two children: yes, then no. Each
+leaf says why no tree of its subspace is missing from the solution. Nodes lie in arrays in
+pre-order, so that they are a proof of the whole space exactly if reading them once, from the
+root, uses all of them up.
+
+With T the k-th score, or -inf where fewer than k trees exist, the leaves are
+
+* ``BOUND``: under the multipliers of the leaf no tree of the subspace scores more than
+  ``node_bound``, which is at most T;
+* ``TREE``: one candidate arc is left for each word, and they make a tree of the solution or one
+  that scores at most T;
+* ``EMPTY``: no feasible tree is left: no tree at all, a hard factor that must fire or a count that
+  must be forbidden; or, with multipliers, hard constraints that no tree of the subspace can keep
+  together, as the bound is negative when every finite score is replaced by zero.
+
+Multipliers belong to the problem as it was given. With z the arcs of a tree and lam the row
+``node_vector`` of the multipliers, aligned with ``factor_arcs`` and ``count_arcs`` (QL13 §3.2):
+
+* a factor of weight φ ≥ 0 scores at most Σ_e lam_e z_e, where lam_e ≥ 0 and Σ_e lam_e = φ;
+* one of weight φ < 0 scores at most -lam (Σ_e z_e - (r - 1)) for its r arcs, where lam stands in
+  its first place and 0 ≤ lam ≤ |φ|, or 0 ≤ lam if φ is -inf;
+* a count factor scores at most Σ_e lam_e z_e + max_C (f(|C|) - Σ_{e∈C} lam_e), for any lam, where
+  C is any set of its arcs that holds those which all trees of the leaf have, and none which no
+  tree of the leaf has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import ProblemError
+
+if TYPE_CHECKING:
+    from bbparse.problem import Problem
+
+SPLIT, BOUND, TREE, EMPTY = 0, 1, 2, 3
+
+#: Bounds and scores are compared up to this share of the largest score a tree could have.
+TOLERANCE = 1e-9
+
+#: Name → dtype and number of dimensions.
+ARRAYS: dict[str, tuple[type, int]] = {
+    "node_kind": (np.int8, 1),
+    "node_ptr": (np.int64, 1),
+    "node_arcs": (np.int32, 1),
+    "node_bound": (np.float64, 1),
+    "node_vector": (np.int32, 1),
+    "factor_multipliers": (np.float64, 2),
+    "count_multipliers": (np.float64, 2),
+}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Proof:
+    """The nodes and the multipliers of a proof; see the module's text.
+
+    Parameters
+    ----------
+    problem : str
+        `digest` of the problem.
+    k_best : int
+        How many trees were asked for.
+    node_kind : int8[N]
+        SPLIT, BOUND, TREE or EMPTY, in pre-order: after a split come the trees that have one of
+        its arcs, then those that have none.
+    node_ptr : int64[N + 1]
+    node_arcs : int32[node_ptr[N]]
+        The arcs that node i asks for are node_arcs[node_ptr[i]:node_ptr[i + 1]]; leaves have none.
+    node_bound : float64[N]
+        No tree of the leaf scores more (-inf for EMPTY, the score for TREE, 0 for SPLIT).
+    node_vector : int32[N]
+        Row of the multipliers of a leaf, or -1.
+    factor_multipliers : float64[V, len(factor_arcs)]
+    count_multipliers : float64[V, len(count_arcs)]
+
+    Raises
+    ------
+    ProblemError
+        If dtypes or lengths do not match. What the numbers say is for `verify` to judge.
+    """
+
+    problem: str
+    k_best: int
+    node_kind: NDArray[np.int8]
+    node_ptr: NDArray[np.int64]
+    node_arcs: NDArray[np.int32]
+    node_bound: NDArray[np.float64]
+    node_vector: NDArray[np.int32]
+    factor_multipliers: NDArray[np.float64]
+    count_multipliers: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for name, (dtype, ndim) in ARRAYS.items():
+            array = np.asarray(getattr(self, name))
+            same_kind = np.can_cast(array.dtype, dtype, casting="same_kind")
+            if array.ndim != ndim or (array.size and not same_kind):
+                raise ProblemError(
+                    f"proof: {name} has dtype {array.dtype} and shape {array.shape}, expected"
+                    f" {np.dtype(dtype)} and {ndim} dimensions"
+                )
+            array = np.array(array, dtype=dtype)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        n = len(self.node_kind)
+        for name, wanted in (("node_bound", n), ("node_vector", n), ("node_ptr", n + 1)):
+            if len(getattr(self, name)) != wanted:
+                raise ProblemError(
+                    f"proof: {name} has {len(getattr(self, name))} elements, expected {wanted}"
+                    f" as there are {n} nodes"
+                )
+        ptr = self.node_ptr
+        if ptr[0] != 0 or ptr[-1] != len(self.node_arcs) or bool((ptr[1:] < ptr[:-1]).any()):
+            raise ProblemError(
+                f"proof: node_ptr does not rise from 0 to {len(self.node_arcs)}, the number of"
+                " elements of node_arcs"
+            )
+        if len(self.factor_multipliers) != len(self.count_multipliers):
+            raise ProblemError(
+                f"proof: count_multipliers has {len(self.count_multipliers)} rows, expected"
+                f" {len(self.factor_multipliers)} as in factor_multipliers"
+            )
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int((self.node_kind != SPLIT).sum())
+
+    def __repr__(self) -> str:
+        return (
+            f"Proof(k_best={self.k_best}, {len(self.node_kind)} nodes, {self.n_leaves} leaves,"
+            f" {len(self.factor_multipliers)} vectors of multipliers)"
+        )
+
+    def as_arrays(self) -> dict[str, NDArray[Any]]:
+        """All fields as arrays, to be saved; `Proof.from_arrays` makes a proof of them again."""
+        arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in ARRAYS}
+        return {"problem": np.array(self.problem), "k_best": np.array(self.k_best), **arrays}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Proof:
+        """The proof of which `as_arrays` made these arrays."""
+        values = {name: arrays[name] for name in ARRAYS}
+        return cls(str(arrays["problem"].item()), int(arrays["k_best"].item()), **values)
+
+
+def digest(problem: Problem) -> str:
+    """SHA-256 of all fields of a problem, in hexadecimal digits."""
+    state = hashlib.sha256()
+    for field in fields(problem):
+        value = getattr(problem, field.name)
+        state.update(field.name.encode())
+        if isinstance(value, np.ndarray):
+            little = value.astype(value.dtype.newbyteorder("<"), copy=False)
+            state.update(f"{little.dtype.str}{little.shape}".encode())
+            state.update(little.tobytes())
+        else:
+            plain = value.item() if isinstance(value, np.generic) else value
+            state.update(repr(plain).encode())
+    return state.hexdigest()
+
+
+def tolerances(problem: Problem) -> tuple[float, float]:
+    """How far rounding may reach, and how far above T a bound may stay.
+
+    Returns
+    -------
+    rounding : float
+        `TOLERANCE` times the largest magnitude a tree's score could have: the sum over words of
+        their largest arc score and part scores, and over factors of their largest scores.
+    above : float
+        The same; or, where all scores are integer multiples of ``problem.quantum``, half of it if
+        that is more, because the next score above T is a quantum higher.
+    """
+    p = problem
+    largest = 0.0
+    columns = {"arc": p.arc_mod, "sib": p.sib_outer, "gc": p.gc_mod, "ogc": p.ogc_mod,
+               "gsib": p.gsib_outer}  # fmt: skip
+    for kind, words in columns.items():
+        peaks = np.zeros(p.n_words + 1)
+        np.maximum.at(peaks, words, np.abs(getattr(p, f"{kind}_score")))
+        largest += float(peaks.sum())
+    soft = np.where(np.isfinite(p.factor_score), p.factor_score, 0.0)
+    largest += float(np.abs(soft).sum())
+    table = np.where(np.isfinite(p.count_score), np.abs(p.count_score), 0.0)
+    if len(table):
+        largest += float(np.maximum.reduceat(table, p.count_score_ptr[:-1]).sum())
+    rounding = TOLERANCE * (largest or 1.0)
+    if p.quantum <= 4.0 * rounding:
+        return rounding, rounding
+    scores = np.concatenate(
+        [p.arc_score, p.sib_score, p.gc_score, p.ogc_score, p.gsib_score, soft, table]
+    )
+    off = float(np.abs(scores - np.round(scores / p.quantum) * p.quantum).max(initial=0.0))
+    terms = 5 * p.n_words + len(p.factor_ptr) + len(p.count_ptr)
+    return rounding, p.quantum / 2.0 if off * terms <= p.quantum / 4.0 else rounding

@@ -1,0 +1,208 @@
+"""The checker's own dynamic program: the best projective tree over some arcs, in plain Python.
+
+It shares no code with the solver and is meant to be read rather than to be fast. A tree is taken
+apart as in Koo & Collins 2010, for every kind of part at once:
+
+* half (g, h, e): h, hanging from g, with all its modifiers on one side, the whole reaching to e;
+* open (g, h, m): the same as far as its modifier m, of which only the half towards h is there yet.
+
+For problems without grandchildren g is not looked at, and kept as -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bbparse.problem import Problem
+
+NONE = float("-inf")
+
+#: Best score of a thing without a marked arc in it, and with at least one.
+Pair = tuple[float, float]
+_NOTHING: Pair = (NONE, NONE)
+_EMPTY: Pair = (0.0, NONE)
+
+Table = dict[tuple[int, ...], float]
+
+
+def _join(a: Pair, b: Pair) -> Pair:
+    """Both things together."""
+    return a[0] + b[0], max(a[0] + b[1], a[1] + b[0], a[1] + b[1])
+
+
+def _better(a: Pair, b: Pair) -> Pair:
+    """One thing or the other."""
+    return max(a[0], b[0]), max(a[1], b[1])
+
+
+def _plus(a: Pair, score: float) -> Pair:
+    return a[0] + score, a[1] + score
+
+
+def part_table(problem: Problem, kind: str, *columns: str) -> Table:
+    """Scores of the parts of a kind by their words; parts given twice are added up."""
+    table: Table = {}
+    words = [getattr(problem, f"{kind}_{column}").tolist() for column in columns]
+    for key, score in zip(zip(*words), getattr(problem, f"{kind}_score").tolist()):
+        table[key] = table.get(key, 0.0) + score
+    return table
+
+
+class Spans:
+    """The dynamic program of one projective problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its arcs, parts and ``single_root`` are used; its factors and arc states are not.
+    scored : bool
+        Without scores, all parts count nothing.
+    """
+
+    def __init__(self, problem: Problem, scored: bool = True) -> None:
+        self.n = problem.n_words
+        self.single_root = problem.single_root
+        self.arc_head: list[int] = problem.arc_head.tolist()
+        self.arc_mod: list[int] = problem.arc_mod.tolist()
+        self.sib: Table = {}
+        self.gc: Table = {}
+        self.ogc: Table = {}
+        self.gsib: Table = {}
+        if scored:
+            self.sib = part_table(problem, "sib", "head", "inner", "outer")
+            self.gc = part_table(problem, "gc", "grand", "head", "mod")
+            self.ogc = part_table(problem, "ogc", "grand", "head", "mod")
+            self.gsib = part_table(problem, "gsib", "grand", "head", "inner", "outer")
+        self.by_grand = bool(self.gc or self.ogc or self.gsib)
+
+    def best(
+        self, alive: Sequence[bool], score: Sequence[float], marked: frozenset[int] = frozenset()
+    ) -> Pair:
+        """The best score of a tree over the arcs that are alive.
+
+        Parameters
+        ----------
+        alive : sequence of bool[A]
+        score : sequence of float[A]
+            Of each arc.
+        marked : set of arc indices
+
+        Returns
+        -------
+        without, with : float
+            The best score of a tree that has no marked arc, and of one that has some; -inf where
+            there is no such tree.
+        """
+        arcs: dict[tuple[int, int], Pair] = {}
+        for a, lives in enumerate(alive):
+            if lives:
+                at = (self.arc_head[a], self.arc_mod[a])
+                this = (NONE, score[a]) if a in marked else (score[a], NONE)
+                arcs[at] = _better(arcs.get(at, _NOTHING), this)
+        return _Chart(self, arcs).tree()
+
+
+class _Chart:
+    """One run of the program. All tables hold nothing but what some tree can be made of."""
+
+    def __init__(self, spans: Spans, arcs: dict[tuple[int, int], Pair]) -> None:
+        self.spans = spans
+        self.arcs = arcs
+        n = spans.n
+        self.grands: list[list[int]] = [[-1]] + [[] for _ in range(n)]
+        self.mods: list[list[int]] = [[] for _ in range(n + 1)]
+        for h, m in sorted(arcs):
+            self.mods[h].append(m)
+            self.grands[m].append(h)
+        if not spans.by_grand:
+            self.grands = [[-1] for _ in range(n + 1)]
+        self.open: dict[tuple[int, int, int], Pair] = {}
+        self.half: dict[tuple[int, int, int], Pair] = {}
+        for h in range(n + 1):
+            for g in self.grands[h]:
+                self.half[g, h, h] = _EMPTY
+        self.between: dict[tuple[int, int, int], Pair] = {}
+
+    def tree(self) -> Pair:
+        """Fill the tables, narrow spans first, and put the whole sentence together."""
+        n = self.spans.n
+        by_width = sorted(self.arcs, key=lambda arc: abs(arc[0] - arc[1]))
+        at = 0
+        for width in range(1, n + 1):
+            while at < len(by_width) and abs(by_width[at][0] - by_width[at][1]) == width:
+                h, m = by_width[at]
+                for g in self.grands[h]:
+                    if not min(h, m) <= g <= max(h, m):
+                        self._open(g, h, m)
+                at += 1
+            for h in range(n + 1):
+                for end in (h - width, h + width):
+                    if 1 <= end <= n:
+                        for g in self.grands[h]:
+                            self._half(g, h, end)
+        if not self.spans.single_root:
+            return self.half.get((-1, 0, n), _NOTHING)
+        best = _NOTHING
+        for m in self.mods[0]:
+            # a root word takes the place of the first modifier and is the only one
+            alone = self._first(-1, 0, m)
+            rest = self.half.get((self._above(0), m, n), _NOTHING)
+            best = _better(best, _join(alone, rest))
+        return best
+
+    def _above(self, h: int) -> int:
+        """What a half span remembers of the head it hangs from."""
+        return h if self.spans.by_grand else -1
+
+    def _parts(self, g: int, h: int, inner: int, m: int) -> float:
+        """All that the arc h → m completes: its inner neighbour is known, and g above h."""
+        s = self.spans
+        score = s.sib.get((h, inner, m), 0.0)
+        if s.by_grand:
+            score += s.gc.get((g, h, m), 0.0) + s.gsib.get((g, h, inner, m), 0.0)
+        return score
+
+    def _first(self, g: int, h: int, m: int) -> Pair:
+        """h → m as the modifier nearest to h, with what lies between the two under m."""
+        next_to_head = h + 1 if m > h else h - 1
+        inside = self.half.get((self._above(h), m, next_to_head), _NOTHING)
+        return _plus(_join(inside, self.arcs[h, m]), self._parts(g, h, -1, m))
+
+    def _open(self, g: int, h: int, m: int) -> None:
+        best = self._first(g, h, m)
+        for inner in self.mods[h]:
+            if h < inner < m or m < inner < h:
+                before = self.open.get((g, h, inner), _NOTHING)
+                if before != _NOTHING:
+                    both = _join(_join(before, self._between(h, inner, m)), self.arcs[h, m])
+                    best = _better(best, _plus(both, self._parts(g, h, inner, m)))
+        if best != _NOTHING:
+            self.open[g, h, m] = best
+
+    def _between(self, h: int, inner: int, m: int) -> Pair:
+        """The words between two neighbouring modifiers of h: some under each, none under h."""
+        g = self._above(h)
+        known = self.between.get((g, inner, m))
+        if known is None:
+            known = _NOTHING
+            left, right = min(inner, m), max(inner, m)
+            for end in range(left, right):
+                one = self.half.get((g, left, end), _NOTHING)
+                other = self.half.get((g, right, end + 1), _NOTHING)
+                known = _better(known, _join(one, other))
+            self.between[g, inner, m] = known
+        return known
+
+    def _half(self, g: int, h: int, end: int) -> None:
+        best = _NOTHING
+        for m in self.mods[h]:
+            if h < m <= end or end <= m < h:
+                before = self.open.get((g, h, m), _NOTHING)
+                if before != _NOTHING:
+                    last = self.half.get((self._above(h), m, end), _NOTHING)
+                    outermost = self.spans.ogc.get((g, h, m), 0.0)
+                    best = _better(best, _plus(_join(before, last), outermost))
+        if best != _NOTHING:
+            self.half[g, h, end] = best

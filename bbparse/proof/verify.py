@@ -1,0 +1,370 @@
+"""An independent check of solutions and their proofs: slow, plain, and without the solver's code.
+
+Nothing is believed that can be worked out from the problem: scores of trees, legality of the
+multipliers, the bound of every leaf (by the dynamic program of :mod:`bbparse.proof.spans`), and
+that the leaves leave no tree out. Only the records and errors of the package are imported.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bbparse.errors import VerificationError
+from bbparse.proof.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
+from bbparse.proof.spans import Spans
+from bbparse.proof.trees import Trees
+
+if TYPE_CHECKING:
+    from bbparse.problem import Problem
+    from bbparse.solution import Solution
+
+#: Share of its multipliers by which the bound of an EMPTY leaf must stay below zero.
+_CLEARLY = 1e-9
+#: Rounding errors of a bound stay below this share of its multipliers.
+_ROUNDING = 1e-15
+#: Larger multipliers could overflow when they are added up.
+_HUGE = 1e150
+
+
+def verify(problem: Problem, solution: Solution) -> None:
+    """Check that the trees of a solution are the best ones of a problem, as its proof says.
+
+    Passing means: the trees are feasible, distinct, scored right and in order, and no other tree
+    of the problem scores more than the last of them, up to `tolerances`. Where the proof was
+    asked for more trees than there are, it means that there are no others.
+
+    Parameters
+    ----------
+    problem : Problem
+    solution : Solution
+        With its ``proof``.
+
+    Raises
+    ------
+    VerificationError
+        Saying what is wrong first.
+    """
+    proof = solution.proof
+    if proof is None:
+        raise VerificationError("the solution has no proof")
+    if proof.problem != digest(problem):
+        raise VerificationError("the proof is of another problem")
+    if not problem.projective:
+        raise VerificationError("the problem is not projective, and proofs are of projective trees")
+    rounding, above = tolerances(problem)
+    trees = Trees(problem)
+    _check_trees(trees, solution, proof, rounding)
+    _Check(problem, trees, solution, proof, rounding, above).run()
+
+
+def _check_trees(trees: Trees, solution: Solution, proof: Proof, rounding: float) -> None:
+    count, n = len(solution.scores), trees.n
+    if count > proof.k_best or proof.k_best < 1:
+        raise VerificationError(
+            f"the solution has {count} trees, and the proof is of the {proof.k_best} best"
+        )
+    if solution.status == "infeasible" and count:
+        raise VerificationError(f"the status is infeasible, and there are {count} trees")
+    for name, width in (("heads", n + 1), ("arcs", n)):
+        shape = getattr(solution, name).shape
+        if shape != (count, width):
+            raise VerificationError(f"{name} has shape {shape}, expected {(count, width)}")
+    seen: dict[tuple[int, ...], int] = {}
+    last = math.inf
+    for t in range(count):
+        arcs: list[int] = solution.arcs[t].tolist()
+        for m, a in enumerate(arcs, start=1):
+            if not 0 <= a < len(trees.mod) or trees.mod[a] != m:
+                raise VerificationError(f"tree {t}: arc {a} is no arc into word {m}")
+        if solution.heads[t].tolist() != [-1] + [trees.head[a] for a in arcs]:
+            raise VerificationError(f"tree {t}: its heads are not those of its arcs")
+        fault = trees.fault(arcs)
+        if fault:
+            raise VerificationError(f"tree {t} {fault}")
+        score, phi = float(solution.scores[t]), trees.phi(arcs)
+        if not abs(score - phi) <= rounding:
+            raise VerificationError(f"tree {t}: its score is given as {score}, and is {phi}")
+        if not score <= last:
+            raise VerificationError(f"tree {t} scores more than the one before it")
+        last = score
+        if not float(solution.upper_bounds[t]) >= score - rounding:
+            raise VerificationError(
+                f"tree {t}: its upper bound {float(solution.upper_bounds[t])} is below its score"
+                f" {score}"
+            )
+        if tuple(arcs) in seen:
+            raise VerificationError(f"tree {t} is tree {seen[tuple(arcs)]} again")
+        seen[tuple(arcs)] = t
+
+
+@dataclass(slots=True)
+class _Space:
+    """A subspace: the arcs that trees may have, and arcs of which they have at least one."""
+
+    alive: list[bool]
+    some: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class _Bounder:
+    """A row of multipliers at work: arc scores, and what is added to the best tree."""
+
+    score: list[float]
+    constant: float
+    size: float
+
+
+class _Check:
+    """One walk over the nodes of a proof."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        trees: Trees,
+        solution: Solution,
+        proof: Proof,
+        rounding: float,
+        above: float,
+    ) -> None:
+        self.trees = trees
+        self.proof = proof
+        self.rounding = rounding
+        self.above = above
+        self.all_trees = len(solution.scores) < proof.k_best
+        self.threshold = -math.inf if self.all_trees else float(solution.scores[-1])
+        self.known = {tuple(arcs) for arcs in solution.arcs.tolist()}
+        self.spans = {scored: Spans(problem, scored) for scored in (True, False)}
+        self.into: list[list[int]] = [[] for _ in range(trees.n + 1)]
+        for a, m in enumerate(trees.mod):
+            self.into[m].append(a)
+        widths = (len(problem.factor_arcs), len(problem.count_arcs))
+        for name, width in zip(("factor_multipliers", "count_multipliers"), widths):
+            if getattr(proof, name).shape[1] != width:
+                raise VerificationError(
+                    f"{name} of the proof has {getattr(proof, name).shape[1]} columns, and the"
+                    f" problem has {width}"
+                )
+        self.bounders: dict[tuple[int, bool], _Bounder] = {}
+
+    def run(self) -> None:
+        """Read the nodes once, in order, and check every leaf with what was asked above it."""
+        proof = self.proof
+        kinds, ptr = proof.node_kind.tolist(), proof.node_ptr.tolist()
+        arcs = proof.node_arcs.tolist()
+        waiting = [self._whole()]
+        for node, kind in enumerate(kinds):
+            if not waiting:
+                raise VerificationError(f"node {node} of the proof belongs to no subspace")
+            space = waiting.pop()
+            asked = arcs[ptr[node] : ptr[node + 1]]
+            if kind == SPLIT:
+                waiting += self._halves(node, space, asked)
+            elif asked:
+                raise VerificationError(f"leaf {node} asks for arcs")
+            elif kind == BOUND:
+                self._check_bound(node, space)
+            elif kind == TREE:
+                self._check_tree(node, space)
+            elif kind == EMPTY:
+                self._check_empty(node, space)
+            else:
+                raise VerificationError(f"node {node} is of the unknown kind {kind}")
+        if waiting:
+            raise VerificationError(
+                f"the leaves do not cover all trees: {len(waiting)} subspaces have none"
+            )
+
+    def _whole(self) -> _Space:
+        """All trees: forbidden arcs and the rivals of required ones are not alive."""
+        alive = [state != -1 for state in self.trees.state]
+        for a, state in enumerate(self.trees.state):
+            if state == 1:
+                self._require(alive, a)
+        return _Space(alive)
+
+    def _require(self, alive: list[bool], arc: int) -> None:
+        for rival in self.into[self.trees.mod[arc]]:
+            if rival != arc:
+                alive[rival] = False
+
+    def _halves(self, node: int, space: _Space, asked: list[int]) -> list[_Space]:
+        """The subspaces without and with one of the arcs asked for; the latter is on top."""
+        if not asked:
+            raise VerificationError(f"node {node} splits on no arc")
+        if space.some:
+            raise VerificationError(f"node {node} splits below a choice of several arcs")
+        for a in asked:
+            if not 0 <= a < len(space.alive):
+                raise VerificationError(f"node {node} splits on arc {a}, which does not exist")
+        without, having = list(space.alive), list(space.alive)
+        for a in asked:
+            without[a] = False
+        if len(asked) > 1:
+            return [_Space(without), _Space(having, frozenset(asked))]
+        self._require(having, asked[0])
+        return [_Space(without), _Space(having)]
+
+    # ---- leaves --------------------------------------------------------------------------------
+
+    def _best(self, space: _Space, score: list[float], scored: bool) -> float:
+        without, having = self.spans[scored].best(space.alive, score, space.some)
+        return having if space.some else max(without, having)
+
+    def _check_bound(self, node: int, space: _Space) -> None:
+        claimed = float(self.proof.node_bound[node])
+        if not claimed <= self.threshold + self.above:
+            raise VerificationError(
+                f"leaf {node}: its bound {claimed} is above the last tree's score {self.threshold}"
+            )
+        bound, size = self._bound(node, space, scored=True)
+        if not _ROUNDING * size <= self.rounding:
+            raise VerificationError(
+                f"leaf {node}: its multipliers are too large to give a bound that is exact enough"
+            )
+        if not bound <= claimed + self.rounding:
+            raise VerificationError(f"leaf {node}: its bound is given as {claimed}, and is {bound}")
+
+    def _check_tree(self, node: int, space: _Space) -> None:
+        arcs: list[int] = []
+        for m in range(1, self.trees.n + 1):
+            left = [a for a in self.into[m] if space.alive[a]]
+            if len(left) != 1:
+                raise VerificationError(
+                    f"leaf {node}: {len(left)} arcs into word {m} are left, not one tree"
+                )
+            arcs += left
+        fault = self.trees.fault(arcs)
+        if fault:
+            raise VerificationError(f"leaf {node}: its tree {fault}")
+        claimed, phi = float(self.proof.node_bound[node]), self.trees.phi(arcs)
+        if not abs(claimed - phi) <= self.rounding:
+            raise VerificationError(f"leaf {node}: its tree's score is {phi}, not {claimed}")
+        if tuple(arcs) not in self.known and not phi <= self.threshold + self.rounding:
+            raise VerificationError(
+                f"leaf {node}: its tree scores {phi} and is not in the solution, whose last tree"
+                f" scores {self.threshold}"
+            )
+
+    def _check_empty(self, node: int, space: _Space) -> None:
+        if float(self.proof.node_bound[node]) != -math.inf:
+            raise VerificationError(f"leaf {node} is empty, and its bound is not -inf")
+        if int(self.proof.node_vector[node]) >= 0:
+            bound, size = self._bound(node, space, scored=False)
+            if not bound < -_CLEARLY * size:
+                raise VerificationError(
+                    f"leaf {node}: its multipliers do not show that it is empty"
+                )
+            return
+        if self._contradicts(space.alive):
+            return
+        if self._best(space, [0.0] * len(space.alive), scored=False) > -math.inf:
+            raise VerificationError(f"leaf {node} is not empty")
+
+    def _contradicts(self, alive: list[bool]) -> bool:
+        """Whether a hard factor must fire, or only forbidden numbers of a set's arcs are left."""
+        t = self.trees
+        left = [[a for a in arcs if alive[a]] for arcs in self.into]
+        for arcs, weight in zip(t.factors, t.weights):
+            if weight == -math.inf and all(left[t.mod[a]] == [a] for a in arcs):
+                return True
+        for arcs, table in zip(t.sets, t.tables):
+            if -math.inf not in table:
+                continue
+            members = set(arcs)
+            words = [left[m] for m in {t.mod[a] for a in arcs}]
+            least = sum(1 for word in words if word and members.issuperset(word))
+            most = sum(1 for word in words if not members.isdisjoint(word))
+            if all(table[k] == -math.inf for k in range(least, most + 1)):
+                return True
+        return False
+
+    # ---- multipliers ---------------------------------------------------------------------------
+
+    def _bound(self, node: int, space: _Space, scored: bool) -> tuple[float, float]:
+        """No tree of the space scores more than the first; the second is what was added up.
+
+        Without scores, arcs and parts count nothing, factors of finite weight are as if not there,
+        and scores of numbers of arcs are 0 unless they are -inf.
+        """
+        row = int(self.proof.node_vector[node])
+        if not 0 <= row < len(self.proof.factor_multipliers):
+            raise VerificationError(f"leaf {node}: there is no row {row} of multipliers")
+        if (row, scored) not in self.bounders:
+            self.bounders[row, scored] = self._bounder(row, scored)
+        bounder = self.bounders[row, scored]
+        constant = bounder.constant
+        choices = [sum(space.alive[a] for a in arcs) for arcs in self.into]
+        for c, (members, table) in enumerate(zip(self.trees.sets, self.trees.tables)):
+            lam = self._count_row(row, c)
+            scores = table if scored else [0.0 if f > -math.inf else f for f in table]
+            constant += self._best_copy(space, choices, members, scores, lam)
+        return self._best(space, bounder.score, scored) + constant, bounder.size
+
+    def _count_row(self, row: int, c: int) -> list[float]:
+        ptr = self.trees.count_ptr
+        lam: list[float] = self.proof.count_multipliers[row, ptr[c] : ptr[c + 1]].tolist()
+        return lam
+
+    def _best_copy(
+        self,
+        space: _Space,
+        choices: list[int],
+        members: list[int],
+        table: list[float],
+        lam: list[float],
+    ) -> float:
+        """Most that a count factor can score less the multipliers of the arcs it counts.
+
+        What it counts need not be a tree; but it counts what all trees of the space have, and
+        nothing that none of them has.
+        """
+        paid: list[float] = []
+        free: list[float] = []
+        for a, x in zip(members, lam):
+            if space.alive[a]:
+                (free if choices[self.trees.mod[a]] > 1 else paid).append(x)
+        free.sort()
+        fixed = math.fsum(paid)
+        return max(table[len(paid) + k] - fixed - math.fsum(free[:k]) for k in range(len(free) + 1))
+
+    def _bounder(self, row: int, scored: bool) -> _Bounder:
+        """A row of multipliers as arc scores and a constant, once they are seen to be legal."""
+        t = self.trees
+        bounder = _Bounder(list(t.score) if scored else [0.0] * len(t.score), 0.0, 0.0)
+        lam: list[float] = self.proof.factor_multipliers[row].tolist()
+        for f, (arcs, weight) in enumerate(zip(t.factors, t.weights)):
+            if scored or weight == -math.inf:
+                own = lam[t.factor_ptr[f] : t.factor_ptr[f + 1]]
+                self._add_factor(bounder, arcs, weight, own, f"multipliers {row}: factor {f}")
+        for c, arcs in enumerate(t.sets):
+            own = self._count_row(row, c)
+            if not all(abs(x) <= _HUGE for x in own):
+                raise VerificationError(f"multipliers {row}: count factor {c} has one too large")
+            for a, x in zip(arcs, own):
+                bounder.score[a] += x
+            bounder.size += math.fsum(map(abs, own))
+        return bounder
+
+    @staticmethod
+    def _add_factor(
+        bounder: _Bounder, arcs: list[int], weight: float, lam: list[float], name: str
+    ) -> None:
+        if not all(0.0 <= x <= _HUGE for x in lam):
+            raise VerificationError(f"{name} has a multiplier below 0 or too large")
+        total = math.fsum(lam)
+        if weight >= 0.0:
+            if not abs(total - weight) <= 1e-9 * weight:
+                raise VerificationError(
+                    f"{name} has multipliers that add up to {total}, not to its weight {weight}"
+                )
+            for a, x in zip(arcs, lam):
+                bounder.score[a] += x
+        else:
+            if not lam[0] <= -weight or any(lam[1:]):
+                raise VerificationError(f"{name} has multipliers beyond its weight {weight}")
+            for a in arcs:
+                bounder.score[a] -= lam[0]
+            bounder.constant += lam[0] * (len(arcs) - 1)
+        bounder.size += total * len(arcs)

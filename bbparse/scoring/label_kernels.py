@@ -1,0 +1,177 @@
+"""Kernels of the labeller: parts around the arcs of a tree, their features, and the best labels.
+
+See `bbparse.scoring.labeller` for what the kinds of part mean here. Cost of a tree of n words with
+F features and L labels: O(n · columns) for the tables of `bbparse.scoring.tables`, then O(F · L)
+additions of small integers, one run of L for each feature.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.parts import tree_parts
+from bbparse.scoring.tables import sentence_tables
+
+__all__ = ["best_labels", "label_features", "label_parts", "label_scores"]
+
+Ints = NDArray[np.int32]
+Hashes = NDArray[np.uint64]
+
+
+@njit(cache=True, nogil=True)
+def label_parts(heads: Ints, kind: int, reach: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Parts of one kind of a tree, and the arc that each of them speaks about.
+
+    ``heads`` is int32[n+1]. Returns int32 arrays grand, head, inner, mod (empty for roles that the
+    kind has not) and owner, the modifier of the arc.
+    """
+    n = heads.shape[0] - 1
+    no_words = np.empty(0, np.int32)
+    grand, inner, outermost = tree_parts(heads)
+    words = np.arange(1, n + 1).astype(np.int32)
+    if kind == 0:
+        return no_words, heads[1:], no_words, words, words
+    if kind == 4:
+        return grand[1:], heads[1:], inner[1:], words, words
+    out = np.empty((3, 2 * reach * n if kind == 1 else n), np.int32)
+    count = 0
+    if kind == 1:
+        # Modifiers by head, from left to right.
+        start = np.zeros(n + 2, np.int64)
+        for m in range(1, n + 1):
+            start[heads[m] + 1] += 1
+        for h in range(n + 1):
+            start[h + 1] += start[h]
+        mods = np.empty(n, np.int32)
+        fill = start.copy()
+        for m in range(1, n + 1):
+            mods[fill[heads[m]]] = m
+            fill[heads[m]] += 1
+        for h in range(n + 1):
+            for i in range(start[h], start[h + 1]):
+                first = max(start[h], i - reach)
+                for j in range(first, min(start[h + 1], i + reach + 1)):
+                    if i != j:
+                        out[0, count] = h
+                        out[1, count] = mods[j]
+                        out[2, count] = mods[i]
+                        count += 1
+        return no_words, out[0, :count], out[1, :count], out[2, :count], out[2, :count]
+    for c in range(1, n + 1):
+        m = heads[c]
+        if m > 0 and (kind == 2 or outermost[c]):
+            out[0, count] = heads[m]
+            out[1, count] = m
+            out[2, count] = c
+            count += 1
+    return out[0, :count], out[1, :count], no_words, out[2, :count], out[1, :count]
+
+
+@njit(cache=True, nogil=True)
+def label_features(
+    values: Hashes,
+    pad: int,
+    heads: Ints,
+    reach: int,
+    for_tables: tuple[Any, ...],
+    for_parts: tuple[Any, ...],
+) -> tuple[Ints, NDArray[np.int64]]:
+    """All features of the arcs of a tree.
+
+    ``for_tables`` and ``for_parts`` are those of `bbparse.scoring.compile.CompiledTemplates`; no
+    head may be out of range. Returns ``owner`` int32[F] (the modifier of the arc that has the
+    feature) and ``indices`` int64[F].
+    """
+    table, masks, words, counts = sentence_tables(values, pad, *for_tables)
+    kind_size = for_parts[1]
+    shift = for_parts[11]
+    # Siblings before m and after m are different features: the highest bit of the index.
+    left = np.int64(np.uint64(1) << (np.uint64(63) - shift))
+    no_weights = np.zeros(1, np.int32)
+    no_scores = np.zeros(0)
+    owner = np.empty(256 * heads.shape[0], np.int32)
+    indices = np.empty(256 * heads.shape[0], np.int64)
+    filled = 0
+    for kind in range(kind_size.shape[0]):
+        if not kind_size[kind]:
+            continue
+        grand, head, inner, mod, owners = label_parts(heads, kind, reach)
+        n_parts = owners.shape[0]
+        if not n_parts:
+            continue
+        found = walk_parts(
+            kind, grand, head, inner, mod, table, masks, words, counts,
+            no_weights, 0.0, no_scores, True, *for_parts,
+        )  # fmt: skip
+        n_features = found.shape[0]
+        if filled + n_features > indices.shape[0]:
+            size = 2 * (filled + n_features)
+            more_owner = np.empty(size, np.int32)
+            more_indices = np.empty(size, np.int64)
+            more_owner[:filled] = owner[:filled]
+            more_indices[:filled] = indices[:filled]
+            owner = more_owner
+            indices = more_indices
+        each = n_features // n_parts
+        for part in range(n_parts):
+            flip = left if kind == 1 and inner[part] < mod[part] else np.int64(0)
+            for i in range(part * each, (part + 1) * each):
+                owner[filled] = owners[part]
+                indices[filled] = found[i] ^ flip
+                filled += 1
+    return owner[:filled], indices[:filled]
+
+
+@njit(cache=True, nogil=True)
+def label_scores(
+    values: Hashes,
+    pad: int,
+    heads: Ints,
+    reach: int,
+    for_tables: tuple[Any, ...],
+    for_parts: tuple[Any, ...],
+    weights: NDArray[np.int16],
+) -> Ints:
+    """Scores of all labels, int32[n+1, width], in quanta."""
+    owner, indices = label_features(values, pad, heads, reach, for_tables, for_parts)
+    width = weights.shape[1]
+    scores = np.zeros((heads.shape[0], width), np.int32)
+    for f in range(indices.shape[0]):
+        m = owner[f]
+        row = indices[f]
+        for label in range(width):
+            scores[m, label] += weights[row, label]
+    return scores
+
+
+@njit(cache=True, nogil=True)
+def best_labels(
+    values: Hashes,
+    pad: int,
+    heads: Ints,
+    reach: int,
+    for_tables: tuple[Any, ...],
+    for_parts: tuple[Any, ...],
+    weights: NDArray[np.int16],
+    n_labels: int,
+    root: int,
+) -> Ints:
+    """The best label of each arc, int32[n]; of equal ones the first."""
+    scores = label_scores(values, pad, heads, reach, for_tables, for_parts, weights)
+    n = heads.shape[0] - 1
+    out = np.empty(n, np.int32)
+    for m in range(1, n + 1):
+        if root >= 0 and heads[m] == 0:
+            out[m - 1] = root
+            continue
+        best = 1 if root == 0 else 0
+        for label in range(best + 1, n_labels):
+            if scores[m, label] > scores[m, best] and label != root:
+                best = label
+        out[m - 1] = best
+    return out

@@ -1,0 +1,270 @@
+"""`Labeller`: names for the arcs of a tree, one arc at a time.
+
+A linear classifier, with the templates of the parser's own model. The label of an arc may depend
+on the whole tree around it, so the kinds of part have a wider meaning here:
+
+=====================  ============================================================================
+kind                   words of the templates; h→m is the arc to label, unless stated otherwise
+=====================  ============================================================================
+arc                    h, m
+sibling                h, m, and as s in turn each modifier of h near m (up to `REACH` modifiers
+                       away on either side)
+grandsibling           g, h, m, and s the next modifier between h and m, as in the parser
+grandchild             the arc to label is g→h, and m is in turn each modifier of h
+outermost_grandchild   the same, for the outermost modifiers of h only
+=====================  ============================================================================
+
+Hashing and templates are those of `bbparse.scoring.kernels`. A feature's index is the row of a
+matrix with the weights of all labels side by side, so that a feature costs one random access to
+memory, and adding a row is a matter of vector instructions. Rows are a whole number of memory
+lines long, and weights have 16 bits: what limits speed is the number of lines read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.archive import INTS, TEXT, Rule
+from bbparse.errors import ModelError, ProblemError
+from bbparse.scoring.compile import compile_templates
+from bbparse.scoring.encode import ATTRIBUTES, PAD
+from bbparse.scoring.label_kernels import best_labels, label_scores
+from bbparse.scoring.label_templates import check_label_templates
+from bbparse.scoring.templates import TemplateSet
+
+__all__ = ["LABEL_ARRAYS", "LABEL_QUANTUM", "MAX_LABELS", "REACH", "Labeller", "checked_heads"]
+
+Ints = NDArray[np.int32]
+
+#: What a weight of 1 is worth: 16 bits reach from -8 to 8; trained weights stay between -5 and 5.
+LABEL_QUANTUM = 2.0**-12
+#: Modifiers of the same head, on either side, that count as siblings.
+REACH = 4
+#: Labels that a labeller may have: there is memory for all of them in each row.
+MAX_LABELS = 512
+
+_LINE = 64  # bytes of a line of memory
+_PER_LINE = _LINE // 2
+
+#: Arrays of a model file, with the rules that `bbparse.archive.read_archive` checks them by.
+LABEL_ARRAYS: dict[str, Rule] = {
+    "label_names": (TEXT, 1, None),
+    "label_root": (INTS, 0, None),
+    "label_counts": ("u", 1, None),
+    "label_columns": ("u", 1, "label_columns"),
+    "label_weights": ("i", 1, "label_columns"),
+}
+
+
+def _aligned_rows(n_rows: int, n_labels: int) -> NDArray[np.int16]:
+    """Zeros, int16[n_rows, whole lines of memory], that start on a line of memory."""
+    width = -(-n_labels // _PER_LINE) * _PER_LINE
+    raw = np.zeros(n_rows * width * 2 + _LINE, np.uint8)
+    offset = -raw.ctypes.data % _LINE
+    return raw[offset : offset + n_rows * width * 2].view(np.int16).reshape(n_rows, width)
+
+
+class Labeller:
+    """Labels the arcs of trees. Nothing changes while it does, so threads may share it.
+
+    Parameters
+    ----------
+    templates : TemplateSet
+        The features; none over the words between (``b.``).
+    labels : tuple of str
+        Sorted; each once.
+    weights : int16[2**templates.bits, L], optional
+        A column for each label, in quanta of `LABEL_QUANTUM`; copied. Zeros by default.
+    root : int
+        Which label all arcs from word 0 have and no other arc; -1: there is no such rule.
+
+    Attributes
+    ----------
+    weights : int16[2**templates.bits, width]
+        Padded to whole lines of memory; the columns from L on are zeros.
+
+    Raises
+    ------
+    ModelError
+        If there are no labels or too many, they are not sorted, or the weights or the root do not
+        fit them.
+    ConfigError
+        If the templates cannot be used.
+    """
+
+    def __init__(
+        self,
+        templates: TemplateSet,
+        labels: tuple[str, ...],
+        weights: NDArray[np.int16] | None = None,
+        root: int = -1,
+    ) -> None:
+        labels = tuple(labels)
+        if not 1 <= len(labels) <= MAX_LABELS:
+            raise ModelError(f"labels: found {len(labels)}, expected 1 to {MAX_LABELS}")
+        for i, label in enumerate(labels):
+            if not label or any(c in label for c in "\t\n\r"):
+                raise ModelError(f"labels[{i}] is {label!r}, expected text without tabs and breaks")
+            if i and labels[i - 1] >= label:
+                raise ModelError(
+                    f"labels[{i}] is {label!r} after {labels[i - 1]!r}, expected sorted labels"
+                )
+        if not -1 <= root < len(labels) or (root >= 0 and len(labels) == 1):
+            raise ModelError(
+                f"root is {root}, expected -1 or the number of one of several labels,"
+                f" of which there are {len(labels)}"
+            )
+        shape = (1 << templates.bits, len(labels))
+        self.weights = _aligned_rows(*shape)
+        if weights is not None:
+            if weights.shape != shape or weights.dtype != np.int16:
+                raise ModelError(
+                    f"weights have shape {weights.shape} and dtype {weights.dtype},"
+                    f" expected {shape} and int16"
+                )
+            self.weights[:, : len(labels)] = weights
+        self.templates = check_label_templates(templates)
+        self.labels = labels
+        self.root = int(root)
+        compiled = compile_templates(templates)
+        self._features = (REACH, compiled.for_tables, compiled.for_parts)
+
+    def label(self, values: NDArray[np.uint64], heads: NDArray[np.int32]) -> list[str]:
+        """Labels of the arcs of a tree.
+
+        Parameters
+        ----------
+        values : uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)]
+            The sentence, as `encode` gives it.
+        heads : int[n_words + 1]
+            heads[m] is the head of word m; heads[0] is not read.
+
+        Returns
+        -------
+        list of str, length n_words
+            The label of word i+1 at position i.
+
+        Raises
+        ------
+        ProblemError
+            If values and heads do not fit each other, or a head is out of range.
+        """
+        labels = self.labels
+        return [labels[i] for i in self.label_numbers(values, heads).tolist()]
+
+    def label_numbers(self, values: NDArray[np.uint64], heads: NDArray[np.int32]) -> Ints:
+        """The same as int32[n_words]: positions in `labels`. Of equal labels the first wins."""
+        heads = checked_heads(values, heads)
+        return best_labels(
+            values, PAD, heads, *self._features, self.weights, len(self.labels), self.root
+        )
+
+    def scores(self, values: NDArray[np.uint64], heads: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Scores of all labels of the arcs of a tree.
+
+        Returns
+        -------
+        float64[n_words, L]
+            Up to a constant for each word, the logarithm of the label's probability. -inf where
+            the rule about the root excludes a label.
+        """
+        heads = checked_heads(values, heads)
+        scores = label_scores(values, PAD, heads, *self._features, self.weights)
+        out = scores[1:, : len(self.labels)] * LABEL_QUANTUM
+        if self.root >= 0:
+            from_root = heads[1:] == 0
+            kept = out[from_root, self.root]
+            out[from_root] = -np.inf
+            out[:, self.root] = -np.inf
+            out[from_root, self.root] = kept
+        return out
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `from_arrays` reads: the arrays of `LABEL_ARRAYS`, zeros left out."""
+        rows, columns = np.nonzero(self.weights)
+        return {
+            "label_names": np.array(self.labels),
+            "label_root": np.array(self.root, np.int32),
+            "label_counts": np.bincount(rows, minlength=len(self.weights)).astype(np.uint16),
+            "label_columns": columns.astype(np.uint16),
+            "label_weights": self.weights[rows, columns],
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, templates: TemplateSet, arrays: Mapping[str, NDArray[Any]], where: str = "labeller"
+    ) -> Labeller:
+        """A labeller from the arrays of `to_arrays`.
+
+        Parameters
+        ----------
+        templates : TemplateSet
+        arrays : mapping of arrays
+            With dtypes and dimensions as `LABEL_ARRAYS` has them; others may be there too.
+        where : str
+            Name of the file, for messages.
+
+        Raises
+        ------
+        ModelError
+            If an array is missing or does not fit the others.
+        """
+        for name in LABEL_ARRAYS:
+            if name not in arrays:
+                raise ModelError(f"{where}: array {name} is missing")
+        names = tuple(arrays["label_names"].tolist())
+        counts, columns = arrays["label_counts"], arrays["label_columns"]
+        size = 1 << templates.bits
+        if len(counts) != size:
+            raise ModelError(f"{where}: label_counts has {len(counts)} elements, expected {size}")
+        if int(counts.max()) > len(names):
+            raise ModelError(
+                f"{where}: label_counts goes up to {int(counts.max())},"
+                f" expected at most the {len(names)} labels"
+            )
+        total = int(counts.sum(dtype=np.uint64))
+        if total != len(columns):
+            raise ModelError(
+                f"{where}: label_counts adds up to {total}, expected the {len(columns)} elements"
+                " of label_columns"
+            )
+        if len(columns) and int(columns.max()) >= len(names):
+            raise ModelError(
+                f"{where}: label_columns goes up to {int(columns.max())},"
+                f" expected less than {len(names)}"
+            )
+        if arrays["label_weights"].dtype != np.int16:
+            raise ModelError(
+                f"{where}: label_weights has dtype {arrays['label_weights'].dtype}, expected int16"
+            )
+        try:
+            labeller = cls(templates, names, None, int(arrays["label_root"]))
+        except ModelError as error:
+            raise ModelError(f"{where}: {error}") from None
+        labeller.weights[np.repeat(np.arange(size), counts), columns] = arrays["label_weights"]
+        return labeller
+
+
+def checked_heads(values: NDArray[np.uint64], heads: NDArray[np.int32]) -> Ints:
+    """A copy of heads as kernels may read them: in range, 0 at position 0, and writable.
+
+    Raises
+    ------
+    ProblemError
+        As `Labeller.label`.
+    """
+    n = len(values) - 2 * PAD - 1
+    if values.ndim != 2 or n < 0 or values.shape[1] != len(ATTRIBUTES):
+        raise ProblemError(f"values: found shape {values.shape}, expected that of an encoding")
+    if np.shape(heads) != (n + 1,):
+        raise ProblemError(f"heads: found shape {np.shape(heads)}, expected {(n + 1,)}")
+    checked = np.array(heads, np.int32)
+    checked[0] = 0
+    if checked.min() < 0 or checked.max() > n:
+        m = int(np.flatnonzero((checked < 0) | (checked > n))[0])
+        raise ProblemError(f"heads[{m}] is {checked[m]}, expected 0 to {n}")
+    return checked

@@ -1,0 +1,71 @@
+"""The list of the k best trees found so far."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.bounding.incumbents import insert_tree, tree_score
+from tests.bounding.helpers import HARD, random_case
+
+TREES = st.lists(st.integers(0, 2), min_size=3, max_size=3).map(tuple)
+
+
+def score_of(tree: tuple[int, ...]) -> float:
+    """Many trees share a score."""
+    return float(sum(tree) % 4)
+
+
+@given(st.lists(TREES, max_size=40), st.integers(1, 6), st.booleans())
+def test_it_keeps_the_best_once_each_in_order(
+    inserted: list[tuple[int, ...]], k: int, noisy: bool
+) -> None:
+    slack = 1e-9
+    trees, scores = np.zeros((k, 3), np.int32), np.full(k, -math.inf)
+    count = np.zeros(1, np.int64)
+    noise = np.random.default_rng(0)
+    expected: list[tuple[int, ...]] = []
+    for tree in inserted:
+        # The same tree comes back with the score added up in another order.
+        score = score_of(tree) + (float(noise.uniform(-0.4, 0.4)) * slack if noisy else 0.0)
+        taken = insert_tree(trees, scores, count, np.array(tree, np.int32), score, slack)
+        n = int(count[0])
+        assert n == min(k, n)
+        assert (np.diff(scores[:n]) <= 0).all()
+        rows = [tuple(row) for row in trees[:n].tolist()]
+        assert len(set(rows)) == n
+        if taken:
+            assert tree in rows
+        for row, value in zip(rows, scores):
+            assert abs(score_of(row) - value) <= slack
+        if not noisy:
+            if tree not in expected:
+                expected.append(tree)
+            # Stable: of equal scores the first to come stays first.
+            expected = sorted(expected, key=score_of, reverse=True)[:k]
+            assert rows == expected
+    best = sorted((score_of(tree) for tree in set(inserted)), reverse=True)[:k]
+    assert np.allclose(scores[: int(count[0])], best, rtol=0, atol=slack)
+
+
+def test_tree_score_is_the_definition() -> None:
+    rng = np.random.default_rng(81)
+    hard_fired = 0
+    for _ in range(200):
+        case = random_case(rng, counts=0, hard=bool(rng.random() < 0.5), whole=True)
+        for marks in case.assignments():
+            tree = np.empty(case.n_words, np.int32)
+            for arc in np.flatnonzero(marks):
+                tree[case.arc_mod[arc] - 1] = arc
+            chosen = np.full(len(case.base), 5, np.int8)
+            score = tree_score(
+                tree, case.base, 2.0, 0.5, int(case.sizes[1]), case.fac_ptr, case.fac_arcs,
+                case.fac_weight, HARD, chosen,
+            )  # fmt: skip
+            assert (chosen == marks).all()
+            assert score == 2.5 + case.arc_total(marks) + case.factor_score(marks)
+            hard_fired += score == -math.inf
+    assert hard_fired > 20

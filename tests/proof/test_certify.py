@@ -1,0 +1,120 @@
+"""Every solved problem gets a proof, and the checker agrees with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.problem import Problem
+from bbparse.proof.certify import certify
+from bbparse.proof.proof import EMPTY
+from bbparse.proof.verify import verify
+from tests.oracles.enumerate import enumerate_trees
+from tests.proof.helpers import proved, random_case, solution_of
+from tests.strategies import problems, random_problem
+
+
+@given(problems(projective=True, counts=True), st.sampled_from([1, 2, 5, 1000]))
+def test_proofs_of_shrinking_problems(p: Problem, k: int) -> None:
+    verify(p, proved(p, enumerate_trees(p), k))
+
+
+def test_proofs_of_random_problems() -> None:
+    rng = np.random.default_rng(81)
+    for _ in range(600):
+        p, trees = random_case(rng)
+        verify(p, proved(p, trees, int(rng.integers(1, 11))))
+
+
+def test_proofs_under_many_hard_factors() -> None:
+    rng = np.random.default_rng(82)
+    for _ in range(60):
+        p = random_problem(
+            rng, max_words=5, min_words=4, projective=True, max_factors=60, max_counts=8
+        )
+        verify(p, proved(p, enumerate_trees(p), int(rng.choice([1, 3, 400]))))
+
+
+def test_infeasible_by_multipliers() -> None:
+    """No single constraint is contradicted: what shows that there is no tree is their sum."""
+    n = 9
+    rng = np.random.default_rng(83)
+    p = Problem.from_arc_scores(rng.normal(size=(n + 1, n + 1)))
+    forward = np.flatnonzero(p.arc_head < p.arc_mod).tolist()
+    backward = np.flatnonzero(p.arc_head > p.arc_mod).tolist()
+
+    def at_most(size: int, most: int) -> list[float]:
+        return [0.0 if k <= most else -np.inf for k in range(size + 1)]
+
+    p = dataclasses.replace(
+        p,
+        count_ptr=[0, len(forward), len(forward) + len(backward)],
+        count_arcs=forward + backward,
+        count_score_ptr=None,
+        count_score=at_most(len(forward), 4) + at_most(len(backward), 4),
+    )
+    solution = proved(p, [], 1)
+    verify(p, solution)
+    assert solution.proof is not None
+    proof = solution.proof
+    assert proof.n_leaves <= 3
+    assert (proof.node_vector[proof.node_kind == EMPTY] >= 0).any()
+
+
+def test_quantum_closes_leaves_below_the_next_score() -> None:
+    rng = np.random.default_rng(84)
+    sizes = {0.0: 0, 1.0: 0}
+    for _ in range(40):
+        p = random_problem(rng, max_words=6, min_words=5, projective=True, scale="ties")
+        for quantum in sizes:
+            q = dataclasses.replace(p, quantum=quantum)
+            solution = proved(q, enumerate_trees(q), 2)
+            verify(q, solution)
+            assert solution.proof is not None
+            sizes[quantum] += solution.proof.n_leaves
+    assert sizes[1.0] < sizes[0.0]
+
+
+def test_no_proof_of_what_is_not_the_best() -> None:
+    rng = np.random.default_rng(85)
+    tried = 0
+    while tried < 60:
+        p, trees = random_case(rng)
+        k = int(rng.integers(1, 5))
+        if len(trees) > k and trees[k - 1][0] > trees[k][0] + 1e-3 * abs(trees[0][0]):
+            tried += 1
+            worse = solution_of(p, [*trees[: k - 1], trees[k]])
+            assert certify(p, worse, k)[0] is None
+            fewer = solution_of(p, trees[:k])
+            proof, reason = certify(p, fewer, k + 1)
+            assert proof is None
+            assert "is not in the solution" in reason
+
+
+def test_reasons() -> None:
+    rng = np.random.default_rng(86)
+    while True:
+        p, trees = random_case(rng)
+        if len(trees) > 20:
+            break
+    solution = solution_of(p, trees[:10])
+    assert certify(p, solution, 10)[0] is not None
+    assert certify(p, solution, 10, node_limit=1) == (None, "the node limit of 1 was reached")
+    proof, reason = certify(p, solution, 10, time_limit=0.0)
+    assert (proof, reason) == (None, "the time limit of 0.0 s was reached")
+    crossing = dataclasses.replace(p, projective=False)
+    assert certify(crossing, solution, 10)[1] == "there are no proofs for non-projective problems"
+
+
+@pytest.mark.fuzz
+def test_long_random_run(fuzz_seconds: float, fuzz_seed: int) -> None:
+    rng = np.random.default_rng(fuzz_seed)
+    end = time.monotonic() + fuzz_seconds
+    while time.monotonic() < end:
+        p, trees = random_case(rng, max_words=int(rng.integers(1, 8)))
+        verify(p, proved(p, trees, int(rng.integers(1, 21))))

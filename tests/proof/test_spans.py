@@ -1,0 +1,85 @@
+"""The checker's dynamic program and tree scores against enumeration."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.problem import Problem
+from bbparse.proof.spans import Spans
+from bbparse.proof.trees import Trees
+from tests.oracles.enumerate import TreeScorer, enumerate_trees, trees
+from tests.strategies import problems, random_problem
+
+
+def check_best(rng: np.random.Generator, p: Problem, max_marked: int = 4) -> None:
+    """Best trees with and without marked arcs, under random arc scores and dead arcs."""
+    n_arcs = len(p.arc_head)
+    alive = rng.random(n_arcs) < rng.choice([0.6, 0.9, 1.0])
+    score = rng.normal(size=n_arcs)
+    marked = frozenset(rng.choice(n_arcs, int(rng.integers(max_marked + 1))).tolist())
+    phi = TreeScorer(p)
+    expected = [-math.inf, -math.inf]
+    for arcs in trees(p):
+        if alive[list(arcs)].all() and (p.arc_state[list(arcs)] == 0).all():
+            value = phi(arcs) + float((score - p.arc_score)[list(arcs)].sum())
+            some = int(not marked.isdisjoint(arcs))
+            expected[some] = max(expected[some], value)
+    alive &= p.arc_state == 0
+    found = Spans(p).best(alive.tolist(), score.tolist(), marked)
+    assert found == pytest.approx(tuple(expected), rel=1e-12, abs=1e-9)
+    bare = Spans(p, scored=False).best(alive.tolist(), score.tolist())
+    assert (max(bare) == -math.inf) == (max(expected) == -math.inf)
+
+
+def linear(rng: np.random.Generator, max_words: int) -> Problem:
+    while True:
+        p = random_problem(
+            rng, max_words=max_words, projective=True, max_factors=0, states=False, scale="normal"
+        )
+        if len(p.arc_head):
+            return p
+
+
+def test_best_tree_is_that_of_enumeration() -> None:
+    rng = np.random.default_rng(71)
+    for _ in range(400):
+        check_best(rng, linear(rng, 5))
+    for _ in range(10):
+        check_best(rng, linear(rng, 7))
+
+
+@pytest.mark.parametrize("parts", [(), ("sib",), ("gc",), ("ogc",), ("gsib",)])
+def test_best_tree_with_one_kind_of_part(parts: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(72)
+    for single_root in (True, False):
+        for _ in range(30):
+            p = random_problem(
+                rng, max_words=5, projective=True, max_factors=0, states=False, parts=parts,
+                part_shares=(1.0,), scale="normal", single_root=single_root,
+            )  # fmt: skip
+            if len(p.arc_head):
+                check_best(rng, p)
+
+
+@given(problems(max_words=4, projective=True), st.integers(0, 99))
+def test_best_tree_of_shrinking_problems(p: Problem, seed: int) -> None:
+    check_best(np.random.default_rng(seed), p)
+
+
+@given(problems(max_words=4, counts=True))
+def test_feasible_trees_and_their_scores(p: Problem) -> None:
+    expected = {arcs: score for score, arcs in enumerate_trees(p)}
+    checked = Trees(p)
+    into = [np.flatnonzero(p.arc_mod == m).tolist() for m in range(1, p.n_words + 1)]
+    for arcs in product(*into):
+        if arcs in expected:
+            assert checked.fault(arcs) == ""
+            assert checked.phi(arcs) == pytest.approx(expected[arcs], abs=1e-9)
+        else:
+            assert checked.fault(arcs) != ""

@@ -1,0 +1,369 @@
+"""Planted faults: none may pass the checker."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.errors import VerificationError
+from bbparse.problem import Problem, Solution
+from bbparse.proof.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
+from bbparse.proof.verify import verify
+from tests.oracles.enumerate import Scored
+from tests.proof.helpers import (
+    MILD,
+    changed,
+    proved,
+    random_case,
+    solution_of,
+    with_element,
+    without_node,
+)
+
+Case = tuple[Problem, list[Scored], Solution, Proof]
+
+
+def cases(seed: int, count: int, least_trees: int = 1) -> list[Case]:
+    """Random problems with scores of ordinary size, solved and proved."""
+    rng = np.random.default_rng(seed)
+    found: list[Case] = []
+    while len(found) < count:
+        p, trees = random_case(rng, scale=str(rng.choice(MILD)))
+        if len(trees) >= least_trees:
+            solution = proved(p, trees, int(rng.integers(1, 6)))
+            assert solution.proof is not None
+            verify(p, solution)
+            found.append((p, trees, solution, solution.proof))
+    return found
+
+
+def refused(p: Problem, solution: Solution, *words: str) -> None:
+    with pytest.raises(VerificationError) as error:
+        verify(p, solution)
+    text = str(error.value)
+    assert "\n" not in text
+    assert not words or any(word in text for word in words), text
+
+
+def test_the_checker_imports_no_solver() -> None:
+    code = (
+        "import sys; import bbparse.proof.verify;"
+        "print(sorted(m for m in sys.modules if m.startswith(('bbparse', 'numba'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    rooms = ["bbparse.proof", *(f"bbparse.proof.{m}" for m in ("proof", "spans", "trees", "verify"))]
+    assert done.stdout.strip() == str(["bbparse", "bbparse.errors", *rooms])
+
+
+def test_lowered_bound() -> None:
+    leaves = 0
+    for p, _, solution, proof in cases(91, 60):
+        for node in np.flatnonzero(np.isin(proof.node_kind, (BOUND, TREE))):
+            low = with_element(proof.node_bound, node, proof.node_bound[node] - 1e-3)
+            refused(p, changed(solution, node_bound=low), f"leaf {node}")
+            leaves += 1
+    assert leaves > 150
+
+
+def test_bound_above_the_last_tree() -> None:
+    for p, _, solution, proof in cases(92, 30, least_trees=6):
+        for node in np.flatnonzero(proof.node_kind == BOUND):
+            high = float(solution.scores[-1]) + tolerances(p)[1] + 1e-3
+            bounds = with_element(proof.node_bound, node, high)
+            refused(p, changed(solution, node_bound=bounds), "is above the last tree's score")
+
+
+def test_lowered_upper_bound() -> None:
+    for p, _, solution, _ in cases(93, 10):
+        lower = dataclasses.replace(solution, upper_bounds=solution.scores - 1e-3)
+        refused(p, lower, "upper bound")
+
+
+def test_removed_leaf_or_split() -> None:
+    for p, _, solution, proof in cases(94, 60):
+        for node in range(len(proof.node_kind)):
+            refused(p, without_node(solution, node))
+
+
+def test_removed_clause_arc_and_flipped_kind() -> None:
+    for p, _, solution, proof in cases(95, 60):
+        for node in np.flatnonzero(proof.node_kind == EMPTY):
+            if proof.node_vector[node] < 0:
+                kinds = with_element(proof.node_kind, node, TREE)
+                refused(p, changed(solution, node_kind=kinds), "leaf")
+        for node in np.flatnonzero(proof.node_kind == TREE):
+            refused(
+                p,
+                changed(
+                    solution,
+                    node_kind=with_element(proof.node_kind, node, EMPTY),
+                    node_bound=with_element(proof.node_bound, node, -np.inf),
+                ),
+                "is not empty",
+            )
+
+
+def test_swapped_tree() -> None:
+    swaps = 0
+    for p, trees, solution, proof in cases(96, 60, least_trees=7):
+        k = len(solution)
+        for place in range(k):
+            for other in trees[k:]:
+                if other[0] < solution.scores[-1] - 1e-3:
+                    rest = [t for i, t in enumerate(trees[:k]) if i != place]
+                    # with its own score, and with that of the tree it replaces
+                    refused(p, solution_of(p, [*rest, other], proof=proof))
+                    arcs = np.array(solution.arcs)
+                    arcs[place] = other[1]
+                    heads = np.array(solution.heads)
+                    heads[place, 1:] = p.arc_head[arcs[place]]
+                    swapped = dataclasses.replace(solution, arcs=arcs, heads=heads)
+                    refused(p, swapped, "its score is given as")
+                    swaps += 1
+                    break
+    assert swaps > 50
+
+
+def test_trees_twice_out_of_order_or_not_matching() -> None:
+    for p, trees, solution, proof in cases(97, 20, least_trees=7):
+        first = trees[0]
+        twice = solution_of(p, [first, first], proof=dataclasses.replace(proof, k_best=2))
+        refused(p, twice, "tree 1 is tree 0 again")
+        heads = np.array(solution.heads)
+        heads[0, 1] = heads[0, 1] + 1 if heads[0, 1] < p.n_words else 0
+        refused(p, dataclasses.replace(solution, heads=heads), "its heads are not those")
+        arcs = np.array(solution.arcs)
+        arcs[0, 0] = len(p.arc_head)
+        refused(p, dataclasses.replace(solution, arcs=arcs), "is no arc into word 1")
+        refused(p, changed(solution, k_best=len(solution) - 1), "best")
+        refused(p, dataclasses.replace(solution, status="infeasible"), "status")
+        refused(p, dataclasses.replace(solution, proof=None), "has no proof")
+        rising = Solution._trusted(
+            solution.heads[::-1], solution.arcs[::-1], solution.scores[::-1],
+            solution.upper_bounds[::-1], solution.proved, "optimal", {}, proof,
+        )  # fmt: skip
+        if rising.scores[0] < rising.scores[-1]:
+            refused(p, rising, "scores more than the one before it")
+
+
+def test_fewer_trees_than_there_are() -> None:
+    for p, trees, solution, proof in cases(98, 30, least_trees=7):
+        refused(p, changed(solution, k_best=len(solution) + 1))
+        empty = solution_of(p, [], proof=proof)
+        refused(p, empty)
+        if trees[0][0] > trees[1][0] + 1e-3 and len(solution) > 1:
+            refused(p, solution_of(p, trees[1 : len(solution)], proof=proof))
+
+
+def test_illegal_multipliers() -> None:
+    spoiled = 0
+    for p, _, solution, proof in cases(99, 80):
+        used = proof.node_vector[proof.node_kind == BOUND]
+        for row in np.unique(used).tolist():
+            for f, weight in enumerate(p.factor_score.tolist()):
+                first = int(p.factor_ptr[f])
+                lam = proof.factor_multipliers
+                wrong = [-1e-3, np.nan, np.inf]
+                if weight >= 0:
+                    wrong += [lam[row, first] + 1e-3, lam[row, first] - 1e-3]
+                elif weight > -np.inf:
+                    wrong += [1e-3 - weight]
+                    second = with_element(lam, (row, first + 1), 1e-3)
+                    refused(p, changed(solution, factor_multipliers=second), "multipliers")
+                for value in wrong:
+                    bad = with_element(lam, (row, first), value)
+                    refused(p, changed(solution, factor_multipliers=bad), f"factor {f} has")
+                    spoiled += 1
+            for i in range(len(p.count_arcs)):
+                for value in (np.nan, np.inf, -np.inf):
+                    bad = with_element(proof.count_multipliers, (row, i), value)
+                    refused(p, changed(solution, count_multipliers=bad), "has one too large")
+    assert spoiled > 500
+
+
+def test_multipliers_too_large_to_be_exact() -> None:
+    """With a multiplier of 1e20 rounding errors could be of any size."""
+    met = 0
+    for p, _, solution, proof in cases(100, 60):
+        used = proof.node_vector[proof.node_kind == BOUND]
+        hard = np.flatnonzero(p.factor_score == -np.inf)
+        if len(used) and len(hard):
+            at = (int(used[0]), int(p.factor_ptr[hard[0]]))
+            bad = with_element(proof.factor_multipliers, at, 1e20)
+            refused(p, changed(solution, factor_multipliers=bad), "too large")
+            met += 1
+    assert met > 5
+
+
+def test_proof_of_another_problem() -> None:
+    several = cases(101, 12)
+    for (p, *_), (_, _, other, _) in zip(several, several[1:]):
+        refused(p, other, "the proof is of another problem")
+
+
+def changed_problems(p: Problem) -> list[Problem]:
+    """The problem with one number changed, in each of its arrays."""
+    found = [dataclasses.replace(p, single_root=not p.single_root)]
+    for name in ("arc_score", "sib_score", "gc_score", "ogc_score", "gsib_score", "factor_score",
+                 "count_score"):  # fmt: skip
+        scores = getattr(p, name)
+        if len(scores):
+            changes = {name: with_element(scores, -1, 3.25 if scores[-1] != 3.25 else 0.0)}
+            found.append(dataclasses.replace(p, **changes, quantum=0.0))
+    return found
+
+
+def test_changed_problem() -> None:
+    for p, _, solution, _ in cases(102, 20):
+        for other in changed_problems(p):
+            refused(other, solution, "the proof is of another problem")
+
+
+def test_changed_factor_weight_even_under_the_right_name() -> None:
+    met = 0
+    for p, _, solution, proof in cases(103, 60):
+        for f in np.flatnonzero(p.factor_score > 0):
+            weights = with_element(p.factor_score, f, p.factor_score[f] + 1e-2)
+            other = dataclasses.replace(p, factor_score=weights, quantum=0.0)
+            if (proof.node_kind == BOUND).any():
+                refused(other, changed(solution, problem=digest(other)))
+                met += 1
+    assert met > 30
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"node_kind": [7]}, "unknown kind 7"),
+        ({"node_kind": [SPLIT]}, "splits on no arc"),
+        ({"node_kind": [SPLIT], "node_ptr": [0, 1], "node_arcs": [999]}, "does not exist"),
+        ({"node_kind": [SPLIT], "node_ptr": [0, 1], "node_arcs": [-1]}, "does not exist"),
+        ({"node_kind": [SPLIT], "node_ptr": [0, 1], "node_arcs": [0]}, "do not cover all trees"),
+        ({"node_kind": [EMPTY], "node_ptr": [0, 1], "node_arcs": [0]}, "asks for arcs"),
+        ({"node_kind": [EMPTY]}, "its bound is not -inf"),
+        ({"node_kind": [EMPTY], "node_bound": [-np.inf]}, "is not empty"),
+        ({"node_kind": [BOUND], "node_bound": [-99.0]}, "no row -1"),
+        ({"node_kind": [BOUND], "node_bound": [-99.0], "node_vector": [9]}, "no row 9"),
+        ({"node_kind": [BOUND], "node_bound": [np.nan]}, "is above"),
+        ({"node_kind": [TREE]}, "are left, not one tree"),
+        (
+            {
+                "node_kind": [SPLIT, SPLIT, EMPTY, EMPTY, EMPTY],
+                "node_ptr": [0, 2, 3, 3, 3, 3],
+                "node_arcs": [0, 1, 2],
+                "node_bound": [0.0] * 5,
+                "node_vector": [-1] * 5,
+            },
+            "below a choice of several arcs",
+        ),
+        (
+            {
+                "node_kind": [EMPTY, EMPTY],
+                "node_ptr": [0, 0, 0],
+                "node_bound": [0.0] * 2,
+                "node_vector": [-1] * 2,
+            },
+            "not -inf",
+        ),
+        ({"factor_multipliers": np.zeros((0, 1))}, "columns"),
+    ],
+)
+def test_made_up_proofs(changes: dict[str, Any], text: str) -> None:
+    p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4))
+    _, trees = p, [(p.score([0, 3, 3, 0]), tuple(_arcs(p, [3, 3, 0])))]
+    values: dict[str, Any] = {
+        "node_ptr": [0, 0], "node_arcs": np.zeros(0, np.int32), "node_bound": [0.0],
+        "node_vector": [-1], "factor_multipliers": np.zeros((0, 0)),
+        "count_multipliers": np.zeros((0, 0)),
+    }  # fmt: skip
+    arrays = {name: np.array(value) for name, value in {**values, **changes}.items()}
+    proof = Proof(digest(p), 1, **arrays)
+    refused(p, solution_of(p, trees, proof=proof), text)
+
+
+def _arcs(p: Problem, heads: list[int]) -> list[int]:
+    pairs = list(zip(p.arc_head.tolist(), p.arc_mod.tolist()))
+    return [pairs.index((h, m)) for m, h in enumerate(heads, start=1)]
+
+
+def test_non_projective_problems_have_no_proofs() -> None:
+    p, _, solution, _ = cases(104, 1)[0]
+    q = dataclasses.replace(p, projective=False)
+    refused(q, changed(solution, problem=digest(q)), "not projective")
+
+
+def spoil(rng: np.random.Generator, proof: Proof, n_arcs: int) -> Proof:
+    """One random change to a proof."""
+    arrays = {name: np.array(a) for name, a in proof.as_arrays().items()}
+    name = str(rng.choice(["node_kind", "node_bound", "node_vector", "node_arcs", "swap",
+                           "factor_multipliers", "count_multipliers", "k_best"]))  # fmt: skip
+    array = arrays.get(name)
+    if name == "k_best":
+        arrays["k_best"] = arrays["k_best"] + int(rng.integers(-1, 3))
+    elif name == "swap":
+        i, j = rng.integers(len(proof.node_kind), size=2)
+        for field in ("node_bound", "node_vector"):
+            arrays[field][[i, j]] = arrays[field][[j, i]]
+    elif array is not None and array.size:
+        at = int(rng.integers(array.size))
+        value = {
+            "node_kind": int(rng.integers(4)),
+            "node_vector": int(rng.integers(-1, len(proof.factor_multipliers) + 1)),
+            "node_arcs": int(rng.integers(n_arcs)),
+        }.get(name)
+        if value is None:
+            value = array.flat[at] + float(rng.choice([-1.0, 1.0])) * 10.0 ** rng.integers(-6, 6)
+        array.flat[at] = value
+    return Proof.from_arrays(arrays)
+
+
+def attack(rng: np.random.Generator, p: Problem, trees: list[Scored], k: int) -> None:
+    """No spoiled proof may pass with trees that are not the best."""
+    solution = proved(p, trees, k)
+    proof = solution.proof
+    assert proof is not None
+    worse = trees[k]
+    place = int(rng.integers(k))
+    lies = [solution_of(p, [*[t for i, t in enumerate(trees[:k]) if i != place], worse])]
+    lies.append(solution_of(p, [*trees[: k - 1], worse]))
+    lies.append(solution_of(p, trees[:k]))
+    for lie in lies:
+        for _ in range(6):
+            broken = proof
+            for _ in range(int(rng.integers(1, 4))):
+                broken = spoil(rng, broken, len(p.arc_head))
+            if lie is lies[-1]:  # the trees are right, and said to be all there are
+                broken = dataclasses.replace(broken, k_best=k + 1)
+            refused(p, dataclasses.replace(lie, proof=broken))
+
+
+def attackable(trees: list[Scored], k: int) -> bool:
+    return len(trees) > k and trees[k][0] < trees[k - 1][0] - 1e-3
+
+
+def test_spoiled_proofs_of_wrong_trees() -> None:
+    rng = np.random.default_rng(105)
+    done = 0
+    while done < 60:
+        p, trees = random_case(rng, scale=str(rng.choice(MILD)))
+        k = int(rng.integers(1, 6))
+        if attackable(trees, k):
+            attack(rng, p, trees, k)
+            done += 1
+
+
+@pytest.mark.fuzz
+def test_long_attack(fuzz_seconds: float, fuzz_seed: int) -> None:
+    rng = np.random.default_rng(fuzz_seed)
+    end = time.monotonic() + fuzz_seconds
+    while time.monotonic() < end:
+        p, trees = random_case(rng, scale=str(rng.choice(MILD)))
+        k = int(rng.integers(1, 8))
+        if attackable(trees, k):
+            attack(rng, p, trees, k)

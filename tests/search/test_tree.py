@@ -1,0 +1,197 @@
+"""The search tree: exact with every setting, repeatable, and honest where it is cut short."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.backbone.chart import build, parts_of
+from bbparse.backbone.recurrences import cheapest
+from bbparse.problem import Problem
+from bbparse.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
+from bbparse.search.tree import Outcome, search
+from tests.oracles.enumerate import enumerate_trees
+from tests.strategies import random_problem
+
+WEAK = DEFAULT.with_(root_calls=1, node_calls=1, eliminate_every=0, close_k=1)
+SETTINGS = {
+    "default": DEFAULT,
+    "published": AS_PUBLISHED,
+    "weak": WEAK,
+    "weak, by levels": WEAK.with_(order="level"),
+    "paper, best first": AS_PUBLISHED.with_(order="best-first", root_calls=3, node_calls=3),
+}
+
+
+@dataclass
+class Case:
+    """A problem with count factors, and all its trees (arcs of the chart) with their scores."""
+
+    problem: Problem
+    counts: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    truth: dict[tuple[int, ...], float]
+
+    def search(self, k: int, settings: SearchSettings, **options: Any) -> Outcome:
+        """A fresh chart each time: a search uses it up."""
+        p = self.problem
+        chart, place = chart_of(p)
+        factors = (p.factor_ptr.copy(), place[p.factor_arcs], p.factor_score.copy())
+        counts = tuple(array.copy() for array in self.counts)
+        return search(chart, factors, k, settings, counts=counts, quantum=p.quantum, **options)
+
+    def best(self, k: int) -> list[float]:
+        """The k best scores."""
+        return sorted(self.truth.values(), reverse=True)[:k]
+
+
+def chart_of(p: Problem) -> tuple[Any, np.ndarray]:
+    """A problem's chart, and the chart arc of each of its arcs."""
+    chart = build(p, cheapest(parts_of(p)))
+    place = np.empty(len(chart.order), np.int32)
+    place[chart.order] = np.arange(len(chart.order), dtype=np.int32)
+    return chart, place
+
+
+def cases(seed: int, count: int, min_words: int = 2) -> Iterator[Case]:
+    """Problems in halves, whose scores are exact; one in five has no count factors."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        p = random_problem(
+            rng, min_words=min_words, max_words=5, projective=True, scale="halves",
+            max_factors=30, labelled=False,
+        )  # fmt: skip
+        n_arcs = len(p.arc_head)
+        sets = [
+            rng.permutation(n_arcs)[: int(rng.integers(1, 6))].astype(np.int32)
+            for _ in range(int(rng.integers(0, 5)) if n_arcs else 0)
+        ]
+        score = rng.integers(-8, 9, sum(len(s) + 1 for s in sets)) / 2.0
+        score[rng.random(len(score)) < 0.1] = -math.inf
+        ptr = np.cumsum([0] + [len(s) for s in sets]).astype(np.int64)
+        score_ptr = ptr + np.arange(len(sets) + 1)
+        truth: dict[tuple[int, ...], float] = {}
+        _, place = chart_of(p)
+        for value, arcs in enumerate_trees(p):
+            for c, members in enumerate(sets):
+                value += float(score[score_ptr[c] + len(set(members.tolist()) & set(arcs))])
+            if value > -math.inf:
+                truth[tuple(place[list(arcs)].tolist())] = value
+        members = np.concatenate([np.zeros(0, np.int32), *sets])
+        yield Case(p, (ptr, place[members], score_ptr, score), truth)
+
+
+def check_trees(case: Case, outcome: Outcome, k: int) -> None:
+    """What holds however the search ended: real trees, right scores, order, no repeats."""
+    trees = [tuple(row) for row in outcome.trees.tolist()]
+    assert len(trees) == len(outcome.scores) <= k
+    assert len(set(trees)) == len(trees)
+    assert [case.truth[tree] for tree in trees] == outcome.scores.tolist()
+    assert (np.diff(outcome.scores) <= 0).all()
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_count_factors_agree_with_enumeration(settings: SearchSettings) -> None:
+    rng = np.random.default_rng(111)
+    branched = 0
+    for case in cases(112, 100):
+        k = int(rng.choice([1, 1, 3, 10, 500]))
+        outcome = case.search(k, settings)
+        check_trees(case, outcome, k)
+        assert outcome.scores.tolist() == case.best(k)
+        assert outcome.status == ("optimal" if case.truth else "infeasible")
+        branched += int(outcome.stats["nodes"]) > 1
+    assert branched > 5
+
+
+def test_by_levels_and_best_first_give_the_same_scores() -> None:
+    for case in cases(113, 60):
+        for settings in (WEAK, AS_PUBLISHED, DEFAULT.with_(root_calls=2, node_calls=2)):
+            first = case.search(4, settings.with_(order="best-first"))
+            level = case.search(4, settings.with_(order="level"))
+            assert first.status == level.status
+            assert first.scores.tolist() == level.scores.tolist()
+
+
+def test_two_runs_do_the_same() -> None:
+    """Down to the order of ties and every number that is counted."""
+    for case in cases(114, 40):
+        for settings in SETTINGS.values():
+            for limit in (None, 3):
+                one, two = (case.search(3, settings, node_limit=limit) for _ in range(2))
+                assert one.trees.tolist() == two.trees.tolist()
+                assert one.scores.tolist() == two.scores.tolist()
+                assert (one.bound, one.status, one.stats) == (two.bound, two.status, two.stats)
+
+
+@pytest.mark.parametrize("order", ["best-first", "level"])
+@pytest.mark.parametrize("limit", [{"node_limit": 1}, {"node_limit": 3}, {"time_limit": 0.0}])
+def test_the_bound_at_a_limit_covers_every_tree_not_found(
+    order: str, limit: dict[str, Any]
+) -> None:
+    rng = np.random.default_rng(115)
+    stopped = 0
+    for case in cases(116, 120, min_words=4):
+        k = int(rng.choice([1, 3]))
+        outcome = case.search(k, WEAK.with_(order=order), **limit)
+        check_trees(case, outcome, k)
+        if outcome.status in ("optimal", "infeasible"):
+            assert outcome.scores.tolist() == case.best(k)
+            continue
+        stopped += 1
+        assert outcome.status == next(iter(limit))
+        found = {tuple(row) for row in outcome.trees.tolist()}
+        worst = outcome.scores[-1] if len(found) == k else -math.inf
+        for tree, score in case.truth.items():
+            if tree not in found:
+                assert score <= max(outcome.bound + 1e-9, worst)
+        assert outcome.bound + 1e-9 >= max(case.truth.values(), default=-math.inf)
+    assert stopped > 5
+
+
+def test_more_nodes_never_loosen_the_bound_or_lose_the_best_tree() -> None:
+    shrunk = 0
+    for case in cases(117, 60, min_words=4):
+        for order in ("best-first", "level"):
+            bounds, scores = [], []
+            for limit in range(1, 24, 3):
+                outcome = case.search(1, WEAK.with_(order=order), node_limit=limit)
+                bounds.append(outcome.bound)
+                scores.append(outcome.scores[0] if len(outcome.scores) else -math.inf)
+            assert all(b <= a + 1e-9 for a, b in zip(bounds, bounds[1:]))
+            assert all(a <= b for a, b in zip(scores, scores[1:]))
+            shrunk += bounds[-1] < bounds[0]
+    assert shrunk > 5
+
+
+def test_a_gap_ends_the_search_early_and_is_kept() -> None:
+    fewer = 0
+    for case in cases(118, 80, min_words=4):
+        if not case.truth:
+            continue
+        (best,) = case.best(1)
+        full = case.search(1, WEAK)
+        for gap in (0.05, 0.5, 2.0):
+            outcome = case.search(1, WEAK, gap=gap)
+            check_trees(case, outcome, 1)
+            score = float(outcome.scores[0])
+            assert outcome.status == "optimal"
+            assert outcome.bound + 1e-9 >= best >= score
+            assert outcome.bound - score <= gap * max(abs(score), abs(outcome.bound)) + 1e-9
+            assert outcome.stats["nodes"] <= full.stats["nodes"]
+            fewer += outcome.stats["nodes"] < full.stats["nodes"]
+    assert fewer > 5
+
+
+def test_what_is_counted() -> None:
+    for case in cases(119, 30):
+        stats = case.search(1, DEFAULT).stats
+        assert stats["nodes"] >= 1
+        assert (stats["nodes"] == 1) == bool(stats["closed_at_root"])
+        # A pass over a chart that elimination made smaller is less work than a full one.
+        assert 0 <= stats["dp_work"] <= 40 * max(1, stats["dp_calls"])
+        assert stats["edges"] == chart_of(case.problem)[0].n_edges

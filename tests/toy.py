@@ -1,0 +1,73 @@
+"""A parser small enough to train in a test: few templates, few weights, few sentences."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+from bbparse.configuration import Configuration
+from bbparse.parser import Parser
+from bbparse.treebank import Sentence, read_conllu
+
+DATA = Path(__file__).parent / "data"
+TRAIN = DATA / "small-train.conllu"
+DEV = DATA / "small-dev.conllu"
+
+TOML = """
+[model]
+backbone = "grandsib"
+
+[pruner]
+k = 4
+margin = 8.0
+epochs = 4
+folds = 2
+rate = 0.2
+
+[pruner.templates]
+bits = 14
+arc = ["h.{upos,lemma} m.{upos,lemma} @dirdist", "h.upos m-1.upos m.upos m+1.upos @dir"]
+
+[templates]
+bits = 15
+arc = [
+    "h.{upos,lemma} m.{upos,lemma} @dirdist",
+    "h.upos m-1.upos m.upos m+1.upos @dir",
+    "h.upos b.upos m.upos @dir",
+]
+sibling = ["h.upos s.upos m.upos @dir"]
+grandsibling = ["g.upos h.upos s.upos m.upos @gdir"]
+
+[factors]
+families = ["siblings", "grandchildren"]
+cutoff = 2
+
+[learning]
+method = "perceptron"
+epochs = 2
+cost = 0.0
+"""
+
+
+def configuration() -> Configuration:
+    """The configuration of `TOML`."""
+    return Configuration.from_table(tomllib.loads(TOML))
+
+
+@cache
+def sentences() -> tuple[Sentence, ...]:
+    """All training sentences."""
+    return tuple(read_conllu(TRAIN, require_heads=True))
+
+
+@cache
+def dev_sentences() -> tuple[Sentence, ...]:
+    """All dev sentences."""
+    return tuple(read_conllu(DEV, require_heads=True))
+
+
+@cache
+def parser() -> Parser:
+    """A parser trained on all training sentences; shared, as parsing changes nothing in it."""
+    return Parser.train(sentences(), config=configuration())
