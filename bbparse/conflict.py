@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from bbparse.conflict_text import CROSSING, ONE_ROOT, describe_arcs, describe_count, listed
 from bbparse.problem import Problem
 
-#: Search nodes that one question ("is there still no tree?") may take.
-NODE_LIMIT = 1000
+#: Search nodes that all questions ("is there still no tree?") may take together, and one of them.
+NODE_LIMIT = 5000
+_ONE_SEARCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def explain_infeasible(
     time_limit : float, optional
         Seconds.
     node_limit : int
-        Most search nodes for each set of constraints that is tried.
+        Most search nodes of all searches together, each of them taking one at least.
 
     Returns
     -------
@@ -73,13 +74,26 @@ def find_conflict(
     problem: Problem, time_limit: float | None = None, node_limit: int = NODE_LIMIT
 ) -> list[Constraint]:
     """What `explain_infeasible` describes, of a problem all of whose words can be reached."""
+    # solve explains what it finds infeasible, and so imports this module.
+    from bbparse.solve import solve
+
     deadline = None if time_limit is None else time.monotonic() + time_limit
+    nodes = node_limit
 
     def impossible(kept: list[Constraint]) -> bool:
+        """Whether it is proved, within the limits, that no tree keeps these."""
+        nonlocal nodes
         left = None if deadline is None else deadline - time.monotonic()
-        return (left is None or left > 0.0) and _has_no_tree(
-            relaxed(problem, kept), left, node_limit
+        if nodes <= 0 or (left is not None and left <= 0.0):
+            return False
+        found = solve(
+            relaxed(problem, kept),
+            time_limit=left,
+            node_limit=min(nodes, _ONE_SEARCH),
+            explain=False,
         )
+        nodes -= max(1, int(found.stats.get("nodes", 0)))
+        return found.status == "infeasible"
 
     constraints = sorted(constraints_of(problem), key=lambda c: _REMOVAL.index(c.kind))
     if not impossible(constraints):
@@ -109,15 +123,6 @@ def _irreducible(
         # What is left may be less than a half.
         size = min(size, len(kept))
     return list(kept)
-
-
-def _has_no_tree(problem: Problem, time_limit: float | None, node_limit: int) -> bool:
-    """Whether the search proves so within its limits."""
-    # solve explains what it finds infeasible, and so imports this module.
-    from bbparse.solve import solve
-
-    found = solve(problem, time_limit=time_limit, node_limit=node_limit, explain=False)
-    return found.status == "infeasible"
 
 
 def _unreachable(problem: Problem) -> list[int]:

@@ -71,11 +71,11 @@ def _number(allowed: list[int], most: int) -> str:
     low, high = allowed[0], allowed[-1]
     if len(allowed) <= high - low:
         return " or ".join(str(k) for k in allowed)
-    if low == high:
-        return f"exactly {low}"
     if low == 0:
         return f"at most {high}"
-    return f"at least {low}" if high == most else f"{low} to {high}"
+    if high == most:
+        return f"at least {low}"
+    return f"exactly {low}" if low == high else f"{low} to {high}"
 
 
 def _entering(problem: Problem, words: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from bbparse.errors import ProblemError
 from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_factors
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.encode import encode
+from bbparse.scoring.labeller import Labeller
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.solve import solve
@@ -42,12 +43,15 @@ class ScoredTree:
         No tree of this rank scores more.
     proved : bool
         Whether this is proved to be the tree of its rank.
+    labels : tuple of str, length n
+        Label of the arc to each word; empty where the parser has no labels.
     """
 
     heads: tuple[int, ...]
     score: float
     upper_bound: float
     proved: bool
+    labels: tuple[str, ...] = ()
 
 
 class Parser:
@@ -64,6 +68,8 @@ class Parser:
         Weights of the factors' features.
     notes : dict
         What is worth knowing about the training; saved with the model.
+    labeller : Labeller, optional
+        Names the arcs of the trees found.
     """
 
     def __init__(
@@ -74,6 +80,7 @@ class Parser:
         families: Sequence[FactorFamily] = (),
         table: FactorTable | None = None,
         notes: dict[str, Any] | None = None,
+        labeller: Labeller | None = None,
     ) -> None:
         self.config = config
         self.pruner = pruner
@@ -81,6 +88,7 @@ class Parser:
         self.families = list(families)
         self.table = FactorTable(np.zeros(0, np.uint64)) if table is None else table
         self.notes = dict(notes or {})
+        self.labeller = labeller
 
     @classmethod
     def load(
@@ -242,7 +250,16 @@ class Parser:
         solution = self.solve(
             sentence, k_best=k_best, prune=prune, time_limit=time_limit, node_limit=node_limit
         )
-        return trees_of(solution)
+        return [
+            replace(tree, labels=tuple(self.labels(sentence, solution.heads[k]) or ()))
+            for k, tree in enumerate(trees_of(solution))
+        ]
+
+    def labels(self, sentence: Sentence, heads: NDArray[np.int32]) -> list[str] | None:
+        """Labels of the arcs of a tree, int[n+1] with element 0 not read; None without labels."""
+        if self.labeller is None:
+            return None
+        return self.labeller.label(encode(sentence), heads)
 
     def parse_all(
         self, sentences: Iterable[Sentence], *, threads: int = 1, **options: Any

@@ -72,9 +72,9 @@ def parse(
       bbparse parse in.conllu --model en.model --output out.conllu
       bbparse parse in.conllu --model en.model --k-best 3
     """
-    parser = Parser.load(model)
+    loaded = Parser.load(model)
     sentences = read_conllu(source)
-    results = parser.parse_all(
+    results = loaded.parse_all(
         sentences, threads=threads, k_best=k_best, prune=prune, time_limit=time_limit
     )
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
@@ -82,14 +82,14 @@ def parse(
         previous: tuple[Sentence, Solution] | None = None
         for item in tqdm(results, unit=" sentences", delay=2, disable=silent):
             if previous is not None:
-                stream.writelines(_blocks(*previous, k_best, final=False))
+                stream.writelines(_blocks(loaded, *previous, k_best, final=False))
             previous = item
         if previous is not None:
-            stream.writelines(_blocks(*previous, k_best, final=True))
+            stream.writelines(_blocks(loaded, *previous, k_best, final=True))
 
 
 def _blocks(
-    sentence: Sentence, solution: Solution, k_best: int, *, final: bool
+    parser: Parser, sentence: Sentence, solution: Solution, k_best: int, *, final: bool
 ) -> Iterator[str]:
     """A sentence once for each of its trees."""
     count = len(solution)
@@ -103,6 +103,6 @@ def _blocks(
             comments.append(f"upper_bound = {solution.upper_bounds[k]:.6f}")
             comments.append(f"proved = {'yes' if proved else 'no'}")
         yield format_sentence(
-            sentence, solution.heads[k, 1:].tolist(), comments=comments,
-            first=k == 0, last=final and k == count - 1,
+            sentence, solution.heads[k, 1:].tolist(), parser.labels(sentence, solution.heads[k]),
+            comments=comments, first=k == 0, last=final and k == count - 1,
         )  # fmt: skip

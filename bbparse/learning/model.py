@@ -21,6 +21,7 @@ from bbparse.errors import BBParseError, ModelError
 from bbparse.factors import FactorFamily, FactorTable, load_families, specification
 from bbparse.learning.averaging import QUANTUM
 from bbparse.parser import Parser
+from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.templates import TemplateSet
@@ -37,6 +38,7 @@ _RULES: dict[str, Rule] = {
     "factor_keys": ("u", 1, "factor_keys"),
     "factor_gates": ("u", 1, "factor_keys"),
     "factor_weights": (REALS, 1, "factor_keys"),
+    **LABEL_ARRAYS,
 }
 
 
@@ -65,6 +67,8 @@ def save_parser(parser: Parser, path: str | os.PathLike[str]) -> None:
     arrays["factor_keys"] = table.keys
     arrays["factor_gates"] = table.gates
     arrays["factor_weights"] = table.weights
+    if parser.labeller is not None:
+        arrays.update(parser.labeller.to_arrays())
     write_archive(path, KIND, VERSION, arrays)
 
 
@@ -72,7 +76,7 @@ def load_parser(
     path: str | os.PathLike[str], factors: Iterable[type[FactorFamily] | FactorFamily] = ()
 ) -> Parser:
     """Read a model file; see :meth:`bbparse.parser.Parser.load`."""
-    arrays = read_archive(path, KIND, VERSION, _RULES, error=ModelError)
+    arrays = read_archive(path, KIND, VERSION, _RULES, set(LABEL_ARRAYS), error=ModelError)
     where = os.fspath(path)
     try:
         header = json.loads(str(arrays["header"].item()))
@@ -94,7 +98,10 @@ def load_parser(
         table = FactorTable(arrays["factor_keys"], arrays["factor_gates"], arrays["factor_weights"])
     except BBParseError as error:
         raise ModelError(f"{where}: {error}") from error
-    return Parser(config, pruner, scorer, families, table, notes)
+    labeller = None
+    if not arrays.keys().isdisjoint(LABEL_ARRAYS):
+        labeller = Labeller.from_arrays(config.label_templates, arrays, where)
+    return Parser(config, pruner, scorer, families, table, notes, labeller)
 
 
 def _scorer(

@@ -32,6 +32,7 @@ from bbparse.factors import (
 from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import TrainingData, prepare, prune_all
+from bbparse.learning.labeller import train_labeller
 from bbparse.learning.updates import Learner
 from bbparse.parser import Parser
 from bbparse.problem import Problem
@@ -304,6 +305,10 @@ def train(
             saved.save(trainer, number, best_uas, best)
     if best is None:
         raise ConfigError(f"learning.epochs is {config.learning.epochs}, none is left to train")
+    gold = [np.array([-1, *sentence.heads], np.int32) for sentence in sentences]
+    best.labeller = train_labeller(config, sentences, data.values, gold, config.learning.seed)
+    if best.labeller is not None:
+        say(f"{len(best.labeller.labels)} labels learned")
     best.notes["seconds"] = round(time.perf_counter() - started, 1)
     if saved is not None:
         saved.remove()

@@ -230,12 +230,15 @@ class _Certifier:
                 self.nodes.split([arc])
                 self.nodes.leaf(EMPTY, -math.inf)
                 space.alive[arc] = False
+        self._settle(space)
+        return True
+
+    def _settle(self, space: _Space) -> None:
         settle(
             space.alive, self._choices(space), self.arc_mod, self.hard,
             self.n_factors, self.fac_ptr, self.fac_arcs, self.fac_weight, space.lam,
             self.n_sets, self.cnt_ptr, self.cnt_arcs, space.count_lam,
         )  # fmt: skip
-        return True
 
     def _choices(self, space: _Space) -> NDArray[np.int64]:
         """int64[n + 1]: how many arcs into each word are alive."""
@@ -287,12 +290,27 @@ class _Certifier:
             return False
         self.nodes.split(poor)
         most = float(value[poor].max())
-        if most == -math.inf:
+        if len(poor) == 1:
+            # the arc is required in its leaf, which fixes more: bound the leaf as it is
+            self._close(self._without_and_with(space.copy(), int(poor[0]))[1])
+        elif most == -math.inf:
             self.nodes.leaf(EMPTY, most)
         else:
             self._bound_leaf(space, most)
         space.alive[poor] = False
         return True
+
+    def _close(self, space: _Space) -> None:
+        """Write the leaf of a subspace that is known to have no tree above the limit."""
+        if self.rules.forced(space.alive) is None:
+            self.nodes.leaf(EMPTY, -math.inf)
+            return
+        self._settle(space)
+        bound = self._viterbi(space)
+        if bound.value == -math.inf:
+            self.nodes.leaf(EMPTY, -math.inf)
+        else:
+            self._bound_leaf(space, bound.value)
 
     def _bound_leaf(self, space: _Space, bound: float) -> None:
         free = space.alive & (self._choices(space) > 1)[self.arc_mod]

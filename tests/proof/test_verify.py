@@ -163,7 +163,7 @@ def test_fewer_trees_than_there_are() -> None:
 
 def test_illegal_multipliers() -> None:
     spoiled = 0
-    for p, _, solution, proof in cases(99, 80):
+    for p, _, solution, proof in cases(99, 25):
         used = proof.node_vector[proof.node_kind == BOUND]
         for row in np.unique(used).tolist():
             for f, weight in enumerate(p.factor_score.tolist()):
@@ -184,7 +184,7 @@ def test_illegal_multipliers() -> None:
                 for value in (np.nan, np.inf, -np.inf):
                     bad = with_element(proof.count_multipliers, (row, i), value)
                     refused(p, changed(solution, count_multipliers=bad), "has one too large")
-    assert spoiled > 500
+    assert spoiled > 200
 
 
 def test_multipliers_too_large_to_be_exact() -> None:
@@ -278,7 +278,7 @@ def test_made_up_proofs(changes: dict[str, Any], text: str) -> None:
     p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4))
     _, trees = p, [(p.score([0, 3, 3, 0]), tuple(_arcs(p, [3, 3, 0])))]
     values: dict[str, Any] = {
-        "node_ptr": [0, 0], "node_arcs": np.zeros(0, np.int32), "node_bound": [0.0],
+        "node_kind": [EMPTY], "node_ptr": [0, 0], "node_arcs": np.zeros(0, np.int32), "node_bound": [0.0],
         "node_vector": [-1], "factor_multipliers": np.zeros((0, 0)),
         "count_multipliers": np.zeros((0, 0)),
     }  # fmt: skip

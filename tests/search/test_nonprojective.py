@@ -81,7 +81,7 @@ def test_the_answer_does_not_depend_on_the_order_of_factors() -> None:
 def test_bounds_hold_at_a_limit(limit: dict[str, Any]) -> None:
     rng = np.random.default_rng(54)
     stopped = 0
-    for _ in range(200):
+    for _ in range(100):
         p = random_problem(rng, min_words=4, max_factors=40)
         k = int(rng.choice([1, 3, 8]))
         expected = enumerate_trees(p)
@@ -99,7 +99,7 @@ def test_bounds_hold_at_a_limit(limit: dict[str, Any]) -> None:
             assert s.scores[i] <= expected[i][0] + rounding
             if s.proved[i]:
                 assert s.scores[i] == pytest.approx(expected[i][0], rel=1e-9, abs=rounding)
-    assert stopped > 10
+    assert stopped > 5
 
 
 def test_more_nodes_never_loosen_the_bound() -> None:
@@ -155,7 +155,7 @@ def test_the_scale_of_scores_does_not_matter(scale: float) -> None:
 @pytest.mark.parametrize("k", [1, 4, 200])
 def test_a_huge_penalty_does_not_blur_small_differences(where: str, k: int) -> None:
     rng = np.random.default_rng(58)
-    for _ in range(60):
+    for _ in range(20):
         scores = rng.normal(size=(6, 6)) * 1e-3
         factors = [
             ([(2, 3), (2, 4)], float(rng.normal() * 1e-3)),

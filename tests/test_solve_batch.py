@@ -1,0 +1,88 @@
+"""Methods, batches and arguments of `solve`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bbparse
+from bbparse.errors import BBParseError, ProblemError
+from bbparse.problem import Problem, Solution
+from bbparse.solve import METHODS, solve, solve_batch
+from tests.strategies import random_problem
+
+
+def rows(s: Solution) -> list[Any]:
+    """All of a solution but the times."""
+    stats = {name: value for name, value in s.stats.items() if name != "seconds"}
+    arrays = [s.heads, s.arcs, s.scores, s.upper_bounds, s.proved]
+    return [*((a.dtype, a.shape, a.tobytes()) for a in arrays), s.status, stats]
+
+
+def some_problems(count: int, **options: Any) -> list[Problem]:
+    rng = np.random.default_rng(71)
+    return [random_problem(rng, max_words=6, max_counts=2, **options) for _ in range(count)]
+
+
+def test_batches_do_not_depend_on_threads() -> None:
+    problems = some_problems(60)
+    alone = [rows(solve(p, k_best=3)) for p in problems]
+    for threads in (1, 2, 7):
+        assert [rows(s) for s in solve_batch(problems, threads=threads, k_best=3)] == alone
+    assert [rows(s) for s in bbparse.solve_batch(iter(problems), k_best=3)] == alone
+    assert solve_batch([], threads=2) == []
+
+
+def test_the_integer_program_in_threads() -> None:
+    problems = some_problems(12)
+    alone = [rows(solve(p, method="ilp")) for p in problems]
+    assert [rows(s) for s in solve_batch(problems, threads=2, method="ilp")] == alone
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_bad_problem_in_a_batch_is_named(threads: int) -> None:
+    problems: list[Any] = [*some_problems(3), "text", *some_problems(3), None]
+    with pytest.raises(ProblemError, match=r"problems\[3\]: problem is of type str, expected a"):
+        solve_batch(problems, threads=threads)
+
+
+def test_methods_agree() -> None:
+    for p in some_problems(25, scale="halves"):
+        by_method = {m: solve(p, k_best=2, method=m) for m in METHODS}
+        assert rows(by_method["auto"]) == rows(by_method["bb"])
+        assert by_method["ilp"].status == by_method["bb"].status
+        assert by_method["ilp"].scores.tolist() == by_method["bb"].scores.tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k_best": 0}, "k_best is 0, expected at least 1"),
+        ({"k_best": 1.0}, "k_best is 1.0, expected a whole number"),
+        ({"k_best": True}, "k_best is True, expected a whole number"),
+        ({"time_limit": -1}, "time_limit is -1, expected at least 0"),
+        ({"time_limit": float("nan")}, "time_limit is nan, expected at least 0"),
+        ({"time_limit": "1"}, "time_limit is '1', expected a number"),
+        ({"node_limit": 0}, "node_limit is 0, expected at least 1"),
+        ({"gap": -0.1}, "gap is -0.1, expected at least 0"),
+        ({"gap": None}, "gap is None, expected a number"),
+        ({"method": "best"}, "unknown method 'best': one of auto, bb, ilp"),
+        ({"method": None}, "unknown method None"),
+        ({"settings": {}}, "settings is of type dict, expected SearchSettings"),
+        ({"threads": 0}, "threads is 0, expected at least 1"),
+        ({"threads": None}, "threads is None, expected a whole number"),
+    ],
+)
+def test_impossible_arguments(options: dict[str, Any], message: str) -> None:
+    p = Problem(1, [0], [1], [0.5])
+    with pytest.raises(ProblemError, match=message):
+        solve_batch([p], **options)
+
+
+def test_arguments_that_are_numbers_of_numpy() -> None:
+    p = Problem(1, [0], [1], [0.5])
+    s = solve(p, k_best=np.int64(2), time_limit=np.float32(5), gap=np.float64(0))
+    assert (s.status, len(s)) == ("optimal", 1)
+    assert issubclass(ProblemError, BBParseError)
