@@ -20,9 +20,11 @@ if TYPE_CHECKING:
         OutputError,
         ProblemError,
         TreebankError,
+        VerificationError,
     )
     from bbparse.parser import Parser, ScoredTree
     from bbparse.problem import Problem, Solution
+    from bbparse.proof.verify import verify
     from bbparse.solve import solve, solve_batch
     from bbparse.treebank import Sentence, read_conllu
 
@@ -41,9 +43,11 @@ _HOME = {
     "Sentence": "bbparse.treebank",
     "Solution": "bbparse.problem",
     "TreebankError": "bbparse.errors",
+    "VerificationError": "bbparse.errors",
     "read_conllu": "bbparse.treebank",
     "solve": "bbparse.solve",
     "solve_batch": "bbparse.solve",
+    "verify": "bbparse.proof.verify",
 }
 
 __all__ = [
@@ -59,10 +63,12 @@ __all__ = [
     "Sentence",
     "Solution",
     "TreebankError",
+    "VerificationError",
     "__version__",
     "read_conllu",
     "solve",
     "solve_batch",
+    "verify",
 ]
 
 

@@ -307,7 +307,8 @@ class Problem:
         -------
         float
             Correctly rounded, so that it does not depend on the order of parts and factors; -inf
-            if a factor of weight -inf fires. Constraints are not looked at: see `is_feasible`.
+            if a factor of weight -inf fires or a count factor scores -inf. Other constraints are
+            not looked at: see `is_feasible`.
 
         Raises
         ------

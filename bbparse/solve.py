@@ -18,6 +18,7 @@ from bbparse.errors import BBParseError, ProblemError
 from bbparse.ilp import solve_ilp
 from bbparse.presolve import presolve
 from bbparse.problem import Problem, Solution
+from bbparse.proof.certify import with_proof
 from bbparse.rescore import rescore
 from bbparse.search.nonprojective import search_nonprojective
 from bbparse.search.settings import DEFAULT, SearchSettings
@@ -38,6 +39,7 @@ def solve(
     backbone: str | None = None,
     settings: SearchSettings = DEFAULT,
     explain: bool = True,
+    proof: bool = False,
 ) -> Solution:
     """Find the k best trees of a problem and prove that they are.
 
@@ -64,6 +66,10 @@ def solve(
     explain : bool
         Where there is no tree, look for constraints that conflict, in what is left of the time
         limit, and give them as ``conflict`` (`bbparse.conflict.explain_infeasible`).
+    proof : bool
+        Make a ``proof`` of the solution, in what is left of the time limit, that `bbparse.verify`
+        can check. It stays None for non-projective problems and where a limit was reached
+        (`bbparse.proof.certify.certify` says why).
 
     Returns
     -------
@@ -89,6 +95,9 @@ def solve(
     found = _solve(
         problem, k_best, time_limit, node_limit, gap, method, backbone, settings, started
     )
+    if proof:
+        left = None if time_limit is None else time_limit - (time.perf_counter() - started)
+        found, _ = with_proof(problem, found, k_best, time_limit=left)
     if found.status != "infeasible" or not explain:
         return found
     left = None if time_limit is None else time_limit - (time.perf_counter() - started)

@@ -27,7 +27,8 @@ def measure(parser: Parser, sentences: list[Sentence], prune: int | None, repeat
         seconds.append(time.perf_counter() - started)
     tally = Tally()
     for sentence, solution in results:
-        tally.add(sentence, solution.heads[0, 1:].tolist())
+        labels = parser.labels(sentence, solution.heads[0])
+        tally.add(sentence, solution.heads[0, 1:].tolist(), labels)
     scores = tally.scores()
     solutions = [solution for _, solution in results]
 
@@ -41,6 +42,7 @@ def measure(parser: Parser, sentences: list[Sentence], prune: int | None, repeat
         "words": words,
         "uas": scores.uas,
         "uas_no_punct": scores.uas_no_punct,
+        "las": scores.las if parser.labeller is not None else None,
         "words_per_second": words / statistics.median(seconds),
         "seconds": seconds,
         "dp_calls": mean("dp_calls"),

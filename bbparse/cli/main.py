@@ -21,7 +21,9 @@ from bbparse.errors import BBParseError
 COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("bbparse.cli.train:train", "Learn a model from a treebank."),
     "parse": ("bbparse.cli.parse:parse", "Find the best trees of every sentence of a file."),
+    "solve": ("bbparse.cli.solve:solve", "Find the best trees of a problem in a file."),
     "evaluate": ("bbparse.cli.evaluate:evaluate", "Compare predicted trees with gold trees."),
+    "verify": ("bbparse.cli.verify:verify", "Check the proof that comes with a solution."),
     "factors": ("bbparse.cli.factors:factors", "List the factor families that are installed."),
 }
 

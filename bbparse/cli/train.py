@@ -59,8 +59,9 @@ def train(
     if target.is_dir():
         raise OutputError(f"{target}: cannot be written: it is a folder")
     names = None if factors is None else [name for name in factors.split(",") if name]
-    sentences = _read(treebank, skip_invalid)
-    dev_sentences = _read(dev, skip_invalid) if dev is not None else []
+    single_root = config.model.single_root
+    sentences = _read(treebank, skip_invalid, single_root)
+    dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
     parser = learn(
         sentences,
         dev_sentences,
@@ -74,10 +75,10 @@ def train(
     click.echo(f"wrote {target}", err=True)
 
 
-def _read(path: str, skip_invalid: bool) -> list[Sentence]:
+def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:
     skipped: list[BBParseError] = []
     stream = read_conllu(
-        path, require_heads=True, single_root=True, skip_invalid=skip_invalid,
+        path, require_heads=True, single_root=single_root, skip_invalid=skip_invalid,
         on_skip=skipped.append,
     )  # fmt: skip
     sentences = list(stream)

@@ -43,20 +43,26 @@ class Checkpoint:
     ----------
     path : path
         Of the checkpoint; the best model so far lies beside it under ``.best``.
-    config, sentences
+    config, sentences, dev
         What the run is: a checkpoint of another one is not used.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], config: Configuration, sentences: Sequence[Sentence]
+        self,
+        path: str | os.PathLike[str],
+        config: Configuration,
+        sentences: Sequence[Sentence],
+        dev: Sequence[Sentence] = (),
     ) -> None:
         self.path = Path(path)
         self.best_path = self.path.with_name(self.path.name + ".best")
         table = config.to_table()
         table["learning"].pop("epochs")  # a longer run may go on from a shorter one
         digest = blake2b(json.dumps(table, sort_keys=True).encode(), digest_size=16)
-        for sentence in sentences:
-            digest.update("\n".join(sentence.lines).encode())
+        for treebank in (sentences, dev):
+            digest.update(b"%d\n" % len(treebank))
+            for sentence in treebank:
+                digest.update("\n".join(sentence.lines).encode())
         self.identity = digest.hexdigest()
 
     def save(self, trainer: Trainer, epoch: int, best_uas: float, best: Parser | None) -> None:

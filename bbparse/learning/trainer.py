@@ -40,7 +40,7 @@ from bbparse.rescore import rescore
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.solve import solve
-from bbparse.treebank import Sentence
+from bbparse.treebank import Sentence, check_tree
 
 Ints = NDArray[np.int32]
 
@@ -132,6 +132,9 @@ class Trainer:
         bar = tqdm(order, desc=f"epoch {number}", unit=" sentences", disable=not progress)
         for place, i in enumerate(bar):
             outcome, correct = self._learn_from(int(i))
+            # after the update, so that the average has the weights it led to
+            self.backbone.tick()
+            self.factors.tick()
             n = len(self.data.heads[i]) - 1
             right += correct
             words += n
@@ -150,8 +153,6 @@ class Trainer:
         data, learning = self.data, self.config.learning
         sentence, values, gold = data.sentences[i], data.values[i], data.heads[i]
         arc_head, arc_mod = data.arcs[i]
-        self.backbone.tick()
-        self.factors.tick()
         problem = self.parser.score_arcs(sentence, values, arc_head, arc_mod)
         right = gold[arc_mod] == arc_head
         if learning.cost:
@@ -256,13 +257,15 @@ def train(
     Raises
     ------
     TreebankError
-        If there is no training sentence.
+        If there is no training sentence, or a sentence has no tree.
     FactorError
         If a family is unknown.
     """
     say = report if report is not None else lambda line: None
     if not sentences:
         raise TreebankError("there are no training sentences")
+    for sentence in (*sentences, *dev):
+        check_tree(sentence, single_root=config.model.single_root)
     families = load_families(config.factors.families if factors is None else factors)
     config = config.with_("factors", families=tuple(specification(family) for family in families))
     started = time.perf_counter()
@@ -281,7 +284,7 @@ def train(
     trainer = Trainer(config, data, pruner, families)
     if families:
         say(f"{len(trainer.factor_weights)} factor features")
-    saved = Checkpoint(checkpoint, config, sentences) if checkpoint is not None else None
+    saved = Checkpoint(checkpoint, config, sentences, dev) if checkpoint is not None else None
     first, best_uas = 1, -1.0
     best: Parser | None = None
     if saved is not None and (resumed := saved.load(trainer)) is not None:

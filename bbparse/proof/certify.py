@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,26 @@ def certify(
     if not problem.projective:
         return None, "there are no proofs for non-projective problems"
     return _Certifier(problem, solution, k_best).run(time_limit, node_limit)
+
+
+def with_proof(
+    problem: Problem, solution: Solution, k_best: int, *, time_limit: float | None = None
+) -> tuple[Solution, str]:
+    """The solution with its proof, if it has one, and why if it has none.
+
+    Arguments as for :func:`certify`. ``stats`` gain ``proof_seconds`` and, with a proof,
+    ``proof_leaves``. A search that a limit stopped has nothing to prove.
+    """
+    started = time.perf_counter()
+    if solution.status in ("optimal", "infeasible"):
+        proof, reason = certify(problem, solution, k_best, time_limit=time_limit)
+    else:
+        proof, reason = None, f"the search ended with the status {solution.status}"
+    stats = dict(solution.stats)
+    stats["proof_seconds"] = time.perf_counter() - started
+    if proof is not None:
+        stats["proof_leaves"] = proof.n_leaves
+    return replace(solution, proof=proof, stats=stats), reason
 
 
 @dataclass(slots=True)

@@ -106,7 +106,11 @@ class Proof:
                     f"proof: {name} has dtype {array.dtype} and shape {array.shape}, expected"
                     f" {np.dtype(dtype)} and {ndim} dimensions"
                 )
-            array = np.array(array, dtype=dtype)
+            given, array = array, np.array(array, dtype=dtype)
+            if array.dtype.kind == "i" and not np.array_equal(given, array):
+                raise ProblemError(
+                    f"proof: {name} has numbers that are too large for {array.dtype}"
+                )
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         n = len(self.node_kind)

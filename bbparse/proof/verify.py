@@ -32,8 +32,9 @@ def verify(problem: Problem, solution: Solution) -> None:
     """Check that the trees of a solution are the best ones of a problem, as its proof says.
 
     Passing means: the trees are feasible, distinct, scored right and in order, and no other tree
-    of the problem scores more than the last of them, up to `tolerances`. Where the proof was
-    asked for more trees than there are, it means that there are no others.
+    of the problem scores more than the last of them, up to three times the rounding of
+    `tolerances`. Where the proof was asked for more trees than there are, it means that there are
+    no others.
 
     Parameters
     ----------

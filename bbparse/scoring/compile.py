@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,10 @@ class CompiledTemplates:
     slot_attr, slot_mult). Column c of the word table hashes slot col_slot[c] with col_mult[c] (0
     if the template has no word in that role). kind_cols[k, r] is where the columns of role r of
     kind k start, groups[group_ptr[k]:group_ptr[k+1]] the groups of its templates, template t of
-    kind k is number template_ptr[k] + t, and used[k, a] says whether it needs arc atom a.
+    kind k, of which the first kind_single[k] have no role b, is number template_ptr[k] + t, and
+    used[k, a] says whether it needs arc atom a. Signature kind_sig_ptr[k] + template_sig[i] of
+    template number i is the set of arc atoms sig_atom[sig_ptr[s]:sig_ptr[s+1]], -1 if there is
+    none, and template_mult[i] the multiplier of their hash.
     """
 
     shift: np.uint64
@@ -49,13 +53,16 @@ class CompiledTemplates:
     between_slot: NDArray[np.int32]
     kind_cols: NDArray[np.int32]
     kind_size: NDArray[np.int32]
+    kind_single: NDArray[np.int32]
     used: NDArray[np.bool_]
     group_ptr: NDArray[np.int32]
     groups: NDArray[np.int32]
+    kind_sig_ptr: NDArray[np.int32]
     sig_ptr: NDArray[np.int32]
     sig_atom: NDArray[np.int32]
-    sig_mult: NDArray[np.uint64]
     template_ptr: NDArray[np.int32]
+    template_sig: NDArray[np.int32]
+    template_mult: NDArray[np.uint64]
     set_slot: int
     set_column: int
 
@@ -72,9 +79,9 @@ class CompiledTemplates:
     def for_parts(self) -> tuple[object, ...]:
         """The last arguments of the kernels that walk parts."""
         return (
-            self.kind_cols, self.kind_size, self.used, self.group_ptr, self.groups,
-            self.sig_ptr, self.sig_atom, self.sig_mult, self.template_ptr,
-            self.set_slot, self.set_column, self.shift,
+            self.kind_cols, self.kind_size, self.kind_single, self.used, self.group_ptr,
+            self.groups, self.kind_sig_ptr, self.sig_ptr, self.sig_atom, self.template_ptr,
+            self.template_sig, self.shift, self.template_mult, self.set_slot, self.set_column,
         )  # fmt: skip
 
 
@@ -108,12 +115,16 @@ class _Slots:
 
 
 def _in_groups(templates: tuple[Template, ...]) -> list[list[Template]]:
-    """Templates with equal arc atoms and equal slot of role b together, the latter ones last."""
-    groups: dict[tuple[object, ...], list[Template]] = {}
-    for template in templates:
-        key = (template.slot("b"), template.arcs, template.also or "")
-        groups.setdefault(key, []).append(template)
-    return [groups[key] for key in sorted(groups)]
+    """Templates with equal ``+@`` and equal slot of role b together, sorted.
+
+    Those without role b come first and, within a group, those without arc atoms.
+    """
+
+    def group(template: Template) -> tuple[Slot, str]:
+        return template.slot("b"), template.also or ""
+
+    in_order = sorted(templates, key=lambda t: (*group(t), t.arcs, t.text))
+    return [list(members) for _, members in groupby(in_order, group)]
 
 
 def compile_templates(templates: TemplateSet) -> CompiledTemplates:
@@ -122,26 +133,41 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
     slots.add(())  # what a template without a word in some role reads there
     atom_number = {name: number for number, name in enumerate(ARC_ATOMS)}
     between: dict[Slot, int] = {}
-    signatures: dict[tuple[str, ...], int] = {}
     col_slot: list[int] = []
     col_mult: list[int] = []
     groups: list[list[int]] = []
-    group_ptr, template_ptr, sig_mult = [0], [0], []
+    group_ptr, template_ptr, kind_sig_ptr, sig_ptr = [0], [0], [0], [0]
+    sig_atom: list[int] = []
+    template_sig: list[int] = []
+    template_mult: list[int] = []
+    kind_single: list[int] = []
     kind_cols = np.full((len(KINDS), len(ROLE_ORDER)), -1, dtype=np.int32)
     used = np.zeros((len(KINDS), len(ARC_ATOMS)), dtype=np.bool_)
     set_slot = set_column = -1
 
     for k, (kind, roles) in enumerate(KINDS.items()):
         in_order: list[Template] = []
+        signatures: dict[tuple[str, ...], int] = {}
         for group in _in_groups(templates.templates[kind]):
-            first, start = group[0], len(in_order)
+            slot, also = group[0].slot("b"), group[0].also
+            start, plain = len(in_order), sum(not template.arcs for template in group)
             in_order += group
-            signature = signatures.setdefault(first.arcs, len(signatures)) if first.arcs else -1
-            also = atom_number[first.also] if first.also else -1
-            here = between.setdefault(first.slot("b"), len(between)) if first.slot("b") else -1
-            groups.append([start, len(in_order), signature, also, here])
-            for name in (*first.arcs, *((first.also,) if first.also else ())):
-                used[k, atom_number[name]] = True
+            groups.append([
+                start, len(in_order), start + plain, atom_number[also] if also else -1,
+                between.setdefault(slot, len(between)) if slot else -1,
+            ])  # fmt: skip
+            for template in group:
+                for name in (*template.arcs, *((also,) if also else ())):
+                    used[k, atom_number[name]] = True
+        for template in in_order:
+            if template.arcs and template.arcs not in signatures:
+                signatures[template.arcs] = len(signatures)
+                sig_atom += [atom_number[name] for name in template.arcs]
+                sig_ptr.append(len(sig_atom))
+            template_sig.append(signatures.get(template.arcs, -1))
+            template_mult.append(_multiplier(f"{kind} {template.text}: arcs"))
+        kind_sig_ptr.append(len(sig_ptr) - 1)
+        kind_single.append(sum(not template.slot("b") for template in in_order))
         for role in roles:
             kind_cols[k, ROLE_ORDER.index(role)] = len(col_slot)
             for template in in_order:
@@ -155,9 +181,8 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
             for t in sets:
                 col_slot.append(slots.add(in_order[t].slot("b")))
                 col_mult.append(_multiplier(f"{kind} {in_order[t].text}: b"))
-        sig_mult += [_multiplier(f"{kind} {template.text}: arcs") for template in in_order]
         group_ptr.append(len(groups))
-        template_ptr.append(len(sig_mult))
+        template_ptr.append(len(template_sig))
 
     if used[:, atom_number["betweenset"]].any():
         upos: Slot = ((0, "upos"),)
@@ -167,10 +192,6 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
         col_mult.append(_multiplier("betweenset"))
     between_slot = [slots.add(slot) for slot in between]
     pointer, attribute, offset, multiplier = slots.arrays()
-    sig_ptr, sig_atom = [0], []
-    for names in signatures:
-        sig_atom += [atom_number[name] for name in names]
-        sig_ptr.append(len(sig_atom))
 
     def ints(values: list[int]) -> NDArray[np.int32]:
         return np.array(values, dtype=np.int32)
@@ -192,13 +213,16 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
         between_slot=ints(between_slot),
         kind_cols=kind_cols,
         kind_size=np.diff(ints(template_ptr)).astype(np.int32),
+        kind_single=ints(kind_single),
         used=used,
         group_ptr=ints(group_ptr),
         groups=np.array(groups, dtype=np.int32).reshape(-1, 5),
+        kind_sig_ptr=ints(kind_sig_ptr),
         sig_ptr=ints(sig_ptr),
         sig_atom=ints(sig_atom),
-        sig_mult=hashes(sig_mult),
         template_ptr=ints(template_ptr),
+        template_sig=ints(template_sig),
+        template_mult=hashes(template_mult),
         set_slot=set_slot,
         set_column=set_column,
     )

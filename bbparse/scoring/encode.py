@@ -38,7 +38,7 @@ def _feature_values(feats: str) -> dict[str, str]:
 
 
 def _shape(form: str) -> str:
-    """X for capitals, x for other letters, d for digits, the rest as it is; runs of one collapse."""
+    """X for capitals, x for other letters, d for digits, the rest as it is; runs collapse."""
     shape = ""
     for character in form[:40]:
         kind = (

@@ -16,7 +16,8 @@ between two words is read from a sparse table of bit masks, O(n log n) to make a
 
 Tables (built by `bbparse.scoring.compile`): a *slot* is a set of (offset, attribute) pairs read
 around a word; a *column* is one (template, role); a *group* is a run of templates with the same
-arc atoms: start, end, signature or -1, atom of ``+@`` or -1, slot of role b or -1.
+``+@`` atom and the same slot of role b: start, end, first template that has arc atoms, atom of
+``+@`` or -1, slot of role b or -1; a *signature* is a set of arc atoms.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def distance_bucket(distance):
 def walk_parts(
     kind, grand, head, inner, mod, table, masks, words, counts,
     weights, quantum, scores, want_indices,
-    kind_cols, kind_size, used, group_ptr, groups, sig_ptr, sig_atom, sig_mult, template_ptr,
-    set_slot, set_column, shift,
+    kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr, sig_atom,
+    template_ptr, template_sig, shift, template_mult, set_slot, set_column,
 ):  # fmt: skip
     """Score parts of one kind, or list the indices of their features.
 
@@ -73,6 +74,12 @@ def walk_parts(
     inner_col = np.uint64(kind_cols[kind, 2])
     mod_col = np.uint64(kind_cols[kind, 3])
     last_col = grand_col if has_grand else inner_col if has_inner else mod_col
+    b_col = np.uint64(kind_cols[kind, 4])
+    n_single = np.uint64(kind_single[kind])
+    t0 = np.uint64(template_ptr[kind])
+    sig_first = kind_sig_ptr[kind]
+    sig_last = kind_sig_ptr[kind + 1]
+    sig_key = np.empty(sig_last - sig_first, np.uint64)
     first = group_ptr[kind]
     last = group_ptr[kind + 1]
     most = 0
@@ -85,6 +92,7 @@ def walk_parts(
     block = most + 4096
     out = np.empty(block, np.uint32)
     ends = np.empty(256, np.uint64)
+    rows = np.empty(65, np.uint64)
     n_waiting = 0
     waiting = np.uint64(0)
     atoms = np.zeros(used.shape[1], np.int64)
@@ -155,45 +163,51 @@ def walk_parts(
                     total += np.int64(table[words[set_slot, bit], set_column])
             atoms[10] = total
 
-        count = waiting
+        # Indices of the plain templates. Those over the words between wait in `plain`.
+        for t in range(n_single):
+            out[waiting + t] = base[t] ^ table[row, last_col + t]
+        for t in range(n_single, n_templates):
+            plain[t] = base[t] ^ table[row, last_col + t]
+        for signature in range(sig_first, sig_last):
+            key = np.uint64(0)
+            for j in range(sig_ptr[signature], sig_ptr[signature + 1]):
+                key = key * np.uint64(0x9E3779B97F4A7C15) + np.uint64(atoms[sig_atom[j]] + 1)
+            sig_key[signature - sig_first] = key
+        count = waiting + n_single
+        listed = -1
+        n_rows = np.uint64(0)
         for group in range(first, last):
             start = np.uint64(groups[group, 0])
-            size = np.uint64(groups[group, 1]) - start
-            signature = groups[group, 2]
+            end = np.uint64(groups[group, 1])
+            with_arcs = np.uint64(groups[group, 2])
             also = groups[group, 3]
             between = groups[group, 4]
-            begin = count
-            col = last_col + start
-            if signature >= 0:
-                key = np.uint64(0)
-                for j in range(sig_ptr[signature], sig_ptr[signature + 1]):
-                    key = key * np.uint64(0x9E3779B97F4A7C15) + np.uint64(atoms[sig_atom[j]] + 1)
-                sig = np.uint64(template_ptr[kind]) + start
-                for t in range(size):
-                    hashed = np.uint32((key * sig_mult[sig + t]) >> shift)
-                    plain[t] = base[start + t] ^ table[row, col + t] ^ hashed
+            begin = waiting + start
+            extra = end - start
+            if between < 0:
+                for t in range(with_arcs, end):
+                    key = sig_key[np.uint64(template_sig[t0 + t])]
+                    out[waiting + t] ^= np.uint32((key * template_mult[t0 + t]) >> shift)
             else:
-                for t in range(size):
-                    plain[t] = base[start + t] ^ table[row, col + t]
-            if between >= 0:
-                mask = between_mask(masks, between, low, high)
-                b_col = np.uint64(kind_cols[kind, 4] + groups[group, 0])
-                bit = np.uint64(0)
-                while mask:
-                    if mask & np.uint64(1):
-                        word = np.uint64(words[np.uint64(between), bit])
-                        for t in range(size):
-                            out[count + t] = plain[t] ^ table[word, b_col + t]
-                        count += size
-                    mask >>= np.uint64(1)
-                    bit += np.uint64(1)
-            else:
-                for t in range(size):
-                    out[count + t] = plain[t]
-                count += size
+                for t in range(with_arcs, end):
+                    key = sig_key[np.uint64(template_sig[t0 + t])]
+                    plain[t] ^= np.uint32((key * template_mult[t0 + t]) >> shift)
+                if between != listed:
+                    # The words with the values between, without a branch for each bit.
+                    mask = between_mask(masks, between, low, high)
+                    n_rows = np.uint64(0)
+                    for bit in range(np.uint64(words[between, 64])):
+                        rows[n_rows] = words[np.uint64(between), bit]
+                        n_rows += (mask >> bit) & np.uint64(1)
+                    listed = between
+                begin = count
+                for t in range(start, end):
+                    for i in range(n_rows):
+                        out[count + i] = plain[t] ^ table[rows[i], b_col + t]
+                    count += n_rows
+                extra = count - begin
             if also >= 0:
                 flip = np.uint32(atoms[also] + 1)
-                extra = count - begin
                 for i in range(extra):
                     out[count + i] = out[begin + i] ^ flip
                 count += extra
@@ -355,8 +369,8 @@ def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
 @njit(cache=True, nogil=True)
 def score_candidates(
     arc_head, arc_mod, projective, single_root, table, masks, words, counts, weights, quantum,
-    kind_cols, kind_size, used, group_ptr, groups, sig_ptr, sig_atom, sig_mult, template_ptr,
-    set_slot, set_column, shift,
+    kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr, sig_atom,
+    template_ptr, template_sig, shift, template_mult, set_slot, set_column,
 ):  # fmt: skip
     """Scores of candidate arcs (sorted by head, mod), and of all parts they can form.
 
@@ -393,8 +407,9 @@ def score_candidates(
             walk_parts(
                 kind, grand, head, inner, mod, table, masks, words, counts,
                 weights, quantum, scores[start[kind] : start[kind + 1]], False,
-                kind_cols, kind_size, used, group_ptr, groups,
-                sig_ptr, sig_atom, sig_mult, template_ptr, set_slot, set_column, shift,
+                kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr,
+                sig_ptr, sig_atom, template_ptr, template_sig, shift, template_mult,
+                set_slot, set_column,
             )  # fmt: skip
     return (
         parts, scores[: start[1]], scores[start[1] : start[2]], scores[start[2] : start[3]],

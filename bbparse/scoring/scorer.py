@@ -143,7 +143,9 @@ class PartScorer:
         none = (_NO_WORDS, _NO_WORDS, _NO_WORDS)
         grand = triples if len(gc) else none
         outermost = triples if len(ogc) else none
-        return PartScores(arc, *parts[:3], sib, *grand, gc, *outermost, ogc, *parts[6:], gsib)
+        return PartScores._make(
+            (arc, *parts[:3], sib, *grand, gc, *outermost, ogc, *parts[6:], gsib)
+        )
 
     def score_all_arcs(self, values: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Scores of all arcs by the arc templates alone.

@@ -17,8 +17,8 @@ def sentence_tables(
     """What the parts of a sentence are scored from.
 
     Returns ``table`` uint32[n+2, C], U of every word and, last, of "none"; ``masks``
-    uint64[J, L, n+1], the values of slot j in words i .. i+2^l-1 as bits; ``words`` int32[J, 64],
-    a word with the value of each bit (values beyond the 64th share the last); ``counts``
+    uint64[J, L, n+1], the values of slot j in words i .. i+2^l-1 as bits; ``words`` int32[J, 65],
+    a word with the value of each bit (values beyond the 64th share the last), and their number; ``counts``
     int32[3, n+1], words up to i of the counted tags.
     """
     size = values.shape[0] - 2 * pad
@@ -42,7 +42,7 @@ def sentence_tables(
     while (1 << levels) < size:
         levels += 1
     masks = np.zeros((n_between, levels, size), np.uint64)
-    words = np.zeros((n_between, 64), np.int32)
+    words = np.zeros((n_between, 65), np.int32)
     for j in range(n_between):
         known = 0
         for w in range(1, size):
@@ -54,6 +54,7 @@ def sentence_tables(
                 words[j, known] = w
                 known += 1
             masks[j, 0, w] = np.uint64(1) << np.uint64(min(bit, 63))
+        words[j, 64] = known
         for level in range(1, levels):
             half = 1 << (level - 1)
             for w in range(1, size - 2 * half + 1):

@@ -30,7 +30,9 @@ from typing import Any
 from bbparse.errors import ConfigError
 from bbparse.scoring.encode import ATTRIBUTES, PAD
 
-__all__ = ["ARC_ATOMS", "KINDS", "ArcAtom", "Template", "TemplateSet", "WordAtom", "expand", "parse"]
+__all__ = [
+    "ARC_ATOMS", "KINDS", "ArcAtom", "Template", "TemplateSet", "WordAtom", "expand", "parse",
+]  # fmt: skip
 
 #: Kinds of part, in the order of the kernels, with the roles of their words. The role that changes
 #: fastest when parts are enumerated comes first (see `bbparse.scoring.kernels`).
@@ -134,7 +136,10 @@ def _braces(text: str) -> Iterator[str]:
     pieces = re.split(r"\{([^{}]*)\}", text)
     if any(brace in piece for piece in pieces for brace in "{}"):
         raise ConfigError("braces do not match, or lie within each other")
-    options = [[p] if i % 2 == 0 else [o.strip() for o in p.split(",")] for i, p in enumerate(pieces)]
+    options = [
+        [o.strip() for o in piece.split(",")] if i % 2 else [piece]
+        for i, piece in enumerate(pieces)
+    ]
     for choice in product(*options):
         yield "".join(choice)
 

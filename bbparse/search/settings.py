@@ -59,6 +59,10 @@ class SearchSettings:
                     f"search.{name} is {value!r}, expected a whole number >= {least}"
                 )
 
+        real = isinstance(self.precision, int | float) and not isinstance(self.precision, bool)
+        if not real or not self.precision >= 0.0:
+            raise ConfigError(f"search.precision is {self.precision!r}, expected 0 or more")
+
     @classmethod
     def from_dict(cls, table: dict[str, Any]) -> SearchSettings:
         """Settings from a TOML table; an unknown key is refused with the list of known ones."""

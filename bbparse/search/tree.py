@@ -269,7 +269,7 @@ class Search:
             "upper_bound": max(bound, best),
         }
         return Outcome(
-            self.trees[:found].copy(), self.scores[:found].copy(), stats["upper_bound"], status, stats
+            self.trees[:found].copy(), self.scores[:found].copy(), max(bound, best), status, stats
         )
 
     def _tight_enough(self, bound: float, gap: float) -> bool:

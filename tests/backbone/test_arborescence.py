@@ -14,7 +14,7 @@ from tests.oracles.enumerate import is_tree
 
 
 class Graph:
-    """A random digraph with arcs by modifier; with several arcs between two words here and there."""
+    """A random digraph, arcs by modifier, here and there several between two words."""
 
     def __init__(self, rng: np.random.Generator, n: int, scale: str) -> None:
         share = float(rng.choice([0.4, 0.7, 1.0]))
@@ -55,7 +55,8 @@ class Graph:
 
 
 def check(rng: np.random.Generator) -> bool:
-    graph = Graph(rng, int(rng.integers(1, 6)), str(rng.choice(["normal", "ties", "mixed", "zero"])))
+    scale = str(rng.choice(["normal", "ties", "mixed", "zero"]))
+    graph = Graph(rng, int(rng.integers(1, 6)), scale)
     single_root = bool(rng.random() < 0.6)
     every = graph.trees(single_root)
     score, tree, reduced = graph.solve(single_root)

@@ -6,6 +6,7 @@ import dataclasses
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from bbparse.errors import VerificationError
 from bbparse.problem import Problem, Solution
 from bbparse.proof.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
+from bbparse.proof.trees import Trees
 from bbparse.proof.verify import verify
 from tests.oracles.enumerate import Scored
 from tests.proof.helpers import (
@@ -57,7 +59,10 @@ def test_the_checker_imports_no_solver() -> None:
         "print(sorted(m for m in sys.modules if m.startswith(('bbparse', 'numba'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    rooms = ["bbparse.proof", *(f"bbparse.proof.{m}" for m in ("proof", "spans", "trees", "verify"))]
+    rooms = [
+        "bbparse.proof",
+        *(f"bbparse.proof.{m}" for m in ("proof", "spans", "trees", "verify")),
+    ]
     assert done.stdout.strip() == str(["bbparse", "bbparse.errors", *rooms])
 
 
@@ -107,6 +112,45 @@ def test_removed_clause_arc_and_flipped_kind() -> None:
                 ),
                 "is not empty",
             )
+
+
+def test_all_trees_said_to_be_none() -> None:
+    """An empty leaf for the whole space, with every row of multipliers and with large ones."""
+    rng = np.random.default_rng(106)
+    for p, _, solution, _ in cases(106, 80):
+        rows = 8
+        hard = np.isneginf(p.factor_score)
+        large = rng.choice([0.0, 1.0, 100.0], (rows, len(p.factor_score))) * hard
+        factors = np.zeros((rows, len(p.factor_arcs)))
+        factors[:, p.factor_ptr[:-1]] = large
+        counts = rng.normal(size=(rows, len(p.count_arcs)))
+        counts *= rng.choice([0.0, 1.0, 100.0], (rows, 1))
+        for row in range(-1, rows):
+            made_up = changed(
+                solution, k_best=len(solution) + 1, node_kind=[EMPTY], node_ptr=[0, 0],
+                node_arcs=np.zeros(0, np.int32), node_bound=[-np.inf], node_vector=[row],
+                factor_multipliers=factors, count_multipliers=counts,
+            )  # fmt: skip
+            refused(p, made_up, "is not empty", "do not show")
+
+
+def test_trees_that_are_none() -> None:
+    """Forbidden arcs, cycles, crossing arcs, two roots and hard constraints, scored right."""
+    rng = np.random.default_rng(107)
+    faults: set[str] = set()
+    for p, trees, _, proof in cases(107, 150):
+        feasible = {arcs for _, arcs in trees}
+        into = [np.flatnonzero(p.arc_mod == m) for m in range(1, p.n_words + 1)]
+        for _ in range(12):
+            arcs = tuple(int(rng.choice(a)) for a in into)
+            score = Trees(p).phi(arcs)
+            if arcs not in feasible and score > -np.inf:
+                lie = solution_of(p, [(score, arcs)], proof=dataclasses.replace(proof, k_best=1))
+                with pytest.raises(VerificationError, match="^tree 0 ") as error:
+                    verify(p, lie)
+                kinds = ("forbidden", "required", "cycle", "root words", "crossing")
+                faults.update(kind for kind in kinds if kind in str(error.value))
+    assert faults == {"forbidden", "required", "cycle", "root words", "crossing"}
 
 
 def test_swapped_tree() -> None:
@@ -203,7 +247,7 @@ def test_multipliers_too_large_to_be_exact() -> None:
 
 def test_proof_of_another_problem() -> None:
     several = cases(101, 12)
-    for (p, *_), (_, _, other, _) in zip(several, several[1:]):
+    for (p, *_), (_, _, other, _) in pairwise(several):
         refused(p, other, "the proof is of another problem")
 
 
@@ -276,10 +320,10 @@ def test_changed_factor_weight_even_under_the_right_name() -> None:
 )
 def test_made_up_proofs(changes: dict[str, Any], text: str) -> None:
     p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4))
-    _, trees = p, [(p.score([0, 3, 3, 0]), tuple(_arcs(p, [3, 3, 0])))]
+    trees = [(p.score([0, 3, 3, 0]), tuple(_arcs(p, [3, 3, 0])))]
     values: dict[str, Any] = {
-        "node_kind": [EMPTY], "node_ptr": [0, 0], "node_arcs": np.zeros(0, np.int32), "node_bound": [0.0],
-        "node_vector": [-1], "factor_multipliers": np.zeros((0, 0)),
+        "node_kind": [EMPTY], "node_ptr": [0, 0], "node_arcs": np.zeros(0, np.int32),
+        "node_bound": [0.0], "node_vector": [-1], "factor_multipliers": np.zeros((0, 0)),
         "count_multipliers": np.zeros((0, 0)),
     }  # fmt: skip
     arrays = {name: np.array(value) for name, value in {**values, **changes}.items()}

@@ -1,0 +1,170 @@
+"""``bbparse solve``: the best trees of a problem in a file."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import click
+
+from bbparse.errors import OutputError
+from bbparse.problem import Problem, Solution
+from bbparse.proof.certify import with_proof
+from bbparse.solve import METHODS
+from bbparse.solve import solve as find_trees
+
+_MEANING = {
+    "optimal": "proved",
+    "time_limit": "stopped by the time limit",
+    "node_limit": "stopped by the node limit",
+    "infeasible": "no tree keeps all constraints",
+}
+
+
+@click.command()
+@click.argument("problem_file", metavar="PROBLEM.npz")
+@click.option(
+    "--k-best", type=click.IntRange(1), default=1, metavar="K", help="Find the K best trees."
+)
+@click.option(
+    "--time-limit", type=click.FloatRange(0.0, min_open=True), metavar="SECONDS",
+    help="Stop after so long, with the best trees found so far.",
+)  # fmt: skip
+@click.option(
+    "--node-limit", type=click.IntRange(1), metavar="N", help="Stop after so many search nodes."
+)
+@click.option(
+    "--gap", type=click.FloatRange(0.0), default=0.0, metavar="G",
+    help="Stop when bound and score differ by this share, such as 0.01.",
+)  # fmt: skip
+@click.option(
+    "--method", type=click.Choice(METHODS), default="auto", show_default=True,
+    help="Branch and bound, or an integer program (needs highspy).",
+)  # fmt: skip
+@click.option("--output", metavar="SOLUTION.npz", help="Write the solution to a file, too.")
+@click.option(
+    "--proof", "proof_file", metavar="SOLUTION.npz",
+    help="Prove the solution, and write it to a file with its proof (see bbparse verify).",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def solve(
+    problem_file: str,
+    k_best: int,
+    time_limit: float | None,
+    node_limit: int | None,
+    gap: float,
+    method: str,
+    output: str | None,
+    proof_file: str | None,
+    as_json: bool,
+) -> None:
+    """Find the best trees of a problem saved with Problem.save.
+
+    Each tree is shown with its score, an upper bound on the score of any tree of its rank, whether
+    it is proved to be the tree of its rank, and the head of each word (0 is the root; head:label
+    where arcs have labels).
+
+    The exit status is 0 whenever there is an answer: that a problem has no tree is one, and so are
+    the best trees found within a limit. It is 1 where a proof was asked for and could not be made
+    (then no file is written for it), and 2 for a file that cannot be read or written.
+
+    \b
+    Example:
+      bbparse solve problem.npz --k-best 5 --time-limit 10 --output solution.npz
+    """
+    problem = Problem.load(problem_file)
+    for target in (output, proof_file):
+        if target is not None:
+            _check_output(Path(target))
+    solution = find_trees(
+        problem, k_best=k_best, time_limit=time_limit, node_limit=node_limit, gap=gap, method=method
+    )
+    no_proof = ""
+    if proof_file is not None:
+        left = None if time_limit is None else time_limit - float(solution.stats["seconds"])
+        solution, no_proof = with_proof(problem, solution, k_best, time_limit=left)
+        if not no_proof:
+            solution.save(proof_file)
+    if output is not None:
+        solution.save(output)
+    if as_json:
+        click.echo(json.dumps(_as_dict(problem, solution), indent=2))
+    else:
+        click.echo(_table(problem, solution))
+    if no_proof:
+        click.echo(f"no proof: {no_proof}", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _check_output(target: Path) -> None:
+    """Refuse a target that cannot be written before the search, not after it."""
+    if not target.parent.is_dir():
+        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}")
+    if target.is_dir():
+        raise OutputError(f"{target}: cannot be written: it is a folder")
+
+
+def _number(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else None
+
+
+def _as_dict(problem: Problem, solution: Solution) -> dict[str, object]:
+    trees: list[dict[str, object]] = []
+    for k in range(len(solution)):
+        tree: dict[str, object] = {"heads": solution.heads[k, 1:].tolist()}
+        if problem.arc_label is not None:
+            tree["labels"] = problem.arc_label[solution.arcs[k]].tolist()
+        tree["score"] = float(solution.scores[k])
+        tree["upper_bound"] = _number(float(solution.upper_bounds[k]))
+        tree["proved"] = bool(solution.proved[k])
+        trees.append(tree)
+    found: dict[str, object] = {
+        "status": solution.status,
+        "n_words": problem.n_words,
+        "trees": trees,
+        "stats": {name: _number(value) for name, value in solution.stats.items()},
+    }
+    if solution.status == "infeasible":
+        found["conflict"] = list(solution.conflict)
+    return found
+
+
+def _table(problem: Problem, solution: Solution) -> str:
+    meaning = _MEANING[solution.status]
+    if solution.stats.get("gap_limit"):
+        meaning = "stopped by the gap"
+    nodes = int(solution.stats.get("nodes", 0))
+    lines = [
+        str(problem),
+        f"{solution.status}: {meaning}; {nodes} nodes, {solution.stats['seconds']:.3f} s",
+    ]
+    if not len(solution):
+        if solution.status != "infeasible":
+            lines.append("no tree was found")
+        if solution.conflict:
+            lines.append("these cannot all be kept:")
+            lines.extend(f"  {line}" for line in solution.conflict)
+        return "\n".join(lines)
+    labels = problem.arc_label
+    rows = [("tree", "score", "upper bound", "proved", f"heads of words 1..{problem.n_words}")]
+    for k in range(len(solution)):
+        heads = [str(h) for h in solution.heads[k, 1:]]
+        if labels is not None:
+            heads = [f"{h}:{label}" for h, label in zip(heads, labels[solution.arcs[k]])]
+        rows.append(
+            (
+                str(k + 1),
+                f"{solution.scores[k]:.10g}",
+                f"{solution.upper_bounds[k]:.10g}",
+                "yes" if solution.proved[k] else "no",
+                " ".join(heads),
+            )
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    lines.append("")
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths)]
+        lines.append("  ".join([*cells, row[4]]))
+    return "\n".join(lines)

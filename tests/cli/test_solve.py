@@ -1,0 +1,218 @@
+"""``bbparse solve``."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.cli.main import main
+from bbparse.problem import Problem, Solution
+from bbparse.solve import solve
+from tests.strategies import random_problem
+
+
+def run(*arguments: Any) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(["solve", *map(str, arguments)])
+    assert isinstance(stop.value.code, int)
+    return stop.value.code
+
+
+@pytest.fixture
+def problem() -> Problem:
+    rng = np.random.default_rng(81)
+    return Problem.from_arc_scores(rng.normal(size=(6, 6))).with_factors(
+        [([(2, 1), (2, 5)], 1.5), ([(3, 4), (0, 3)], -np.inf)]
+    )
+
+
+@pytest.fixture
+def file(problem: Problem, tmp_path: Path) -> Path:
+    problem.save(tmp_path / "p.npz")
+    return tmp_path / "p.npz"
+
+
+def test_table(problem: Problem, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(file, "--k-best", 3) == 0
+    lines = capsys.readouterr().out.splitlines()
+    expected = solve(problem, k_best=3)
+    assert lines[0].startswith("Problem(n_words=5, arcs=25, factors=2 (1 hard)")
+    assert lines[1].startswith("optimal: proved; ")
+    assert lines[3].split("  ")[-1] == "heads of words 1..5"
+    for k, line in enumerate(lines[4:]):
+        rank, score, bound, proved, *heads = line.split()
+        assert (rank, proved) == (str(k + 1), "yes")
+        assert float(score) == float(bound) == pytest.approx(expected.scores[k])
+        assert [int(h) for h in heads] == expected.heads[k, 1:].tolist()
+    assert len(lines) == 7
+
+
+@pytest.mark.parametrize("method", ["auto", "bb", "ilp"])
+def test_json_and_output(
+    problem: Problem, file: Path, method: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = file.with_name("s.npz")
+    assert run(file, "--json", "--k-best", 2, "--method", method, "--output", target) == 0
+    found = json.loads(capsys.readouterr().out)
+    saved, expected = Solution.load(target), solve(problem, k_best=2)
+    assert found["status"] == saved.status == "optimal"
+    assert found["n_words"] == 5
+    assert [tree["heads"] for tree in found["trees"]] == expected.heads[:, 1:].tolist()
+    assert [tree["score"] for tree in found["trees"]] == pytest.approx(expected.scores)
+    assert all(tree["proved"] for tree in found["trees"])
+    assert "labels" not in found["trees"][0]
+    assert found["stats"]["nodes"] == saved.stats["nodes"]
+    assert saved.heads.tolist() == expected.heads.tolist()
+
+
+def test_labels_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Problem(2, [0, 0, 1, 1], [1, 1, 2, 2], [1.0, 2.0, 3.0, 1.0], [7, 8, 9, 7]).save(
+        tmp_path / "p.npz"
+    )
+    assert run(tmp_path / "p.npz") == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("yes  0:8 1:9")
+    assert run(tmp_path / "p.npz", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["trees"][0]["labels"] == [8, 9]
+
+
+def test_no_tree_is_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    p = Problem.from_arc_scores(np.zeros((3, 3))).with_heads({1: 2, 2: 1})
+    p.save(tmp_path / "p.npz")
+    assert run(tmp_path / "p.npz", "--output", tmp_path / "s.npz") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("infeasible: no tree keeps all constraints; ")
+    assert lines[2] == "these cannot all be kept:"
+    assert len(lines) >= 5
+    assert len(Solution.load(tmp_path / "s.npz")) == 0
+    assert run(tmp_path / "p.npz", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["status"], found["trees"]) == ("infeasible", [])
+    assert len(found["conflict"]) == len(lines) - 3
+
+
+def hard_problem() -> Problem:
+    rng = np.random.default_rng(82)
+    return random_problem(
+        rng, min_words=14, max_words=14, projective=False, labelled=False, parts=(),
+        max_factors=3000, scale="normal", states=False, hard=False,
+    )  # fmt: skip
+
+
+def test_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hard_problem().save(tmp_path / "p.npz")
+    for options, line in (
+        (("--node-limit", 2), "node_limit: stopped by the node limit; 2 nodes, "),
+        (("--time-limit", 1e-6), "time_limit: stopped by the time limit; 1 nodes, "),
+        (("--gap", 1e3), "node_limit: stopped by the gap; "),
+        (("--time-limit", 1e-6, "--method", "ilp"), "time_limit: stopped by the time limit; "),
+    ):
+        assert run(tmp_path / "p.npz", *options) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[1].startswith(line)
+        assert " no  " in lines[-1] or lines[-1] == "no tree was found"
+        assert run(tmp_path / "p.npz", "--json", *options) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["status"] == line.partition(":")[0]
+        for tree in found["trees"]:
+            assert not tree["proved"]
+            assert tree["upper_bound"] is None or tree["upper_bound"] > tree["score"]
+
+
+def rewrite(path: Path, **changes: Any) -> None:
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    with open(path, "wb") as file:
+        np.savez(file, **{**arrays, **changes})
+
+
+class Trap:
+    """Leaves a file behind if it is ever unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.path,)
+
+
+def test_files_that_are_no_problem(
+    file: Path, problem: Problem, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = file.read_bytes()
+
+    def complaint(*options: Any) -> str:
+        assert run(file, *options) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.count("\n") == 1
+        assert f"{file}: " in captured.err
+        return captured.err
+
+    for size in (0, 1, 100, len(good) // 2, len(good) - 1):
+        file.write_bytes(good[:size])
+        assert "not a complete .npz file" in complaint()
+    sprung = file.with_name("sprung")
+    file.write_bytes(pickle.dumps(Trap(sprung)))
+    assert "not a complete .npz file" in complaint()
+    file.write_bytes(good)
+    rewrite(file, arc_score=np.array([Trap(sprung)], dtype=object))
+    assert "field arc_score holds pickled objects, which are not read" in complaint()
+    assert not sprung.exists()
+    file.write_bytes(good)
+    rewrite(file, version=np.array(99))
+    assert "version is 99" in complaint()
+    solve(problem).save(file)
+    assert "holds a 'bbparse.Solution', expected a 'bbparse.Problem'" in complaint()
+    file.write_bytes(good)
+    rewrite(file, arc_score=np.full(25, np.nan))
+    assert "arc_score[0] is nan" in complaint()
+    file.write_text("1\tA\n")
+    assert "not a complete .npz file" in complaint()
+    file.unlink()
+    assert "no such file" in complaint()
+    file.mkdir()
+    complaint()
+
+
+def test_outputs_that_cannot_be_written(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for target, message in (
+        (file.parent / "none" / "s.npz", "cannot be written: there is no folder"),
+        (file.parent, "cannot be written: it is a folder"),
+    ):
+        assert run(file, "--output", target) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert message in captured.err
+    assert sorted(path.name for path in file.parent.iterdir()) == ["p.npz"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--k-best", 0), ("--time-limit", 0), ("--node-limit", 0), ("--gap", -1),
+        ("--method", "guess"), ("--method", "ilp", "--node-limit", 5), (),
+    ],
+)  # fmt: skip
+def test_impossible_options(
+    options: tuple[Any, ...], file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*((file, *options) if options else ())) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert all(str(name).lstrip("-").replace("-", "_") in captured.err.replace("-", "_")
+               for name in options[-2:-1])  # fmt: skip
+
+
+def test_without_highspy(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    assert run(file, "--method", "ilp") == 2
+    assert "pip install 'bbparse[ilp]'" in capsys.readouterr().err

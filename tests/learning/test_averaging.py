@@ -1,0 +1,132 @@
+"""The lazy average against the mean of all weight vectors, and the three rules of learning."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.learning.averaging import QUANTUM, AveragedWeights
+from bbparse.learning.updates import Learner
+
+ONE = round(1 / QUANTUM)
+
+# One training example: the features it changes, by how much each; none for an example that is right.
+CHANGES = st.dictionaries(st.integers(0, 5), st.integers(-3, 3).filter(bool), max_size=4)
+
+
+def arrays(change: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Indices and counts, ascending, as the trainer gives them."""
+    indices = sorted(change)
+    return np.array(indices, np.int64), np.array([change[i] for i in indices], np.int64)
+
+
+def check_average(average: AveragedWeights, vectors: list[list[int]]) -> None:
+    """The average is the mean of the vectors, rounded to whole quanta."""
+    for i, value in enumerate(average.average().tolist()):
+        mean = Fraction(sum(vector[i] for vector in vectors), len(vectors))
+        assert abs(Fraction(value) - mean) <= Fraction(1, 2) + Fraction(1, 10**6)
+
+
+@given(st.lists(CHANGES, max_size=30), st.integers(1, 5000))
+def test_the_average_is_the_mean_of_all_weight_vectors(
+    examples: list[dict[int, int]], step: int
+) -> None:
+    average = AveragedWeights(np.zeros(6, np.int32))
+    vectors = [[0] * 6]  # the start, and what each example led to
+    for change in examples:
+        average.add(*arrays(change), step)
+        average.clock += 1
+        now = list(vectors[-1])
+        for i, count in change.items():
+            now[i] += step * count
+        vectors.append(now)
+        assert average.weights.tolist() == now
+        check_average(average, vectors)
+
+
+@given(st.lists(CHANGES, max_size=20), st.sampled_from(["perceptron", "adagrad"]))
+def test_a_learner_averages_what_it_learned(examples: list[dict[int, int]], method: str) -> None:
+    learner = Learner(np.zeros(6, np.int32), method, 0.7)
+    vectors = [[0] * 6]
+    for change in examples:
+        learner.step(*arrays(change), 1.0, 1.0)
+        learner.tick()
+        vectors.append(learner.average.weights.tolist())
+    check_average(learner.average, vectors)
+
+
+def test_an_average_may_be_written_where_one_wants() -> None:
+    average = AveragedWeights(np.array([8, -8], np.int32))
+    out = np.empty(2, np.int32)
+    assert average.average(out) is out
+    assert out.tolist() == [8, -8]
+
+
+def test_perceptron_steps_are_one() -> None:
+    learner = Learner(np.zeros(4, np.int32), "perceptron", 0.3)
+    learner.step(np.array([0, 2]), np.array([1, -2]), 5.0, 5.0)
+    learner.tick()
+    learner.step(np.array([2, 3]), np.array([1, 1]), 0.0, 2.0)
+    assert learner.average.weights.tolist() == [ONE, 0, -ONE, ONE]
+
+
+@pytest.mark.parametrize(
+    ("rate", "loss", "length"),
+    [(1.0, 2.0, 0.4), (0.1, 2.0, 0.1), (1.0, 0.0, 0.0), (10.0, 15.0, 3.0)],
+)
+def test_passive_aggressive_steps_make_up_for_the_loss(
+    rate: float, loss: float, length: float
+) -> None:
+    """PA-I: min(C, loss / |Δf|²); below C the gold tree then scores as much as the other one."""
+    learner = Learner(np.zeros(3, np.int32), "passive-aggressive", rate)
+    counts = np.array([2, -1])
+    learner.step(np.array([0, 2]), counts, loss, 5.0)
+    expected = [round(length / QUANTUM) * c for c in (2, 0, -1)]
+    assert learner.average.weights.tolist() == expected
+    if length < rate:
+        gained = float((learner.average.weights[[0, 2]] * counts).sum()) * QUANTUM
+        assert gained == pytest.approx(loss, abs=5 * QUANTUM)
+
+
+def test_adagrad_steps_shrink_with_the_gradients_seen() -> None:
+    rate = 0.5
+    learner = Learner(np.zeros(3, np.int32), "adagrad", rate)
+    squares, weights = [1.0, 1.0, 1.0], [0, 0, 0]
+    for change in ({0: 1, 1: -2}, {0: 1}, {0: -3, 2: 1}, {0: 1}):
+        learner.step(*arrays(change), 99.0, 99.0)
+        learner.tick()
+        for i, count in change.items():
+            squares[i] += count * count
+            weights[i] += round(rate * count / math.sqrt(squares[i]) / QUANTUM)
+    assert learner.average.weights.tolist() == weights
+    assert learner.squares.tolist() == squares
+
+
+@pytest.mark.parametrize("method", ["perceptron", "passive-aggressive", "adagrad"])
+def test_a_learner_that_is_restored_goes_on_the_same(method: str) -> None:
+    rng = np.random.default_rng(121)
+    steps = [
+        (np.sort(rng.permutation(8)[:3]), rng.integers(1, 4, 3), float(rng.random() * 4), 9.0)
+        for _ in range(12)
+    ]
+    whole = Learner(np.zeros(8, np.int32), method, 0.2)
+    half = Learner(np.zeros(8, np.int32), method, 0.2)
+    for step in steps:
+        whole.step(*step)
+        whole.tick()
+    for step in steps[:5]:
+        half.step(*step)
+        half.tick()
+    state = {name: array.copy() for name, array in half.state().items()}
+    again = Learner(np.zeros(8, np.int32), method, 0.2)
+    again.restore(state)
+    for step in steps[5:]:
+        again.step(*step)
+        again.tick()
+    for name, array in whole.state().items():
+        assert again.state()[name].tolist() == array.tolist()
