@@ -47,6 +47,13 @@ cutoff = 2
 method = "perceptron"
 epochs = 2
 cost = 0.0
+
+[labels]
+epochs = 2
+
+[labels.templates]
+bits = 12
+arc = ["h.upos m.{upos,lemma} @dir"]
 """
 
 

@@ -146,7 +146,7 @@ def test_trees_that_are_none() -> None:
             score = Trees(p).phi(arcs)
             if arcs not in feasible and score > -np.inf:
                 lie = solution_of(p, [(score, arcs)], proof=dataclasses.replace(proof, k_best=1))
-                with pytest.raises(VerificationError, match="^tree 0 ") as error:
+                with pytest.raises(VerificationError, match=r"^tree 0 ") as error:
                     verify(p, lie)
                 kinds = ("forbidden", "required", "cycle", "root words", "crossing")
                 faults.update(kind for kind in kinds if kind in str(error.value))

@@ -1,0 +1,181 @@
+"""A run that is interrupted and goes on ends with exactly the model of one that was not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.configuration import Configuration
+from bbparse.errors import ModelError
+from bbparse.learning.trainer import Trainer, train
+from bbparse.parser import Parser
+from bbparse.treebank import Sentence
+from tests import toy
+
+
+class PowerCut(Exception):
+    """Ends a run from the outside."""
+
+
+def weights(parser: Parser) -> dict[str, Any]:
+    """Everything that a model's trees depend on."""
+    labeller = parser.labeller
+    table = parser.table.pruned()  # files leave out features of weight 0
+    return {
+        "backbone": parser.scorer.weights.tolist(),
+        "pruner": parser.pruner.scorer.weights.tolist(),
+        "factors": dict(zip(table.keys.tolist(), table.weights.tolist())),
+        "labels": None if labeller is None else labeller.weights.tolist(),
+        "notes": {k: str(v) for k, v in parser.notes.items() if k != "seconds"},
+    }
+
+
+def configuration(method: str = "perceptron", epochs: int = 3) -> Configuration:
+    config = toy.configuration()
+    return config.with_("learning", method=method, epochs=epochs, cost=1.0, seed=5)
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[Sentence]:
+    return list(toy.sentences()[:40])
+
+
+@pytest.fixture(scope="module")
+def dev() -> list[Sentence]:
+    return list(toy.dev_sentences()[:10])
+
+
+def interrupt(
+    monkeypatch: pytest.MonkeyPatch, after: int, path: Path, *given: Any, **options: Any
+) -> None:
+    """Train until so many sentences were learned from, and no further."""
+    learn = Trainer._learn_from
+    seen = 0
+
+    def counted(trainer: Trainer, i: int) -> Any:
+        nonlocal seen
+        if seen == after:
+            raise PowerCut
+        seen += 1
+        return learn(trainer, i)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_learn_from", counted)
+        with pytest.raises(PowerCut):
+            train(*given, checkpoint=path, **options)
+
+
+@pytest.mark.parametrize("method", ["perceptron", "passive-aggressive", "adagrad"])
+@pytest.mark.parametrize("after", [5, 60, 119])
+def test_going_on_gives_the_same_model(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sentences: list[Sentence],
+    dev: list[Sentence],
+    method: str,
+    after: int,
+) -> None:
+    config = configuration(method)
+    path = tmp_path / "run.checkpoint"
+    whole = train(sentences, dev, config)
+    interrupt(monkeypatch, after, path, sentences, dev, config)
+    assert path.exists() == (after >= len(sentences))
+    lines: list[str] = []
+    resumed = train(sentences, dev, config, checkpoint=path, report=lines.append)
+    told = f"going on after epoch {after // len(sentences)} of an earlier run"
+    assert (told in lines) == (after >= len(sentences))
+    assert weights(resumed) == weights(whole)
+    assert list(tmp_path.iterdir()) == []  # nothing is left behind
+    one, two = tmp_path / "one", tmp_path / "two"
+    whole.notes["seconds"] = resumed.notes["seconds"] = 0
+    whole.save(one)
+    resumed.save(two)
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_without_a_dev_set_and_twice_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentences: list[Sentence]
+) -> None:
+    config = configuration()
+    path = tmp_path / "run.checkpoint"
+    whole = train(sentences, [], config)
+    interrupt(monkeypatch, 50, path, sentences, [], config)
+    interrupt(monkeypatch, 55, path, sentences, [], config)
+    assert weights(train(sentences, [], config, checkpoint=path)) == weights(whole)
+
+
+def test_more_epochs_go_on_from_fewer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentences: list[Sentence], dev: list[Sentence]
+) -> None:
+    path = tmp_path / "run.checkpoint"
+    interrupt(monkeypatch, 85, path, sentences, dev, configuration(epochs=3))
+    whole = train(sentences, dev, configuration(epochs=4))
+    longer = train(sentences, dev, configuration(epochs=4), checkpoint=path)
+    assert weights(longer) == weights(whole)
+    interrupt(monkeypatch, 85, path, sentences, dev, configuration(epochs=3))
+    # Fewer than were done already: the best of those done.
+    shorter = train(sentences, dev, configuration(epochs=1), checkpoint=path)
+    assert shorter.notes["epoch"] in (1, 2)
+
+
+@pytest.mark.parametrize("what", ["seed", "sentences", "dev", "factors", "templates"])
+def test_a_checkpoint_of_another_run_is_not_used(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sentences: list[Sentence],
+    dev: list[Sentence],
+    what: str,
+) -> None:
+    path = tmp_path / "run.checkpoint"
+    config = configuration(epochs=2)
+    interrupt(monkeypatch, 45, path, sentences, dev, config)
+    options: dict[str, Any] = {}
+    if what == "seed":
+        config = config.with_("learning", seed=6)
+    elif what == "sentences":
+        sentences = sentences[1:]
+    elif what == "dev":
+        dev = dev[1:]
+    elif what == "factors":
+        options["factors"] = ["combs"]
+    else:
+        table = config.to_table()
+        table["templates"]["arc"] = table["templates"]["arc"][1:]
+        config = Configuration.from_table(table)
+    lines: list[str] = []
+    fresh = train(sentences, dev, config, **options)
+    found = train(
+        sentences, dev, config, checkpoint=path, report=lines.append, **options
+    )
+    assert not any(line.startswith("going on") for line in lines)
+    assert weights(found) == weights(fresh)
+
+
+def test_a_damaged_checkpoint_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentences: list[Sentence], dev: list[Sentence]
+) -> None:
+    path = tmp_path / "run.checkpoint"
+    config = configuration(epochs=2)
+    interrupt(monkeypatch, 45, path, sentences, dev, config)
+    best = path.with_name("run.checkpoint.best")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ModelError, match=r"run\.checkpoint: not a complete"):
+        train(sentences, dev, config, checkpoint=path)
+    path.write_bytes(whole)
+    best.unlink()
+    with pytest.raises(ModelError, match=r"run\.checkpoint\.best: no such file"):
+        train(sentences, dev, config, checkpoint=path)
+
+
+def test_the_same_seed_gives_the_same_model_and_another_seed_another(
+    sentences: list[Sentence],
+) -> None:
+    config = configuration(epochs=1)
+    one, two = train(sentences, [], config), train(sentences, [], config)
+    assert weights(one) == weights(two)
+    other = train(sentences, [], config.with_("learning", seed=6))
+    assert not np.array_equal(other.scorer.weights, one.scorer.weights)

@@ -1,0 +1,221 @@
+"""Model files: what is written comes back, and what is damaged is refused."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.archive import write_archive
+from bbparse.errors import FactorError, ModelError, OutputError
+from bbparse.factors import FactorFamily
+from bbparse.learning.model import KIND, VERSION
+from bbparse.parser import Parser
+from bbparse.problem import Problem
+from tests import toy
+
+Arrays = dict[str, np.ndarray]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "toy.model"
+    toy.parser().save(path)
+    return path
+
+
+def arrays_of(path: Path) -> Arrays:
+    """The fields of a model, without its marks."""
+    with np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files if name not in ("kind", "version")}
+
+
+def header_of(arrays: Arrays) -> dict[str, Any]:
+    header: dict[str, Any] = json.loads(str(arrays["header"].item()))
+    return header
+
+
+def rewritten(model: Path, change: Callable[[Arrays], None], version: int = VERSION) -> Path:
+    """A copy of a model with something changed."""
+    arrays = arrays_of(model)
+    change(arrays)
+    path = model.with_name("changed.model")
+    write_archive(path, KIND, version, arrays)
+    return path
+
+
+def with_header(model: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
+    """A copy of a model with something changed in its header."""
+
+    def in_arrays(arrays: Arrays) -> None:
+        header = header_of(arrays)
+        change(header)
+        arrays["header"] = np.array(json.dumps(header))
+
+    return rewritten(model, in_arrays)
+
+
+def test_a_loaded_model_finds_the_same_trees(model: Path) -> None:
+    parser, loaded = toy.parser(), Parser.load(model)
+    assert loaded.config.to_table() == parser.config.to_table()
+    assert str(loaded.notes) == str(parser.notes)  # as text: a nan does not equal itself
+    assert [f.name for f in loaded.families] == ["siblings", "grandchildren"]
+    for sentence in toy.dev_sentences():
+        for k in (1, 3):
+            assert loaded.parse(sentence, k_best=k) == parser.parse(sentence, k_best=k)
+        assert loaded.parse(sentence, prune=2) == parser.parse(sentence, prune=2)
+
+
+def test_saving_again_gives_the_same_bytes(model: Path, tmp_path: Path) -> None:
+    toy.parser().save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == model.read_bytes()
+    Parser.load(model).save(tmp_path / "loaded")
+    assert (tmp_path / "loaded").read_bytes() == model.read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["again", "loaded"]
+
+
+def test_a_truncated_model_is_refused(model: Path, tmp_path: Path) -> None:
+    whole = model.read_bytes()
+    short = tmp_path / "short.model"
+    for length in sorted({0, 1, 100, len(whole) // 2, len(whole) - 1000, len(whole) - 1}):
+        short.write_bytes(whole[:length])
+        with pytest.raises(ModelError, match=r"short\.model: not a complete \.npz file"):
+            Parser.load(short)
+
+
+def test_a_flipped_bit_is_noticed_or_does_no_harm(model: Path, tmp_path: Path) -> None:
+    whole = model.read_bytes()
+    rng = np.random.default_rng(151)
+    refused = 0
+    bad = tmp_path / "bad.model"
+    for place in rng.integers(0, len(whole), 40):
+        data = bytearray(whole)
+        data[place] ^= 1 << int(rng.integers(8))
+        bad.write_bytes(bytes(data))
+        try:
+            loaded = Parser.load(bad)
+        except ModelError as error:
+            refused += 1
+            assert str(bad) in str(error)
+        else:
+            sentence = toy.dev_sentences()[5]
+            assert loaded.parse(sentence) == toy.parser().parse(sentence)
+    assert refused > 25
+
+
+def test_what_is_no_model_is_refused(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"none\.model: no such file"):
+        Parser.load(tmp_path / "none.model")
+    with pytest.raises(ModelError, match="cannot be read"):
+        Parser.load(tmp_path)
+    text = tmp_path / "text.model"
+    text.write_text("this is no model")
+    with pytest.raises(ModelError, match=r"text\.model: not a complete \.npz file"):
+        Parser.load(text)
+    problem = tmp_path / "problem.npz"
+    Problem(1, [0], [1], [1.0]).save(problem)
+    with pytest.raises(ModelError, match=r"holds a 'bbparse\.Problem', expected a 'bbparse\.Model"):
+        Parser.load(problem)
+    other = tmp_path / "other.zip"
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    with pytest.raises(ModelError, match="field 'readme.txt' is no .npy array"):
+        Parser.load(other)
+    with pytest.raises(ModelError, match=rf"version is {VERSION + 1}, .* install a newer one"):
+        Parser.load(rewritten(model, lambda arrays: None, VERSION + 1))
+
+
+def test_pickled_objects_are_not_read(tmp_path: Path, model: Path) -> None:
+    path = tmp_path / "pickled.model"
+    arrays = arrays_of(model)
+    arrays["factor_keys"] = np.array([{"a": 1}, None], dtype=object)
+    np.savez(path, kind=np.array(KIND), version=np.array(VERSION, np.int32), **arrays)
+    path = path.with_name("pickled.model.npz")
+    with pytest.raises(ModelError, match="field factor_keys holds pickled objects"):
+        Parser.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a: a.pop("pruner_value"), "field pruner_value is missing"),
+        (lambda a: a.update(extra=np.zeros(1)), "field 'extra' is unknown"),
+        (lambda a: a.update(backbone_value=a["backbone_value"][1:]), "backbone_value has .* as in"),
+        (
+            lambda a: a.update(backbone_index=a["backbone_index"] + np.uint32(1 << 20)),
+            "backbone_index goes up to .*, expected less than 32768",
+        ),
+        (lambda a: a.update(factor_keys=a["factor_keys"][::-1].copy()), "strictly ascending keys"),
+        (lambda a: a["factor_weights"].fill(np.nan), "weights .* expected finite numbers"),
+        (lambda a: a.update(header=np.array("{")), "header is damaged"),
+        (lambda a: a.update(header=np.array("[]")), "header is damaged"),
+    ],
+)
+def test_damaged_fields_are_named(
+    model: Path, change: Callable[[Arrays], None], message: str
+) -> None:
+    with pytest.raises(ModelError, match=message) as caught:
+        Parser.load(rewritten(model, change))
+    assert "changed.model" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h: h.pop("quantum"), "header is damaged"),
+        (lambda h: h.update(quantum="small"), "header is damaged"),
+        (lambda h: h.update(quantum=-1.0), r"quantum is -1\.0, expected"),
+        (lambda h: h.update(quantum=float("nan")), "quantum is nan, expected"),
+        (lambda h: h["configuration"]["model"].update(depth=3), "unknown key 'depth'"),
+        (lambda h: h["configuration"].pop("templates"), "no table"),
+        (lambda h: h.update(notes=7), "header is damaged"),
+    ],
+)
+def test_a_damaged_header_is_refused(
+    model: Path, change: Callable[[dict[str, Any]], Any], message: str
+) -> None:
+    with pytest.raises(ModelError, match=message):
+        Parser.load(with_header(model, change))
+
+
+class Nearby(FactorFamily):
+    """A family that no package brings."""
+
+    name = "nearby"
+    summary = "an arc to the word before, and one to the word after"
+
+    def factors(self, view: Any) -> Any:
+        for h in range(2, view.n_words):
+            yield [(h, h - 1), (h, h + 1)], [view.sentence.upos[h - 1]]
+
+
+def test_families_that_are_not_installed_must_be_given(model: Path, tmp_path: Path) -> None:
+    config = toy.configuration().with_("factors", cutoff=1)
+    parser = Parser.train(toy.sentences()[:40], config=config, factors=[Nearby, "siblings"])
+    assert len(parser.table) > 0
+    path = tmp_path / "nearby.model"
+    parser.save(path)
+    with pytest.raises(FactorError, match="Nearby"):
+        Parser.load(path)
+    loaded = Parser.load(path, factors=[Nearby])
+    for sentence in toy.dev_sentences()[:10]:
+        assert loaded.parse(sentence) == parser.parse(sentence)
+    # A model must not make Python import whatever it names.
+    other = with_header(
+        model, lambda h: h["configuration"]["factors"].update(families=["shutil:rmtree"])
+    )
+    with pytest.raises(FactorError, match="shutil:rmtree"):
+        Parser.load(other)
+
+
+def test_a_model_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot be written"):
+        toy.parser().save(tmp_path / "no" / "folder" / "toy.model")
+    with pytest.raises(OutputError, match="cannot be written"):
+        toy.parser().save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
