@@ -82,8 +82,8 @@ def load_parser(
         header = json.loads(str(arrays["header"].item()))
         config = Configuration.from_table(header["configuration"])
         quantum = float(header["quantum"])
-        if not 0.0 < quantum < 1.0:
-            raise ValueError(f"quantum is {quantum}, expected a number between 0 and 1")
+        if not 0.0 < quantum < float("inf"):
+            raise ValueError(f"quantum is {quantum}, expected a number above 0")
         notes = dict(header["notes"])
     except (ValueError, KeyError, TypeError, BBParseError) as error:
         raise ModelError(f"{where}: header is damaged: {error}") from error
