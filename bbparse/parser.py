@@ -155,8 +155,11 @@ class Parser:
         Raises
         ------
         ProblemError
-            If so many arcs are left that the parts would not fit into memory.
+            If so many arcs are left that the parts would not fit into memory, or ``prune`` is
+            negative.
         """
+        if prune is not None and prune < 0:
+            raise ProblemError(f"prune is {prune}, expected 0 (all arcs) or more")
         values = encode(sentence)
         arc_head, arc_mod = self.pruner.candidates(values, prune, margin)
         return self.score_arcs(sentence, values, arc_head, arc_mod)
@@ -209,7 +212,8 @@ class Parser:
         """
         wider: list[tuple[int | None, float | None]] = [(prune, None)]
         if k_best > 1 and prune != 0:
-            wider += [(prune, np.inf), (0, None)]
+            # all arcs of a long sentence are too many; ten heads a word hold more than k trees
+            wider += [(prune, np.inf), (10, np.inf), (0, None)]
         for heads, margin in wider:
             solution = solve(
                 self.problem(sentence, heads, margin),

@@ -96,12 +96,19 @@ def solve(
         problem, k_best, time_limit, node_limit, gap, method, backbone, settings, started
     )
     if proof:
-        left = None if time_limit is None else time_limit - (time.perf_counter() - started)
+        left = _left(time_limit, started)
         found, _ = with_proof(problem, found, k_best, time_limit=left)
     if found.status != "infeasible" or not explain:
         return found
-    left = None if time_limit is None else time_limit - (time.perf_counter() - started)
+    left = _left(time_limit, started)
     return replace(found, conflict=tuple(explain_infeasible(problem, time_limit=left)))
+
+
+def _left(time_limit: float | None, started: float) -> float | None:
+    """What is left of a time limit."""
+    if time_limit is None:
+        return None
+    return max(0.0, time_limit - (time.perf_counter() - started))
 
 
 def _solve(
@@ -143,7 +150,7 @@ def _solve(
             small.count_score,
         ),
         quantum=problem.quantum,
-        time_limit=time_limit,
+        time_limit=_left(time_limit, started),
         node_limit=node_limit,
         gap=gap,
     )  # fmt: skip
@@ -164,7 +171,12 @@ def _solve_nonprojective(
     if info.infeasible:
         return _nothing(problem, started)
     outcome = search_nonprojective(
-        small, k_best, settings, time_limit=time_limit, node_limit=node_limit, gap=gap
+        small,
+        k_best,
+        settings,
+        time_limit=_left(time_limit, started),
+        node_limit=node_limit,
+        gap=gap,
     )
     arcs = info.original_arcs(outcome.trees)
     return _solution(problem, arcs, outcome, k_best, gap, started)

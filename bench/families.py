@@ -84,6 +84,7 @@ def main() -> None:
         if not model.exists():
             times.write_text(str(train(arguments, families, model)))
         row = measured(model, arguments.dev)
+        del row["by_length"]  # bench/pruning.py keeps it
         row["training_seconds"] = float(times.read_text())
         results.append((name, row))
         print(table("model", results), flush=True)

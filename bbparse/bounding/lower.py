@@ -35,7 +35,7 @@ def lower_bound_start(
     last = NEG
     shift = constant[0]
     arc_score[:] = base
-    for _ in range(max_calls):
+    for call in range(max_calls):
         group_scores(group_ptr, arc_score, gscore)
         goal = inside_pass(sizes[0], item_ptr, item_group, left, right, weight, gscore, inside)
         counters[0] += 1.0
@@ -52,9 +52,10 @@ def lower_bound_start(
         counters[2] += 1.0
         if value > NEG:
             insert_tree(trees, scores, count, tree, value, slack)
-        if goal + shift <= last + slack:
-            return
-        last = goal + shift if shift != constant[0] else NEG
+        if call > 0:  # the first pass had no π yet, only the backbone
+            if goal + shift <= last + slack:
+                return
+            last = goal + shift
         arc_score[:] = base
         shift = constant[0]
         for c in range(sizes[1]):

@@ -44,7 +44,7 @@ def project_simplex(values, lo, hi, total, scratch):
     for i in range(r):
         running += scratch[i]
         candidate = (running - total) / (i + 1)
-        if scratch[i] - candidate > 0.0:
+        if scratch[i] >= candidate:
             theta = candidate
     for i in range(lo, hi):
         values[i] = max(values[i] - theta, 0.0)

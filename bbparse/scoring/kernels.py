@@ -157,10 +157,10 @@ def walk_parts(
         if set_atom:
             # The sum over the distinct values of a hash of the value.
             mask = between_mask(masks, set_slot, low, high)
-            total = 0
-            for bit in range(64):
-                if mask & (np.uint64(1) << np.uint64(bit)):
-                    total += np.int64(table[words[set_slot, bit], set_column])
+            total = np.int64(0)
+            for bit in range(np.uint64(words[set_slot, 64])):
+                value = np.int64(table[np.uint64(words[set_slot, bit]), np.uint64(set_column)])
+                total += value * np.int64((mask >> bit) & np.uint64(1))
             atoms[10] = total
 
         # Indices of the plain templates. Those over the words between wait in `plain`.

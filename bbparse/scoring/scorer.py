@@ -192,6 +192,16 @@ class PartScorer:
         )  # fmt: skip
         return head, mod, indices.reshape(len(head), -1)
 
+    def _checked(self, values: NDArray[np.uint64], heads: NDArray[np.int32]) -> NDArray[np.int32]:
+        n = len(values) - 2 * PAD - 1
+        # A copy: a row of a `Solution` is read-only, and so of another type to numba.
+        heads = np.array(heads, dtype=np.int32, order="C")
+        if heads.shape != (n + 1,):
+            raise ValueError(f"heads has shape {heads.shape}, expected {(n + 1,)}")
+        if n and not (heads[1:].min() >= 0 and heads[1:].max() <= n):
+            raise ValueError(f"heads[1:] has values outside 0..{n}")
+        return heads
+
     def tree_features(
         self, values: NDArray[np.uint64], heads: NDArray[np.int32]
     ) -> NDArray[np.int64]:
@@ -208,8 +218,13 @@ class PartScorer:
         -------
         int64[number of features]
             ``weights[indices].sum() * quantum`` is the score of the tree.
+
+        Raises
+        ------
+        ValueError
+            If `heads` has another length, or a head is out of range.
         """
-        heads = np.ascontiguousarray(heads, dtype=np.int32)
+        heads = self._checked(values, heads)
         tables = sentence_tables(values, PAD, *self._for_tables)
         return self._features(tables, heads, heads, False)
 
@@ -227,9 +242,14 @@ class PartScorer:
             Ascending, each once.
         counts : int64[D]
             Never 0.
+
+        Raises
+        ------
+        ValueError
+            As `tree_features`.
         """
-        heads = np.ascontiguousarray(heads, dtype=np.int32)
-        others = np.ascontiguousarray(others, dtype=np.int32)
+        heads = self._checked(values, heads)
+        others = self._checked(values, others)
         tables = sentence_tables(values, PAD, *self._for_tables)
         return difference(
             self._features(tables, heads, others, True), self._features(tables, others, heads, True)

@@ -16,10 +16,19 @@ def sentence_tables(
 ):  # fmt: skip
     """What the parts of a sentence are scored from.
 
-    Returns ``table`` uint32[n+2, C], U of every word and, last, of "none"; ``masks``
-    uint64[J, L, n+1], the values of slot j in words i .. i+2^l-1 as bits; ``words`` int32[J, 65],
-    a word with the value of each bit (values beyond the 64th share the last), and their number; ``counts``
-    int32[3, n+1], words up to i of the counted tags.
+    O(n · (columns + slots)) and, for each slot of role b, O(n log n).
+
+    Returns
+    -------
+    table : uint32[n+2, C]
+        The hash of every word (and, last, of "none") in every column.
+    masks : uint64[J, L, n+1]
+        masks[j, l, i]: values of slot j that occur in words i .. i+2^l-1, one bit for each.
+    words : int32[J, 65]
+        A word that has the value of each bit, and how many bits are in use. Values beyond the
+        64th of a sentence share the last bit.
+    counts : int32[3, n+1]
+        Words up to i with each of the counted tags.
     """
     size = values.shape[0] - 2 * pad
     n_slots = slot_ptr.shape[0] - 1

@@ -34,8 +34,7 @@ __all__ = [
     "ARC_ATOMS", "KINDS", "ArcAtom", "Template", "TemplateSet", "WordAtom", "expand", "parse",
 ]  # fmt: skip
 
-#: Kinds of part, in the order of the kernels, with the roles of their words. The role that changes
-#: fastest when parts are enumerated comes first (see `bbparse.scoring.kernels`).
+#: Kinds of part, in the order of the kernels, with the roles of their words.
 KINDS: dict[str, tuple[str, ...]] = {
     "arc": ("h", "m"),
     "sibling": ("h", "s", "m"),

@@ -332,5 +332,8 @@ def search_nonprojective(
         not among them (-inf: they are proved, or all there are); ``status`` is optimal (with a
         finite bound: stopped by ``gap``), time_limit, node_limit or infeasible.
     """
+    started = time.monotonic()
     run = NonprojectiveSearch(problem, k, settings or SearchSettings())
+    if time_limit is not None:
+        time_limit = max(0.0, time_limit - (time.monotonic() - started))
     return run.run(time_limit, node_limit, gap)

@@ -269,7 +269,7 @@ class Search:
             "upper_bound": max(bound, best),
         }
         return Outcome(
-            self.trees[:found].copy(), self.scores[:found].copy(), max(bound, best), status, stats
+            self.trees[:found].copy(), self.scores[:found].copy(), bound, status, stats
         )
 
     def _tight_enough(self, bound: float, gap: float) -> bool:
@@ -341,7 +341,7 @@ def search(
     -------
     Outcome
         Trees in chart arcs, best first; ``bound`` is an upper bound on every tree that is not
-        among them (and at least the best score); ``status`` is optimal, time_limit, node_limit or
+        among them (-inf: there is none); ``status`` is optimal, time_limit, node_limit or
         infeasible.
     """
     run = Search(chart, factors, k, settings or SearchSettings(), quantum, counts)

@@ -81,7 +81,7 @@ def check_layout(chart: Chart) -> None:
 
 def cases(seed: int, scale: str, count: int) -> list[tuple[Problem, Chart]]:
     rng = np.random.default_rng(seed)
-    found = []
+    found: list[tuple[Problem, Chart]] = []
     while len(found) < count:
         p = random_problem(rng, max_words=6, projective=True, max_factors=0, scale=scale)
         chart = build(p, "grandsib" if rng.random() < 0.7 else None)

@@ -65,7 +65,7 @@ def psi(case: Case, chosen: np.ndarray, copy: np.ndarray) -> float:
 def some_cases(seed: int, count: int, whole: bool = False) -> list[Case]:
     """Cases in which each table allows at least one number of arcs."""
     rng = np.random.default_rng(seed)
-    found = []
+    found: list[Case] = []
     while len(found) < count:
         case = random_case(rng, factors=0, hard=bool(rng.random() < 0.5), whole=whole)
         tables = np.split(case.cnt_score, case.cnt_score_ptr[1:-1])

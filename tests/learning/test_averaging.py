@@ -15,7 +15,7 @@ from bbparse.learning.updates import Learner
 
 ONE = round(1 / QUANTUM)
 
-# One training example: the features it changes, by how much each; none for an example that is right.
+# One training example: the features it changes, by how much each; none where it was right.
 CHANGES = st.dictionaries(st.integers(0, 5), st.integers(-3, 3).filter(bool), max_size=4)
 
 

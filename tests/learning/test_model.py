@@ -125,7 +125,7 @@ def test_what_is_no_model_is_refused(model: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.zip"
     with zipfile.ZipFile(other, "w") as archive:
         archive.writestr("readme.txt", "hello")
-    with pytest.raises(ModelError, match="field 'readme.txt' is no .npy array"):
+    with pytest.raises(ModelError, match=r"field 'readme\.txt' is no \.npy array"):
         Parser.load(other)
     with pytest.raises(ModelError, match=rf"version is {VERSION + 1}, .* install a newer one"):
         Parser.load(rewritten(model, lambda arrays: None, VERSION + 1))
@@ -135,7 +135,8 @@ def test_pickled_objects_are_not_read(tmp_path: Path, model: Path) -> None:
     path = tmp_path / "pickled.model"
     arrays = arrays_of(model)
     arrays["factor_keys"] = np.array([{"a": 1}, None], dtype=object)
-    np.savez(path, kind=np.array(KIND), version=np.array(VERSION, np.int32), **arrays)
+    fields: Any = {"kind": np.array(KIND), "version": np.array(VERSION, np.int32), **arrays}
+    np.savez(path, **fields)
     path = path.with_name("pickled.model.npz")
     with pytest.raises(ModelError, match="field factor_keys holds pickled objects"):
         Parser.load(path)

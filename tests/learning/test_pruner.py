@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_looser_pruning_keeps_more() -> None:
         values = encode(sentence)
 
         def arcs(
-            pruner: Pruner = pruner, values: np.ndarray = values, **options: float
+            pruner: Pruner = pruner, values: np.ndarray = values, **options: Any
         ) -> set[tuple[int, int]]:
             return set(zip(*(a.tolist() for a in pruner.candidates(values, **options))))
 

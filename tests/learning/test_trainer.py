@@ -194,7 +194,8 @@ def test_small_treebanks() -> None:
     one = Sentence.from_words(["Hello"], heads=[0])
     assert train([one], [], config).parse(one)[0].heads == (0,)
     pair = Sentence.from_words(["a", "b"], upos=["DET", "NOUN"], heads=[2, 0])
-    for factors in (None, []):
+    for names in ("siblings", "combs,siblings", ""):
+        factors = names.split(",") if names else []
         parser = train([pair, one], [one], config, factors=factors)
         assert parser.parse(pair)[0].heads == (2, 0)
 

@@ -1,0 +1,63 @@
+"""One small model for all tests of commands, trained by the command itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bbparse.cli.main import main
+from tests import toy
+
+
+@dataclass
+class Done:
+    """How a command ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    def complaint(self) -> str:
+        """The one line of an error that the user caused, without the program's name."""
+        assert self.code == 2
+        lines = self.err.splitlines()
+        assert lines, "an error must be told"
+        assert [line for line in lines if line.startswith("bbparse: error: ")] == lines[-1:]
+        assert "Traceback" not in self.err
+        return lines[-1].removeprefix("bbparse: error: ")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Run a command in this process."""
+
+    def command(*arguments: str | Path) -> Done:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        assert isinstance(stop.value.code, int)
+        return Done(stop.value.code, captured.out, captured.err)
+
+    return command
+
+
+@pytest.fixture(scope="session")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The configuration of the toy parser as a file."""
+    path = tmp_path_factory.mktemp("config") / "toy.toml"
+    path.write_text(toy.TOML, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory, config: Path) -> Path:
+    """A model trained on all of the small treebank; not to be changed."""
+    path = tmp_path_factory.mktemp("model") / "toy.model"
+    with pytest.raises(SystemExit) as stop:
+        main(["train", str(toy.TRAIN), "--config", str(config), "--model", str(path)])
+    assert stop.value.code == 0
+    return path

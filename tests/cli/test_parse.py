@@ -1,0 +1,235 @@
+"""``bbparse parse``: the whole way, k best, pipes, and every kind of bad input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bbparse.parser import Parser
+from bbparse.treebank import evaluate, read_conllu
+from tests import toy
+from tests.cli.conftest import Done
+
+Run = Callable[..., Done]
+
+
+def without_heads(text: str) -> str:
+    """The same file with nothing in the columns that the parser writes."""
+    lines = []
+    for line in text.split("\n"):
+        columns = line.split("\t")
+        if len(columns) == 10:
+            columns[6] = columns[7] = "_"
+        lines.append("\t".join(columns))
+    return "\n".join(lines)
+
+
+def uas(predicted: Path) -> float:
+    return evaluate(read_conllu(toy.DEV), read_conllu(predicted)).as_dict()["uas"]
+
+
+def test_only_head_and_deprel_change(run: Run, model: Path, tmp_path: Path) -> None:
+    source, output = tmp_path / "in.conllu", tmp_path / "out.conllu"
+    text = toy.DEV.read_text(encoding="utf-8")
+    source.write_text(without_heads(text), encoding="utf-8")
+    done = run("parse", source, "--model", model, "--output", output)
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert without_heads(output.read_text(encoding="utf-8")) == without_heads(text)
+    assert uas(output) > 0.85
+    parser = Parser.load(model)
+    for sentence in read_conllu(output):
+        (tree,) = parser.parse(sentence)
+        assert tuple(sentence.heads) == tree.heads
+        assert tuple(sentence.deprels) == tree.labels
+    # Gold trees in the input make no difference, nor where the output goes.
+    assert run("parse", toy.DEV, "--model", model).out == output.read_text(encoding="utf-8")
+
+
+def test_k_best(run: Run, model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.conllu.gz"
+    assert run("parse", toy.DEV, "--model", model, "--k-best", "3", "--output", output).code == 0
+    with gzip.open(output, "rt", encoding="utf-8") as stream:
+        trees = list(read_conllu(stream))
+    parser = Parser.load(model)
+    place = 0
+    for sentence in toy.dev_sentences():
+        expected = parser.parse(sentence, k_best=3)
+        for k, tree in enumerate(expected):
+            block = trees[place]
+            place += 1
+            comments = [line for line in block.lines if line.startswith("# ")]
+            assert f"# tree = {k + 1} of {len(expected)}" in comments
+            assert f"# score = {tree.score:.6f}" in comments
+            assert f"# upper_bound = {tree.upper_bound:.6f}" in comments
+            assert "# proved = yes" in comments
+            assert block.name == sentence.name
+            assert block.forms == sentence.forms
+            assert tuple(block.heads) == tree.heads
+            assert tuple(block.deprels) == tree.labels
+    assert place == len(trees)
+
+
+@pytest.mark.parametrize("prune", ["1", "3", "none"])
+def test_pruning(run: Run, model: Path, prune: str) -> None:
+    done = run("parse", toy.DEV, "--model", model, "--prune", prune)
+    parser = Parser.load(model)
+    number = 0 if prune == "none" else int(prune)
+    for sentence in read_conllu(io.StringIO(done.out)):
+        assert tuple(sentence.heads) == parser.parse(sentence, prune=number)[0].heads
+
+
+def test_threads_change_nothing(run: Run, model: Path) -> None:
+    one, two = (
+        run("parse", toy.TRAIN, "--model", model, "--threads", threads, "--k-best", "2").out
+        for threads in ("1", "2")
+    )
+    assert one == two
+
+
+def test_a_search_that_was_cut_short_is_marked(run: Run, model: Path, tmp_path: Path) -> None:
+    source = tmp_path / "same.conllu"
+    row = "\tdog\tdog\tNOUN\tNN\t_\t_\t_\t_\t_\n"
+    source.write_text("".join(f"{i}{row}" for i in range(1, 151)) + "\n")
+    done = run("parse", source, "--model", model, "--time-limit", "0.2")
+    assert done.code == 0
+    (sentence,) = read_conllu(io.StringIO(done.out), require_heads=True, single_root=True)
+    found = dict(line[2:].split(" = ") for line in sentence.lines if line.startswith("# "))
+    assert found["proved"] == "no"
+    assert float(found["upper_bound"]) > float(found["score"])
+
+
+def test_through_pipes(model: Path) -> None:
+    """From standard input to standard output, in a process of its own."""
+    given = without_heads(toy.DEV.read_text(encoding="utf-8"))
+    command = [sys.executable, "-m", "bbparse.cli.main", "parse", "--model", str(model)]
+    done = subprocess.run(command, input=given.encode(), capture_output=True, timeout=300)
+    assert done.returncode == 0
+    assert done.stderr == b""
+    text = done.stdout.decode()
+    assert without_heads(text) == given
+    assert Parser.load(model).parse(toy.dev_sentences()[7])[0].heads == tuple(
+        list(read_conllu(io.StringIO(text)))[7].heads
+    )
+    bad = subprocess.run(command, input=b"1\tx\n\n", capture_output=True, timeout=300)
+    assert bad.returncode == 2
+    assert bad.stderr == b"bbparse: error: standard input, line 1: expected 10 columns, found 2\n"
+
+
+def test_a_one_word_sentence(run: Run, model: Path, tmp_path: Path) -> None:
+    source = tmp_path / "one.conllu"
+    source.write_text("1\tHello\t_\t_\t_\t_\t_\t_\t_\tA=B\n\n")
+    done = run("parse", source, "--model", model)
+    assert done.out == "1\tHello\t_\t_\t_\t_\t0\troot\t_\tA=B\n\n"
+    done = run("parse", source, "--model", model, "--k-best", "5")
+    assert done.out.count("\t0\troot\t") == 1
+    assert "# tree = 1 of 1\n" in done.out
+
+
+def test_500_words(run: Run, model: Path, tmp_path: Path) -> None:
+    source = tmp_path / "long.conllu"
+    lines = [
+        line.split("\t", 1)[1]
+        for line in toy.TRAIN.read_text(encoding="utf-8").splitlines()
+        if line[:1].isdigit()
+    ]
+    source.write_text("".join(f"{i}\t{line}\n" for i, line in enumerate(lines[:500], 1)) + "\n")
+    done = run("parse", source, "--model", model, "--time-limit", "10")
+    assert done.code == 0
+    (sentence,) = read_conllu(io.StringIO(done.out), require_heads=True, single_root=True)
+    assert sentence.n_words == 500
+    done = run("parse", source, "--model", model, "--prune", "none")
+    assert f"{source}, sentence #1: 500 words with 500 candidate heads each" in done.complaint()
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1\tHello\n\n", "line 4: expected 10 columns, found 2"),
+        ("1\ta\ta\tX\tX\t_\t5\tx\t_\t_\n\n", "line 4: head of word 1 is 5, expected 0 to 1 or _"),
+        ("2\ta\ta\tX\tX\t_\t_\t_\t_\t_\n\n", "line 4: found id '2', expected 1"),
+        ("# only a comment\n\n", "line 4: expected a sentence with at least one word"),
+    ],
+)
+def test_a_bad_sentence_is_named_and_no_half_file_stays(
+    run: Run, model: Path, tmp_path: Path, text: str, message: str
+) -> None:
+    good = "1\tHello\thello\tINTJ\tUH\t_\t_\t_\t_\t_\n2\t.\t.\tPUNCT\t.\t_\t_\t_\t_\t_\n\n"
+    source, output = tmp_path / "bad.conllu", tmp_path / "out.conllu"
+    source.write_text(good + text + good)
+    for threads in ("1", "2"):
+        done = run(
+            "parse", source, "--model", model, "--output", output, "--threads", threads
+        )
+        assert done.complaint().startswith(f"{source}, {message}")
+        assert done.err.count("\n") == 1
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.conllu"]
+    output.write_text("what was there before")
+    assert run("parse", source, "--model", model, "--output", output).code == 2
+    assert output.read_text() == "what was there before"
+
+
+def test_an_input_that_is_empty_or_not_there(run: Run, model: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.conllu"
+    empty.touch()
+    output = tmp_path / "out.conllu"
+    for source, message in (
+        (empty, "the file is empty, expected at least one sentence"),
+        (tmp_path / "none", "none: cannot be read: No such file or directory"),
+        (tmp_path, "cannot be read: Is a directory"),
+    ):
+        done = run("parse", source, "--model", model, "--output", output)
+        assert message in done.complaint()
+        assert done.err.count("\n") == 1
+        assert not output.exists()
+
+
+def test_a_model_that_cannot_be_used(run: Run, model: Path, tmp_path: Path) -> None:
+    whole = model.read_bytes()
+    short, foreign = tmp_path / "short.model", tmp_path / "foreign.model"
+    short.write_bytes(whole[: len(whole) // 2])
+    foreign.write_text("something else")
+    output = tmp_path / "out.conllu"
+    for path, message in (
+        (tmp_path / "none.model", "none.model: no such file"),
+        (short, "short.model: not a complete .npz file"),
+        (foreign, "foreign.model: not a complete .npz file"),
+        (tmp_path, "cannot be read"),
+    ):
+        done = run("parse", toy.DEV, "--model", path, "--output", output)
+        assert message in done.complaint()
+        assert done.err.count("\n") == 1
+        assert not output.exists()
+
+
+def test_an_output_that_cannot_be_written(run: Run, model: Path, tmp_path: Path) -> None:
+    for path in (tmp_path / "no" / "out.conllu", tmp_path, Path("/proc/out.conllu")):
+        done = run("parse", toy.DEV, "--model", model, "--output", path)
+        assert f"{path}: cannot be written: " in done.complaint()
+        assert done.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk(run: Run, model: Path) -> None:
+    done = run("parse", toy.DEV, "--model", model, "--output", "/dev/full")
+    assert done.complaint() == "/dev/full: cannot be written: No space left on device"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--k-best", "0"], ["--k-best", "many"], ["--prune", "0"], ["--prune", "all"],
+        ["--threads", "0"], ["--time-limit", "0"], ["--time-limit", "-1"], ["--beam", "8"], [],
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_one_line(run: Run, arguments: list[str]) -> None:
+    model = ["--model", "toy.model"] if arguments else []
+    done = run("parse", toy.DEV, *model, *arguments)
+    assert done.err.count("\n") == 1
+    assert "(see bbparse parse --help)" in done.complaint()

@@ -1,0 +1,278 @@
+"""``bbparse train``: the whole way, and every kind of bad input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.learning.trainer import Trainer
+from bbparse.parser import Parser
+from tests import toy
+from tests.cli.conftest import Done
+
+Run = Callable[..., Done]
+
+GOOD = "1\tHello\thello\tINTJ\tUH\t_\t0\troot\t_\t_\n2\t.\t.\tPUNCT\t.\t_\t1\tpunct\t_\t_\n"
+COLUMNS = "\tw\tw\tNOUN\tNN\t_\t{}\tdep\t_\t_\n"
+
+
+def sentence(*heads: object, name: str = "bad") -> str:
+    """A sentence of as many words as there are heads."""
+    lines = [f"{i}" + COLUMNS.format(head) for i, head in enumerate(heads, 1)]
+    return f"# sent_id = {name}\n" + "".join(lines)
+
+
+def treebank(folder: Path, *sentences: str) -> Path:
+    path = folder / "train.conllu"
+    path.write_text("".join(text + "\n" for text in sentences), encoding="utf-8")
+    return path
+
+
+def leftovers(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name != "train.conllu")
+
+
+def weights(path: Path) -> dict[str, Any]:
+    """A model's fields; of the header what does not depend on the clock."""
+    with np.load(path, allow_pickle=False) as archive:
+        fields = {name: archive[name].tolist() for name in archive.files}
+    header = json.loads(fields.pop("header"))
+    header["notes"] = {k: str(v) for k, v in header["notes"].items() if k != "seconds"}
+    return {**fields, "header": header}
+
+
+def test_the_whole_way(run: Run, config: Path, tmp_path: Path) -> None:
+    model, predicted = tmp_path / "toy.model", tmp_path / "dev.conllu"
+    done = run(
+        "train", toy.TRAIN, "--dev", toy.DEV, "--config", config, "--model", model,
+        "--factors", "siblings,combs", "--prune", "5", "--epochs", "3", "--seed", "4",
+    )  # fmt: skip
+    assert done.code == 0
+    assert done.out == ""
+    lines = done.err.splitlines()
+    assert [line.split(":")[0] for line in lines if line.startswith("epoch")] == [
+        "epoch 1", "epoch 2", "epoch 3"
+    ]  # fmt: skip
+    assert lines[-1] == f"wrote {model}"
+    assert leftovers(tmp_path) == ["toy.model"]
+    loaded = Parser.load(model)
+    assert loaded.config.factors.families == ("siblings", "combs")
+    assert (loaded.config.pruner.k, loaded.config.learning.epochs) == (5, 3)
+    assert loaded.config.learning.seed == 4
+    assert run("parse", toy.DEV, "--model", model, "--output", predicted).code == 0
+    scores = json.loads(run("evaluate", toy.DEV, predicted, "--json").out)
+    assert scores["uas"] > 0.85
+    assert scores["uas"] == pytest.approx(loaded.notes["dev_uas"], abs=1e-9)
+
+
+def test_the_same_seed_gives_the_same_model(run: Run, config: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("one", "two", "three")]
+    for path, seed in zip(paths, ("7", "7", "8")):
+        done = run(
+            "train", toy.DEV, "--config", config, "--model", path, "--epochs", "1", "--seed", seed
+        )
+        assert done.code == 0
+    one, two, three = map(weights, paths)
+    assert one == two
+    assert one["backbone_value"] != three["backbone_value"]
+
+
+def test_an_interrupted_run_goes_on(
+    run: Run, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, whole = tmp_path / "toy.model", tmp_path / "whole.model"
+    options = ("--config", config, "--epochs", "2", "--dev", toy.DEV)
+    assert run("train", toy.DEV, *options, "--model", whole).code == 0
+    learn = Trainer._learn_from
+    seen: list[int] = []
+
+    def until(trainer: Trainer, i: int) -> Any:
+        if len(seen) == 40:
+            raise KeyboardInterrupt
+        seen.append(i)
+        return learn(trainer, i)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_learn_from", until)
+        done = run("train", toy.DEV, *options, "--model", model)
+    assert done.code == 130
+    assert done.err.endswith("bbparse: interrupted\n")
+    assert not model.exists()
+    done = run("train", toy.DEV, *options, "--model", model)
+    assert done.code == 0
+    assert "going on after epoch 1 of an earlier run" in done.err.splitlines()
+    assert weights(model) == weights(whole)
+    assert leftovers(tmp_path) == ["toy.model", "whole.model"]
+
+
+BAD_SENTENCES = {
+    "a malformed line": ("1 Hello hello INTJ UH _ 0 root _ _\n", "line 4: expected 10 columns"),
+    "too few columns": ("1\tHello\thello\tINTJ\n", "line 4: expected 10 columns, found 4"),
+    "too many columns": (GOOD.replace("_\n", "_\tx\n", 1), "line 4: expected 10 columns, found 11"),
+    "a head that is no number": (sentence("x"), "line 5: head of word 1 is 'x', expected a number"),
+    "a head out of range": (sentence(2, 0, 9), "line 7: head of word 3 is 9, expected 0 to 3"),
+    "a negative head": (sentence(-1), "line 5: head of word 1 is '-1', expected a number"),
+    "no head": (sentence("_", 0), "line 5, bad: word 1 has no head, expected 0 to 2"),
+    "a cycle": (sentence(2, 3, 1, 0), "line 5, bad: the heads 1 → 2 → 3 → 1 form a cycle"),
+    "a word that is its own head": (sentence(1, 0), "bad: the heads 1 → 1 form a cycle"),
+    "no root": (sentence(2, 1), "line 5, bad: no word has head 0, expected exactly one root"),
+    "several roots": (sentence(0, 1, 0), "line 7, bad: words 1, 3 have head 0, expected exactly"),
+    "words out of order": (GOOD.replace("2\t.", "3\t."), "line 5: found id '3', expected 2"),
+    "only comments": ("# nothing here\n", "line 4: expected a sentence with at least one word"),
+}
+
+
+@pytest.mark.parametrize(("bad", "message"), BAD_SENTENCES.values(), ids=BAD_SENTENCES)
+def test_a_bad_sentence_is_named(
+    run: Run, config: Path, tmp_path: Path, bad: str, message: str
+) -> None:
+    path = treebank(tmp_path, GOOD, bad, GOOD)
+    model = tmp_path / "toy.model"
+    for arguments in ((path,), (toy.DEV, "--dev", path)):
+        done = run("train", *arguments, "--config", config, "--model", model)
+        assert f"{path}, " in done.complaint()
+        assert message in done.complaint()
+        assert done.err.count("\n") == 1
+        assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize("bad", [bad for bad, _ in BAD_SENTENCES.values()], ids=BAD_SENTENCES)
+def test_bad_sentences_may_be_skipped(run: Run, config: Path, tmp_path: Path, bad: str) -> None:
+    path = treebank(tmp_path, GOOD, bad, GOOD, bad)
+    model = tmp_path / "toy.model"
+    done = run("train", path, "--config", config, "--model", model, "--skip-invalid")
+    assert done.code == 0
+    assert done.err.startswith(f"2 sentences skipped; the first: {path}, line ")
+    assert Parser.load(model).notes["sentences"] == 2
+
+
+def test_nothing_left_after_skipping(run: Run, config: Path, tmp_path: Path) -> None:
+    path = treebank(tmp_path, sentence(2, 1))
+    done = run("train", path, "--config", config, "--model", tmp_path / "m", "--skip-invalid")
+    assert "no sentence is left to use" in done.complaint()
+    assert leftovers(tmp_path) == []
+
+
+def test_trees_that_are_not_projective_are_counted(run: Run, config: Path, tmp_path: Path) -> None:
+    crossing = sentence(3, 4, 0, 3, name="crossing")
+    path = treebank(tmp_path, GOOD, crossing, crossing)
+    model = tmp_path / "toy.model"
+    done = run("train", path, "--config", config, "--model", model)
+    assert done.code == 0
+    assert (
+        "2 of 3 training trees are not projective; learning from the closest projective trees"
+        in done.err.splitlines()
+    )
+    assert Parser.load(model).notes["projectivised"] == 2
+
+
+def test_several_roots_where_the_configuration_allows_them(
+    run: Run, tmp_path: Path
+) -> None:
+    config = tmp_path / "multi.toml"
+    config.write_text(toy.TOML.replace("[model]", "[model]\nsingle_root = false"))
+    path = treebank(tmp_path, GOOD, sentence(0, 1, 0))
+    model = tmp_path / "toy.model"
+    assert run("train", path, "--config", config, "--model", model).code == 0
+    assert Parser.load(model).notes["sentences"] == 2
+
+
+def test_a_one_word_treebank(run: Run, config: Path, tmp_path: Path) -> None:
+    path = treebank(tmp_path, sentence(0))
+    model = tmp_path / "toy.model"
+    assert run("train", path, "--dev", path, "--config", config, "--model", model).code == 0
+    done = run("parse", path, "--model", model)
+    assert done.out == path.read_text(encoding="utf-8")
+
+
+def test_files_that_cannot_be_read(run: Run, config: Path, tmp_path: Path) -> None:
+    model = tmp_path / "toy.model"
+    empty = treebank(tmp_path)
+    blank = tmp_path / "blank.conllu"
+    blank.write_text("\n\n\n")
+    binary = tmp_path / "binary.conllu"
+    binary.write_bytes(b"1\t\xff\xfe\tx\n\n")
+    broken = tmp_path / "broken.conllu.gz"
+    broken.write_bytes(b"\x1f\x8b\x08\x00\x00")
+    for path, message in (
+        (empty, "the file is empty, expected at least one sentence"),
+        (blank, "the file is empty, expected at least one sentence"),
+        (tmp_path / "none.conllu", "none.conllu: cannot be read: No such file or directory"),
+        (tmp_path, "cannot be read: Is a directory"),
+        (binary, "line 1: byte 3 of the line is 0xff, expected text in UTF-8"),
+        (broken, "broken.conllu.gz: cannot be read: "),
+    ):
+        for arguments in ((path,), (toy.DEV, "--dev", path)):
+            done = run("train", *arguments, "--config", config, "--model", model)
+            assert message in done.complaint()
+            assert done.err.count("\n") == 1
+    assert not model.exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("epochs = 2", "epoks = 2", "unknown key 'epoks' in [learning]; keys are method, epochs"),
+        ("[learning]", "[teaching]", "unknown table [teaching]; there are model, pruner, "),
+        ("cutoff = 2", 'cutoff = "2"', "factors.cutoff is '2', expected a whole number"),
+        ('"perceptron"', '"newton"', "learning.method is 'newton', expected one of adagrad, "),
+        ('"grandsib"', '"third"', "model.backbone is 'third', expected one of first, sibling, "),
+        ("k = 4", "k = -4", "pruner.k is -4, expected a whole number of at least 0"),
+        ("h.upos b.upos", "h.upso b.upos", "unknown attribute 'upso' in 'h.upso'; attributes are "),
+        ("[learning]", "[search]\nrooot_calls = 3\n[learning]", "rooot_calls"),
+        ('"grandchildren"]', '"granny"]', "no factor family 'granny'; there are: combs, "),
+        ("[model]", "[model", "not TOML: "),
+    ],
+)
+def test_mistakes_in_the_configuration_are_named(
+    run: Run, tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    config = tmp_path / "wrong.toml"
+    assert old in toy.TOML
+    config.write_text(toy.TOML.replace(old, new), encoding="utf-8")
+    done = run("train", toy.DEV, "--config", config, "--model", tmp_path / "toy.model")
+    assert message in done.complaint()
+    assert done.err.count("\n") == 1
+    assert leftovers(tmp_path) == ["wrong.toml"]
+
+
+def test_unknown_names_say_which_exist(run: Run, config: Path, tmp_path: Path) -> None:
+    model = tmp_path / "toy.model"
+    done = run("train", toy.DEV, "--config", config, "--model", model, "--factors", "siblings,x")
+    assert "no factor family 'x'; there are: combs, grandchildren, " in done.complaint()
+    done = run("train", toy.DEV, "--config", "klingon", "--model", model)
+    assert "no configuration 'klingon': " in done.complaint()
+    assert "english" in done.complaint()
+    done = run("train", toy.DEV, "--config", config, "--model", model, "--factors", "combs,combs")
+    assert "factor family 'combs' is there twice" in done.complaint()
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--epochs", "0"], ["--prune", "0"], ["--seed", "-1"], ["--epochs", "two"], ["--odd"], [],
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_one_line(run: Run, arguments: list[str]) -> None:
+    model = ["--model", "toy.model"] if arguments else []
+    done = run("train", toy.DEV, *model, *arguments)
+    assert done.err.count("\n") == 1
+    assert "(see bbparse train --help)" in done.complaint()
+
+
+def test_a_model_that_cannot_be_written(run: Run, config: Path, tmp_path: Path) -> None:
+    for path, message in (
+        (tmp_path / "no" / "toy.model", "cannot be written: there is no folder"),
+        (tmp_path, "cannot be written: it is a folder"),
+        (Path("/proc/toy.model"), "/proc/toy.model"),
+    ):
+        done = run("train", toy.DEV, "--config", config, "--model", path, "--epochs", "1")
+        assert message in done.complaint()
+        assert "cannot be written" in done.complaint()
+    assert leftovers(tmp_path) == []

@@ -1,0 +1,125 @@
+"""What surrounds the scores: parts of trees, differences, pruning and max-marginals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.problem import Problem
+from bbparse.scoring.marginals import max_marginals
+from bbparse.scoring.parts import all_arcs, as_square, parts_not_in
+from bbparse.scoring.parts import tree_parts as kernel_tree_parts
+from bbparse.scoring.scorer import difference, prune
+from bbparse.scoring.templates import KINDS
+from tests.oracles.enumerate import enumerate_trees
+from tests.scoring.reference import tree_parts
+from tests.strategies import random_tree
+
+ROLES = ("g", "h", "s", "m")
+
+
+def rows(kind: str, columns: tuple[np.ndarray, ...]) -> list[dict[str, int]]:
+    """Parts as the oracle writes them, without the roles the kind has not."""
+    return [
+        {role: word for role, word in zip(ROLES, row) if role in KINDS[kind]}
+        for row in zip(*(column.tolist() for column in columns))
+    ]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 10), st.booleans())
+def test_parts_of_trees(seed: int, n: int, projective: bool) -> None:
+    rng = np.random.default_rng(seed)
+    heads = random_tree(rng, n, projective)
+    others = random_tree(rng, n, projective)
+    expected, not_in = tree_parts(heads), tree_parts(others)
+    one, two = np.array(heads, np.int32), np.array(others, np.int32)
+    for number, kind in enumerate(KINDS):
+        assert rows(kind, parts_not_in(one, two, number, False)) == expected[kind]
+        alone = [part for part in expected[kind] if part not in not_in[kind]]
+        assert rows(kind, parts_not_in(one, two, number, True)) == alone
+
+
+def test_parts_of_a_tree_by_hand() -> None:
+    # 3 → 1, 2, 4, 6 and 6 → 5; the root is 3.
+    grand, inner, outermost = kernel_tree_parts(np.array([-1, 3, 3, 0, 3, 6, 3], np.int32))
+    assert grand.tolist()[1:] == [0, 0, -1, 0, 3, 0]
+    assert inner.tolist()[1:] == [2, -1, -1, -1, -1, 4]
+    assert outermost.tolist()[1:] == [1, 0, 1, 0, 1, 1]
+
+
+@given(st.lists(st.integers(0, 20)), st.lists(st.integers(0, 20)))
+def test_difference_is_that_of_multisets(added: list[int], removed: list[int]) -> None:
+    indices, counts = difference(np.array(added, np.int64), np.array(removed, np.int64))
+    expected = Counter(added)
+    expected.subtract(removed)
+    assert indices.tolist() == sorted(index for index, count in expected.items() if count)
+    assert counts.tolist() == [expected[index] for index in indices.tolist()]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_all_arcs_and_their_square(n: int) -> None:
+    head, mod = all_arcs(n)
+    expected = [(h, m) for h, m in product(range(n + 1), range(1, n + 1)) if h != m]
+    assert list(zip(head.tolist(), mod.tolist())) == expected
+    square = as_square(n, np.arange(len(head), dtype=np.float64))
+    assert square[head, mod].tolist() == list(range(len(head)))
+    assert np.isneginf(square).sum() == (n + 1) ** 2 - len(head)
+
+
+def random_scores(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Few distinct values, for ties, and some arcs that are not there."""
+    scores = rng.integers(-4, 5, (n + 1, n + 1)).astype(np.float64)
+    scores[rng.random((n + 1, n + 1)) < 0.15] = -np.inf
+    np.fill_diagonal(scores, -np.inf)
+    scores[:, 0] = -np.inf
+    return scores
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 11),
+    st.sampled_from([0.0, 1.0, 3.5, np.inf]), st.booleans(),
+)  # fmt: skip
+def test_pruning(seed: int, n: int, k: int, margin: float, with_tree: bool) -> None:
+    rng = np.random.default_rng(seed)
+    scores = random_scores(rng, n)
+    best = np.array(random_tree(rng, n), np.int32) if with_tree else None
+    head, mod = prune(scores, k, margin, best)
+    expected = set()
+    for m in range(1, n + 1):
+        ranked = sorted(
+            (h for h in range(n + 1) if scores[h, m] > -np.inf), key=lambda h: (-scores[h, m], h)
+        )
+        kept = ranked[: k or None]
+        expected |= {(h, m) for h in kept if scores[h, m] >= scores[ranked[0], m] - margin}
+        if best is not None:
+            expected.add((int(best[m]), m))
+    assert list(zip(head.tolist(), mod.tolist())) == sorted(expected)
+    assert head.dtype == mod.dtype == np.int32
+
+
+def test_pruning_keeps_smaller_heads_of_equal_ones() -> None:
+    scores = np.zeros((5, 5))
+    head, mod = prune(scores, 2)
+    assert list(zip(head.tolist(), mod.tolist())) == [
+        (0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4), (2, 1),
+    ]  # fmt: skip
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.booleans())
+def test_max_marginals(seed: int, n: int, single_root: bool) -> None:
+    scores = random_scores(np.random.default_rng(seed), n)
+    arc_head, arc_mod = np.nonzero(scores > -np.inf)
+    expected = np.full((n + 1, n + 1), -np.inf)
+    if len(arc_head):
+        problem = Problem(
+            n, arc_head, arc_mod, scores[arc_head, arc_mod], single_root=single_root
+        )
+        for score, *arcs in enumerate_trees(problem):
+            at = arc_head[arcs], arc_mod[arcs]
+            expected[at] = np.maximum(expected[at], score)
+    assert np.array_equal(max_marginals(scores, single_root), expected)

@@ -1,0 +1,330 @@
+"""Scores and features of parts, against an oracle that knows no tables."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bbparse.errors import ModelError
+from bbparse.problem import Problem
+from bbparse.scoring.encode import ATTRIBUTES, encode
+from bbparse.scoring.scorer import PartScorer, PartScores, aligned_zeros, difference
+from bbparse.scoring.templates import ARC_ATOMS, KINDS, TemplateSet
+from bbparse.treebank import Sentence
+from tests.scoring.reference import (
+    ATOM_NUMBER,
+    candidate_parts,
+    distance_bucket,
+    part_indices,
+    tree_indices,
+)
+from tests.strategies import random_tree
+
+FIELDS = {
+    "arc": ("arc_score", {}),
+    "sibling": ("sib_score", {"h": "sib_head", "s": "sib_inner", "m": "sib_outer"}),
+    "grandchild": ("gc_score", {"g": "gc_grand", "h": "gc_head", "m": "gc_mod"}),
+    "outermost_grandchild": ("ogc_score", {"g": "ogc_grand", "h": "ogc_head", "m": "ogc_mod"}),
+    "grandsibling": (
+        "gsib_score",
+        {"g": "gsib_grand", "h": "gsib_head", "s": "gsib_inner", "m": "gsib_outer"},
+    ),
+}
+
+TABLE: dict[str, Any] = {
+    "bits": 12,
+    "arc": [
+        "h.{upos,lower} m.{upos,lemma} +@dirdist",
+        "h-1.upos h.upos m.upos m+3.upos",
+        "m.suffix2 @dist",
+        "h.upos @dir @nverb",
+        "h.upos m.upos {@npunct,@nconj,@betweenset}",
+        "h.upos b.upos m.upos",
+        "h.upos b.upos @dir +@dist",
+        "m.upos b.upos b+1.upos",
+        "h.upos b.lower +@dirdist",
+    ],
+    "sibling": ["h.upos s.lower m.upos +@sdirdist", "s.upos m.upos @sdist", "h.upos s-1.upos @dir"],
+    "grandchild": ["g.upos h.upos m.upos +@gdir", "g.lower m.upos @gdir @gdist", "h.upos @dirdist"],
+    "outermost_grandchild": ["h.upos m.upos", "g.upos m+1.upos +@gdist"],
+    "grandsibling": ["g.upos h.upos s.upos m.upos @gdir", "g.upos s.upos +@gdir", "h.lower @sdist"],
+}
+TEMPLATES = TemplateSet.from_table(TABLE)
+
+
+def scorer_of(templates: TemplateSet, seed: int = 0) -> PartScorer:
+    scorer = PartScorer(templates)
+    scorer.weights[:] = np.random.default_rng(seed).integers(-99, 100, len(scorer.weights))
+    return scorer
+
+
+SCORER = scorer_of(TEMPLATES)
+
+
+def random_sentence(rng: np.random.Generator, n: int) -> Sentence:
+    tags = ("NOUN", "VERB", "ADP", "PUNCT", "CCONJ")
+    return Sentence.from_words(
+        [f"W{k}" for k in rng.integers(0, 12, n)],
+        upos=[tags[k] for k in rng.integers(0, len(tags), n)],
+    )
+
+
+def random_arcs(rng: np.random.Generator, n: int) -> set[tuple[int, int]]:
+    arcs = {(h, m) for h in range(n + 1) for m in range(1, n + 1) if h != m}
+    return {arc for arc in sorted(arcs) if rng.random() < 0.7}
+
+
+def as_arrays(arcs: set[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    ordered = np.array(sorted(arcs), np.int32).reshape(-1, 2)
+    return ordered[:, 0].copy(), ordered[:, 1].copy()
+
+
+def parts_of(scores: PartScores, kind: str, arcs: set[tuple[int, int]]) -> list[dict[str, int]]:
+    _, columns = FIELDS[kind]
+    if kind == "arc":
+        return [{"h": h, "m": m} for h, m in sorted(arcs)]
+    rows = zip(*(getattr(scores, field).tolist() for field in columns.values()))
+    return [dict(zip(columns, row)) for row in rows]
+
+
+def test_the_oracle_numbers_atoms_as_the_table_does() -> None:
+    assert tuple(ARC_ATOMS) == ATOM_NUMBER
+    assert [distance_bucket(d) for d in (1, 2, 5, 6, 10, 11, 99)] == [0, 1, 4, 5, 5, 6, 6]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.booleans(), st.booleans())
+def test_parts_and_scores(seed: int, n: int, projective: bool, single_root: bool) -> None:
+    rng = np.random.default_rng(seed)
+    values = encode(random_sentence(rng, n))
+    arcs = random_arcs(rng, n)
+    scores = SCORER.score(values, *as_arrays(arcs), projective, single_root)
+    expected = candidate_parts(n, arcs, projective, single_root)
+    for kind in KINDS:
+        assert parts_of(scores, kind, arcs) == expected[kind]
+        found = getattr(scores, FIELDS[kind][0])
+        assert found.dtype == np.float64
+        assert found.tolist() == [
+            SCORER.weights[part_indices(TEMPLATES, kind, values, part)].sum()
+            for part in expected[kind]
+        ]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.booleans())
+def test_features_of_trees(seed: int, n: int, projective: bool) -> None:
+    rng = np.random.default_rng(seed)
+    values = encode(random_sentence(rng, n))
+    heads = np.array(random_tree(rng, n, projective), np.int32)
+    others = np.array(random_tree(rng, n, projective), np.int64)
+    found = SCORER.tree_features(values, heads)
+    assert found.dtype == np.int64
+    assert sorted(found.tolist()) == tree_indices(TEMPLATES, values, heads)
+    indices, counts = SCORER.tree_difference(values, heads, others)
+    slow = difference(found, SCORER.tree_features(values, others))
+    assert np.array_equal(indices, slow[0]) and np.array_equal(counts, slow[1])
+    assert not len(SCORER.tree_difference(values, heads, heads)[0])
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.booleans())
+def test_the_score_of_a_tree_is_the_sum_of_its_features(
+    seed: int, n: int, projective: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = encode(random_sentence(rng, n))
+    heads = np.array(random_tree(rng, n, projective), np.int32)
+    arcs = random_arcs(rng, n) | {(int(heads[m]), m) for m in range(1, n + 1)}
+    arc_head, arc_mod = as_arrays(arcs)
+    scores = SCORER.score(values, arc_head, arc_mod, projective)
+    problem = Problem(n, arc_head, arc_mod, projective=projective, **scores._asdict())
+    assert problem.score(heads) == SCORER.weights[SCORER.tree_features(values, heads)].sum()
+
+
+def test_by_hand() -> None:
+    """One word, one template, one weight at a time."""
+    templates = TemplateSet.from_table({"bits": 8, "arc": ["h.upos m.upos"]})
+    scorer = PartScorer(templates, quantum=0.5)
+    values = encode(Sentence.from_words(["a", "b"], upos=["NOUN", "VERB"]))
+    (index,) = set(scorer.tree_features(values, np.array([-1, 2, 0]))) - set(
+        scorer.tree_features(values, np.array([-1, 0, 0]))
+    )
+    scorer.weights[index] = 6
+    assert scorer.score_all_arcs(values)[2, 1] == 3.0
+    assert scorer.score_all_arcs(values)[1, 2] == 0.0
+    scores = scorer.score(values, np.array([2], np.int32), np.array([1], np.int32))
+    assert scores.arc_score.tolist() == [3.0]
+    assert len(scores.sib_score) == len(scores.sib_head) == len(scores.gsib_grand) == 0
+
+
+def test_all_arcs() -> None:
+    rng = np.random.default_rng(5)
+    values = encode(random_sentence(rng, 6))
+    square = SCORER.score_all_arcs(values)
+    arcs = {(h, m) for h in range(7) for m in range(1, 7) if h != m}
+    arc_head, arc_mod = as_arrays(arcs)
+    expected = np.full((7, 7), -np.inf)
+    expected[arc_head, arc_mod] = SCORER.score(values, arc_head, arc_mod).arc_score
+    assert np.array_equal(square, expected)
+
+
+def test_features_of_all_arcs() -> None:
+    plain = scorer_of(TemplateSet.from_table({"bits": 10, "arc": TABLE["arc"][:4]}))
+    values = encode(random_sentence(np.random.default_rng(2), 5))
+    arc_head, arc_mod, indices = plain.features_of_all_arcs(values)
+    square = plain.score_all_arcs(values)
+    assert np.array_equal(plain.weights[indices].sum(axis=1), square[arc_head, arc_mod])
+    with pytest.raises(ModelError, match="different numbers of features"):
+        SCORER.features_of_all_arcs(values)
+
+
+def test_long_sentences_share_the_last_bit_between_values() -> None:
+    """Of more than 64 distinct values in a sentence, the later ones count as one."""
+    scorer = PartScorer(TemplateSet.from_table({"bits": 20, "arc": ["h.upos b.form"]}))
+    values = encode(Sentence.from_words([f"w{i}" for i in range(100)]))
+    heads = np.array([-1, *[100] * 99, 0])
+    expected = [len({min(w, 64) for w in range(m + 1, 100)}) for m in range(1, 100)]
+    assert len(scorer.tree_features(values, heads)) == sum(expected) + 64
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 130])
+def test_sentences_of_all_lengths(n: int) -> None:
+    rng = np.random.default_rng(n)
+    values = encode(random_sentence(rng, n))
+    heads = np.array(random_tree(rng, n), np.int32)
+    arcs = {(int(heads[m]), m) for m in range(1, n + 1)}
+    scores = SCORER.score(values, *as_arrays(arcs))
+    total = sum(getattr(scores, field).sum() for field in ("arc_score", "gc_score"))
+    arcs_alone = PartScorer(
+        TemplateSet.from_table({k: TABLE[k] for k in ("bits", "arc", "grandchild")}),
+        SCORER.weights,
+    )
+    assert total == arcs_alone.weights[arcs_alone.tree_features(values, heads)].sum()
+
+
+def test_order_and_company_of_templates_do_not_matter() -> None:
+    values = encode(random_sentence(np.random.default_rng(1), 6))
+    heads = np.array(random_tree(np.random.default_rng(2), 6), np.int32)
+    lines = TABLE["arc"]
+    whole = scorer_of(TemplateSet.from_table({"bits": 12, "arc": lines}))
+    turned = scorer_of(TemplateSet.from_table({"bits": 12, "arc": lines[::-1]}))
+    single = [
+        PartScorer(TemplateSet.from_table({"bits": 12, "arc": [line]})).tree_features(values, heads)
+        for line in lines
+    ]
+    expected = np.sort(whole.tree_features(values, heads))
+    assert np.array_equal(np.sort(turned.tree_features(values, heads)), expected)
+    assert np.array_equal(np.sort(np.concatenate(single)), expected)
+
+
+def test_pairs_of_weights_share_a_memory_line() -> None:
+    templates = TemplateSet.from_table({"bits": 16, "arc": ["h.lower m.lower +@dirdist"]})
+    scorer = PartScorer(templates)
+    assert scorer.weights.ctypes.data % 64 == 0
+    values = encode(random_sentence(np.random.default_rng(1), 9))
+    _, _, indices = scorer.features_of_all_arcs(values)
+    assert np.array_equal(indices[:, 0] // 16, indices[:, 1] // 16)
+    assert (indices[:, 0] != indices[:, 1]).all()
+
+
+def test_no_templates_at_all() -> None:
+    scorer = PartScorer(TemplateSet.from_table({"bits": 4}))
+    values = encode(Sentence.from_words(["a", "b"]))
+    scores = scorer.score(values, np.array([0, 1], np.int32), np.array([1, 2], np.int32))
+    assert scores.arc_score.tolist() == [0.0, 0.0]
+    assert all(len(array) == 0 for array in scores[1:])
+    assert len(scorer.tree_features(values, np.array([-1, 0, 1]))) == 0
+
+
+def test_outermost_grandchildren_without_grandchildren() -> None:
+    lines = TABLE["outermost_grandchild"]
+    scorer = scorer_of(TemplateSet.from_table({"bits": 9, "outermost_grandchild": lines}))
+    values = encode(Sentence.from_words(["a", "b"]))
+    scores = scorer.score(values, np.array([0, 1], np.int32), np.array([1, 2], np.int32))
+    assert (scores.ogc_grand.tolist(), scores.ogc_head.tolist()) == ([0], [1])
+    assert len(scores.ogc_score) == 1
+    assert len(scores.gc_score) == len(scores.gc_mod) == 0
+
+
+def test_threads_get_the_same_scores() -> None:
+    rng = np.random.default_rng(3)
+    cases = []
+    for n in range(2, 22):
+        arcs = random_arcs(rng, n)
+        cases.append((encode(random_sentence(rng, n)), *as_arrays(arcs)))
+    alone = [SCORER.score(*case) for case in cases]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda case: SCORER.score(*case), cases * 3))
+    for found, expected in zip(together, alone * 3):
+        assert all(np.array_equal(a, b) for a, b in zip(found, expected))
+
+
+def test_weights_are_used_in_place_and_checked() -> None:
+    weights = np.zeros(1 << TEMPLATES.bits, np.int32)
+    scorer = PartScorer(TEMPLATES, weights, quantum=0.25)
+    weights[:] = 4
+    values = encode(Sentence.from_words(["a"]))
+    found = scorer.score_all_arcs(values)[0, 1]
+    assert found == len(PartScorer(TemplateSet.from_table({"bits": 12, "arc": TABLE["arc"]}))
+                        .tree_features(values, np.array([-1, 0])))  # fmt: skip
+    with pytest.raises(ModelError, match=r"weights have shape \(3,\) and dtype int32, expected"):
+        PartScorer(TEMPLATES, np.zeros(3, np.int32))
+    with pytest.raises(ModelError, match="dtype float64"):
+        PartScorer(TEMPLATES, np.zeros(1 << TEMPLATES.bits))  # type: ignore[arg-type]
+    for size in (1, 15, 1 << 12):
+        zeros = aligned_zeros(size)
+        assert zeros.shape == (size,) and zeros.dtype == np.int32
+        assert zeros.ctypes.data % 64 == 0 and not zeros.any()
+
+
+def test_trees_are_checked() -> None:
+    values = encode(Sentence.from_words(["a", "b"]))
+    with pytest.raises(ValueError, match=r"heads has shape \(2,\), expected \(3,\)"):
+        SCORER.tree_features(values, np.array([-1, 0]))
+    for wrong in (-1, 3):
+        with pytest.raises(ValueError, match=r"outside 0\.\.2"):
+            SCORER.tree_difference(values, np.array([-1, 0, 1]), np.array([-1, 0, wrong]))
+    frozen = np.array([-1, 0, 1], np.int32)
+    frozen.setflags(write=False)
+    assert len(SCORER.tree_features(values, frozen))
+
+
+FEATURES = """
+import numpy as np
+from bbparse.scoring.encode import encode
+from bbparse.scoring.scorer import PartScorer
+from bbparse.scoring.templates import TemplateSet
+from bbparse.treebank import Sentence
+table = {"bits": 20, "arc": ["h.upos m.lower @dist +@dir", "h.upos b.upos"],
+         "grandsibling": ["g.upos h.upos s.upos m.upos"]}
+values = encode(Sentence.from_words(["a", "b", "c"], upos=["DET", "NOUN", "VERB"]))
+features = PartScorer(TemplateSet.from_table(table)).tree_features(values, np.array([-1, 2, 3, 0]))
+print(*features)
+"""
+#: Models saved by earlier versions find their weights at these places.
+INDICES = "48754 48755 61728 61730 180142 477110 477111 514692 548839 558817 733568"
+
+
+def test_indices_are_those_of_every_process_and_version() -> None:
+    for seed in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, "-c", FEATURES],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert sorted(map(int, done.stdout.split())) == sorted(map(int, INDICES.split()))
+
+
+def test_the_table_has_columns_of_all_attributes() -> None:
+    lines = [f"h.{name} m.{name}" for name in ATTRIBUTES]
+    scorer = PartScorer(TemplateSet.from_table({"bits": 20, "arc": lines}))
+    values = encode(Sentence.from_words(["a", "b"]))
+    features = scorer.tree_features(values, np.array([-1, 0, 1]))
+    assert len(set(features.tolist())) == 2 * len(ATTRIBUTES)

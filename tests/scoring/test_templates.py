@@ -1,0 +1,161 @@
+"""The language of feature templates, and what it says about mistakes."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbparse.configuration_path import configuration_names, configuration_path
+from bbparse.errors import ConfigError
+from bbparse.scoring.templates import (
+    ARC_ATOMS,
+    DEFAULT_BITS,
+    KINDS,
+    MAX_ALSO,
+    Template,
+    TemplateSet,
+    WordAtom,
+    expand,
+    parse,
+)
+
+
+def texts(kind: str, *lines: str) -> list[str]:
+    return [str(template) for template in TemplateSet.from_table({kind: lines}).templates[kind]]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("h.upos m.upos", ["h.upos m.upos"]),
+        ("h.{a,b} m.{c,d}", ["h.a m.c", "h.a m.d", "h.b m.c", "h.b m.d"]),
+        ("h{-1,+1}.a", ["h-1.a", "h+1.a"]),
+        ("{h.a m.b, m.c}", ["h.a m.b", "m.c"]),
+        ("for * in a, b: h.* m.*", [" h.a m.a", " h.b m.b"]),
+        ("for * in a,b: h.* m.{*,x}", [" h.a m.a", " h.a m.x", " h.b m.b", " h.b m.x"]),
+        ("{h,m}.a {@dir,@dist}", ["h.a @dir", "h.a @dist", "m.a @dir", "m.a @dist"]),
+    ],
+)
+def test_expand(line: str, expected: list[str]) -> None:
+    assert expand(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("h.{a,b", "braces do not match"),
+        ("h.a}", "braces do not match"),
+        ("h.{a,{b,c}}", "braces do not match"),
+        ("h.*", "a star needs"),
+        ("for * in a,b: h.upos", "no star in the template"),
+    ],
+)
+def test_expand_refuses(line: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        expand(line)
+
+
+def test_parse_sorts_and_merges_atoms() -> None:
+    template = parse("m.upos @dist h+1.lemma h-1.upos @dir m.upos +@dirdist", "arc")
+    assert template == Template(
+        (WordAtom("h", -1, "upos"), WordAtom("h", 1, "lemma"), WordAtom("m", 0, "upos")),
+        ("dir", "dist"),
+        "dirdist",
+    )
+    assert template.text == "h-1.upos h+1.lemma m.upos @dir @dist"
+    assert str(template) == template.text + " +@dirdist"
+    assert template.slot("h") == ((-1, "upos"), (1, "lemma"))
+    assert template.slot("s") == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_text_of_a_template_is_a_template(kind: str) -> None:
+    for role in KINDS[kind]:
+        template = parse(f"{role}-3.form {role}.xpos {role}+2.suffix2 @dir +@dist", kind)
+        assert parse(str(template), kind) == template
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("x.upos", "arc", r"unknown role 'x' in 'x.upos'; arc parts have h, m, b$"),
+        ("g.upos", "sibling", r"sibling parts have h, s, m$"),
+        ("b.upos m.upos", "grandchild", r"unknown role 'b'"),
+        ("h.tagg", "arc", r"unknown attribute 'tagg' in 'h.tagg'; attributes are form, lower, .*"),
+        ("h+4.upos", "arc", r"offset of 'h\+4.upos' is \+4, expected -3 to \+3"),
+        ("h.upos @up", "arc", r"unknown atom @up; arc parts have @dir, @dist, @dirdist, @nverb"),
+        ("h.upos @gdir", "arc", r"@gdir does not apply; arc parts have"),
+        ("h.upos @nverb", "grandchild", r"does not apply; grandchild parts have .*@gdist$"),
+        ("h.upos +@betweenset", "arc", r"has too many values"),
+        ("h.upos +@dir +@dist", "arc", r"has two '\+@'"),
+        ("upos", "arc", r"'upos' is no atom: expected role.attribute, @name or \+@name"),
+        ("h.", "arc", r"is no atom"),
+        ("@dir", "arc", r"names no word"),
+        ("b.upos @dir", "arc", r"names no word in a role of its own"),
+        ("", "arc", r"names no word"),
+    ],
+)
+def test_parse_refuses(text: str, kind: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse(text, kind)
+
+
+def test_equal_templates_count_once_and_keep_their_also() -> None:
+    assert texts("arc", "h.upos m.upos", "m.upos h.upos", "h.upos h.upos m.upos +@dir") == [
+        "h.upos m.upos +@dir"
+    ]
+    assert texts("arc", "h.upos +@dir", "h.{upos,xpos}") == ["h.upos +@dir", "h.xpos"]
+    with pytest.raises(ConfigError, match=r"already has \+@dir"):
+        texts("arc", "h.upos +@dir", "h.upos +@dist")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"arcs": []}, r"unknown key 'arcs' in \[templates\]; keys are arc, sibling, .*, bits"),
+        ({"arc": "h.upos"}, r"templates.arc is 'h.upos', expected a list of strings"),
+        ({"arc": [1]}, r"templates.arc is \[1\], expected a list of strings"),
+        ({"arc": ["h.upos", "h.up"]}, r"templates.arc, line 2, 'h.up': unknown attribute"),
+        ({"bits": 3}, r"templates.bits is 3, expected 4 to 28"),
+        ({"bits": 29}, r"templates.bits is 29"),
+        ({"bits": True}, r"templates.bits is True"),
+        ({"bits": "22"}, r"templates.bits is '22'"),
+    ],
+)
+def test_tables_with_mistakes(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        TemplateSet.from_table(table)
+
+
+def test_messages_name_the_table() -> None:
+    with pytest.raises(ConfigError, match=r"pruner\.templates\.arc, line 1"):
+        TemplateSet.from_table({"arc": ["?"]}, "pruner.templates")
+
+
+def test_tables_survive_a_round_trip() -> None:
+    table = {"bits": 9, "arc": ["h.{upos,xpos} m.upos +@dirdist"], "sibling": ["s.upos m.upos"]}
+    templates = TemplateSet.from_table(table)
+    assert templates.to_table() == table
+    assert TemplateSet.from_table(templates.to_table()) == templates
+    assert templates.n_features("arc") == 4
+    assert templates.n_features("sibling") == 1
+    assert templates.n_features("grandchild") == 0
+    assert TemplateSet.from_table({}).bits == DEFAULT_BITS
+
+
+def test_values_that_share_a_memory_line_fit_it() -> None:
+    assert MAX_ALSO == 64 // 4 - 1
+    assert sum(0 < atom.size <= MAX_ALSO for atom in ARC_ATOMS.values()) == len(ARC_ATOMS) - 1
+
+
+@pytest.mark.parametrize("name", configuration_names())
+def test_shipped_configurations_have_good_templates(name: str) -> None:
+    table = tomllib.loads(Path(configuration_path(name)).read_text(encoding="utf-8"))
+    main = TemplateSet.from_table(table["templates"])
+    pruner = TemplateSet.from_table(table["pruner"]["templates"], "pruner.templates")
+    assert sum(main.n_features(kind) for kind in KINDS) >= 50
+    assert pruner.n_features("arc") >= 10
+    assert not any(template.slot("b") for template in pruner.templates["arc"])

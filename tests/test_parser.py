@@ -1,0 +1,203 @@
+"""The parser from Python: order, pruning, odd lengths, limits, threads."""
+
+from __future__ import annotations
+
+import time
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from bbparse.errors import ProblemError
+from bbparse.parser import Parser, ScoredTree, trees_of
+from bbparse.treebank import Sentence, check_tree
+from tests import toy
+from tests.oracles.enumerate import enumerate_trees
+
+
+def long_sentence(n_words: int, seed: int = 1) -> Sentence:
+    """A sentence of toy words in random order."""
+    words = list(
+        chain.from_iterable(
+            zip(s.forms, s.lemmas, s.upos, s.xpos, s.feats) for s in toy.sentences()
+        )
+    )
+    chosen = np.random.default_rng(seed).integers(len(words), size=n_words)
+    forms, lemmas, upos, xpos, feats = (list(c) for c in zip(*(words[i] for i in chosen)))
+    return Sentence.from_words(forms, lemmas=lemmas, upos=upos, xpos=xpos, feats=feats)
+
+
+def check_trees(sentence: Sentence, trees: list[ScoredTree]) -> None:
+    """Trees over the sentence in order, none twice, each below its bound."""
+    for tree in trees:
+        words = Sentence.from_words(sentence.forms, heads=tree.heads)
+        check_tree(words)
+        assert tree.upper_bound >= tree.score
+        assert len(tree.labels) == sentence.n_words
+    assert len({tree.heads for tree in trees}) == len(trees)
+    scores = [tree.score for tree in trees]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("k", [1, 2, 10])
+def test_k_best_trees_are_in_order_and_none_is_there_twice(k: int) -> None:
+    parser = toy.parser()
+    for sentence in toy.dev_sentences():
+        trees = parser.parse(sentence, k_best=k)
+        check_trees(sentence, trees)
+        assert all(tree.proved and tree.score == tree.upper_bound for tree in trees)
+        assert len(trees) == k or sentence.n_words <= 4
+        best = parser.parse(sentence)
+        assert best[0].score == trees[0].score
+        problem = parser.problem(sentence)
+        if len(trees[0].heads) > 4:  # short ones may have been pruned less
+            assert problem.score([-1, *trees[0].heads]) == trees[0].score
+
+
+def test_scores_are_the_models_own() -> None:
+    """Of short sentences all trees can be listed, and scored from the problem's arrays."""
+    parser = toy.parser()
+    short = [s for s in toy.sentences() if s.n_words <= 6][:40]
+    for sentence in short:
+        expected = enumerate_trees(parser.problem(sentence, prune=0))
+        trees = parser.parse(sentence, k_best=8, prune=0)
+        assert [t.score for t in trees] == [score for score, _ in expected[:8]]
+
+
+def test_without_pruning_scores_are_never_worse() -> None:
+    parser = toy.parser()
+    for sentence in toy.dev_sentences():
+        pruned, one, full = (parser.parse(sentence, prune=k)[0] for k in (None, 1, 0))
+        check_trees(sentence, [full])
+        assert full.score >= pruned.score >= one.score
+        arcs = len(parser.problem(sentence, prune=0).arc_head)
+        assert arcs == sentence.n_words**2
+        assert len(parser.problem(sentence).arc_head) <= arcs
+
+
+def test_where_fewer_trees_exist_all_are_given() -> None:
+    """Even if the candidates of the model hold fewer."""
+    parser = toy.parser()
+    counts = {1: 1, 2: 2, 3: 7, 4: 30}  # projective trees with one root
+    for n, count in counts.items():
+        sentence = long_sentence(n)
+        for prune in (None, 1, 0):
+            trees = parser.parse(sentence, k_best=1000, prune=prune)
+            check_trees(sentence, trees)
+            assert len(trees) == count
+            assert all(tree.proved for tree in trees)
+
+
+def test_one_word() -> None:
+    for k in (1, 5):
+        (tree,) = toy.parser().parse(long_sentence(1), k_best=k)
+        assert (tree.heads, tree.proved) == ((0,), True)
+
+
+def test_500_words() -> None:
+    sentence = long_sentence(500)
+    started = time.monotonic()
+    trees = toy.parser().parse(sentence, k_best=3, time_limit=20.0)
+    assert time.monotonic() - started < 60
+    check_trees(sentence, trees)
+    assert len(trees) == 3
+    with pytest.raises(
+        ProblemError, match=r"sentence #1: 500 words with 500 candidate heads each .* prune more"
+    ):
+        toy.parser().parse(sentence, prune=0)
+
+
+def test_few_candidates_of_a_long_sentence_hold_few_trees() -> None:
+    """Pruning is loosened to find more, but not beyond what fits into memory."""
+    sentence = long_sentence(200)
+    trees = toy.parser().parse(sentence, k_best=3, prune=1, time_limit=5.0)
+    check_trees(sentence, trees)
+    assert len(trees) >= 1
+
+
+def test_words_that_are_all_the_same_stop_at_the_limit() -> None:
+    """Their many equal trees are the hardest case of all."""
+    sentence = Sentence.from_words(["dog"] * 120, upos=["NOUN"] * 120, lemmas=["dog"] * 120)
+    started = time.monotonic()
+    (tree,) = toy.parser().parse(sentence, time_limit=0.5)
+    assert time.monotonic() - started < 20
+    check_trees(sentence, [tree])
+    assert tree.proved == (tree.upper_bound == tree.score)
+
+
+def test_a_search_that_was_cut_short_says_so() -> None:
+    sentence = Sentence.from_words(["dog"] * 40, upos=["NOUN"] * 40, lemmas=["dog"] * 40)
+    parser = toy.parser()
+    full = parser.solve(sentence, time_limit=60.0)
+    for limit in (1, 3, 10):
+        solution = parser.solve(sentence, node_limit=limit)
+        if solution.status == "optimal":
+            assert solution.scores[0] == full.scores[0]
+            continue
+        assert solution.status == "node_limit"
+        assert solution.stats["nodes"] <= limit + 1
+        (tree,) = trees_of(solution)
+        assert not tree.proved
+        assert tree.score <= full.scores[0] <= full.upper_bounds[0] <= tree.upper_bound
+
+
+def test_threads_change_nothing() -> None:
+    parser = toy.parser()
+    sentences = [*toy.dev_sentences(), long_sentence(60), *toy.sentences()[:40]]
+    alone = list(parser.parse_all(sentences, k_best=2))
+    for threads in (2, 4):
+        together = list(parser.parse_all(iter(sentences), threads=threads, k_best=2))
+        assert [s for s, _ in together] == sentences
+        for (_, one), (_, other) in zip(alone, together):
+            assert one.heads.tolist() == other.heads.tolist()
+            assert one.scores.tolist() == other.scores.tolist()
+            assert one.status == other.status
+            for key in ("nodes", "dp_calls"):
+                assert one.stats[key] == other.stats[key]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_error_in_the_middle_of_a_stream_comes_out(threads: int) -> None:
+    parser = toy.parser()
+    good = list(toy.dev_sentences()[:5])
+    found = []
+    with pytest.raises(ProblemError, match="prune more"):
+        for sentence, _ in parser.parse_all(
+            [*good, long_sentence(500), *good], threads=threads, prune=0
+        ):
+            found.append(sentence)
+    assert found == good
+
+
+def test_a_stream_is_read_a_little_ahead_only() -> None:
+    read = 0
+
+    def endless() -> object:
+        nonlocal read
+        while True:
+            read += 1
+            yield toy.dev_sentences()[3]
+
+    for threads in (1, 2):
+        read = 0
+        results = toy.parser().parse_all(endless(), threads=threads)  # type: ignore[arg-type]
+        for _ in range(10):
+            next(results)
+        results.close()  # type: ignore[attr-defined]
+        assert 10 <= read <= 500
+
+
+def test_impossible_requests() -> None:
+    parser, sentence = toy.parser(), toy.dev_sentences()[3]
+    with pytest.raises(ProblemError, match="k_best is 0, expected at least 1"):
+        parser.parse(sentence, k_best=0)
+    with pytest.raises(ProblemError, match="prune is -1"):
+        parser.parse(sentence, prune=-1)
+
+
+def test_two_parsers_share_nothing() -> None:
+    """Training one leaves another as it was."""
+    parser = toy.parser()
+    before = [parser.parse(s) for s in toy.dev_sentences()]
+    Parser.train(toy.sentences()[:10], config=toy.configuration())
+    assert [parser.parse(s) for s in toy.dev_sentences()] == before
