@@ -26,7 +26,7 @@ def main() -> None:
         options = ["--prune", k, "--repeat", "1" if k == "none" else "3"]
         results.append((k, measured(Path(arguments.model), arguments.dev, *options)))
         print(table("k", results, COLUMNS[:-1]), flush=True)
-        (HERE / "results" / "pruning.json").write_text(json.dumps(dict(results), indent=1) + "\n")
+        (HERE / "results" / "pruning.json").write_text(json.dumps(dict(results)) + "\n")
         (HERE / "results" / "pruning.md").write_text(table("k", results, COLUMNS[:-1]))
 
 

@@ -119,7 +119,7 @@ def test_max_marginals(seed: int, n: int, single_root: bool) -> None:
         problem = Problem(
             n, arc_head, arc_mod, scores[arc_head, arc_mod], single_root=single_root
         )
-        for score, *arcs in enumerate_trees(problem):
-            at = arc_head[arcs], arc_mod[arcs]
+        for score, arcs in enumerate_trees(problem):
+            at = arc_head[list(arcs)], arc_mod[list(arcs)]
             expected[at] = np.maximum(expected[at], score)
     assert np.array_equal(max_marginals(scores, single_root), expected)
