@@ -52,6 +52,10 @@ class PruneParameter(click.ParamType):
     "--time-limit", type=click.FloatRange(0.0, min_open=True), metavar="SECONDS",
     help="For the search of one sentence; the best trees found so far are written then.",
 )  # fmt: skip
+@click.option(
+    "--node-limit", type=click.IntRange(1), default=200, show_default=True, metavar="N",
+    help="Search nodes for one sentence, as --time-limit, but the same on every machine.",
+)  # fmt: skip
 def parse(
     source: str,
     model: str,
@@ -60,6 +64,7 @@ def parse(
     prune: int | None,
     threads: int,
     time_limit: float | None,
+    node_limit: int,
 ) -> None:
     """Parse CoNLL-U or CoNLL-X; only HEAD and DEPREL change.
 
@@ -75,8 +80,9 @@ def parse(
     loaded = Parser.load(model)
     sentences = read_conllu(source)
     results = loaded.parse_all(
-        sentences, threads=threads, k_best=k_best, prune=prune, time_limit=time_limit
-    )
+        sentences, threads=threads, k_best=k_best, prune=prune, time_limit=time_limit,
+        node_limit=node_limit,
+    )  # fmt: skip
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
     with open_output(output) as stream:
         previous: tuple[Sentence, Solution] | None = None

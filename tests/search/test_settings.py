@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError
 from bbparse.search.settings import AS_PUBLISHED, DEFAULT, METHODS, ORDERS, SearchSettings
 
@@ -65,3 +66,11 @@ def test_the_papers_choices() -> None:
     assert s.lower_start > 0
     # Neither arc elimination nor a list of the best trees is in the paper.
     assert (s.eliminate_every, s.close_k) == (0, 1)
+
+
+def test_the_papers_configuration_searches_as_published() -> None:
+    config = Configuration.load("paper")
+    assert config.search == AS_PUBLISHED
+    assert config.model.backbone == "carreras"
+    assert config.pruner.k == 10
+    assert config.learning.method == "perceptron"
