@@ -122,6 +122,9 @@ class LearningConfig:
         Most search nodes for one training sentence.
     seed : int
         Of the order of sentences.
+    keep : float
+        Share of the backbone's non-zero weights that the finished model keeps, the largest; see
+        :func:`bbparse.learning.averaging.keep_largest`.
     """
 
     method: str = "adagrad"
@@ -130,6 +133,7 @@ class LearningConfig:
     cost: float = 1.0
     node_limit: int = 50
     seed: int = 1
+    keep: float = 1.0
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -142,6 +146,8 @@ class LearningConfig:
         _positive("learning.rate", self.rate)
         if self.cost < 0.0:
             raise ConfigError(f"learning.cost is {self.cost}, expected 0 or more")
+        if not 0.0 < self.keep <= 1.0:
+            raise ConfigError(f"learning.keep is {self.keep}, expected a share above 0, at most 1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,3 +66,30 @@ class AveragedWeights:
             out = np.empty_like(self.weights)
         _average(self.weights, self.sums, self.clock, out)
         return out
+
+
+def keep_largest(weights: NDArray[np.int32], share: float) -> NDArray[np.int32]:
+    """Weights without the smallest of them.
+
+    Most weights of a model come from features met once or twice: they are small, many, and about
+    the training text only. Without them a model is a fraction of its size and parses as well.
+
+    Parameters
+    ----------
+    weights : int32[F]
+    share : float
+        Of the weights that are not zero, how many to keep: those of largest magnitude, and all
+        that tie with the smallest of these.
+
+    Returns
+    -------
+    int32[F]
+        A copy.
+    """
+    kept = weights.copy()
+    sizes = np.abs(weights[weights != 0])
+    count = int(np.ceil(share * len(sizes)))
+    if 0 < count < len(sizes):
+        least = np.partition(sizes, len(sizes) - count)[len(sizes) - count]
+        kept[np.abs(kept) < least] = 0
+    return kept

@@ -29,7 +29,7 @@ from bbparse.factors import (
     specification,
     tree_keys,
 )
-from bbparse.learning.averaging import QUANTUM
+from bbparse.learning.averaging import QUANTUM, keep_largest
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import TrainingData, prepare, prune_all
 from bbparse.learning.labeller import train_labeller
@@ -308,6 +308,14 @@ def train(
             saved.save(trainer, number, best_uas, best)
     if best is None:
         raise ConfigError(f"learning.epochs is {config.learning.epochs}, none is left to train")
+    if learning.keep < 1.0:
+        best = thinned(best, learning.keep)
+        if dev:
+            best.notes["dev_uas"] = unlabelled_accuracy(best, dev, learning.node_limit)
+            say(
+                f"the largest {100 * learning.keep:g} % of the weights kept:"
+                f" UAS {100 * best.notes['dev_uas']:.2f} on dev"
+            )
     gold = [np.array([-1, *sentence.heads], np.int32) for sentence in sentences]
     best.labeller = train_labeller(config, sentences, data.values, gold, config.learning.seed)
     if best.labeller is not None:
@@ -316,6 +324,19 @@ def train(
     if saved is not None:
         saved.remove()
     return best
+
+
+def thinned(parser: Parser, share: float) -> Parser:
+    """The parser with the largest weights of its backbone only; itself where all are kept."""
+    if share >= 1.0:
+        return parser
+    scorer = PartScorer(
+        parser.config.templates, keep_largest(parser.scorer.weights, share), parser.scorer.quantum
+    )
+    return Parser(
+        parser.config, parser.pruner, scorer, parser.families, parser.table, parser.notes,
+        parser.labeller,
+    )  # fmt: skip
 
 
 def unlabelled_accuracy(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.learning.averaging import QUANTUM, AveragedWeights
+from bbparse.learning.averaging import QUANTUM, AveragedWeights, keep_largest
 from bbparse.learning.updates import Learner
 
 ONE = round(1 / QUANTUM)
@@ -130,3 +130,19 @@ def test_a_learner_that_is_restored_goes_on_the_same(method: str) -> None:
         again.tick()
     for name, array in whole.state().items():
         assert again.state()[name].tolist() == array.tolist()
+
+
+@given(st.lists(st.integers(-5, 5), max_size=20), st.floats(0.01, 1.0))
+def test_the_largest_weights_are_kept(values: list[int], share: float) -> None:
+    weights = np.array(values, np.int32)
+    kept = keep_largest(weights, share)
+    present = [abs(v) for v in values if v]
+    wanted = math.ceil(share * len(present))
+    assert np.count_nonzero(kept) >= min(wanted, len(present))
+    assert all(k in (0, v) for k, v in zip(kept.tolist(), values))
+    gone = [abs(v) for k, v in zip(kept.tolist(), values) if k != v]
+    left = [abs(k) for k in kept.tolist() if k]
+    assert not gone or max(gone) < min(left)
+    # no more than asked for, apart from ties with the smallest
+    assert not left or sum(v > min(left) for v in left) < max(wanted, 1)
+    assert weights.tolist() == values

@@ -92,6 +92,24 @@ def test_weights_stay_whole_quanta() -> None:
             assert (tree.score / QUANTUM).is_integer()
 
 
+def test_the_finished_model_keeps_a_share_of_its_weights() -> None:
+    lines: list[str] = []
+    config = toy.configuration()
+    whole = train(toy.sentences()[:40], toy.dev_sentences(), config)
+    thin = train(
+        toy.sentences()[:40], toy.dev_sentences(), config.with_("learning", keep=0.25),
+        report=lines.append,
+    )  # fmt: skip
+    before, after = (np.count_nonzero(p.scorer.weights) for p in (whole, thin))
+    assert 0.25 * before <= after < 0.5 * before
+    kept = thin.scorer.weights != 0
+    assert (thin.scorer.weights[kept] == whole.scorer.weights[kept]).all()
+    assert thin.notes["dev_uas"] == unlabelled_accuracy(thin, toy.dev_sentences())
+    assert any("25 % of the weights kept" in line for line in lines)
+    with pytest.raises(ConfigError, match=r"learning\.keep is 0"):
+        config.with_("learning", keep=0.0)
+
+
 def test_it_learns_nothing_from_a_tree_that_does_not_outscore_the_gold_tree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
