@@ -1,58 +1,189 @@
-"""``bbparse evaluate``: attachment scores of a parsed file."""
+"""``bbparse evaluate``: attachment scores of a parsed file, alone or against another."""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
 
 import click
+from tqdm import tqdm
 
 from bbparse.errors import TreebankError
-from bbparse.treebank import Scores, read_conllu
-from bbparse.treebank import evaluate as compare
+from bbparse.treebank import (
+    Difference,
+    Scores,
+    Sentence,
+    Tally,
+    compare_tallies,
+    read_conllu,
+)
+from bbparse.treebank.evaluation import paired_sentences
 
-_ROWS = (
+# title, measure, the same measure without punctuation
+_Row = tuple[str, str, str | None]
+_ROWS: tuple[_Row, ...] = (
     ("UAS", "uas", "uas_no_punct"),
     ("LAS", "las", "las_no_punct"),
     ("LAS, universal labels", "las_universal", "las_universal_no_punct"),
     ("CLAS", "clas", None),
+    ("MLAS", "mlas", None),
+    ("BLEX", "blex", None),
     ("complete trees", "complete", None),
     ("complete labelled trees", "complete_labelled", None),
     ("roots", "root", None),
+)
+_TAGS: tuple[_Row, ...] = (
+    ("UPOS", "upos", None),
+    ("XPOS", "xpos", None),
+    ("FEATS", "feats", None),
+    ("FEATS, universal", "ufeats", None),
+    ("all tags", "all_tags", None),
+    ("lemmas", "lemmas", None),
 )
 
 
 @click.command()
 @click.argument("gold", metavar="GOLD")
 @click.argument("predicted", metavar="PREDICTED")
+@click.option(
+    "--against", metavar="OTHER",
+    help="Trees of another parser: how far both differ, and whether that could be chance.",
+)  # fmt: skip
+@click.option(
+    "--resamples", type=click.IntRange(1), default=10_000, show_default=True, metavar="N",
+    help="Draws of the bootstrap of --against.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, metavar="S",
+    help="Of these draws.",
+)  # fmt: skip
+@click.option(
+    "--confidence", default=0.95, show_default=True, metavar="SHARE",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    help="Of the interval of --against.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, shares from 0 to 1.")
-def evaluate(gold: str, predicted: str, as_json: bool) -> None:
+def evaluate(
+    gold: str,
+    predicted: str,
+    against: str | None,
+    resamples: int,
+    seed: int,
+    confidence: float,
+    as_json: bool,
+) -> None:
     """Compare the trees of PREDICTED with those of GOLD.
 
     Both are CoNLL-U or CoNLL-X files of the same sentences, packed with .gz or .xz or not; one of
-    them may be - for the standard input. Words whose gold UPOS is PUNCT count as punctuation.
+    them may be - for the standard input. Words whose gold UPOS is PUNCT count as punctuation. Tags
+    and lemmas are compared where both files have them. UAS, LAS with universal labels, CLAS, MLAS,
+    BLEX, UPOS, XPOS, universal FEATS and lemmas are those of the official scorer of Universal
+    Dependencies.
+
+    With --against, the sentences are drawn anew many times (paired bootstrap): the interval holds
+    the difference in that share of the draws, and p is how often parsers that are equally good
+    would differ so much by chance.
+
+    \b
+    Examples:
+      bbparse evaluate gold.conllu parsed.conllu
+      bbparse evaluate gold.conllu new.conllu --against old.conllu
+      bbparse parse in.conllu --model en.model | bbparse evaluate in.conllu - --json
     """
-    if gold == predicted == "-":
-        raise TreebankError("standard input: can be GOLD or PREDICTED, not both")
-    scores = compare(
-        read_conllu(gold, require_heads=True), read_conllu(predicted, require_heads=True)
-    )
+    files = [gold, predicted] + ([] if against is None else [against])
+    if files.count("-") > 1:
+        raise TreebankError("standard input: can be only one of the files")
+    tallies = _tallies(files)
+    scores = tallies[0].scores()
+    found: dict[str, Any] = scores.as_dict()
+    differences = None
+    if against is not None:
+        differences = compare_tallies(
+            *tallies, resamples=resamples, seed=seed, confidence=confidence
+        )
+        found["against"] = tallies[1].scores().as_dict()
+        found["differences"] = {
+            name: {key: value for key, value in asdict(row).items() if key != "measure"}
+            for name, row in differences.items()
+        }
+        found["bootstrap"] = {"resamples": resamples, "seed": seed, "confidence": confidence}
     if as_json:
-        click.echo(json.dumps(scores.as_dict(), indent=2))
+        click.echo(json.dumps(found, indent=2))
+    elif differences is None:
+        click.echo(f"{_size(scores)}\n\n{_table(scores)}")
     else:
-        click.echo(_table(scores))
+        click.echo(f"{_size(scores)}\nA: {predicted}\nB: {against}\n")
+        click.echo(_comparison(differences, confidence))
+        click.echo(f"\npaired bootstrap over sentences, {resamples} draws, seed {seed}")
+
+
+def _tallies(files: list[str]) -> list[Tally]:
+    """A tally of each file but the first, which is gold."""
+
+    def read(path: str) -> Iterator[Sentence]:
+        sentences = read_conllu(path, require_heads=True)
+        silent = not sys.stderr.isatty()
+        yield from tqdm(sentences, desc=path, unit=" sentences", delay=2, disable=silent)
+
+    # With one file to judge, both stream; with two, the gold sentences are kept.
+    gold = read_conllu(files[0], require_heads=True)
+    kept = gold if len(files) == 2 else list(gold)
+    tallies = []
+    for path in files[1:]:
+        tally = Tally()
+        for gold_sentence, sentence in paired_sentences(kept, read(path)):
+            tally.add(gold_sentence, sentence.heads, sentence.deprels, sentence)
+        tallies.append(tally)
+    return tallies
+
+
+def _size(scores: Scores) -> str:
+    return (
+        f"{scores.sentences} sentences, {scores.words} words, "
+        f"{scores.words_no_punct} without punctuation"
+    )
 
 
 def _table(scores: Scores) -> str:
     values = scores.as_dict()
-    lines = [
-        f"{scores.sentences} sentences, {scores.words} words, "
-        f"{scores.words_no_punct} without punctuation",
-        "",
-        f"{'%':<26}{'all':>8}{'no punct':>12}",
-    ]
-    for title, name, name_no_punct in _ROWS:
+    lines = [f"{'%':<26}{'all':>8}{'no punct':>12}"]
+    rows, rest = _rows(values)
+    for title, name, name_no_punct in rows:
+        if name not in values:
+            continue
         line = f"{title:<26}{100 * values[name]:>8.2f}"
         if name_no_punct is not None:
             line += f"{100 * values[name_no_punct]:>12.2f}"
         lines.append(line)
-    return "\n".join(lines)
+    return "\n".join([*lines, *rest])
+
+
+def _rows(*shares: dict[str, float]) -> tuple[tuple[_Row, ...], list[str]]:
+    """What a table shows, and what stands below it: tags that were copied are no result."""
+    tags = [name for _, name, _ in _TAGS if name in shares[0]]
+    if tags and all(values[name] == 1.0 for values in shares for name in tags):
+        return _ROWS, ["", "tags and lemmas: as in GOLD"]
+    return _ROWS + _TAGS, []
+
+
+def _comparison(differences: dict[str, Difference], confidence: float) -> str:
+    interval = f"{100 * confidence:g} % interval"
+    rows, rest = _rows(
+        {name: row.first for name, row in differences.items()},
+        {name: row.second for name, row in differences.items()},
+    )
+    lines = [f"{'%':<32}{'A':>8}{'B':>8}{'A - B':>9}{interval:>20}{'p':>10}"]
+    for title, *names in rows:
+        for name, suffix in zip(names, ("", ", no punct")):
+            if name is None or name not in differences:
+                continue
+            row = differences[name]
+            between = f"{100 * row.low:+.2f} to {100 * row.high:+.2f}"
+            lines.append(
+                f"{title + suffix:<32}{100 * row.first:>8.2f}{100 * row.second:>8.2f}"
+                f"{100 * row.difference:>+9.2f}{between:>20}{row.p_value:>10.4f}"
+            )
+    return "\n".join([*lines, *rest])

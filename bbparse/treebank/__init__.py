@@ -6,15 +6,19 @@ from bbparse.treebank.evaluation import Scores, Tally, evaluate
 from bbparse.treebank.output import open_binary_output, open_output
 from bbparse.treebank.reading import read_conllu
 from bbparse.treebank.sentence import NO_HEAD, Sentence
+from bbparse.treebank.significance import Difference, compare, compare_tallies
 from bbparse.treebank.structure import check_tree, find_cycle, is_projective
 from bbparse.treebank.writing import format_sentence, write_conllu
 
 __all__ = [
     "NO_HEAD",
+    "Difference",
     "Scores",
     "Sentence",
     "Tally",
     "check_tree",
+    "compare",
+    "compare_tallies",
     "evaluate",
     "find_cycle",
     "format_sentence",

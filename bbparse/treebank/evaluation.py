@@ -1,23 +1,84 @@
-"""Attachment scores of predicted trees against gold trees.
+"""Attachment scores and tag accuracies of predicted sentences against gold sentences.
 
 Where a measure has a definition in the CoNLL 2018 shared task (Zeman et al. 2018, §3), it is that
-one: UAS, LAS without subtypes of labels, and CLAS agree with the official scorer on gold words.
+one: UAS, LAS without subtypes of labels, CLAS, MLAS, BLEX and the accuracies of tags agree with the
+official scorer on gold words.
+
+Everything is counted for each sentence (`COUNTS`), and every measure is a sum of some counts over a
+sum of others (`MEASURES`); so `bbparse.treebank.significance` can draw sentences anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import zip_longest
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.errors import TreebankError
 from bbparse.treebank.sentence import Sentence
 
-__all__ = ["Scores", "Tally", "evaluate"]
+__all__ = ["COUNTS", "MEASURES", "Scores", "Tally", "evaluate", "paired_sentences"]
 
-# Labels of words that CLAS leaves out: function words and punctuation.
-_NOT_CONTENT = frozenset({"aux", "cop", "mark", "det", "clf", "case", "cc", "punct"})
+# Content words are those with these labels of Universal Dependencies 2, whatever their subtype:
+# so has the official scorer, and a label it does not know, as UD 1's dobj, is none.
+_CONTENT = frozenset(
+    """acl advcl advmod amod appos ccomp compound conj csubj dep discourse dislocated expl fixed
+    flat goeswith iobj list nmod nsubj nummod obj obl orphan parataxis reparandum root vocative
+    xcomp""".split()
+)
+_FUNCTIONAL = frozenset({"aux", "case", "cc", "clf", "cop", "det", "mark"})
+_UNIVERSAL_FEATURES = frozenset(
+    """Abbr Animacy Aspect Case Definite Degree Evident Foreign Gender Mood NumType Number Person
+    Polarity Polite Poss PronType Reflex Tense VerbForm Voice""".split()
+)
 _PUNCTUATION = "PUNCT"
+
+#: What is counted in each sentence, in the order of the columns of :attr:`Tally.counts`.
+COUNTS = (
+    "sentences", "words", "words_no_punct", "heads", "labels", "universal", "heads_no_punct",
+    "labels_no_punct", "universal_no_punct", "content_gold", "content_predicted", "content_right",
+    "complete", "complete_labelled", "roots", "upos", "xpos", "feats", "ufeats", "all_tags",
+    "lemmas", "content_morphology", "content_lemmas",
+)  # fmt: skip
+
+#: name → (counts whose sum is divided, counts whose sum divides)
+MEASURES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "uas": (("heads",), ("words",)),
+    "las": (("labels",), ("words",)),
+    "las_universal": (("universal",), ("words",)),
+    "uas_no_punct": (("heads_no_punct",), ("words_no_punct",)),
+    "las_no_punct": (("labels_no_punct",), ("words_no_punct",)),
+    "las_universal_no_punct": (("universal_no_punct",), ("words_no_punct",)),
+    "clas": (("content_right",) * 2, ("content_gold", "content_predicted")),
+    "complete": (("complete",), ("sentences",)),
+    "complete_labelled": (("complete_labelled",), ("sentences",)),
+    "root": (("roots",), ("sentences",)),
+    "upos": (("upos",), ("words",)),
+    "xpos": (("xpos",), ("words",)),
+    "feats": (("feats",), ("words",)),
+    "ufeats": (("ufeats",), ("words",)),
+    "all_tags": (("all_tags",), ("words",)),
+    "lemmas": (("lemmas",), ("words",)),
+    "mlas": (("content_morphology",) * 2, ("content_gold", "content_predicted")),
+    "blex": (("content_lemmas",) * 2, ("content_gold", "content_predicted")),
+}
+
+# Measures that need tags, and the columns without which they say nothing.
+_NEEDS = {
+    "upos": ("upos",),
+    "xpos": ("xpos",),
+    "feats": ("feats",),
+    "ufeats": ("feats",),
+    "all_tags": ("upos", "xpos", "feats"),
+    "lemmas": ("lemmas",),
+    "mlas": ("upos", "feats"),
+    "blex": ("lemmas",),
+}
+_COLUMNS = ("upos", "xpos", "feats", "lemmas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +94,7 @@ class Scores:
     las : float
         Words with the right head and the right full label.
     las_universal : float
-        Words with the right head and the right label up to its colon.
+        Words with the right head and the right label up to its colon: the official scorer's LAS.
     uas_no_punct, las_no_punct, las_universal_no_punct : float
         The same among words that are not punctuation.
     clas : float
@@ -44,6 +105,16 @@ class Scores:
         Sentences in which every head and full label is right.
     root : float
         Sentences in which exactly the right words have head 0.
+    upos, xpos, feats, lemmas : float or None
+        Words with the right value in the column; None unless both treebanks have values there.
+        A word without a gold lemma has any lemma right.
+    ufeats : float or None
+        Words with the right universal features (the official UFeats).
+    all_tags : float or None
+        Words with the right UPOS, XPOS and universal features.
+    mlas, blex : float or None
+        As clas, but also with the right UPOS, universal features and function words, or with the
+        right lemma.
     """
 
     sentences: int
@@ -59,14 +130,23 @@ class Scores:
     complete: float
     complete_labelled: float
     root: float
+    upos: float | None = None
+    xpos: float | None = None
+    feats: float | None = None
+    ufeats: float | None = None
+    all_tags: float | None = None
+    lemmas: float | None = None
+    mlas: float | None = None
+    blex: float | None = None
 
     def as_dict(self) -> dict[str, int | float]:
-        """All fields by name, in order."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """All fields by name, in order, but those that are None."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 class Tally:
-    """Counts right and wrong arcs, sentence by sentence.
+    """Counts what is right and wrong, sentence by sentence.
 
     Example
     -------
@@ -80,24 +160,24 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self._sentences = 0
-        self._words = 0
-        self._words_no_punct = 0
-        self._heads = 0
-        self._labels = 0
-        self._universal = 0
-        self._heads_no_punct = 0
-        self._labels_no_punct = 0
-        self._universal_no_punct = 0
-        self._content_gold = 0
-        self._content_predicted = 0
-        self._content_right = 0
-        self._complete = 0
-        self._complete_labelled = 0
-        self._roots = 0
+        self._rows = array("q")
+        self._has = {column: [False, False] for column in _COLUMNS}  # gold, predicted
+
+    def __len__(self) -> int:
+        """Number of sentences so far."""
+        return len(self._rows) // len(COUNTS)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """int64[sentences, len(COUNTS)]: the counts of each sentence, in the order added."""
+        return np.array(self._rows, np.int64).reshape(-1, len(COUNTS))
 
     def add(
-        self, gold: Sentence, heads: Sequence[int], deprels: Sequence[str] | None = None
+        self,
+        gold: Sentence,
+        heads: Sequence[int],
+        deprels: Sequence[str] | None = None,
+        tags: Sentence | None = None,
     ) -> None:
         """Count one sentence.
 
@@ -109,6 +189,8 @@ class Tally:
             Predicted head of each word; 0 for the root.
         deprels : sequence of str, length n, optional
             Predicted labels; without them, no label counts as right.
+        tags : Sentence, optional
+            Where the predicted tags and lemmas are; without it, none counts as right.
 
         Raises
         ------
@@ -122,57 +204,91 @@ class Tally:
             deprels = [""] * n
         elif len(deprels) != n:
             raise ValueError(f"deprels: expected {n} values, found {len(deprels)}")
-        right_heads = right_labels = 0
-        right_roots = True
-        for gold_head, head, gold_label, label, tag in zip(
-            gold.heads, heads, gold.deprels, deprels, gold.upos
-        ):
-            gold_universal = gold_label.partition(":")[0]
-            universal = label.partition(":")[0]
-            counted = tag != _PUNCTUATION
-            self._words_no_punct += counted
-            is_content = gold_universal not in _NOT_CONTENT
-            self._content_gold += is_content
-            self._content_predicted += universal not in _NOT_CONTENT
-            if (gold_head == 0) != (head == 0):
-                right_roots = False
-            if gold_head != head:
+        if tags is not None and tags.n_words != n:
+            raise ValueError(f"tags: expected {n} words, found {tags.n_words}")
+        row = dict.fromkeys(COUNTS, 0)
+        labels = [label.partition(":")[0] for label in deprels]
+        gold_labels = [label.partition(":")[0] for label in gold.deprels]
+        for i in range(n):
+            counted = gold.upos[i] != _PUNCTUATION
+            is_content = gold_labels[i] in _CONTENT
+            row["words_no_punct"] += counted
+            row["content_gold"] += is_content
+            row["content_predicted"] += labels[i] in _CONTENT
+            if gold.heads[i] != heads[i]:
                 continue
-            right_heads += 1
-            self._heads_no_punct += counted
-            if gold_universal == universal:
-                self._universal += 1
-                self._universal_no_punct += counted
-                self._content_right += is_content
-                if gold_label == label:
-                    right_labels += 1
-                    self._labels_no_punct += counted
-        self._sentences += 1
-        self._words += n
-        self._heads += right_heads
-        self._labels += right_labels
-        self._complete += right_heads == n
-        self._complete_labelled += right_labels == n
-        self._roots += right_roots
+            row["heads"] += 1
+            row["heads_no_punct"] += counted
+            if gold_labels[i] == labels[i]:
+                row["universal"] += 1
+                row["universal_no_punct"] += counted
+                row["content_right"] += is_content
+                if gold.deprels[i] == deprels[i]:
+                    row["labels"] += 1
+                    row["labels_no_punct"] += counted
+        row["sentences"] = 1
+        row["words"] = n
+        row["complete"] = row["heads"] == n
+        row["complete_labelled"] = row["labels"] == n
+        row["roots"] = all((a == 0) == (b == 0) for a, b in zip(gold.heads, heads))
+        if tags is not None:
+            self._add_tags(row, gold, tags, heads, gold_labels, labels)
+        self._rows.extend(row.values())
+
+    def _add_tags(
+        self,
+        row: dict[str, int],
+        gold: Sentence,
+        tags: Sentence,
+        heads: Sequence[int],
+        gold_labels: list[str],
+        labels: list[str],
+    ) -> None:
+        for column, has in self._has.items():
+            for side, sentence in enumerate((gold, tags)):
+                has[side] = has[side] or any(value != "_" for value in getattr(sentence, column))
+        gold_feats = [_universal_features(value) for value in gold.feats]
+        feats = [_universal_features(value) for value in tags.feats]
+        gold_functional = _function_words(gold.heads, gold_labels, gold.upos, gold_feats)
+        functional = _function_words(heads, labels, tags.upos, feats)
+        for i in range(gold.n_words):
+            upos = gold.upos[i] == tags.upos[i]
+            xpos = gold.xpos[i] == tags.xpos[i]
+            ufeats = gold_feats[i] == feats[i]
+            lemma = gold.lemmas[i] == "_" or gold.lemmas[i] == tags.lemmas[i]
+            row["upos"] += upos
+            row["xpos"] += xpos
+            row["feats"] += gold.feats[i] == tags.feats[i]
+            row["ufeats"] += ufeats
+            row["all_tags"] += upos and xpos and ufeats
+            row["lemmas"] += lemma
+            if (
+                gold_labels[i] in _CONTENT
+                and gold_labels[i] == labels[i]
+                and gold.heads[i] == heads[i]
+            ):
+                row["content_lemmas"] += lemma
+                row["content_morphology"] += (
+                    upos and ufeats and gold_functional.get(i + 1) == functional.get(i + 1)
+                )
+
+    @property
+    def measures(self) -> list[str]:
+        """The measures that what was added so far says something about."""
+        both = {column for column, has in self._has.items() if all(has)}
+        return [name for name in MEASURES if both.issuperset(_NEEDS.get(name, ()))]
 
     def scores(self) -> Scores:
         """The shares over all sentences so far."""
-        words, kept, sentences = self._words, self._words_no_punct, self._sentences
+        total = dict(zip(COUNTS, self.counts.sum(axis=0).tolist()))
+        values = {}
+        for name in self.measures:
+            part, whole = (sum(total[count] for count in counts) for counts in MEASURES[name])
+            values[name] = part / whole if whole else 0.0
         return Scores(
-            sentences=sentences,
-            words=words,
-            words_no_punct=kept,
-            uas=_share(self._heads, words),
-            las=_share(self._labels, words),
-            las_universal=_share(self._universal, words),
-            uas_no_punct=_share(self._heads_no_punct, kept),
-            las_no_punct=_share(self._labels_no_punct, kept),
-            las_universal_no_punct=_share(self._universal_no_punct, kept),
-            clas=_share(2 * self._content_right, self._content_gold + self._content_predicted),
-            complete=_share(self._complete, sentences),
-            complete_labelled=_share(self._complete_labelled, sentences),
-            root=_share(self._roots, sentences),
-        )
+            sentences=total["sentences"], words=total["words"],
+            words_no_punct=total["words_no_punct"], **values,
+        )  # fmt: skip
 
 
 def evaluate(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
@@ -189,18 +305,32 @@ def evaluate(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
         If one has more sentences than the other, or the words differ; names sentence and word.
     """
     tally = Tally()
-    for gold_sentence, predicted_sentence in zip_longest(gold, predicted):
-        if gold_sentence is None or predicted_sentence is None:
+    for gold_sentence, sentence in paired_sentences(gold, predicted):
+        tally.add(gold_sentence, sentence.heads, sentence.deprels, sentence)
+    return tally.scores()
+
+
+def paired_sentences(
+    gold: Iterable[Sentence], predicted: Iterable[Sentence]
+) -> Iterator[tuple[Sentence, Sentence]]:
+    """Sentences of two treebanks side by side, checked to have the same words.
+
+    Raises
+    ------
+    TreebankError
+        As :func:`evaluate`.
+    """
+    for count, (gold_sentence, sentence) in enumerate(zip_longest(gold, predicted)):
+        if gold_sentence is None or sentence is None:
             rest, shorter = gold_sentence, "predicted"
             if gold_sentence is None:
-                rest, shorter = predicted_sentence, "gold"
+                rest, shorter = sentence, "gold"
             raise TreebankError(
                 f"{_place(rest)} has no counterpart: the {shorter} treebank "
-                f"has only {tally.scores().sentences} sentences"
+                f"has only {count} sentences"
             )
-        _check_same_words(gold_sentence, predicted_sentence)
-        tally.add(gold_sentence, predicted_sentence.heads, predicted_sentence.deprels)
-    return tally.scores()
+        _check_same_words(gold_sentence, sentence)
+        yield gold_sentence, sentence
 
 
 def _check_same_words(gold: Sentence, predicted: Sentence) -> None:
@@ -218,9 +348,23 @@ def _check_same_words(gold: Sentence, predicted: Sentence) -> None:
     )
 
 
+def _universal_features(feats: str) -> str:
+    """The features of the official scorer's list, in one order."""
+    return "|".join(
+        sorted(f for f in feats.split("|") if f.partition("=")[0] in _UNIVERSAL_FEATURES)
+    )
+
+
+def _function_words(
+    heads: Sequence[int], labels: list[str], upos: list[str], feats: list[str]
+) -> dict[int, list[tuple[int, str, str, str]]]:
+    """head → its function words, with what MLAS compares of them."""
+    found: dict[int, list[tuple[int, str, str, str]]] = {}
+    for i, (head, label) in enumerate(zip(heads, labels)):
+        if label in _FUNCTIONAL:
+            found.setdefault(head, []).append((i, label, upos[i], feats[i]))
+    return found
+
+
 def _place(sentence: Sentence) -> str:
     return f"{sentence.source or 'treebank'}, line {sentence.line_number}, {sentence.name}"
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0

@@ -48,13 +48,54 @@ def test_json(chains: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 < scores["complete"] < 0.2  # the one-word sentence at least
 
 
+def test_against(chains: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(DEV, DEV, "--against", chains) == 0
+    out = capsys.readouterr().out
+    lines = out.splitlines()
+    assert lines[1:3] == [f"A: {DEV}", f"B: {chains}"]
+    (row,) = [line.split() for line in lines if line.startswith("UAS  ")]
+    assert row[1] == "100.00" and row[-1] == "0.0001"
+    assert lines[-1] == "paired bootstrap over sentences, 10000 draws, seed 1"
+    assert "tags and lemmas: as in GOLD" in lines
+    assert run(DEV, DEV, "--against", chains) == 0
+    assert capsys.readouterr().out == out
+
+
+def test_against_as_json(chains: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = "--json --resamples 99 --seed 3 --confidence 0.9".split()
+    assert run(DEV, chains, "--against", DEV, *options) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["bootstrap"] == {"resamples": 99, "seed": 3, "confidence": 0.9}
+    assert found["against"]["uas"] == 1.0
+    uas = found["differences"]["uas"]
+    assert uas["first"] == found["uas"] and uas["second"] == 1.0
+    assert uas["difference"] == pytest.approx(found["uas"] - 1.0)
+    assert uas["low"] < uas["difference"] < uas["high"] < 0
+    assert uas["p_value"] == 0.01
+
+
+def test_tags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(DEV, DEV) == 0
+    assert capsys.readouterr().out.endswith("tags and lemmas: as in GOLD\n")
+    other = tmp_path / "other.conllu"
+    other.write_text(Path(DEV).read_text(encoding="utf-8").replace("\tNOUN\t", "\tX\t"))
+    assert run(DEV, str(other)) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (upos,) = [line[1] for line in lines if line[:1] == ["UPOS"]]
+    assert 50 < float(upos) < 100
+    (lemmas,) = [line[1] for line in lines if line[:1] == ["lemmas"]]
+    assert lemmas == "100.00"
+
+
 def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = tmp_path / "bad.conllu"
     bad.write_text("1\tA\n", encoding="utf-8")
     for arguments, message in (
         ((DEV, str(bad)), "bad.conllu, line 1: expected 10 columns, found 2"),
         ((DEV, str(tmp_path / "none")), "none: cannot be read: No such file or directory"),
-        (("-", "-"), "can be GOLD or PREDICTED, not both"),
+        (("-", "-"), "standard input: can be only one of the files"),
+        ((DEV, "-", "--against", "-"), "standard input: can be only one of the files"),
+        ((DEV, DEV, "--confidence", "1"), "'--confidence': 1.0 is not in the range"),
     ):
         assert run(*arguments) == 2
         text = capsys.readouterr().err

@@ -12,8 +12,10 @@ from udtools.udeval import load_conllu
 
 from bbparse.errors import TreebankError
 from bbparse.treebank import Sentence, Tally, evaluate, format_sentence, read_conllu
+from bbparse.treebank.evaluation import COUNTS
 
 DATA = Path(__file__).parent.parent / "data"
+FEATURES = "_ Number=Sing Typo=Yes|Number=Sing Number=Plur|Case=Nom Case=Nom|Number=Plur"
 
 
 def gold_sentences() -> list[Sentence]:
@@ -21,7 +23,7 @@ def gold_sentences() -> list[Sentence]:
 
 
 def disturbed(sentence: Sentence, rate: float, rng: random.Random) -> Sentence:
-    """The sentence with some heads and labels changed, still a tree with one root."""
+    """The sentence with some heads, labels, tags and lemmas changed, still a tree with one root."""
     heads, deprels = list(sentence.heads), list(sentence.deprels)
     labels = ["nsubj", "obj", "obl", "det", "case", "punct", "cc", "advmod", "obl:agent"]
     for i in range(sentence.n_words):
@@ -39,6 +41,13 @@ def disturbed(sentence: Sentence, rate: float, rng: random.Random) -> Sentence:
         if rng.random() < rate:
             deprels[i] = rng.choice(labels)
     (result,) = read_conllu(io.StringIO(format_sentence(sentence, heads, deprels)))
+    for column, values in ((2, "cat _ be"), (3, "NOUN VERB PUNCT"), (4, "NN VB _"), (5, FEATURES)):
+        for line in result.word_lines:
+            if rng.random() < rate / 2:
+                fields = result.lines[line].split("\t")
+                fields[column] = rng.choice(values.split())
+                result.lines[line] = "\t".join(fields)
+    (result,) = read_conllu(io.StringIO("\n".join(result.lines) + "\n\n"))
     return result
 
 
@@ -56,12 +65,58 @@ def test_agrees_with_the_official_scorer(rate: float) -> None:
     official = official_evaluate(load(gold), load(predicted))
     assert ours.uas == pytest.approx(official["UAS"].f1, abs=1e-12)
     assert ours.las_universal == pytest.approx(official["LAS"].f1, abs=1e-12)
-    assert ours.clas == pytest.approx(official["CLAS"].f1, abs=1e-12)
+    for name, title in (
+        ("clas", "CLAS"), ("mlas", "MLAS"), ("blex", "BLEX"), ("upos", "UPOS"), ("xpos", "XPOS"),
+        ("ufeats", "UFeats"), ("all_tags", "AllTags"), ("lemmas", "Lemmas"),
+    ):  # fmt: skip
+        assert getattr(ours, name) == pytest.approx(official[title].f1, abs=1e-12), name
     assert ours.words == official["Words"].gold_total
     if rate == 0:
         assert set(list(ours.as_dict().values())[3:]) == {1.0}
     else:
         assert 0 < ours.las <= ours.las_universal <= ours.uas < 1
+        assert ours.mlas is not None and ours.ufeats is not None and ours.feats is not None
+        assert ours.mlas < ours.clas
+        assert ours.feats < ours.ufeats < 1
+
+
+@pytest.mark.parametrize("label", ["dobj", "_", "made-up", "nsubj:pass", "aux:pass", "punct"])
+def test_labels_of_other_schemes_count_as_for_the_official_scorer(label: str) -> None:
+    """UD 1's labels, say: only labels of UD 2 make a content word."""
+    gold = [
+        Sentence.from_words(["see", "him"], heads=[0, 1], deprels=["root", label]),
+        Sentence.from_words(["see", "him"], heads=[0, 1], deprels=["root", "obj"]),
+    ]
+    predicted = [
+        Sentence.from_words(["see", "him"], heads=[0, 1], deprels=["root", "obj"]),
+        Sentence.from_words(["see", "him"], heads=[0, 1], deprels=["root", label]),
+    ]
+
+    def load(sentences: list[Sentence]) -> object:
+        text = "".join(format_sentence(s, last=False) for s in sentences)
+        return load_conllu(io.StringIO(text), "memory", {})
+
+    for first, second in ((gold, predicted), (gold, gold), (predicted, predicted)):
+        official = official_evaluate(load(first), load(second))
+        assert evaluate(first, second).clas == pytest.approx(official["CLAS"].f1, abs=1e-12)
+
+
+def test_tags_only_where_both_have_them() -> None:
+    tagged = Sentence.from_words(
+        ["a", "b"], upos=["X", "Y"], lemmas=["_", "b"], heads=[0, 1], deprels=["root", "obj"]
+    )
+    plain = Sentence.from_words(["a", "b"], upos=["X", "X"], heads=[0, 1], deprels=["root", "obj"])
+    scores = evaluate([tagged], [plain])
+    assert scores.upos == 1 / 2
+    assert scores.lemmas is scores.xpos is scores.feats is scores.all_tags is scores.mlas is None
+    assert "lemmas" not in scores.as_dict()
+    # a word without a gold lemma has any lemma right
+    assert evaluate([tagged], [tagged]).lemmas == 1
+    other = Sentence.from_words(
+        ["a", "b"], lemmas=["x", "c"], heads=[0, 1], deprels=["root", "obj"]
+    )
+    scores = evaluate([tagged], [other])
+    assert (scores.upos, scores.lemmas, scores.blex) == (None, 1 / 2, 1 / 2)
 
 
 def test_by_hand() -> None:
@@ -102,6 +157,9 @@ def test_nothing_and_wrong_lengths() -> None:
         Tally().add(sentence, [0, 1])
     with pytest.raises(ValueError, match="deprels: expected 1 values, found 0"):
         Tally().add(sentence, [0], [])
+    with pytest.raises(ValueError, match="tags: expected 1 words, found 2"):
+        Tally().add(sentence, [0], ["root"], Sentence.from_words(["a", "b"], heads=[0, 1]))
+    assert len(Tally()) == 0 and Tally().counts.shape == (0, len(COUNTS))
 
 
 def test_treebanks_that_do_not_match() -> None:

@@ -1,0 +1,153 @@
+"""The paired bootstrap against a plain one, against chance, and against what is certain."""
+
+from __future__ import annotations
+
+import random
+import time
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from bbparse.errors import BBParseError, ConfigError, TreebankError
+from bbparse.treebank import Sentence, Tally, compare, compare_tallies
+
+
+def chain(n: int) -> Sentence:
+    return Sentence.from_words(
+        [f"w{i}" for i in range(n)], upos=["X"] * n, heads=list(range(n)),
+        deprels=["root"] + ["obj"] * (n - 1),
+    )  # fmt: skip
+
+
+def tally(lengths: list[int], accuracy: float, rng: random.Random) -> Tally:
+    """A parser that finds each head with the same chance."""
+    result = Tally()
+    for n in lengths:
+        heads = [m if rng.random() < accuracy else m + 1 for m in range(n)]
+        result.add(chain(n), heads, ["root"] + ["obj"] * (n - 1))
+    return result
+
+
+def pair(seed: int, first: float, second: float, sentences: int = 60) -> tuple[Tally, Tally]:
+    rng = random.Random(seed)
+    lengths = [rng.randint(1, 12) for _ in range(sentences)]
+    return tally(lengths, first, rng), tally(lengths, second, rng)
+
+
+def test_as_a_plain_loop() -> None:
+    """The same draws, sentence by sentence."""
+    first, second = pair(1, 0.9, 0.8, 40)
+    names = first.measures
+    found = compare_tallies(first, second, resamples=300, seed=5)
+    assert set(found) == set(names)
+    rng = np.random.default_rng(5)
+    draws = rng.integers(0, 40, (300, 40))
+    words, heads = 1, 3
+    a, b = first.counts, second.counts
+    real = a[:, heads].sum() / a[:, words].sum() - b[:, heads].sum() / b[:, words].sum()
+    drawn = []
+    for draw in draws:
+        total = sum(int(a[i, words]) for i in draw)
+        drawn.append(sum(int(a[i, heads] - b[i, heads]) for i in draw) / total)
+    far = sum(abs(value - real) >= abs(real) - 1e-12 for value in drawn)
+    uas = found["uas"]
+    assert uas.difference == pytest.approx(real, abs=1e-12)
+    assert uas.p_value == pytest.approx((far + 1) / 301)
+    assert [uas.low, uas.high] == pytest.approx(np.quantile(drawn, [0.025, 0.975]).tolist())
+    assert uas.first == first.scores().uas and uas.second == second.scores().uas
+    assert found["clas"].first == pytest.approx(first.scores().clas)
+    assert found["complete"].second == second.scores().complete
+
+
+def test_near_the_normal_approximation() -> None:
+    first, second = pair(3, 0.82, 0.8, 500)
+    found = compare_tallies(first, second, resamples=20_000)["uas"]
+    a, b = first.counts, second.counts
+    differences = (a[:, 3] - b[:, 3]) - found.difference * a[:, 1]
+    error = float(np.sqrt((differences**2).sum())) / a[:, 1].sum()
+    normal = NormalDist()
+    p = 2 * normal.cdf(-abs(found.difference) / error)
+    assert found.p_value == pytest.approx(p, abs=0.02)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.05)
+
+
+def test_false_alarms_are_as_rare_as_promised() -> None:
+    """Parsers that are equally good: p < 0.1 in about a tenth of the comparisons."""
+    alarms = 0
+    covered = 0
+    for seed in range(200):
+        row = compare_tallies(*pair(seed, 0.85, 0.85), resamples=200)["uas"]
+        alarms += row.p_value < 0.1
+        covered += row.low <= 0.0 <= row.high
+    assert 8 <= alarms <= 36  # four standard errors around 20, and a little for so few sentences
+    assert covered >= 178
+
+
+def test_certain_cases() -> None:
+    first, second = pair(2, 0.9, 0.9)
+    same = compare_tallies(first, first, resamples=50)
+    for row in same.values():
+        assert (row.difference, row.low, row.high, row.p_value) == (0, 0, 0, 1)
+    right, wrong = pair(2, 1.0, 0.0)
+    row = compare_tallies(right, wrong, resamples=999)["uas"]
+    assert (row.first, row.second, row.difference, row.low, row.high) == (1, 0, 1, 1, 1)
+    assert row.p_value == 0.001
+    # the other way round it is the same question
+    there = compare_tallies(first, second, resamples=400)["las"]
+    back = compare_tallies(second, first, resamples=400)["las"]
+    assert there.difference == -back.difference
+    assert there.p_value == back.p_value
+    assert there.low == pytest.approx(-back.high)
+
+
+def test_seeds_and_confidence() -> None:
+    tallies = pair(4, 0.9, 0.85)
+    assert compare_tallies(*tallies, seed=1) == compare_tallies(*tallies, seed=1)
+    assert compare_tallies(*tallies, seed=1) != compare_tallies(*tallies, seed=2)
+    wide = compare_tallies(*tallies, confidence=0.99)["uas"]
+    narrow = compare_tallies(*tallies, confidence=0.5)["uas"]
+    assert wide.low < narrow.low < narrow.difference < narrow.high < wide.high
+
+
+def test_sentences_and_tags() -> None:
+    gold = [chain(4), chain(5)]
+    other = [
+        Sentence.from_words(
+            sentence.forms, upos=["Y"] * sentence.n_words, heads=sentence.heads,
+            deprels=sentence.deprels,
+        )
+        for sentence in gold
+    ]  # fmt: skip
+    found = compare(gold, iter(gold), iter(other), resamples=20)
+    assert found["las"].difference == 0
+    assert (found["upos"].first, found["upos"].second) == (1, 0)
+    assert "xpos" not in found
+
+
+def test_ten_thousand_draws_of_two_thousand_sentences_are_quick() -> None:
+    tallies = pair(6, 0.9, 0.9, 2_000)
+    started = time.process_time()
+    compare_tallies(*tallies)
+    assert time.process_time() - started < 10.0
+
+
+def test_refusals() -> None:
+    first, second = pair(1, 0.9, 0.9)
+    refused: list[tuple[type[BBParseError], str, dict[str, float]]] = [
+        (ConfigError, "resamples is 0, expected", {"resamples": 0}),
+        (ConfigError, "resamples is 1.5", {"resamples": 1.5}),
+        (ConfigError, "seed is -1", {"seed": -1}),
+        (ConfigError, "confidence is 1.0", {"confidence": 1.0}),
+    ]
+    for error, message, options in refused:
+        with pytest.raises(error, match=message):
+            compare_tallies(first, second, **options)  # type: ignore[arg-type]
+    with pytest.raises(TreebankError, match="no sentences to compare"):
+        compare_tallies(Tally(), Tally())
+    with pytest.raises(TreebankError, match="second tally has 61 sentences, expected 60"):
+        compare_tallies(first, pair(1, 0.9, 0.9, 61)[0])
+    with pytest.raises(TreebankError, match="sentence 1 of the second tally has"):
+        compare_tallies(first, pair(9, 0.9, 0.9)[0])
+    with pytest.raises(TreebankError, match="has no counterpart"):
+        compare([chain(2)], [chain(2)], [chain(2), chain(2)])
