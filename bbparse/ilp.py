@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import BBParseError
 from bbparse.problem import Problem, Solution
-from bbparse.problem_tree import heads_of
+from bbparse.problem.tree import heads_of
 
 Terms = list[tuple[int, float]]
 

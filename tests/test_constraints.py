@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bbparse.errors import ProblemError
-from bbparse.polynomials import MOST_ARCS, expand_count_factors
 from bbparse.problem import Problem
+from bbparse.problem.polynomials import MOST_ARCS, expand_count_factors
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
 

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from bbparse.errors import ProblemError
 from bbparse.problem import FIELDS, Problem, Solution
-from bbparse.problem_tree import arcs_of, broken_constraint
+from bbparse.problem.tree import arcs_of, broken_constraint
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import problems, random_problem
 

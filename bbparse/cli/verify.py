@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from bbparse.errors import VerificationError
-from bbparse.problem import Problem
+from bbparse.problem import Problem, Solution
 from bbparse.proof.verify import verify as check
-from bbparse.solution import Solution
 
 
 @click.command()

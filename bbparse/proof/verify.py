@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bbparse.errors import VerificationError
-from bbparse.proof.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
+from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
 from bbparse.proof.spans import Spans
 from bbparse.proof.trees import Trees
 
 if TYPE_CHECKING:
-    from bbparse.problem import Problem
-    from bbparse.solution import Solution
+    from bbparse.problem import Problem, Solution
 
 #: Share of its multipliers by which the bound of an EMPTY leaf must stay below zero.
 _CLEARLY = 1e-9

@@ -1,7 +1,4 @@
-"""`Problem` and `Solution`: the waist of the hourglass.
-
-Whatever produces scores makes a `Problem`; whatever finds trees answers with a `Solution`. Both
-are frozen: arrays are C-contiguous, read-only and checked once, when the object is made.
+"""`Problem`: candidate arcs of one sentence, and everything that scores trees made of them.
 
 The score of a tree y is
 
@@ -22,12 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bbparse import constraints, problem_edit
-from bbparse import problem_check as check
 from bbparse.errors import ProblemError
-from bbparse.solution import STATUSES, Solution
-
-__all__ = ["FIELDS", "STATUSES", "Problem", "Solution"]
+from bbparse.problem import arrays, constraints, edit
+from bbparse.problem.check import MAX_WORDS, check_problem
+from bbparse.problem.files import read_problem, write_problem
+from bbparse.problem.tree import arcs_of, broken_constraint, tree_score
 
 _NO_WORDS = np.zeros(0, dtype=np.int32)
 _NO_SCORES = np.zeros(0, dtype=np.float64)
@@ -175,29 +171,29 @@ class Problem:
         del given["self"]
         values: dict[str, Any] = {}
         if count_score_ptr is None:
-            pointers = check.as_ints("count_ptr", count_ptr, np.int64)
+            pointers = arrays.as_ints("count_ptr", count_ptr, np.int64)
             given["count_score_ptr"] = pointers + np.arange(len(pointers))
         for name, value in given.items():
             if name.endswith("_score"):
-                values[name] = check.as_floats(name, value)
+                values[name] = arrays.as_floats(name, value)
             elif name.endswith("_ptr"):
-                values[name] = check.as_ints(name, value, np.int64)
+                values[name] = arrays.as_ints(name, value, np.int64)
             elif name in _WORD_ARRAYS:
-                values[name] = check.as_ints(name, value, np.int32)
-        values["n_words"] = check.as_count("n_words", n_words, 1, check.MAX_WORDS)
+                values[name] = arrays.as_ints(name, value, np.int32)
+        values["n_words"] = arrays.as_count("n_words", n_words, 1, MAX_WORDS)
         values["arc_label"] = (
-            None if arc_label is None else check.as_ints("arc_label", arc_label, np.int32)
+            None if arc_label is None else arrays.as_ints("arc_label", arc_label, np.int32)
         )
         values["arc_state"] = (
             np.zeros(len(values["arc_head"]), dtype=np.int8)
             if arc_state is None
-            else check.as_ints("arc_state", arc_state, np.int8)
+            else arrays.as_ints("arc_state", arc_state, np.int8)
         )
-        values["projective"] = check.as_flag("projective", projective)
-        values["single_root"] = check.as_flag("single_root", single_root)
-        values["quantum"] = float(check.as_floats("quantum", quantum, ndim=0))
+        values["projective"] = arrays.as_flag("projective", projective)
+        values["single_root"] = arrays.as_flag("single_root", single_root)
+        values["quantum"] = float(arrays.as_floats("quantum", quantum, ndim=0))
         self._fill(values)
-        check.check_problem(self)
+        check_problem(self)
 
     def _fill(self, values: dict[str, Any]) -> None:
         for value in values.values():
@@ -255,21 +251,21 @@ class Problem:
         Problem
             Its arcs are ordered by modifier, then by head.
         """
-        matrix = check.as_floats("scores", scores, ndim=2)
+        matrix = arrays.as_floats("scores", scores, ndim=2)
         size = len(matrix)
         if matrix.shape[1] != size or size < 2:
             raise ProblemError(
                 f"scores has shape {matrix.shape}, expected (n + 1, n + 1) for n >= 1 words"
             )
-        check.as_count("n_words", size - 1, 1, check.MAX_WORDS)
+        arrays.as_count("n_words", size - 1, 1, MAX_WORDS)
         np.fill_diagonal(matrix, -np.inf)
         matrix[:, 0] = -np.inf
-        bad = np.argwhere(~((np.abs(matrix) <= check.MAX_SCORE) | (matrix == -np.inf)))
+        bad = np.argwhere(~((np.abs(matrix) <= arrays.MAX_SCORE) | (matrix == -np.inf)))
         if len(bad):
             h, m = bad[0]
             raise ProblemError(
                 f"scores[{h}, {m}] is {matrix[h, m]}, expected a number of magnitude <="
-                f" {check.MAX_SCORE:g} or -inf"
+                f" {arrays.MAX_SCORE:g} or -inf"
             )
         mods, heads = np.nonzero(matrix.T > -np.inf)
         return cls._trusted(
@@ -277,13 +273,13 @@ class Problem:
             heads.astype(np.int32),
             mods.astype(np.int32),
             matrix[heads, mods],
-            projective=check.as_flag("projective", projective),
-            single_root=check.as_flag("single_root", single_root),
+            projective=arrays.as_flag("projective", projective),
+            single_root=arrays.as_flag("single_root", single_root),
         )
 
-    with_factors = problem_edit.with_factors
-    with_heads = problem_edit.with_heads
-    without_arcs = problem_edit.without_arcs
+    with_factors = edit.with_factors
+    with_heads = edit.with_heads
+    without_arcs = edit.without_arcs
     with_count_scores = constraints.with_count_scores
     with_at_most = constraints.with_at_most
     with_at_least = constraints.with_at_least
@@ -315,14 +311,10 @@ class Problem:
         ProblemError
             If an arc is no candidate, or heads are given where labels leave several arcs.
         """
-        from bbparse.problem_tree import arcs_of, tree_score
-
         return tree_score(self, arcs_of(self, tree))
 
     def is_feasible(self, tree: ArrayLike) -> bool:
         """Whether a tree (given as for `score`) keeps every constraint of the problem."""
-        from bbparse.problem_tree import arcs_of, broken_constraint
-
         return not broken_constraint(self, arcs_of(self, tree))
 
     def __repr__(self) -> str:
@@ -361,9 +353,7 @@ class Problem:
         OutputError
             If it cannot be written.
         """
-        from bbparse.problem_io import save_problem
-
-        save_problem(self, path)
+        write_problem(path, {name: getattr(self, name) for name in FIELDS})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Problem:
@@ -374,9 +364,11 @@ class Problem:
         ProblemError
             Naming the file and, where there is one, the field.
         """
-        from bbparse.problem_io import load_problem
-
-        return load_problem(path)
+        values = read_problem(path, FIELDS)
+        try:
+            return cls(**values)
+        except ProblemError as error:
+            raise ProblemError(f"{os.fspath(path)}: {error}") from error
 
 
 #: The names of all fields of a problem.

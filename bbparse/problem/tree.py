@@ -1,4 +1,4 @@
-"""Scores and constraints of one tree, straight from the definitions in `bbparse.problem`."""
+"""Scores and constraints of one tree, straight from the definitions in `Problem`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem_check import as_ints, check_range
+from bbparse.problem.arrays import as_ints, check_range
 
 if TYPE_CHECKING:
-    from bbparse.problem import Problem
+    from bbparse.problem.problem import Problem
 
 
 def arcs_of(problem: Problem, tree: ArrayLike) -> NDArray[np.int32]:

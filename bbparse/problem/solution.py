@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bbparse import problem_check as check
 from bbparse.errors import ProblemError
-
-if TYPE_CHECKING:
-    from bbparse.proof.proof import Proof
+from bbparse.problem import arrays
+from bbparse.problem.files import read_solution, write_solution
+from bbparse.problem.proof import Proof
 
 #: What ended a search.
 STATUSES = ("optimal", "time_limit", "node_limit", "infeasible")
@@ -81,10 +80,10 @@ class Solution:
                 " expected bool and one dimension"
             )
         self._fill(
-            heads=check.as_ints("heads", heads, np.int32, ndim=2),
-            arcs=check.as_ints("arcs", arcs, np.int32, ndim=2),
-            scores=check.as_floats("scores", scores),
-            upper_bounds=check.as_floats("upper_bounds", upper_bounds),
+            heads=arrays.as_ints("heads", heads, np.int32, ndim=2),
+            arcs=arrays.as_ints("arcs", arcs, np.int32, ndim=2),
+            scores=arrays.as_floats("scores", scores),
+            upper_bounds=arrays.as_floats("upper_bounds", upper_bounds),
             proved=flags.astype(np.bool_),
             status=status,
             stats=dict(stats or {}),
@@ -123,7 +122,7 @@ class Solution:
     def _check(self) -> None:
         count = len(self.scores)
         others = {"heads": self.heads, "arcs": self.arcs}
-        check.check_lengths(
+        arrays.check_lengths(
             {**others, "upper_bounds": self.upper_bounds, "proved": self.proved}, count, "scores"
         )
         n = self.heads.shape[1] - 1
@@ -135,9 +134,9 @@ class Solution:
         for k in range(count):
             if self.heads[k, 0] != -1:
                 raise ProblemError(f"heads[{k}, 0] is {self.heads[k, 0]}, expected -1")
-            check.check_range(f"heads[{k}, 1:]", self.heads[k, 1:], 0, n)
-            check.check_range(f"arcs[{k}]", self.arcs[k], 0, np.iinfo(np.int32).max)
-        check.check_scores("scores", self.scores)
+            arrays.check_range(f"heads[{k}, 1:]", self.heads[k, 1:], 0, n)
+            arrays.check_range(f"arcs[{k}]", self.arcs[k], 0, np.iinfo(np.int32).max)
+        arrays.check_scores("scores", self.scores)
         if np.isnan(self.upper_bounds).any():
             i = int(np.flatnonzero(np.isnan(self.upper_bounds))[0])
             raise ProblemError(f"upper_bounds[{i}] is nan, expected a number")
@@ -174,13 +173,13 @@ class Solution:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an .npz file; see `Problem.save`."""
-        from bbparse.problem_io import save_solution
-
-        save_solution(self, path)
+        write_solution(path, {name: getattr(self, name) for name in self.__dataclass_fields__})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Solution:
         """Read what `save` wrote; see `Problem.load`."""
-        from bbparse.problem_io import load_solution
-
-        return load_solution(path)
+        values = read_solution(path)
+        try:
+            return cls(**values)
+        except ProblemError as error:
+            raise ProblemError(f"{os.fspath(path)}: {error}") from error

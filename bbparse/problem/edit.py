@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bbparse.errors import ProblemError
-from bbparse.problem_check import MAX_SCORE, as_count, as_floats, first_off_quantum
+from bbparse.problem.arrays import MAX_SCORE, as_count, as_floats, first_off_quantum
 
 if TYPE_CHECKING:
-    from bbparse.problem import Problem
+    from bbparse.problem.problem import Problem
 
 
 def arc_index(problem: Problem) -> dict[tuple[int, int], list[int]]:

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem_check import as_count, as_floats, check_scores, first_off_quantum
-from bbparse.problem_edit import arc_index, as_weight, forbid_arc, named_arcs
+from bbparse.problem.arrays import as_count, as_floats, check_scores, first_off_quantum
+from bbparse.problem.edit import arc_index, as_weight, forbid_arc, named_arcs
 
 if TYPE_CHECKING:
-    from bbparse.problem import Problem
+    from bbparse.problem.problem import Problem
 
 _MOST = int(np.iinfo(np.int32).max)
 

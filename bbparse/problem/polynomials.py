@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.problem_check import check_scores
+from bbparse.problem.arrays import check_scores
 
 if TYPE_CHECKING:
-    from bbparse.problem import Problem
+    from bbparse.problem.problem import Problem
 
 #: The largest set that is expanded: r arcs become up to 2^r factors.
 MOST_ARCS = 10

@@ -1,9 +1,4 @@
-"""What a `Problem` and a `Solution` demand of their arrays.
-
-The kernels here answer one question each ("where is the first value outside 1..n?") in one pass,
-so that a valid problem is checked in microseconds; the Python around them turns the index they
-give into a message that names the array, the place, what was found and what was expected.
-"""
+"""What a `Problem` demands of its arrays as a whole."""
 
 from __future__ import annotations
 
@@ -11,27 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
+from bbparse.problem.arrays import check_lengths, check_range, check_scores, first_off_quantum
 
 if TYPE_CHECKING:
-    from bbparse.problem import Problem
+    from bbparse.problem.problem import Problem
 
 #: The longest sentence: keys of four word indices must fit 64 bits (see `_part_keys`).
 MAX_WORDS = 32_000
-
-#: The largest magnitude of a score: sums and bounds of larger ones could overflow.
-MAX_SCORE = 1e100
-
-
-@njit(cache=True, nogil=True)
-def first_outside(values: NDArray[Any], low: int, high: int) -> int:
-    """Index of the first value that is not in low..high (both included), -1 if there is none."""
-    for i in range(values.shape[0]):
-        if values[i] < low or values[i] > high:
-            return i
-    return -1
 
 
 @njit(cache=True, nogil=True)
@@ -50,31 +34,6 @@ def first_not_between(head: NDArray[Any], inner: NDArray[Any], outer: NDArray[An
         if inner[i] == -1:
             continue
         if not (head[i] < inner[i] < outer[i] or outer[i] < inner[i] < head[i]):
-            return i
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def first_bad_score(scores: NDArray[np.float64], allow_minus_inf: bool) -> int:
-    """First index of NaN or of a magnitude above 1e100 (-inf aside, if allowed), -1 if none."""
-    for i in range(scores.shape[0]):
-        s = scores[i]
-        if not abs(s) <= MAX_SCORE and not (allow_minus_inf and s == -np.inf):
-            return i
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def first_off_quantum(scores: NDArray[np.float64], quantum: float) -> int:
-    """First index of a finite score that is no integer multiple of the quantum, -1 if none.
-
-    A sum of many multiples is off by rounding, so a thousandth of the quantum is forgiven.
-    """
-    for i in range(scores.shape[0]):
-        if not np.isfinite(scores[i]):
-            continue
-        ratio = scores[i] / quantum
-        if abs(ratio - np.round(ratio)) > 1e-3 + 1e-12 * abs(ratio):
             return i
     return -1
 
@@ -148,104 +107,6 @@ def first_bad_set(
     return 0, -1
 
 
-def as_ints(name: str, values: ArrayLike, dtype: type, ndim: int = 1) -> NDArray[Any]:
-    """Copy of `values` as a C-contiguous integer array.
-
-    Raises
-    ------
-    ProblemError
-        If they are not integers, do not fit `dtype`, or have another number of dimensions.
-    """
-    array = _as_array(name, values, ndim)
-    if array.size == 0:
-        return np.zeros(array.shape, dtype=dtype)
-    if array.dtype.kind not in "iu":
-        raise ProblemError(f"{name} has dtype {array.dtype}, expected integers")
-    limits = np.iinfo(dtype)
-    if array.dtype != dtype and (array.min() < limits.min or array.max() > limits.max):
-        flat = array.ravel()
-        i = int(np.flatnonzero((flat < limits.min) | (flat > limits.max))[0])
-        place = "".join(f"[{j}]" for j in np.unravel_index(i, array.shape))
-        raise ProblemError(
-            f"{name}{place} is {flat[i]}, expected {limits.min}..{limits.max} ({np.dtype(dtype)})"
-        )
-    return np.array(array, dtype=dtype, order="C")
-
-
-def as_floats(name: str, values: ArrayLike, ndim: int = 1) -> NDArray[np.float64]:
-    """Copy of `values` as a C-contiguous float64 array.
-
-    Raises
-    ------
-    ProblemError
-        If they are not real numbers or have another number of dimensions.
-    """
-    array = _as_array(name, values, ndim)
-    if array.size and array.dtype.kind not in "iuf":
-        raise ProblemError(f"{name} has dtype {array.dtype}, expected real numbers")
-    return np.array(array, dtype=np.float64, order="C")
-
-
-def _as_array(name: str, values: ArrayLike, ndim: int) -> NDArray[Any]:
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise ProblemError(f"{name} is not an array: {error}") from error
-    if array.ndim != ndim:
-        wanted = "one dimension" if ndim == 1 else f"{ndim} dimensions"
-        raise ProblemError(f"{name} has shape {array.shape}, expected {wanted}")
-    return array
-
-
-def as_count(name: str, value: Any, low: int, high: int) -> int:
-    """`value` as an int in low..high; ProblemError otherwise."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise ProblemError(f"{name} is {value!r}, expected an integer")
-    if not low <= int(value) <= high:
-        raise ProblemError(f"{name} is {value}, expected {low}..{high}")
-    return int(value)
-
-
-def as_flag(name: str, value: Any) -> bool:
-    """`value` as a bool; ProblemError for anything but True and False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ProblemError(f"{name} is {value!r}, expected True or False")
-    return bool(value)
-
-
-def check_lengths(arrays: dict[str, NDArray[Any]], wanted: int, like: str) -> None:
-    """Refuse the first array that does not have `wanted` elements, as `like` has."""
-    for name, array in arrays.items():
-        if len(array) != wanted:
-            raise ProblemError(f"{name} has {len(array)} elements, expected {wanted} as in {like}")
-
-
-def check_range(name: str, values: NDArray[Any], low: int, high: int) -> None:
-    """Refuse the first value outside low..high."""
-    i = first_outside(values, low, high) if len(values) else -1
-    if i >= 0:
-        raise ProblemError(f"{name}[{i}] is {values[i]}, expected {low}..{high}")
-
-
-def _check_distinct(name: str, other: str, values: NDArray[Any], others: NDArray[Any]) -> None:
-    i = first_equal(values, others)
-    if i >= 0:
-        raise ProblemError(f"{name}[{i}] is {values[i]}, the same word as {other}[{i}]")
-
-
-def check_scores(name: str, scores: NDArray[np.float64], allow_minus_inf: bool = False) -> None:
-    """Refuse NaN, what is larger than `MAX_SCORE` and (unless allowed) -inf."""
-    i = first_bad_score(scores, allow_minus_inf) if len(scores) else -1
-    if i >= 0:
-        wanted = "a finite number or -inf" if allow_minus_inf else "a finite number"
-        if np.isfinite(scores[i]):
-            wanted += f" of magnitude <= {MAX_SCORE:g}"
-        hint = ""
-        if scores[i] < -MAX_SCORE and not allow_minus_inf:
-            hint = " (leave the arc out instead)" if name == "arc_score" else " (use a factor)"
-        raise ProblemError(f"{name}[{i}] is {scores[i]}, expected {wanted}{hint}")
-
-
 def check_problem(p: Problem) -> None:
     """Check every rule of the `Problem` contract; dtypes and dimensions are right already.
 
@@ -277,6 +138,12 @@ def check_problem(p: Problem) -> None:
 SCORES = (
     "arc_score", "sib_score", "gc_score", "ogc_score", "gsib_score", "factor_score", "count_score"
 )  # fmt: skip
+
+
+def _check_distinct(name: str, other: str, values: NDArray[Any], others: NDArray[Any]) -> None:
+    i = first_equal(values, others)
+    if i >= 0:
+        raise ProblemError(f"{name}[{i}] is {values[i]}, the same word as {other}[{i}]")
 
 
 def _check_arcs(p: Problem) -> None:

@@ -1,0 +1,123 @@
+"""Problems and solutions as .npz files; see `bbparse.archive` for how they are read and written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bbparse.archive import FLAGS, INTS, REALS, TEXT, Rule, read_archive, write_archive
+from bbparse.errors import ProblemError
+from bbparse.problem.proof import ARRAYS, Proof
+
+#: Version of the file format; a reader refuses files of a newer one.
+VERSION = 1
+
+_PROBLEM = "bbparse.Problem"
+_SOLUTION = "bbparse.Solution"
+
+
+#: Fields that may be missing: files of version 1 had no count factors at first.
+_OPTIONAL = {"arc_label", "count_ptr", "count_arcs", "count_score_ptr", "count_score"}
+_SOLUTION_RULES: dict[str, Rule] = {
+    "heads": (INTS, 2, "scores"),
+    "arcs": (INTS, 2, "scores"),
+    "scores": (REALS, 1, "scores"),
+    "upper_bounds": (REALS, 1, "scores"),
+    "proved": (FLAGS, 1, "scores"),
+    "status": (TEXT, 0, None),
+    "stats_names": (TEXT, 1, "stats_names"),
+    "stats_values": (REALS, 1, "stats_names"),
+    "stats_whole": (FLAGS, 1, "stats_names"),
+    "conflict": (TEXT, 1, None),
+}
+_PROOF_RULES: dict[str, Rule] = {
+    "proof_problem": (TEXT, 0, None),
+    "proof_k_best": (INTS, 0, None),
+    **{
+        f"proof_{name}": (REALS if dtype is np.float64 else INTS, ndim, None)
+        for name, (dtype, ndim) in ARRAYS.items()
+    },
+}
+
+
+def _problem_rules(names: Sequence[str]) -> dict[str, Rule]:
+    rules: dict[str, Rule] = {}
+    for name in names:
+        group = name.partition("_")[0]
+        like = None if group in ("factor", "count") else f"{group}_head"
+        rules[name] = (REALS if name.endswith("_score") else INTS, 1, like)
+    rules.update(
+        n_words=(INTS, 0, None), quantum=(REALS, 0, None),
+        projective=(FLAGS, 0, None), single_root=(FLAGS, 0, None),
+    )  # fmt: skip
+    return rules
+
+
+def write_problem(path: str | os.PathLike[str], values: dict[str, Any]) -> None:
+    """Write the fields of a problem; those that are None are left out."""
+    arrays = {name: np.asarray(value) for name, value in values.items() if value is not None}
+    write_archive(path, _PROBLEM, VERSION, arrays)
+
+
+def read_problem(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, Any]:
+    """The fields of these names that `write_problem` wrote."""
+    values: dict[str, Any] = dict(
+        read_archive(
+            path, _PROBLEM, VERSION, _problem_rules(names), optional=_OPTIONAL, error=ProblemError
+        )
+    )
+    for name in ("n_words", "projective", "single_root", "quantum"):
+        values[name] = values[name].item()
+    return values
+
+
+def write_solution(path: str | os.PathLike[str], fields: dict[str, Any]) -> None:
+    """Write the fields of a solution."""
+    arrays = dict(fields)
+    stats, proof = arrays.pop("stats"), arrays.pop("proof")
+    numbers = list(stats.values())
+    whole = [isinstance(value, int | np.integer) for value in numbers]
+    arrays["status"] = np.array(arrays["status"])
+    arrays["stats_names"] = np.array(list(stats), dtype=np.str_)
+    arrays["stats_values"] = np.array(numbers, dtype=np.float64)
+    arrays["stats_whole"] = np.array(whole, dtype=np.bool_)
+    conflict = arrays.pop("conflict")
+    if conflict:
+        arrays["conflict"] = np.array(conflict, dtype=np.str_)
+    if proof is not None:
+        arrays.update({f"proof_{name}": array for name, array in proof.as_arrays().items()})
+    write_archive(path, _SOLUTION, VERSION, arrays)
+
+
+def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The fields that `write_solution` wrote."""
+    rules = {**_SOLUTION_RULES, **_PROOF_RULES}
+    arrays: dict[str, Any] = dict(
+        read_archive(
+            path, _SOLUTION, VERSION, rules, optional={"conflict", *_PROOF_RULES},
+            error=ProblemError,
+        )
+    )  # fmt: skip
+    own = {
+        name.removeprefix("proof_"): arrays.pop(name) for name in _PROOF_RULES if name in arrays
+    }
+    if own and len(own) < len(_PROOF_RULES):
+        missing = next(name for name in _PROOF_RULES if name.removeprefix("proof_") not in own)
+        raise ProblemError(f"{os.fspath(path)}: field {missing} is missing, and others are there")
+    names = arrays.pop("stats_names").tolist()
+    values = arrays.pop("stats_values").tolist()
+    whole = arrays.pop("stats_whole").tolist()
+    try:
+        arrays["stats"] = {name: int(v) if w else v for name, v, w in zip(names, values, whole)}
+    except (ValueError, OverflowError) as error:
+        raise ProblemError(f"{os.fspath(path)}: stats_values: {error}") from error
+    try:
+        arrays["proof"] = Proof.from_arrays(own) if own else None
+    except ProblemError as error:
+        raise ProblemError(f"{os.fspath(path)}: {error}") from error
+    arrays["status"] = str(arrays["status"].item())
+    arrays["conflict"] = arrays.get("conflict", np.array([], dtype=np.str_)).tolist()
+    return arrays
