@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +13,8 @@ from tqdm import tqdm
 
 from bbparse.errors import TreebankError
 from bbparse.treebank import (
+    BREAKDOWNS,
+    Breakdown,
     Difference,
     Scores,
     Sentence,
@@ -49,6 +51,10 @@ _TAGS: tuple[_Row, ...] = (
 @click.argument("gold", metavar="GOLD")
 @click.argument("predicted", metavar="PREDICTED")
 @click.option(
+    "--by", multiple=True, type=click.Choice(BREAKDOWNS),
+    help="Break the accuracy down; may be given several times.",
+)  # fmt: skip
+@click.option(
     "--against", metavar="OTHER",
     help="Trees of another parser: how far both differ, and whether that could be chance.",
 )  # fmt: skip
@@ -69,6 +75,7 @@ _TAGS: tuple[_Row, ...] = (
 def evaluate(
     gold: str,
     predicted: str,
+    by: tuple[str, ...],
     against: str | None,
     resamples: int,
     seed: int,
@@ -83,6 +90,10 @@ def evaluate(
     BLEX, UPOS, XPOS, universal FEATS and lemmas are those of the official scorer of Universal
     Dependencies.
 
+    --by length: sentences of 1-10, 11-20, … words. --by distance: recall and precision of arcs
+    from the root, and of arcs between words 1, 2, 3-6, … apart. --by relation: recall and precision
+    of head and label together for each label, and the share of right heads (UAS).
+
     With --against, the sentences are drawn anew many times (paired bootstrap): the interval holds
     the difference in that share of the draws, and p is how often parsers that are equally good
     would differ so much by chance.
@@ -90,21 +101,21 @@ def evaluate(
     \b
     Examples:
       bbparse evaluate gold.conllu parsed.conllu
+      bbparse evaluate gold.conllu parsed.conllu --by length --by relation
       bbparse evaluate gold.conllu new.conllu --against old.conllu
       bbparse parse in.conllu --model en.model | bbparse evaluate in.conllu - --json
     """
-    files = [gold, predicted] + ([] if against is None else [against])
-    if files.count("-") > 1:
+    others = [predicted] if against is None else [predicted, against]
+    if [gold, *others].count("-") > 1:
         raise TreebankError("standard input: can be only one of the files")
-    tallies = _tallies(files)
-    scores = tallies[0].scores()
-    found: dict[str, Any] = scores.as_dict()
+    judged = _judge(gold, others, tuple(dict.fromkeys(by)))
+    found = judged[0].as_dict()
     differences = None
     if against is not None:
         differences = compare_tallies(
-            *tallies, resamples=resamples, seed=seed, confidence=confidence
+            judged[0].tally, judged[1].tally, resamples=resamples, seed=seed, confidence=confidence
         )
-        found["against"] = tallies[1].scores().as_dict()
+        found["against"] = judged[1].as_dict()
         found["differences"] = {
             name: {key: value for key, value in asdict(row).items() if key != "measure"}
             for name, row in differences.items()
@@ -112,16 +123,42 @@ def evaluate(
         found["bootstrap"] = {"resamples": resamples, "seed": seed, "confidence": confidence}
     if as_json:
         click.echo(json.dumps(found, indent=2))
-    elif differences is None:
+        return
+    scores = judged[0].tally.scores()
+    if differences is None:
         click.echo(f"{_size(scores)}\n\n{_table(scores)}")
     else:
         click.echo(f"{_size(scores)}\nA: {predicted}\nB: {against}\n")
         click.echo(_comparison(differences, confidence))
         click.echo(f"\npaired bootstrap over sentences, {resamples} draws, seed {seed}")
+    for name, one in zip("AB", judged):
+        for breakdown in one.breakdowns:
+            title = f"{name}, by {breakdown.by}" if len(judged) > 1 else f"by {breakdown.by}"
+            click.echo(f"\n{title}\n{_rows_of(breakdown)}")
 
 
-def _tallies(files: list[str]) -> list[Tally]:
-    """A tally of each file but the first, which is gold."""
+class _Judged:
+    """What was counted of one file."""
+
+    def __init__(self, path: str, by: tuple[str, ...]) -> None:
+        self.path = path
+        self.tally = Tally()
+        self.breakdowns = [Breakdown(name) for name in by]
+
+    def add(self, gold: Sentence, predicted: Sentence) -> None:
+        self.tally.add(gold, predicted.heads, predicted.deprels, predicted)
+        for breakdown in self.breakdowns:
+            breakdown.add(gold, predicted.heads, predicted.deprels)
+
+    def as_dict(self) -> dict[str, Any]:
+        values: dict[str, Any] = self.tally.scores().as_dict()
+        if self.breakdowns:
+            values["by"] = {breakdown.by: breakdown.rows() for breakdown in self.breakdowns}
+        return values
+
+
+def _judge(gold: str, others: list[str], by: tuple[str, ...]) -> list[_Judged]:
+    """Compare files with the gold one."""
 
     def read(path: str) -> Iterator[Sentence]:
         sentences = read_conllu(path, require_heads=True)
@@ -129,15 +166,16 @@ def _tallies(files: list[str]) -> list[Tally]:
         yield from tqdm(sentences, desc=path, unit=" sentences", delay=2, disable=silent)
 
     # With one file to judge, both stream; with two, the gold sentences are kept.
-    gold = read_conllu(files[0], require_heads=True)
-    kept = gold if len(files) == 2 else list(gold)
-    tallies = []
-    for path in files[1:]:
-        tally = Tally()
-        for gold_sentence, sentence in paired_sentences(kept, read(path)):
-            tally.add(gold_sentence, sentence.heads, sentence.deprels, sentence)
-        tallies.append(tally)
-    return tallies
+    sentences: Iterable[Sentence] = read_conllu(gold, require_heads=True)
+    if len(others) > 1:
+        sentences = list(sentences)
+    found = []
+    for path in others:
+        judged = _Judged(path, by)
+        for gold_sentence, sentence in paired_sentences(sentences, read(path)):
+            judged.add(gold_sentence, sentence)
+        found.append(judged)
+    return found
 
 
 def _size(scores: Scores) -> str:
@@ -187,3 +225,20 @@ def _comparison(differences: dict[str, Difference], confidence: float) -> str:
                 f"{100 * row.difference:>+9.2f}{between:>20}{row.p_value:>10.4f}"
             )
     return "\n".join([*lines, *rest])
+
+
+def _rows_of(breakdown: Breakdown) -> str:
+    """A table of a breakdown: shares in percent."""
+    rows = breakdown.rows()
+    if not rows:
+        return "nothing"
+    shown = [[name.upper() if name in ("uas", "las") else name for name in rows[0]]]
+    shown += [
+        [f"{100 * x:.2f}" if isinstance(x, float) else str(x) for x in row.values()]
+        for row in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(*shown)]
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
+        for line in shown
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bbparse.treebank.breakdown import BREAKDOWNS, Breakdown
 from bbparse.treebank.evaluation import Scores, Tally, evaluate
 from bbparse.treebank.output import open_binary_output, open_output
 from bbparse.treebank.reading import read_conllu
@@ -11,7 +12,9 @@ from bbparse.treebank.structure import check_tree, find_cycle, is_projective
 from bbparse.treebank.writing import format_sentence, write_conllu
 
 __all__ = [
+    "BREAKDOWNS",
     "NO_HEAD",
+    "Breakdown",
     "Difference",
     "Scores",
     "Sentence",

@@ -74,6 +74,24 @@ def test_against_as_json(chains: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert uas["p_value"] == 0.01
 
 
+def test_breakdowns(chains: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--by", "relation", "--by", "length", "--by", "relation"]
+    assert run(DEV, chains, *options) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("by ")] == ["by relation", "by length"]
+    header = lines[lines.index("by length") + 1]
+    assert header.split() == ["length", "sentences", "words", "UAS", "LAS", "complete"]
+    assert run(DEV, chains, *options, "--against", DEV) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line[3:5] == "by"] == [
+        "A, by relation", "A, by length", "B, by relation", "B, by length"
+    ]  # fmt: skip
+    assert run(DEV, chains, "--by", "distance", "--json", "--against", DEV) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["by"]["distance"][0]["distance"] == "root"
+    assert found["against"]["by"]["distance"][0]["recall"] == 1.0
+
+
 def test_tags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(DEV, DEV) == 0
     assert capsys.readouterr().out.endswith("tags and lemmas: as in GOLD\n")
