@@ -1,6 +1,7 @@
 # make parse   trains a small model, parses and shows the three best trees of each sentence
 # make test    runs the tests
 # make lint    ruff and mypy
+# make docs    builds the documentation into build/docs
 # Each sets up its own virtual environment in .venv; nothing but Python (with pip) is needed.
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ BIN = $(VENV)/bin
 DATA = tests/data
 MODEL = build/small.model
 
-.PHONY: parse test lint clean clean-cache
+.PHONY: parse test lint docs clean clean-cache
 .DELETE_ON_ERROR:
 
 parse: $(MODEL)
@@ -24,6 +25,9 @@ test: $(VENV)/installed-dev
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(VENV)/installed-docs
+	$(BIN)/sphinx-build -W -q -b html docs build/docs
 
 clean:
 	rm -rf $(VENV) build
@@ -43,6 +47,10 @@ $(VENV)/installed: $(BIN)/python pyproject.toml setup.py
 
 $(VENV)/installed-dev: $(BIN)/python pyproject.toml setup.py
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(VENV)/installed-docs: $(BIN)/python pyproject.toml setup.py
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	touch $@
 
 # Some systems ship Python without the means to put pip into a new environment.
