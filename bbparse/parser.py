@@ -254,6 +254,10 @@ class Parser:
         solution = self.solve(
             sentence, k_best=k_best, prune=prune, time_limit=time_limit, node_limit=node_limit
         )
+        return self.scored_trees(sentence, solution)
+
+    def scored_trees(self, sentence: Sentence, solution: Solution) -> list[ScoredTree]:
+        """The trees of a sentence's solution as plain records, with labels."""
         return [
             replace(tree, labels=tuple(self.labels(sentence, solution.heads[k]) or ()))
             for k, tree in enumerate(trees_of(solution))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from dataclasses import replace
 
 import click
 from tqdm import tqdm
 
 from bbparse.parser import Parser
 from bbparse.problem import Solution
-from bbparse.treebank import Sentence, format_sentence, open_output, read_conllu
+from bbparse.show.formats import FORMATS, Style, Writer
+from bbparse.show.text import wants_ascii, wants_colour
+from bbparse.treebank import Sentence, open_output, read_conllu
 
 
 class PruneParameter(click.ParamType):
@@ -40,6 +42,10 @@ class PruneParameter(click.ParamType):
 @click.option("--model", required=True, metavar="FILE", help="Model to parse with.")
 @click.option("--output", default="-", metavar="FILE", help="Default: the standard output.")
 @click.option(
+    "--format", "format_name", type=click.Choice(list(FORMATS)), default="conllu",
+    show_default=True, help="CoNLL-U, JSON lines, or trees drawn for reading.",
+)  # fmt: skip
+@click.option(
     "--k-best", type=click.IntRange(1), default=1, metavar="K",
     help="Write the K best trees of each sentence, best first.",
 )  # fmt: skip
@@ -56,15 +62,26 @@ class PruneParameter(click.ParamType):
     "--node-limit", type=click.IntRange(1), default=200, show_default=True, metavar="N",
     help="Search nodes for one sentence, as --time-limit, but the same on every machine.",
 )  # fmt: skip
+@click.option(
+    "--color/--no-color", "colour", default=None,
+    help="Colours in drawn trees; by default where the terminal has them and NO_COLOR is not set.",
+)  # fmt: skip
+@click.option(
+    "--ascii", "ascii_only", is_flag=True,
+    help="Draw trees in ASCII, as is done where the terminal has no box characters.",
+)  # fmt: skip
 def parse(
     source: str,
     model: str,
     output: str,
+    format_name: str,
     k_best: int,
     prune: int | None,
     threads: int,
     time_limit: float | None,
     node_limit: int,
+    colour: bool | None,
+    ascii_only: bool,
 ) -> None:
     """Parse CoNLL-U or CoNLL-X; only HEAD and DEPREL change.
 
@@ -76,6 +93,8 @@ def parse(
     Examples:
       bbparse parse in.conllu --model en.model --output out.conllu
       bbparse parse in.conllu --model en.model --k-best 3
+      bbparse parse in.conllu --model en.model --format tree | less -R
+      bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
     """
     loaded = Parser.load(model)
     sentences = read_conllu(source)
@@ -84,31 +103,26 @@ def parse(
         node_limit=node_limit,
     )  # fmt: skip
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
+    write = FORMATS[format_name]
+    style = _style(output, k_best, colour, ascii_only)
     with open_output(output) as stream:
         previous: tuple[Sentence, Solution] | None = None
         for item in tqdm(results, unit=" sentences", delay=2, disable=silent):
             if previous is not None:
-                stream.writelines(_blocks(loaded, *previous, k_best, final=False))
+                stream.write(_written(loaded, *previous, write, replace(style, last=False)))
             previous = item
         if previous is not None:
-            stream.writelines(_blocks(loaded, *previous, k_best, final=True))
+            stream.write(_written(loaded, *previous, write, style))
 
 
-def _blocks(
-    parser: Parser, sentence: Sentence, solution: Solution, k_best: int, *, final: bool
-) -> Iterator[str]:
-    """A sentence once for each of its trees."""
-    count = len(solution)
-    for k in range(count):
-        comments = []
-        proved = bool(solution.proved[k])
-        if k_best > 1:
-            comments.append(f"tree = {k + 1} of {count}")
-        if k_best > 1 or not proved:
-            comments.append(f"score = {solution.scores[k]:.6f}")
-            comments.append(f"upper_bound = {solution.upper_bounds[k]:.6f}")
-            comments.append(f"proved = {'yes' if proved else 'no'}")
-        yield format_sentence(
-            sentence, solution.heads[k, 1:].tolist(), parser.labels(sentence, solution.heads[k]),
-            comments=comments, first=k == 0, last=final and k == count - 1,
-        )  # fmt: skip
+def _style(output: str, k_best: int, colour: bool | None, ascii_only: bool) -> Style:
+    if output == "-":
+        colour = wants_colour() if colour is None else colour
+        ascii_only = ascii_only or wants_ascii()
+    return Style(k_best, colour=bool(colour), ascii_only=ascii_only)
+
+
+def _written(
+    parser: Parser, sentence: Sentence, solution: Solution, write: Writer, style: Style
+) -> str:
+    return write(sentence, parser.scored_trees(sentence, solution), solution.status, style)

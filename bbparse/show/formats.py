@@ -1,0 +1,105 @@
+"""What ``bbparse parse`` can write: the formats by name, one text for each sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from bbparse.show.layout import printable
+from bbparse.show.records import json_line
+from bbparse.show.text import Paint, draw_text
+from bbparse.treebank import format_sentence
+
+if TYPE_CHECKING:
+    from bbparse.parser import ScoredTree
+    from bbparse.treebank import Sentence
+
+__all__ = ["FORMATS", "Style", "Writer", "as_conllu", "as_json", "as_tree"]
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How to write.
+
+    Attributes
+    ----------
+    k_best : int
+        How many trees were asked for; with more than one, each says which it is.
+    last : bool
+        Whether no other sentence follows.
+    colour, ascii_only : bool
+        For drawn trees.
+    """
+
+    k_best: int = 1
+    last: bool = True
+    colour: bool = False
+    ascii_only: bool = False
+
+
+def as_conllu(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
+    """The sentence once for each of its trees; only HEAD and DEPREL change."""
+    blocks = []
+    for k, tree in enumerate(trees):
+        comments = []
+        if style.k_best > 1:
+            comments.append(f"tree = {k + 1} of {len(trees)}")
+        if style.k_best > 1 or not tree.proved:
+            comments.append(f"score = {tree.score:.6f}")
+            comments.append(f"upper_bound = {tree.upper_bound:.6f}")
+            comments.append(f"proved = {'yes' if tree.proved else 'no'}")
+        blocks.append(
+            format_sentence(
+                sentence, tree.heads, tree.labels or None, comments=comments, first=k == 0,
+                last=style.last and k == len(trees) - 1,
+            )
+        )
+    return "".join(blocks)
+
+
+def as_json(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
+    """One line of JSON; see `bbparse.show.records`."""
+    return json_line(sentence, trees, status)
+
+
+def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
+    """The trees drawn with box characters, under a line that says what they are."""
+    paint = Paint.colours() if style.colour else Paint()
+    lines = []
+    for k, tree in enumerate(trees):
+        title = printable(sentence.name)
+        if len(trees) > 1:
+            title += f", tree {k + 1} of {len(trees)}"
+        facts = [f"score {tree.score:.4f}"]
+        if not tree.proved:
+            facts.append(f"not proved: at most {tree.upper_bound:.4f}")
+        changed: list[int] = []
+        if k:
+            best = trees[0]
+            changed = [m for m, head in enumerate(tree.heads, 1) if head != best.heads[m - 1]]
+            facts.append(f"{best.score - tree.score:.4f} less than the best")
+            facts.append(f"{len(changed)} other head{'s' * (len(changed) != 1)} *")
+        ruler = "--" if style.ascii_only else "──"
+        lines.append(paint.on(f"{ruler} {title}: {', '.join(facts)}", paint.tag) + "\n")
+        tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else sentence.xpos
+        lines.append(
+            draw_text(
+                sentence.forms, tree.heads, tree.labels, tags, changed=changed,
+                colour=style.colour, ascii_only=style.ascii_only,
+            )
+        )
+        lines.append("\n")
+    if not trees:
+        lines.append(f"{printable(sentence.name)}: no tree ({status})\n\n")
+    return "".join(lines)
+
+
+Writer: TypeAlias = "Callable[[Sentence, Sequence[ScoredTree], str, Style], str]"
+
+#: Name → what writes it.
+FORMATS: dict[str, Writer] = {
+    "conllu": as_conllu,
+    "jsonl": as_json,
+    "tree": as_tree,
+}

@@ -1,0 +1,84 @@
+"""Sentences and their trees as records, and as JSON lines.
+
+The schema, version 1; within a version, fields are added but none changes or goes:
+
+``version``
+    1.
+``sentence``
+    The ``sent_id`` of the sentence, or ``sentence #k`` where it has none.
+``words``
+    List of n strings: the syntactic words as written.
+``upos``
+    List of n strings, ``_`` where no tag is given.
+``status``
+    What ended the search: ``optimal``, ``node_limit``, ``time_limit``, or ``infeasible`` where no
+    tree exists.
+``trees``
+    List of records, best first, as many as were asked for or exist:
+
+    ``heads``
+        List of n whole numbers: the head of each word, counted from 1, 0 for the root.
+    ``labels``
+        List of n strings, or null where the model has no labels.
+    ``score``
+        The score of the tree.
+    ``upper_bound``
+        No tree of this rank scores more; null where that is not known.
+    ``proved``
+        Whether this is proved to be the tree of its rank among the candidate arcs.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bbparse.parser import ScoredTree
+    from bbparse.treebank import Sentence
+
+__all__ = ["VERSION", "json_line", "sentence_record", "tree_record"]
+
+VERSION = 1
+
+
+def tree_record(tree: ScoredTree) -> dict[str, Any]:
+    """One tree, as the schema says."""
+    return {
+        "heads": list(tree.heads),
+        "labels": list(tree.labels) or None,
+        "score": _number(tree.score),
+        "upper_bound": _number(tree.upper_bound),
+        "proved": tree.proved,
+    }
+
+
+def sentence_record(
+    sentence: Sentence, trees: Sequence[ScoredTree], status: str
+) -> dict[str, Any]:
+    """A sentence and its trees, as the schema says."""
+    return {
+        "version": VERSION,
+        "sentence": sentence.name,
+        "words": list(sentence.forms),
+        "upos": list(sentence.upos),
+        "status": status,
+        "trees": [tree_record(tree) for tree in trees],
+    }
+
+
+def json_line(sentence: Sentence, trees: Sequence[ScoredTree], status: str) -> str:
+    """The record on one line, with its line feed; everything but controls is written as it is."""
+    record = sentence_record(sentence, trees, status)
+    text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
+    # These break lines for some readers, though not for JSON.
+    for character in "\u0085\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text + "\n"
+
+
+def _number(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else None

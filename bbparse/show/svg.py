@@ -1,0 +1,209 @@
+"""Arc diagrams as SVG: for notebooks, files and the pages of `bbparse.explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from html import escape
+
+from bbparse.show.arcs import LABEL_SIZE, RADIUS, TAG_SIZE, Arc, PlacedArc, label_width
+from bbparse.show.arcs import lay_out as _lay_out
+from bbparse.show.layout import check_tree_columns, printable
+
+__all__ = ["STYLE", "Arc", "describe_tree", "draw_arcs", "draw_svg", "markup"]
+
+#: Style of the diagrams. Everything is drawn in the colour of the text around them, so that they
+#: look right on any background; a file of its own chooses by the reader's preference.
+STYLE = """
+svg.bbp { font-family: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; max-width: none; }
+svg.bbp:root { color-scheme: light dark; background: #fff; color: #1c2024; }
+.bbp-form { fill: currentColor; font-size: 16px; text-anchor: middle; }
+.bbp-tag { fill: currentColor; opacity: .6; font-size: 10px; text-anchor: middle;
+  letter-spacing: .04em; }
+.bbp-arc path { fill: none; stroke: currentColor; stroke-width: 1.3; opacity: .62; }
+.bbp-arc path.bbp-tip { fill: currentColor; stroke: none; }
+.bbp-arc text { fill: currentColor; font-size: 11px; text-anchor: middle; }
+.bbp-arc.root path { opacity: 1; stroke-width: 1.8; }
+.bbp-arc.root text { font-weight: 600; }
+@media (prefers-color-scheme: dark) {
+  svg.bbp:root { background: #15171a; color: #e8e6e3; }
+}
+"""
+
+
+def markup(text: str) -> str:
+    """Text for markup and attributes: escaped, and without characters that XML does not know."""
+    return escape(printable(text), quote=True)
+
+
+def describe_tree(forms: Sequence[str], heads: Sequence[int], labels: Sequence[str] = ()) -> str:
+    """A tree in words, for those who hear it: each word, its label and its head."""
+    parts = []
+    for i, head in enumerate(heads):
+        label = f" as {labels[i]}" if labels and labels[i] not in ("", "_", "root") else ""
+        target = f"depends on {forms[head - 1]}{label}" if head else "is the root"
+        parts.append(f"{forms[i]} {target}")
+    return "; ".join(parts) + "." if parts else ""
+
+
+def draw_svg(
+    forms: Sequence[str],
+    heads: Sequence[int],
+    labels: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    *,
+    title: str = "",
+) -> str:
+    """A tree as an SVG image with a title and a description.
+
+    Parameters
+    ----------
+    forms : sequence of str, length n
+    heads : sequence of int, length n
+        0 for the root.
+    labels, tags : sequence of str, length n, optional
+        Labels of the arcs; tags of the words.
+    title : str
+        What it is; "Dependency tree of …" if left out.
+
+    Returns
+    -------
+    str
+        A complete SVG document that can stand inside HTML, too.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ or a head is out of range.
+    """
+    check_tree_columns(len(forms), heads, labels, tags)
+    arcs = [
+        Arc(head, m, "" if not labels or labels[m - 1] == "_" else labels[m - 1])
+        for m, head in enumerate(heads, start=1)
+    ]
+    return draw_arcs(
+        forms, arcs, tags,
+        title=title or f"Dependency tree of: {' '.join(forms)}",
+        description=describe_tree(forms, heads, labels),
+        style=STYLE,
+    )  # fmt: skip
+
+
+def draw_arcs(
+    forms: Sequence[str],
+    arcs: Sequence[Arc],
+    tags: Sequence[str] = (),
+    *,
+    title: str,
+    description: str,
+    style: str = "",
+    interactive: bool = False,
+) -> str:
+    """Words and any arcs over and under them as SVG.
+
+    Parameters
+    ----------
+    forms : sequence of str, length n
+    arcs : sequence of Arc
+    tags : sequence of str, length n, optional
+    title, description : str
+        For those who do not see the image.
+    style : str
+        CSS to write into the image; empty where the page around it has it.
+    interactive : bool
+        Arcs with a tip can be reached by keyboard and carry it as ``data-tip``.
+    """
+    tags = ["" if tag == "_" else tag for tag in tags]
+    layout = _lay_out([printable(form) for form in forms], arcs, tags)
+    width, height = round(layout.width), round(layout.height)
+    mark = blake2b(f"{title}\n{description}".encode("utf-8", "replace"), digest_size=5).hexdigest()
+    role = (
+        f'role="group" aria-label="{markup(title)}" aria-describedby="d{mark}"'
+        if interactive
+        else f'role="img" aria-labelledby="t{mark} d{mark}"'
+    )
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="bbp" {role}'
+        f' width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
+    ]
+    if not interactive:
+        out.append(f'<title id="t{mark}">{markup(title)}</title>')
+    out.append(f'<desc id="d{mark}">{markup(description)}</desc>')
+    if style:
+        out.append(f"<style>{style}</style>")
+    for i, (form, x) in enumerate(zip(forms, layout.centres)):
+        out.append(
+            f'<text class="bbp-form" x="{x:.1f}" y="{layout.baseline:.1f}">{markup(form)}</text>'
+        )
+        if tags and tags[i]:
+            y = layout.baseline + TAG_SIZE + 6.0
+            out.append(f'<text class="bbp-tag" x="{x:.1f}" y="{y:.1f}">{markup(tags[i])}</text>')
+    # Long arcs first, so that short ones stay on top, and words are in the order of reading for
+    # those who go through the arcs by keyboard.
+    for placed in sorted(layout.arcs, key=lambda p: (p.arc.below, p.arc.mod)):
+        out.extend(_arc(placed, forms, interactive))
+    out.append("</svg>")
+    return "\n".join(out)
+
+
+def _arc(placed: PlacedArc, forms: Sequence[str], interactive: bool) -> list[str]:
+    arc = placed.arc
+    classes = " ".join(filter(None, ("bbp-arc", "root" if not arc.head else "", arc.classes)))
+    if interactive and arc.tip:
+        tip = markup(arc.tip)
+        out = [
+            f'<g class="{classes}" tabindex="0" role="img" aria-label="{tip}" data-tip="{tip}"'
+            f' data-mod="{arc.mod}">'
+        ]
+    else:
+        out = [f'<g class="{classes}">']
+        if arc.tip:
+            out.append(f"<title>{markup(arc.tip)}</title>")
+    out.append(_path(placed, interactive and bool(arc.tip)))
+    if arc.label:
+        offset = 0.35 * LABEL_SIZE
+        if not arc.head:
+            offset = LABEL_SIZE if arc.below else -4.0
+        out.append(
+            f'<text x="{placed.middle:.1f}" y="{placed.top + offset:.1f}">'
+            f"{markup(arc.label)}</text>"
+        )
+    out.append("</g>")
+    return out
+
+
+def _path(placed: PlacedArc, wide: bool) -> str:
+    """The line with a gap for the label, its arrow, and a broad invisible line to point at."""
+    up = -1.0 if placed.top < placed.foot else 1.0
+    foot, top, end = placed.foot, placed.top, placed.end
+    tip = foot + up * 1.0
+    base = tip + up * 6.0
+    arrow = (
+        f'<path class="bbp-tip" d="M{end:.1f} {tip:.1f}l-3.4 {6.0 * up:.1f}h6.8z"/>'
+    )  # fmt: skip
+    if not placed.arc.head:
+        line = f"M{end:.1f} {top:.1f}V{base:.1f}"
+        return f'<path d="{line}"/>{_target(line, wide)}{arrow}'
+    start = placed.start
+    side = 1.0 if end > start else -1.0
+    radius = min(RADIUS, abs(end - start) / 2.0)
+    turn = top - up * radius
+    half = label_width(placed.arc.label) / 2.0
+    middle = placed.middle
+    first = (
+        f"M{start:.1f} {foot:.1f}V{turn:.1f}"
+        f"Q{start:.1f} {top:.1f} {start + side * radius:.1f} {top:.1f}"
+    )
+    last = (
+        f"H{end - side * radius:.1f}Q{end:.1f} {top:.1f} {end:.1f} {turn:.1f}V{base:.1f}"
+    )  # fmt: skip
+    whole = first + last
+    if half:
+        line = f"{first}H{middle - side * half:.1f}M{middle + side * half:.1f} {top:.1f}{last}"
+    else:
+        line = whole
+    return f'<path d="{line}"/>{_target(whole, wide)}{arrow}'
+
+
+def _target(line: str, wide: bool) -> str:
+    return f'<path class="bbp-target" d="{line}"/>' if wide else ""

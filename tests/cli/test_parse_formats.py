@@ -1,0 +1,109 @@
+"""``bbparse parse --format``: JSON lines and drawn trees say what the parser found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bbparse.parser import Parser
+from bbparse.treebank import Sentence, write_conllu
+from tests import toy
+from tests.cli.conftest import Done
+from tests.show.test_text import heads_in
+
+Run = Callable[..., Done]
+
+
+def test_json_lines(run: Run, model: Path) -> None:
+    done = run("parse", toy.DEV, "--model", model, "--format", "jsonl", "--k-best", "2")
+    assert done.code == 0
+    parser = Parser.load(model)
+    lines = done.out.splitlines()
+    sentences = toy.dev_sentences()
+    assert len(lines) == len(sentences)
+    for line, sentence in zip(lines, sentences):
+        record = json.loads(line)
+        trees = parser.parse(sentence, k_best=2)
+        assert record == {
+            "version": 1,
+            "sentence": sentence.name,
+            "words": sentence.forms,
+            "upos": sentence.upos,
+            "status": "optimal",
+            "trees": [
+                {
+                    "heads": list(tree.heads),
+                    "labels": list(tree.labels),
+                    "score": tree.score,
+                    "upper_bound": tree.upper_bound,
+                    "proved": True,
+                }
+                for tree in trees
+            ],
+        }
+
+
+def test_json_of_odd_words_stays_on_its_line(run: Run, model: Path, tmp_path: Path) -> None:
+    source = tmp_path / "odd.conllu"
+    words = ['"quoted"', "line\u2028break", "\u0085", "語"]
+    write_conllu(source, [Sentence.from_words(words, upos=["NOUN"] * 4)])
+    done = run("parse", source, "--model", model, "--format", "jsonl")
+    (line,) = done.out.splitlines()
+    assert json.loads(line)["words"] == words
+    assert "語" in line
+
+
+def test_drawn_trees(run: Run, model: Path) -> None:
+    done = run("parse", toy.DEV, "--model", model, "--format", "tree", "--k-best", "2")
+    blocks = done.out.split("\n\n")
+    assert blocks.pop() == ""
+    parser = Parser.load(model)
+    for sentence in toy.dev_sentences():
+        trees = parser.parse(sentence, k_best=2)
+        for k, tree in enumerate(trees):
+            title, drawing = blocks.pop(0).split("\n", 1)
+            assert sentence.name in title and f"score {tree.score:.4f}" in title
+            if k:
+                differ = sum(a != b for a, b in zip(tree.heads, trees[0].heads))
+                assert f"{differ} other head" in title
+                assert sum(row.endswith(" *") for row in drawing.splitlines()) == differ
+            assert tuple(heads_in(drawing)) == tree.heads
+            for row, form, label in zip(drawing.splitlines(), sentence.forms, tree.labels):
+                assert form in row and label in row
+    assert not blocks
+
+
+def test_colours_and_ascii(run: Run, model: Path, tmp_path: Path) -> None:
+    drawn = ("parse", toy.DEV, "--model", model, "--format", "tree")
+    assert "\x1b" not in run(*drawn).out, "no terminal, no colours"
+    assert "\x1b[36m" in run(*drawn, "--color").out
+    assert "\x1b" not in run(*drawn, "--no-color").out
+    assert run(*drawn, "--ascii").out.isascii()
+    output = tmp_path / "trees.txt"
+    assert run(*drawn, "--output", output).code == 0
+    assert "\x1b" not in output.read_text(encoding="utf-8")
+    assert "●" in output.read_text(encoding="utf-8")
+
+
+def test_no_such_format(run: Run, model: Path) -> None:
+    complaint = run("parse", toy.DEV, "--model", model, "--format", "yaml").complaint()
+    assert "'yaml' is not one of 'conllu', 'jsonl', 'tree'" in complaint
+
+
+@pytest.mark.parametrize("name", ["jsonl", "tree"])
+def test_a_search_that_was_cut_short_is_marked(
+    run: Run, model: Path, tmp_path: Path, name: str
+) -> None:
+    source = tmp_path / "same.conllu"
+    write_conllu(source, [Sentence.from_words(["dog"] * 60, upos=["NOUN"] * 60)])
+    done = run("parse", source, "--model", model, "--format", name, "--node-limit", "1")
+    if name == "jsonl":
+        record = json.loads(done.out)
+        (tree,) = record["trees"]
+        assert record["status"] == "node_limit" and not tree["proved"]
+        assert tree["upper_bound"] > tree["score"]
+    else:
+        assert "not proved: at most" in done.out.splitlines()[0]

@@ -1,0 +1,62 @@
+"""Heights of arcs, and what text may do to a terminal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from bbparse.show.layout import check_tree_columns, columns, levels, printable, text_width
+from tests.show.trees import any_heads, projective_heads
+
+
+def spans_of(heads: list[int]) -> list[tuple[int, int]]:
+    return [(min(m, h), max(m, h)) for m, h in enumerate(heads, start=1) if h]
+
+
+@given(any_heads())
+def test_arcs_over_one_place_have_different_heights(heads: list[int]) -> None:
+    spans = spans_of(heads)
+    for apart in (False, True):
+        height = levels(spans, apart=apart)
+        for i, (a, b) in enumerate(spans):
+            assert height[i] >= 1
+            for j, (c, d) in enumerate(spans[:i]):
+                if (a <= d and c <= b) if apart else (a < d and c < b):
+                    assert height[i] != height[j]
+
+
+@given(projective_heads())
+def test_arcs_of_a_projective_tree_nest(heads: list[int]) -> None:
+    spans = spans_of(heads)
+    height = levels(spans)
+    for (a, b), upper in zip(spans, height):
+        inside = [h for (c, d), h in zip(spans, height) if a <= c and d <= b and (c, d) != (a, b)]
+        assert upper == 1 + max(inside, default=0)  # no higher than needed
+
+
+def test_controls_become_visible() -> None:
+    assert printable("plain – ж 語") == "plain – ж 語"
+    assert printable("a\x1b[31mb\x07") == r"a\x1b[31mb\x07"
+    assert printable("right\u202eleft") == r"right\u202eleft"
+    assert printable("no\u00a0break") == "no\u00a0break"
+    assert printable("\ud800") == r"\ud800"
+
+
+def test_widths() -> None:
+    assert [columns(text) for text in ("word", "語", "e\u0301", "")] == [4, 2, 1, 0]
+    assert text_width("WW", 10) > text_width("nn", 10) > text_width("ii", 10) > 0
+    assert text_width("語", 10) == 10.0
+
+
+@pytest.mark.parametrize(
+    ("heads", "labels", "message"),
+    [
+        ([0], [], "heads: expected 2 values, found 1"),
+        ([0, 3], [], r"heads\[1\]: expected 0 to 2 and not the word itself, found 3"),
+        ([0, 2], [], r"heads\[1\]: expected 0 to 2 and not the word itself, found 2"),
+        ([0, 1], ["root"], "labels: expected 2 values, found 1"),
+    ],
+)
+def test_what_cannot_be_drawn(heads: list[int], labels: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_tree_columns(2, heads, labels)
