@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bbparse.document import Document, ParsedSentence, Tree, Word
     from bbparse.errors import (
         BBParseError,
         ConfigError,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from bbparse.parser import Parser, ScoredTree
+    from bbparse.pipeline import Pipeline, load
     from bbparse.problem import Problem, Solution
     from bbparse.proof.verify import verify
     from bbparse.solve import solve, solve_batch
@@ -33,17 +35,23 @@ __version__ = "0.1.0"
 _HOME = {
     "BBParseError": "bbparse.errors",
     "ConfigError": "bbparse.errors",
+    "Document": "bbparse.document",
     "FactorError": "bbparse.errors",
     "ModelError": "bbparse.errors",
     "OutputError": "bbparse.errors",
+    "ParsedSentence": "bbparse.document",
     "Parser": "bbparse.parser",
+    "Pipeline": "bbparse.pipeline",
     "Problem": "bbparse.problem",
     "ProblemError": "bbparse.errors",
     "ScoredTree": "bbparse.parser",
     "Sentence": "bbparse.treebank",
     "Solution": "bbparse.problem",
+    "Tree": "bbparse.document",
     "TreebankError": "bbparse.errors",
     "VerificationError": "bbparse.errors",
+    "Word": "bbparse.document",
+    "load": "bbparse.pipeline",
     "read_conllu": "bbparse.treebank",
     "solve": "bbparse.solve",
     "solve_batch": "bbparse.solve",
@@ -53,18 +61,24 @@ _HOME = {
 __all__ = [
     "BBParseError",
     "ConfigError",
+    "Document",
     "FactorError",
     "ModelError",
     "OutputError",
+    "ParsedSentence",
     "Parser",
+    "Pipeline",
     "Problem",
     "ProblemError",
     "ScoredTree",
     "Sentence",
     "Solution",
+    "Tree",
     "TreebankError",
     "VerificationError",
+    "Word",
     "__version__",
+    "load",
     "read_conllu",
     "solve",
     "solve_batch",

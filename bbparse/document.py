@@ -1,0 +1,315 @@
+"""What a parsed text is in Python: a `Document` of `ParsedSentence` with its `Tree` objects.
+
+They know how to show themselves: as a drawing in a terminal, as SVG in a notebook, as CoNLL-U or
+as plain dictionaries for everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+from bbparse.show.formats import Style, as_conllu, as_tree
+from bbparse.show.records import VERSION, sentence_record
+from bbparse.show.svg import draw_svg, markup
+from bbparse.show.text import draw_text
+
+if TYPE_CHECKING:
+    from bbparse.parser import ScoredTree
+    from bbparse.treebank import Sentence
+
+__all__ = ["Document", "ParsedSentence", "Tree", "Word"]
+
+
+class Word(NamedTuple):
+    """A word and its place in a tree.
+
+    Attributes
+    ----------
+    id : int
+        Its number, from 1.
+    form, lemma, upos, xpos, feats : str
+        ``_`` where not known.
+    head : int
+        Number of its head, 0 for the root.
+    label : str
+        Of the arc from the head; empty where the model has no labels.
+    """
+
+    id: int
+    form: str
+    lemma: str
+    upos: str
+    xpos: str
+    feats: str
+    head: int
+    label: str
+
+
+class Tree:
+    """One tree of a sentence.
+
+    ``len(tree)`` is the number of words; going through it gives them as `Word`.
+
+    Attributes
+    ----------
+    sentence : Sentence
+    rank : int
+        1 for the best tree.
+    heads : tuple of int, length n
+        Head of each word, 0 for the root.
+    labels : tuple of str, length n
+        Empty where the model has no labels.
+    score : float
+    upper_bound : float
+        No tree of this rank scores more.
+    proved : bool
+        Whether it is proved to be the tree of its rank.
+    """
+
+    __slots__ = ("heads", "labels", "proved", "rank", "score", "sentence", "upper_bound")
+
+    def __init__(self, sentence: Sentence, scored: ScoredTree, rank: int = 1) -> None:
+        self.sentence = sentence
+        self.rank = rank
+        self.heads = scored.heads
+        self.labels = scored.labels
+        self.score = scored.score
+        self.upper_bound = scored.upper_bound
+        self.proved = scored.proved
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def __iter__(self) -> Iterator[Word]:
+        s = self.sentence
+        labels = self.labels or ("",) * len(self)
+        for i, (head, label) in enumerate(zip(self.heads, labels)):
+            yield Word(
+                i + 1, s.forms[i], s.lemmas[i], s.upos[i], s.xpos[i], s.feats[i], head, label
+            )
+
+    @property
+    def words(self) -> list[Word]:
+        """The words, each with its head and label in this tree."""
+        return list(self)
+
+    @property
+    def root(self) -> Word:
+        """The first word whose head is the root."""
+        return next(word for word in self if word.head == 0)
+
+    def arcs(self) -> list[tuple[int, int, str]]:
+        """(head, modifier, label) of each word, in their order."""
+        return [(word.head, word.id, word.label) for word in self]
+
+    def to_svg(self, title: str = "") -> str:
+        """The tree as an SVG image; see `bbparse.show.draw_svg`."""
+        tags = self.sentence.upos
+        return draw_svg(self.sentence.forms, self.heads, self.labels, tags, title=title)
+
+    def to_text(self, *, colour: bool = False, ascii_only: bool = False) -> str:
+        """The tree drawn line by line; see `bbparse.show.draw_text`."""
+        s = self.sentence
+        return draw_text(
+            s.forms, self.heads, self.labels, s.upos, colour=colour, ascii_only=ascii_only
+        )
+
+    def __str__(self) -> str:
+        return self.to_text().rstrip("\n")
+
+    def __repr__(self) -> str:
+        what = "proved" if self.proved else f"at most {self.upper_bound:.6g}"
+        return f"<Tree {self.rank}: {len(self)} words, score {self.score:.6g}, {what}>"
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
+
+class ParsedSentence(Sequence[Word]):
+    """A sentence and its best trees; a sequence of the words of the best one.
+
+    Attributes
+    ----------
+    sentence : Sentence
+        As it was given, or found in the text.
+    trees : tuple of Tree
+        Best first, as many as were asked for or exist.
+    status : str
+        What ended the search, see `bbparse.solve`.
+    """
+
+    __slots__ = ("_words", "sentence", "status", "trees")
+
+    def __init__(self, sentence: Sentence, trees: Sequence[ScoredTree], status: str) -> None:
+        self.sentence = sentence
+        self.trees = tuple(Tree(sentence, tree, k) for k, tree in enumerate(trees, start=1))
+        self.status = status
+        self._words = self.trees[0].words if self.trees else []
+
+    @property
+    def best(self) -> Tree:
+        """The best tree.
+
+        Raises
+        ------
+        ValueError
+            If the sentence has none, because constraints forbid all.
+        """
+        if not self.trees:
+            raise ValueError(f"{self.sentence.name} has no tree: {self.status}")
+        return self.trees[0]
+
+    @property
+    def heads(self) -> tuple[int, ...]:
+        """Heads in the best tree."""
+        return self.best.heads
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels in the best tree."""
+        return self.best.labels
+
+    @property
+    def score(self) -> float:
+        """Score of the best tree."""
+        return self.best.score
+
+    @property
+    def proved(self) -> bool:
+        """Whether every tree is proved to be the one of its rank."""
+        return all(tree.proved for tree in self.trees)
+
+    @property
+    def text(self) -> str:
+        """The sentence as its file has it; its words with spaces between them otherwise."""
+        for line in self.sentence.lines:
+            if line.startswith("# text = "):
+                return line.removeprefix("# text = ").rstrip("\r")
+        return self.sentence.text
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    @overload
+    def __getitem__(self, index: int) -> Word: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Word]: ...
+
+    def __getitem__(self, index: int | slice) -> Word | list[Word]:
+        return self._words[index]
+
+    def to_conllu(self) -> str:
+        """The sentence in CoNLL-U, once for each of its trees."""
+        return as_conllu(self.sentence, self._scored(), self.status, Style(len(self.trees)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record that ``bbparse parse --format jsonl`` writes; see `bbparse.show.records`."""
+        return sentence_record(self.sentence, self._scored(), self.status)
+
+    def to_svg(self) -> str:
+        """The best tree as an SVG image."""
+        return self.best.to_svg()
+
+    def _scored(self) -> list[ScoredTree]:
+        from bbparse.parser import ScoredTree
+
+        return [
+            ScoredTree(t.heads, t.score, t.upper_bound, t.proved, t.labels) for t in self.trees
+        ]
+
+    def __str__(self) -> str:
+        return as_tree(self.sentence, self._scored(), self.status, Style()).rstrip("\n")
+
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= 60 else self.text[:57] + "…"
+        if not self.trees:
+            return f"<ParsedSentence {text!r}: no tree, {self.status}>"
+        trees = f"{len(self.trees)} tree{'s' * (len(self.trees) != 1)}"
+        proved = "proved" if self.proved else "not all proved"
+        return f"<ParsedSentence {text!r}: {trees}, best score {self.score:.6g}, {proved}>"
+
+    def _repr_svg_(self) -> str | None:
+        return self.to_svg() if self.trees else None
+
+    def _repr_html_(self) -> str:
+        return "".join(_figure(tree, len(self.trees)) for tree in self.trees) or markup(repr(self))
+
+
+class Document(Sequence[ParsedSentence]):
+    """Parsed sentences in their order.
+
+    Attributes
+    ----------
+    sentences : tuple of ParsedSentence
+    """
+
+    __slots__ = ("sentences",)
+
+    #: How many sentences a notebook shows of a long document.
+    SHOWN = 20
+
+    def __init__(self, sentences: Sequence[ParsedSentence]) -> None:
+        self.sentences = tuple(sentences)
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @overload
+    def __getitem__(self, index: int) -> ParsedSentence: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Document: ...
+
+    def __getitem__(self, index: int | slice) -> ParsedSentence | Document:
+        if isinstance(index, slice):
+            return Document(self.sentences[index])
+        return self.sentences[index]
+
+    @property
+    def n_words(self) -> int:
+        """Number of words in all sentences."""
+        return sum(sentence.sentence.n_words for sentence in self)
+
+    def to_conllu(self) -> str:
+        """All sentences in CoNLL-U."""
+        last = len(self) - 1
+        return "".join(
+            as_conllu(s.sentence, s._scored(), s.status, Style(len(s.trees), last=i == last))
+            for i, s in enumerate(self)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """``version`` and the records of the ``sentences``; see `bbparse.show.records`."""
+        return {"version": VERSION, "sentences": [sentence.to_dict() for sentence in self]}
+
+    def __str__(self) -> str:
+        return "\n\n".join(str(sentence) for sentence in self)
+
+    def __repr__(self) -> str:
+        return f"<Document: {_count(len(self), 'sentence')}, {_count(self.n_words, 'word')}>"
+
+    def _repr_svg_(self) -> str | None:
+        return self[0]._repr_svg_() if len(self) == 1 else None
+
+    def _repr_html_(self) -> str:
+        shown = "".join(sentence._repr_html_() for sentence in self[: self.SHOWN])
+        rest = len(self) - self.SHOWN
+        return shown + (f"<p>… and {_count(rest, 'sentence')} more</p>" if rest > 0 else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _figure(tree: Tree, count: int) -> str:
+    """A tree for a notebook: in a box that scrolls, with a line that says what it is."""
+    what = f"tree {tree.rank} of {count}, " if count > 1 else ""
+    proof = "proved" if tree.proved else f"not proved, at most {tree.upper_bound:.6g}"
+    caption = f"{tree.sentence.name}: {what}score {tree.score:.6g}, {proof}"
+    return (
+        '<figure style="margin:0 0 1em;overflow-x:auto">'
+        f'{tree.to_svg()}<figcaption style="font-size:small;opacity:.7">{markup(caption)}'
+        "</figcaption></figure>"
+    )

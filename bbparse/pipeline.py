@@ -1,0 +1,197 @@
+"""`load` and `Pipeline`: a model as one object that is called with what one has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from bbparse.document import Document, ParsedSentence
+from bbparse.errors import ModelError, TreebankError
+from bbparse.treebank import Sentence
+
+if TYPE_CHECKING:
+    from bbparse.factors import FactorFamily
+    from bbparse.parser import Parser
+
+__all__ = ["Pipeline", "Token", "load"]
+
+Token: TypeAlias = "str | Sequence[str]"
+"""A word: its form, or (form, UPOS, XPOS, lemma, FEATS); the last of these may be left out."""
+
+_COLUMNS = ("form", "UPOS", "XPOS", "lemma", "FEATS")
+#: Search nodes for one sentence, as for ``bbparse parse``.
+NODE_LIMIT = 200
+
+
+def load(
+    path: str | os.PathLike[str], factors: Iterable[type[FactorFamily] | FactorFamily] = ()
+) -> Pipeline:
+    """Read a model, to be called with what is to be parsed.
+
+    Parameters
+    ----------
+    path : path
+    factors : iterable of families, optional
+        Families the model was trained with that are not installed as plug-ins.
+
+    Raises
+    ------
+    ModelError
+        If the file is missing, truncated, no model, or of a newer version.
+    FactorError
+        If a family the model needs is neither installed nor given.
+
+    Examples
+    --------
+    ::
+
+        nlp = bbparse.load("english.model")
+        doc = nlp([("She", "PRON"), ("slept", "VERB"), (".", "PUNCT")], k_best=2)
+        for word in doc[0]:
+            print(word.form, word.head, word.label)
+    """
+    from bbparse.parser import Parser
+
+    return Pipeline(Parser.load(path, factors))
+
+
+class Pipeline:
+    """A parser that takes sentences, words, or lists of them, and gives a `Document`.
+
+    Parameters
+    ----------
+    parser : Parser
+    """
+
+    def __init__(self, parser: Parser) -> None:
+        self.parser = parser
+
+    def __call__(
+        self,
+        text: str | Sentence | Iterable[Sentence] | Sequence[Token] | Iterable[Sequence[Token]],
+        *,
+        k_best: int = 1,
+        prune: int | None = None,
+        time_limit: float | None = None,
+        node_limit: int | None = NODE_LIMIT,
+        threads: int = 1,
+    ) -> Document:
+        """Parse.
+
+        Parameters
+        ----------
+        text : str, Sentence, words, or an iterable of sentences
+            A list of words is one sentence; a word is its form, or a tuple of its form, UPOS, XPOS,
+            lemma and FEATS, of which the last may be left out. Several sentences are an iterable of
+            `Sentence` or of lists of words.
+        k_best : int
+            How many trees of each sentence.
+        prune : int, optional
+            Most candidate heads of a word, instead of the model's; 0: all arcs.
+        time_limit : float, optional
+            Seconds for the search of one sentence.
+        node_limit : int, optional
+            Nodes for the search of one sentence; None for no limit.
+        threads : int
+
+        Raises
+        ------
+        TreebankError
+            If words are given in another form.
+        ModelError
+            If raw text is given and the model has no tagger.
+        """
+        sentences = [text] if isinstance(text, Sentence) else self._sentences(text)
+        options = {
+            "k_best": k_best, "prune": prune, "time_limit": time_limit, "node_limit": node_limit,
+        }  # fmt: skip
+        return Document(list(self.pipe(sentences, threads=threads, **options)))
+
+    def pipe(
+        self, sentences: Iterable[Sentence], *, threads: int = 1, **options: Any
+    ) -> Iterator[ParsedSentence]:
+        """Parse a stream of sentences, a little ahead of the reader.
+
+        Parameters
+        ----------
+        sentences : iterable of Sentence
+            `bbparse.read_conllu` gives one.
+        threads : int
+        options
+            As for a call.
+        """
+        options.setdefault("node_limit", NODE_LIMIT)
+        for sentence, solution in self.parser.parse_all(sentences, threads=threads, **options):
+            trees = self.parser.scored_trees(sentence, solution)
+            yield ParsedSentence(sentence, trees, solution.status)
+
+    def _sentences(self, text: str | Iterable[Any]) -> list[Sentence]:
+        if isinstance(text, str):
+            raise ModelError(
+                "the model has no tagger, so it cannot parse raw text: give words with their tags"
+            )
+        items = list(text)
+        if not items:
+            return []
+        if all(isinstance(item, Sentence) for item in items):
+            return items
+        if all(isinstance(item, str) or _is_word(item) for item in items):
+            return [sentence_of(items)]
+        return [
+            item if isinstance(item, Sentence) else sentence_of(item, number)
+            for number, item in enumerate(items, start=1)
+        ]
+
+    def __repr__(self) -> str:
+        return f"<Pipeline: {self.parser.config.model.backbone} backbone, {self._families()}>"
+
+    def _families(self) -> str:
+        names = [family.name for family in self.parser.families]
+        return f"factors {', '.join(names)}" if names else "no factors"
+
+
+def _is_word(item: Any) -> bool:
+    """Whether it is a tuple that describes a word rather than a list of words."""
+    return (
+        isinstance(item, tuple)
+        and 1 <= len(item) <= len(_COLUMNS)
+        and all(isinstance(value, str) for value in item)
+    )
+
+
+def sentence_of(words: Iterable[Token], number: int = 1) -> Sentence:
+    """The sentence of a list of words.
+
+    Parameters
+    ----------
+    words : iterable of str or of (form, UPOS, XPOS, lemma, FEATS)
+        The last columns may be left out.
+    number : int
+        Of the sentence, for its name.
+
+    Raises
+    ------
+    TreebankError
+        If a word is neither, or there are none.
+    """
+    rows: list[tuple[str, ...]] = []
+    if isinstance(words, str):
+        raise TreebankError(f"sentence {number} is {words!r}, expected a list of words")
+    for i, word in enumerate(words, start=1):
+        row = tuple(word) if isinstance(word, tuple | list) else (word,)
+        if not 1 <= len(row) <= len(_COLUMNS) or not all(isinstance(v, str) for v in row):
+            raise TreebankError(
+                f"sentence {number}, word {i} is {word!r}, expected text or a tuple of"
+                f" {', '.join(_COLUMNS)}"
+            )
+        rows.append(row + ("_",) * (len(_COLUMNS) - len(row)))
+    if not rows:
+        raise TreebankError(f"sentence {number} has no words")
+    forms, upos, xpos, lemmas, feats = ([v or "_" for v in column] for column in zip(*rows))
+    try:
+        sentence = Sentence.from_words(forms, upos=upos, xpos=xpos, lemmas=lemmas, feats=feats)
+    except ValueError as error:
+        raise TreebankError(f"sentence {number}: {error}") from error
+    sentence.number = number
+    return sentence
