@@ -14,6 +14,7 @@ from bbparse.problem import Problem
 from bbparse.problem.proof import EMPTY
 from bbparse.proof.certify import certify
 from bbparse.proof.verify import verify
+from bbparse.solve import solve
 from tests.oracles.enumerate import enumerate_trees
 from tests.proof.helpers import proved, random_case, solution_of
 from tests.strategies import problems, random_problem
@@ -118,3 +119,13 @@ def test_long_random_run(fuzz_seconds: float, fuzz_seed: int) -> None:
     while time.monotonic() < end:
         p, trees = random_case(rng, max_words=int(rng.integers(1, 8)))
         verify(p, proved(p, trees, int(rng.integers(1, 21))))
+
+
+def test_trees_of_the_integer_program_can_be_proved() -> None:
+    rng = np.random.default_rng(77)
+    for _ in range(25):
+        p = random_problem(rng, max_words=5, max_counts=2, projective=True, scale="halves")
+        k = int(rng.integers(1, 4))
+        s = solve(p, method="ilp", k_best=k, proof=True, explain=False)
+        assert s.proof is not None
+        verify(p, s)

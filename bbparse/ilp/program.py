@@ -1,0 +1,215 @@
+"""The rows and columns of the integer program of a problem.
+
+A column z_a for each arc, which alone must be whole. Projective trees are written as derivations
+(:mod:`bbparse.ilp.derivations`), others as flows that carry one unit from the root to each word.
+Columns for adjacent siblings and outermost modifiers, one for each part, factor and count that
+several arcs make up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from numpy.typing import NDArray
+
+from bbparse.ilp.derivations import Derivations
+from bbparse.problem import Problem
+
+Terms = list[tuple[int, float]]
+
+
+class Program:
+    """Rows and columns, collected in lists and passed to a fresh solver each time."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = p = problem
+        self.n = p.n_words
+        self.head, self.mod = p.arc_head.tolist(), p.arc_mod.tolist()
+        self.count = len(self.head)
+        state = p.arc_state.tolist()
+        self.cost = [float(s) for s in p.arc_score]
+        self.lower = [1.0 if s == 1 else 0.0 for s in state]
+        self.upper = [0.0 if s == -1 else 1.0 for s in state]
+        self.whole = [True] * self.count
+        self.rows: list[tuple[Terms, float, float]] = []
+        self.by_words: dict[tuple[int, int], list[int]] = {}
+        for a in range(self.count):
+            self.by_words.setdefault((self.head[a], self.mod[a]), []).append(a)
+        #: Columns that are 1 where (head, inner, mod) are adjacent siblings (inner is -1 for the
+        #: nearest modifier), and columns of which one is 1 where (head, mod) is outermost.
+        self.adjacent: dict[tuple[int, int, int], int] = {}
+        self.last: dict[tuple[int, int], list[int]] = {}
+        self._one_head()
+        if p.projective:
+            self._derivations()
+        else:
+            self._flows()
+            self._siblings()
+        self._parts()
+        self.constant = self._take_out()
+        self._factors()
+        self._counts()
+
+    # ---- building ------------------------------------------------------------------------------
+
+    def at_most(self, terms: Terms, limit: float) -> None:
+        """Σ terms <= limit."""
+        self.rows.append((terms, -math.inf, float(limit)))
+
+    def at_least(self, terms: Terms, limit: float) -> None:
+        """Σ terms >= limit."""
+        self.rows.append((terms, float(limit), math.inf))
+
+    def equal(self, terms: Terms, value: float) -> None:
+        """Σ terms = value."""
+        self.rows.append((terms, float(value), float(value)))
+
+    def column(self, cost: float, upper: float, whole: bool = False) -> int:
+        """A column from 0 to `upper`; its index."""
+        self.cost.append(cost)
+        self.lower.append(0.0)
+        self.upper.append(upper)
+        self.whole.append(whole)
+        return len(self.cost) - 1
+
+    def _one_head(self) -> None:
+        arcs = range(self.count)
+        for m in range(1, self.n + 1):
+            self.equal([(a, 1.0) for a in arcs if self.mod[a] == m], 1)
+        if self.problem.single_root:
+            self.equal([(a, 1.0) for a in arcs if self.head[a] == 0], 1)
+
+    def _derivations(self) -> None:
+        """What is made is used once; what makes an arc is in the tree if the arc is."""
+        ways = Derivations(
+            self.n, lambda h, m: (h, m) in self.by_words, lambda: self.column(0.0, 1.0)
+        )
+        self.equal([(y, 1.0) for y in ways.made.get(ways.whole, [])], 1)
+        for item, columns in ways.made.items():
+            if item != ways.whole:
+                uses = [(y, -1.0) for y in ways.used[item]]
+                self.equal([(y, 1.0) for y in columns] + uses, 0)
+        for (h, m), arcs in self.by_words.items():
+            made = [(y, -1.0) for y in ways.made.get(("arc", h, m), [])]
+            self.equal([(a, 1.0) for a in arcs] + made, 0)
+        self.adjacent, self.last = ways.adjacent, ways.last
+
+    def _flows(self) -> None:
+        arcs = range(self.count)
+        flow = [self.column(0.0, float(self.n)) for _ in arcs]
+        for m in range(1, self.n + 1):
+            balance = [(flow[a], 1.0) for a in arcs if self.mod[a] == m]
+            balance += [(flow[a], -1.0) for a in arcs if self.head[a] == m]
+            self.equal(balance, 1)
+        for a in arcs:
+            self.at_most([(flow[a], 1.0), (a, -float(self.n))], 0)
+
+    def _siblings(self) -> None:
+        """On each side of a head that parts look at: a path over its modifiers from the inside."""
+        p = self.problem
+        sides = {
+            (h, m > h)
+            for heads, mods in (
+                (p.sib_head, p.sib_outer), (p.gsib_head, p.gsib_outer), (p.ogc_head, p.ogc_mod)
+            )
+            for h, m in zip(heads.tolist(), mods.tolist())
+        }  # fmt: skip
+        for h, right in sorted(sides):
+            line = range(h + 1, self.n + 1) if right else range(h - 1, 0, -1)
+            mods = [m for m in line if (h, m) in self.by_words]
+            leaving: dict[int, list[int]] = {-1: [], **{m: [] for m in mods}}
+            for place, m in enumerate(mods):
+                entering = []
+                for inner in [-1, *mods[:place]]:
+                    y = self.adjacent[h, inner, m] = self.column(0.0, 1.0)
+                    entering.append(y)
+                    leaving[inner].append(y)
+                end = self.column(0.0, 1.0)
+                self.last[h, m] = [end]
+                leaving[m].append(end)
+                self._as_arc(entering, h, m)
+            for m in mods:
+                self._as_arc(leaving[m], h, m)
+            self.at_most([(y, 1.0) for y in leaving[-1]], 1)
+
+    def _as_arc(self, columns: list[int], head: int, mod: int) -> None:
+        """The columns add up to those of the arc."""
+        arcs = [(a, -1.0) for a in self.by_words[head, mod]]
+        self.equal([(y, 1.0) for y in columns] + arcs, 0)
+
+    def _take_out(self) -> float:
+        """Take the best score out of arcs of which every tree has exactly one; what they add up to.
+
+        Scores that all trees pay would only hide small differences.
+        """
+        total = 0.0
+        groups = [[a for a in range(self.count) if self.mod[a] == m] for m in range(1, self.n + 1)]
+        if self.problem.single_root:
+            groups.append([a for a in range(self.count) if self.head[a] == 0])
+        for group in groups:
+            best = max((self.cost[a] for a in group if self.upper[a] > 0.0), default=0.0)
+            for a in group:
+                self.cost[a] -= best
+            total += best
+        return total
+
+    def _conjunction(self, present: list[list[int]], score: float) -> None:
+        """Score the trees with a column of each list; those of one list exclude each other."""
+        if not all(present) or score == 0.0:
+            return
+        terms = [(a, 1.0) for columns in present for a in columns]
+        if score == -math.inf:
+            self.at_most(terms, len(present) - 1)
+            return
+        y = self.column(score, 1.0)
+        for columns in present:
+            self.at_most([(y, 1.0)] + [(a, -1.0) for a in columns], 0)
+        self.at_least([(y, 1.0)] + [(a, -1.0) for a, _ in terms], 1 - len(present))
+
+    def _arcs(self, head: int, mod: int) -> list[int]:
+        return self.by_words.get((head, mod), [])
+
+    def _parts(self) -> None:
+        p, arcs = self.problem, self._arcs
+        for h, i, m, s in rows_of(p.sib_head, p.sib_inner, p.sib_outer, p.sib_score):
+            if (h, i, m) in self.adjacent:
+                self.cost[self.adjacent[h, i, m]] += s
+        for g, h, i, m, s in rows_of(
+            p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score
+        ):
+            if (h, i, m) in self.adjacent:
+                upper = [] if g == -1 else [arcs(g, h)]
+                self._conjunction([*upper, [self.adjacent[h, i, m]]], s)
+        for g, h, m, s in rows_of(p.gc_grand, p.gc_head, p.gc_mod, p.gc_score):
+            self._conjunction([arcs(g, h), arcs(h, m)], s)
+        for g, h, m, s in rows_of(p.ogc_grand, p.ogc_head, p.ogc_mod, p.ogc_score):
+            self._conjunction([arcs(g, h), self.last.get((h, m), [])], s)
+
+    def _factors(self) -> None:
+        p = self.problem
+        for f, weight in enumerate(p.factor_score.tolist()):
+            arcs = p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]].tolist()
+            self._conjunction([[a] for a in arcs], weight)
+
+    def _counts(self) -> None:
+        """One column for each number of arcs, of which exactly one is 1."""
+        p = self.problem
+        for c in range(len(p.count_ptr) - 1):
+            arcs = p.count_arcs[p.count_ptr[c] : p.count_ptr[c + 1]].tolist()
+            scores = p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]].tolist()
+            columns = {
+                number: self.column(score, 1.0, whole=True)
+                for number, score in enumerate(scores)
+                if score > -math.inf
+            }
+            self.equal([(column, 1.0) for column in columns.values()], 1)
+            terms = [(a, 1.0) for a in arcs]
+            terms += [(column, -float(number)) for number, column in columns.items() if number]
+            self.equal(terms, 0)
+
+
+def rows_of(*columns: NDArray[Any]) -> Iterable[tuple[Any, ...]]:
+    """The rows of a table that is given by its columns, as plain numbers."""
+    return zip(*(column.tolist() for column in columns))

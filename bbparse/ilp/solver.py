@@ -1,0 +1,256 @@
+"""The best trees of any problem by an integer program on HiGHS.
+
+A second solver, which shares nothing with the branch and bound; :mod:`bbparse.ilp.program` says
+what the program is. Every solve starts cold, as HiGHS has been reported to give wrong
+objectives after rows or columns were added; scores are recomputed from the tree itself.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import BBParseError
+from bbparse.ilp.program import Program
+from bbparse.problem import Problem, Solution
+from bbparse.problem.tree import heads_of
+
+#: HiGHS decides up to this share of the largest score.
+TOLERANCE = 1e-9
+# A penalty this much larger than all smaller scores together decides by itself.
+_HEAVY = 1e4
+
+
+def solve_ilp(
+    problem: Problem,
+    k_best: int = 1,
+    time_limit: float | None = None,
+    gap: float = 0.0,
+) -> Solution:
+    """Find the k best trees of a problem by an integer program.
+
+    Each further tree is the best one that differs from all trees before it. Projective or not,
+    with any parts, factors, counts, labels and constraints.
+
+    Parameters
+    ----------
+    problem : Problem
+    k_best : int
+        How many trees; all there are where fewer exist.
+    time_limit : float, optional
+        Seconds for all trees together.
+    gap : float
+        Relative gap at which a tree is good enough.
+
+    Returns
+    -------
+    Solution
+        ``optimal`` or ``infeasible`` where that is proved, to HiGHS's tolerance (`TOLERANCE`
+        times the largest score). ``time_limit``: the trees found, and bounds that hold to the
+        same tolerance. ``node_limit``: the search was ended by ``gap`` (``stats["gap_limit"]`` is
+        1). Stats: ``nodes`` of HiGHS's own search, ``solves``, ``rows``, ``columns``, ``seconds``.
+
+    Raises
+    ------
+    BBParseError
+        If highspy is not installed, or HiGHS gives no usable answer.
+    """
+    highspy = _highspy()
+    started = time.perf_counter()
+    deadline = math.inf if time_limit is None else started + time_limit
+    program = Program(problem)
+    solver = _Solver(highspy, program)
+    trees: list[NDArray[np.int32]] = []
+    bound, status = math.inf, "optimal"
+    nodes = solves = 0
+    while len(trees) < k_best:
+        left = deadline - time.perf_counter()
+        if left <= 0.0:
+            status = "time_limit"
+            break
+        answer = solver.solve(left, gap)
+        solves += 1
+        nodes += answer.nodes
+        bound = min(bound, answer.bound)
+        if answer.arcs is not None:
+            trees.append(answer.arcs)
+            program.at_most([(int(a), 1.0) for a in answer.arcs], problem.n_words - 1)
+        if not answer.done:
+            status = "time_limit"
+            break
+        if answer.arcs is None:
+            break
+    scores = np.array([problem.score(arcs) for arcs in trees], dtype=np.float64)
+    order = np.argsort(-scores, kind="stable")
+    scores = scores[order]
+    arcs = np.array(trees, dtype=np.int32).reshape(len(trees), problem.n_words)[order]
+    heads = np.array([heads_of(problem, tree) for tree in arcs], dtype=np.int32)
+    # Whatever was not found scores at most `bound`, and so does the k-th best where one of the k
+    # best was not found.
+    bounds = np.maximum(scores, bound)
+    proved = scores >= bound
+    if status == "optimal" and not len(trees):
+        status = "infeasible"
+    stats: dict[str, float | int] = {
+        "nodes": nodes,
+        "solves": solves,
+        "rows": len(program.rows),
+        "columns": len(program.cost),
+    }
+    if status == "optimal" and not proved.all():
+        status = "node_limit"
+        stats["gap_limit"] = 1
+    stats["seconds"] = time.perf_counter() - started
+    return Solution._trusted(
+        heads.reshape(len(trees), problem.n_words + 1), arcs, scores, bounds, proved, status, stats
+    )
+
+
+def _highspy() -> Any:
+    try:
+        import highspy
+    except ImportError as error:
+        raise BBParseError(
+            "the integer program needs HiGHS, which is not installed:"
+            " pip install 'bbparse[ilp]' (or pip install highspy)"
+        ) from error
+    return highspy
+
+
+@dataclass(slots=True)
+class _Answer:
+    """Of one solve: a tree or none, a bound on every tree, whether it ran to its end."""
+
+    arcs: NDArray[np.int32] | None
+    bound: float
+    done: bool
+    nodes: int
+
+
+class _Solver:
+    """Fresh runs of HiGHS on one program."""
+
+    def __init__(self, highspy: Any, program: Program) -> None:
+        self.highspy = highspy
+        self.program = program
+        self.problem = program.problem
+
+    def solve(self, time_limit: float, gap: float) -> _Answer:
+        """The best tree that the rows allow.
+
+        Penalties that outweigh all other scores together are tried as prohibitions first, so that
+        the others keep their digits; a tree without them beats every tree with one.
+        """
+        if not self.program.count or any(
+            not terms and not low <= 0.0 <= high for terms, low, high in self.program.rows
+        ):
+            return _Answer(None, -math.inf, True, 0)
+        started = time.perf_counter()
+        heavy = _heavy_columns(np.array(self.program.cost))
+        if not len(heavy):
+            return self._solve(time_limit, gap, heavy)
+        answer = self._solve(time_limit, gap, heavy)
+        if answer.arcs is not None and answer.done:
+            return answer
+        left = time_limit - (time.perf_counter() - started)
+        if not answer.done or left <= 0.0:
+            return _Answer(answer.arcs, math.inf, False, answer.nodes)
+        rest = self._solve(left, gap, heavy[:0])
+        rest.nodes += answer.nodes
+        return rest
+
+    def _solve(self, time_limit: float, gap: float, without: NDArray[np.int64]) -> _Answer:
+        for presolve in ("choose", "off"):
+            answer = self._attempt(time_limit, gap, without, presolve)
+            if answer is not None:
+                return answer
+        raise BBParseError("the integer program failed: HiGHS gives no usable answer")
+
+    def _attempt(
+        self, time_limit: float, gap: float, without: NDArray[np.int64], presolve: str
+    ) -> _Answer | None:
+        """One run of a fresh solver; None if its answer does not hold."""
+        cost, upper = np.array(self.program.cost), np.array(self.program.upper)
+        cost[without], upper[without] = 0.0, 0.0
+        # Scores of 1e9 and of 1e-6 alike must be far from the solver's tolerances.
+        scale = float(np.abs(cost).max(initial=0.0)) or 1.0
+        solver = self.highspy.Highs()
+        for option, value in (
+            ("output_flag", False), ("threads", 1), ("time_limit", time_limit),
+            ("presolve", presolve), ("mip_rel_gap", gap), ("mip_abs_gap", TOLERANCE),
+            ("mip_feasibility_tolerance", 1e-9), ("primal_feasibility_tolerance", 1e-9),
+            ("dual_feasibility_tolerance", 1e-9),
+        ):  # fmt: skip
+            solver.setOptionValue(option, value)
+        solver.passModel(self._model(cost / scale, upper, self.program.constant / scale))
+        solver.run()
+        status, info = solver.getModelStatus(), solver.getInfo()
+        kinds = self.highspy.HighsModelStatus
+        nodes = max(0, int(info.mip_node_count))
+        if status == kinds.kInfeasible:
+            return _Answer(None, -math.inf, True, nodes)
+        done = status == kinds.kOptimal
+        if not done and status != kinds.kTimeLimit:
+            return None
+        arcs = None
+        bound = float(info.mip_dual_bound) * scale
+        found = self.highspy.SolutionStatus.kSolutionStatusFeasible
+        if done or info.primal_solution_status == found:
+            arcs = self._tree(np.array(solver.getSolution().col_value))
+            if arcs is None:
+                return None if done else _Answer(None, bound, False, nodes)
+            score = self.problem.score(arcs)
+            value = info.objective_function_value * scale
+            slack = 1e-6 * scale * self.problem.n_words + 1e-12 * abs(self.program.constant)
+            if done and abs(score - value) > slack:
+                return None
+            bound = max(bound, score)
+            if done and (gap <= 0.0 or bound - score <= TOLERANCE * scale):
+                bound = score
+        return _Answer(arcs, bound, done, nodes)
+
+    def _tree(self, values: NDArray[np.float64]) -> NDArray[np.int32] | None:
+        """The arcs that the columns choose, if they are a tree of the problem."""
+        p = self.problem
+        chosen = np.flatnonzero(values[: len(p.arc_head)] > 0.5).astype(np.int32)
+        arcs = np.empty(p.n_words, dtype=np.int32)
+        mods = p.arc_mod[chosen]
+        if len(chosen) != p.n_words or len(np.unique(mods)) != p.n_words:
+            return None
+        arcs[mods - 1] = chosen
+        return arcs if p.is_feasible(arcs) else None
+
+    def _model(
+        self, cost: NDArray[np.float64], upper: NDArray[np.float64], constant: float
+    ) -> Any:
+        rows = self.program.rows
+        lp = self.highspy.HighsLp()
+        lp.num_col_ = len(cost)
+        lp.num_row_ = len(rows)
+        lp.sense_ = self.highspy.ObjSense.kMaximize
+        lp.col_cost_, lp.offset_ = cost, constant
+        lp.col_lower_, lp.col_upper_ = np.array(self.program.lower), upper
+        lp.row_lower_ = np.array([low for _, low, _ in rows])
+        lp.row_upper_ = np.array([high for _, _, high in rows])
+        lp.a_matrix_.format_ = self.highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = np.cumsum([0] + [len(terms) for terms, _, _ in rows])
+        lp.a_matrix_.index_ = np.array([c for terms, _, _ in rows for c, _ in terms])
+        lp.a_matrix_.value_ = np.array([v for terms, _, _ in rows for _, v in terms])
+        kinds = self.highspy.HighsVarType
+        lp.integrality_ = [kinds.kInteger if w else kinds.kContinuous for w in self.program.whole]
+        return lp
+
+
+def _heavy_columns(cost: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Columns whose penalties each outweigh all lesser scores together; empty if there are none."""
+    sizes = np.sort(np.abs(cost[cost != 0.0]))
+    lesser = np.cumsum(sizes) - sizes
+    steps = np.flatnonzero((sizes > _HEAVY * lesser) & (lesser > 0.0))
+    if not len(steps) or cost.max() >= sizes[steps[0]]:
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(cost <= -sizes[steps[0]])
