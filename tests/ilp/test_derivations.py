@@ -11,7 +11,6 @@ import pytest
 from bbparse.ilp.derivations import Derivations, Item
 from bbparse.ilp.program import Program
 from bbparse.ilp.solver import _Solver
-from bbparse.problem import Problem
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
 
