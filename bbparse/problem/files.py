@@ -10,7 +10,7 @@ import numpy as np
 
 from bbparse.archive import FLAGS, INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.errors import ProblemError
-from bbparse.problem.proof import ARRAYS, Proof
+from bbparse.proof.proof import ARRAYS, Proof
 
 #: Version of the file format; a reader refuses files of a newer one.
 VERSION = 1

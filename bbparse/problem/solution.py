@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bbparse.errors import ProblemError
 from bbparse.problem import arrays
 from bbparse.problem.files import read_solution, write_solution
-from bbparse.problem.proof import Proof
+from bbparse.proof.proof import Proof
 
 #: What ended a search.
 STATUSES = ("optimal", "time_limit", "node_limit", "infeasible")

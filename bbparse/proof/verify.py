@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bbparse.errors import VerificationError
-from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
+from bbparse.proof.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
 from bbparse.proof.spans import Spans
 from bbparse.proof.trees import Trees
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.problem import Problem
-from bbparse.problem.proof import EMPTY
 from bbparse.proof.certify import certify
+from bbparse.proof.proof import EMPTY
 from bbparse.proof.verify import verify
 from bbparse.solve import solve
 from tests.oracles.enumerate import enumerate_trees

@@ -12,7 +12,7 @@ import pytest
 from bbparse.archive import write_archive
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem, Solution
-from bbparse.problem.proof import Proof, digest, tolerances
+from bbparse.proof.proof import Proof, digest, tolerances
 from bbparse.proof.verify import verify
 from bbparse.solve import solve
 from tests.proof.helpers import proved, random_case

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from bbparse.errors import ProblemError
 
 if TYPE_CHECKING:
-    from bbparse.problem.problem import Problem
+    from bbparse.problem import Problem
 
 SPLIT, BOUND, TREE, EMPTY = 0, 1, 2, 3
 
