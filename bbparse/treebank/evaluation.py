@@ -14,12 +14,14 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import zip_longest
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from bbparse.errors import TreebankError
 from bbparse.treebank.sentence import Sentence
+
+if TYPE_CHECKING:  # the command line reads and judges files without waiting for numpy
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["COUNTS", "MEASURES", "Scores", "Tally", "evaluate", "paired_sentences"]
 
@@ -170,6 +172,8 @@ class Tally:
     @property
     def counts(self) -> NDArray[np.int64]:
         """int64[sentences, len(COUNTS)]: the counts of each sentence, in the order added."""
+        import numpy as np
+
         return np.array(self._rows, np.int64).reshape(-1, len(COUNTS))
 
     def add(
@@ -280,7 +284,8 @@ class Tally:
 
     def scores(self) -> Scores:
         """The shares over all sentences so far."""
-        total = dict(zip(COUNTS, self.counts.sum(axis=0).tolist()))
+        width = len(COUNTS)
+        total = {name: sum(self._rows[i::width]) for i, name in enumerate(COUNTS)}
         values = {}
         for name in self.measures:
             part, whole = (sum(total[count] for count in counts) for counts in MEASURES[name])

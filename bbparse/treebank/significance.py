@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from bbparse.errors import ConfigError, TreebankError
 from bbparse.treebank.evaluation import COUNTS, MEASURES, Tally, paired_sentences
 from bbparse.treebank.sentence import Sentence
+
+if TYPE_CHECKING:  # numpy is imported when something is drawn: reading files does not need it
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Difference", "compare", "compare_tallies"]
 
@@ -139,6 +141,8 @@ def compare_tallies(
     >>> uas.difference, uas.p_value < 0.05
     (1.0, True)
     """
+    import numpy as np
+
     if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 1:
         raise ConfigError(f"resamples is {resamples!r}, expected a whole number of at least 1")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
@@ -163,6 +167,8 @@ def compare_tallies(
 
 def _resampled(counts: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
     """float64[2, resamples, counts]: the sums over each draw of sentences, the same for both."""
+    import numpy as np
+
     sentences = counts.shape[1]
     rng = np.random.default_rng(seed)
     sums = []
@@ -179,6 +185,8 @@ def _resampled(counts: NDArray[np.float64], resamples: int, seed: int) -> NDArra
 
 def _shares(sums: NDArray[np.float64], names: list[str]) -> NDArray[np.float64]:
     """float64[..., measures] of sums of counts, float64[..., counts]; a share of nothing is 0."""
+    import numpy as np
+
     place = {name: i for i, name in enumerate(COUNTS)}
     shares = np.zeros((*sums.shape[:-1], len(names)))
     for i, name in enumerate(names):
@@ -195,10 +203,10 @@ def _check_same(first: Tally, second: Tally) -> None:
             f"the second tally has {len(second)} sentences, expected {len(first)} as in the first"
         )
     words = COUNTS.index("words")
-    differ = np.flatnonzero(first.counts[:, words] != second.counts[:, words])
-    if len(differ):
-        i = int(differ[0])
-        raise TreebankError(
-            f"sentence {i + 1} of the second tally has {second.counts[i, words]} words, "
-            f"expected {first.counts[i, words]} as in the first"
-        )
+    lengths = zip(first.counts[:, words].tolist(), second.counts[:, words].tolist())
+    for i, (expected, found) in enumerate(lengths, start=1):
+        if expected != found:
+            raise TreebankError(
+                f"sentence {i} of the second tally has {found} words, "
+                f"expected {expected} as in the first"
+            )
