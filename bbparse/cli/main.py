@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "parse": ("bbparse.cli.parse:parse", "Find the best trees of every sentence of a file."),
     "solve": ("bbparse.cli.solve:solve", "Find the best trees of a problem in a file."),
     "evaluate": ("bbparse.cli.evaluate:evaluate", "Compare predicted trees with gold trees."),
+    "tune": ("bbparse.cli.tune:tune", "Find how much to prune: accuracy against speed."),
     "verify": ("bbparse.cli.verify:verify", "Check the proof that comes with a solution."),
     "factors": ("bbparse.cli.factors:factors", "List the factor families that are installed."),
 }

@@ -1,0 +1,169 @@
+"""``bbparse tune``: how many candidate heads a word should have."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+
+import click
+
+from bbparse.cli.parse import PruneParameter
+from bbparse.parser import Parser
+from bbparse.treebank import read_conllu
+from bbparse.tuning import Setting, Suggestion, measure_settings, suggest
+from bbparse.tuning.plots import check_plot, plot_settings
+
+
+class PruneList(click.ParamType):
+    """Numbers of candidate heads, separated by commas."""
+
+    name = "prunes"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[int]:
+        """0 stands for none."""
+        if isinstance(value, list):
+            return value
+        one = PruneParameter()
+        names = [name.strip() for name in str(value).split(",") if name.strip()]
+        if not names:
+            self.fail("expected numbers of candidate heads, separated by commas", param, ctx)
+        return list(dict.fromkeys(one.convert(name, param, ctx) for name in names))
+
+
+@click.command()
+@click.argument("dev", metavar="DEV")
+@click.option("--model", required=True, metavar="FILE", help="Model to parse with.")
+@click.option(
+    "--prune", "prunes", type=PruneList(), default="3,5,10,20,none", show_default=True,
+    metavar="K,K…", help="Numbers of candidate heads to try; none: all words.",
+)  # fmt: skip
+@click.option(
+    "--max-loss", type=click.FloatRange(0.0), default=0.1, show_default=True, metavar="POINTS",
+    help="Loss against the most accurate setting, in percentage points, that speed is worth.",
+)  # fmt: skip
+@click.option(
+    "--measure", type=click.Choice(["las", "uas"]),
+    help="Accuracy that counts. Default: las, or uas for a model without labels.",
+)  # fmt: skip
+@click.option(
+    "--plot", metavar="FILE",
+    help="Draw the trade-off to a file that ends in .svg, .png or .pdf (needs bbparse[plot]).",
+)  # fmt: skip
+@click.option(
+    "--sentences", type=click.IntRange(1), metavar="N", help="Try a random N sentences of DEV only."
+)
+@click.option(
+    "--passes", type=click.IntRange(1), default=3, show_default=True, metavar="N",
+    help="How often the speed is measured; the median counts.",
+)  # fmt: skip
+@click.option("--threads", type=click.IntRange(1), default=1, metavar="T")
+@click.option(
+    "--node-limit", type=click.IntRange(1), default=200, show_default=True, metavar="N",
+    help="Search nodes for one sentence.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def tune(
+    dev: str,
+    model: str,
+    prunes: list[int],
+    max_loss: float,
+    measure: str | None,
+    plot: str | None,
+    sentences: int | None,
+    passes: int,
+    threads: int,
+    node_limit: int,
+    as_json: bool,
+) -> None:
+    """Try numbers of candidate heads on DEV, a treebank with trees.
+
+    Before a sentence is parsed, a fast classifier leaves each word a few candidate heads (--prune
+    of bbparse parse). Fewer are faster, until the right heads are no longer among them. For each
+    number the table has attachment scores, words parsed a second, calls of the dynamic program and
+    the share of sentences whose tree is proved to be the best. At the end stands the fastest
+    setting that loses no more than --max-loss against the most accurate one.
+
+    \b
+    Examples:
+      bbparse tune dev.conllu --model en.model
+      bbparse tune dev.conllu --model en.model --prune 2,3,4,5,6,8,10 --max-loss 0.2
+      bbparse tune dev.conllu --model en.model --plot tuning.svg
+    """
+    if plot is not None:
+        check_plot(plot)
+    parser = Parser.load(model)
+    if measure is None:
+        measure = "las" if parser.labeller is not None else "uas"
+    elif measure == "las" and parser.labeller is None:
+        raise click.UsageError("--measure las: the model has no labels")
+    treebank = list(read_conllu(dev, require_heads=True))
+    if sentences is not None and sentences < len(treebank):
+        treebank = random.Random(1).sample(treebank, sentences)
+    settings = measure_settings(
+        parser, treebank, prunes, passes=passes, threads=threads, node_limit=node_limit,
+        progress=sys.stderr.isatty(),
+    )  # fmt: skip
+    found = suggest(settings, max_loss / 100.0, measure)
+    if plot is not None:
+        plot_settings(settings, Path(plot), measure=measure, suggestion=found)
+    if as_json:
+        click.echo(json.dumps(_as_dict(settings, found, measure), indent=2))
+        return
+    words = sum(sentence.n_words for sentence in treebank)
+    click.echo(f"{len(treebank)} sentences, {words} words\n")
+    click.echo(_table(settings))
+    click.echo(f"\n{_advice(found, measure, max_loss)}")
+    if plot is not None:
+        click.echo(f"wrote {plot}")
+
+
+def _table(settings: list[Setting]) -> str:
+    """QL13's Table 3."""
+    rows = [["prune", "UAS", "LAS", "words/s", "DP calls", "proved, %"]]
+    for setting in settings:
+        if setting.failure:
+            continue
+        scores = setting.scores
+        rows.append([
+            setting.name, f"{100 * scores.uas:.2f}", f"{100 * scores.las:.2f}",
+            f"{setting.words_per_second:,.0f}", f"{setting.dp_calls:.2f}",
+            f"{100 * setting.proved:.2f}",
+        ])  # fmt: skip
+    if not settings[0].labelled:
+        rows = [row[:2] + row[3:] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = ["  ".join(map(str.rjust, row, widths)) for row in rows]
+    lines += [f"{s.name}: not possible: {s.failure}" for s in settings if s.failure]
+    return "\n".join(lines)
+
+
+def _advice(found: Suggestion | None, measure: str, max_loss: float) -> str:
+    if found is None:
+        return "nothing to suggest"
+    setting, best, loss = found.setting, found.best, found.loss
+    text = f"suggested: --prune {setting.name}"
+    if setting is best:
+        within = f"{max_loss:g} points of {measure.upper()}"
+        return f"{text}, the most accurate and the fastest within {within}"
+    return (
+        f"{text}: {setting.words_per_second / best.words_per_second:.1f} times as fast as "
+        f"{best.name}, the most accurate, for {100 * loss.difference:.2f} points of "
+        f"{measure.upper()} (95 % interval {100 * loss.low:+.2f} to {100 * loss.high:+.2f})"
+    )
+
+
+def _as_dict(
+    settings: list[Setting], found: Suggestion | None, measure: str
+) -> dict[str, object]:
+    return {
+        "settings": [setting.as_dict() for setting in settings],
+        "measure": measure,
+        "suggested": None if found is None else found.setting.name,
+        "best": None if found is None else found.best.name,
+        "loss": None if found is None else found.loss.difference,
+        "loss_interval": None if found is None else [found.loss.low, found.loss.high],
+    }

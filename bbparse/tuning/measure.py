@@ -1,0 +1,327 @@
+"""What a parser reaches, and how fast, with more or fewer candidate heads a word (QL13 §4.6)."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from bbparse.errors import ConfigError, ProblemError, TreebankError
+from bbparse.parser import Parser
+from bbparse.problem import Solution
+from bbparse.treebank import Difference, Scores, Sentence, Tally, compare_tallies
+
+#: Sentences parsed before the clock runs: the compiled code is loaded, the processor awake.
+WARM_UP = 20
+#: A pass that takes longer, in seconds, is not repeated: it is its own average.
+LONG_PASS = 60.0
+
+
+@dataclass(slots=True)
+class Setting:
+    """One number of candidate heads, and what came of it.
+
+    Attributes
+    ----------
+    prune : int
+        Most candidate heads of a word; 0: all.
+    tally : Tally
+        The counts of each sentence.
+    labelled : bool
+        Whether the parser gave labels.
+    passes : list of float
+        Seconds of each pass over the sentences: scoring, solving and labelling.
+    dp_calls, dp_work, nodes : float
+        Means over the sentences: calls of the dynamic program; the same weighed by the share of
+        the chart they ran over, an inside-outside pass counting as three; search nodes.
+    closed_at_root, within_three_nodes, proved, proved_to_60_words : float
+        Shares of the sentences.
+    most_nodes : int
+        Of any sentence.
+    lengths : int32[sentences]
+        Words.
+    sentence_calls : int64[sentences]
+        Calls of the dynamic program.
+    sentence_seconds : float64[sentences]
+        Scoring and solving, a sentence at a time.
+    failure : str
+        Why the setting could not be measured; empty where it was.
+    """
+
+    prune: int
+    tally: Tally = field(default_factory=Tally)
+    labelled: bool = True
+    passes: list[float] = field(default_factory=list)
+    dp_calls: float = 0.0
+    dp_work: float = 0.0
+    nodes: float = 0.0
+    closed_at_root: float = 0.0
+    within_three_nodes: float = 0.0
+    proved: float = 0.0
+    proved_to_60_words: float = 0.0
+    most_nodes: int = 0
+    lengths: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    sentence_calls: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    sentence_seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    failure: str = ""
+
+    @property
+    def name(self) -> str:
+        """As on the command line: a number or ``none``."""
+        return prune_name(self.prune)
+
+    @property
+    def scores(self) -> Scores:
+        """Of the best trees."""
+        return self.tally.scores()
+
+    @property
+    def words_per_second(self) -> float:
+        """Of the median pass; 0 where there was none."""
+        seconds = median(self.passes) if self.passes else 0.0
+        return int(self.lengths.sum()) / seconds if seconds else 0.0
+
+    def as_dict(self) -> dict[str, object]:
+        """The figures by name, for JSON; what is known of each sentence is left out."""
+        if self.failure:
+            return {"prune": self.name, "failure": self.failure}
+        scores = self.scores
+        return {
+            "prune": self.name,
+            "uas": scores.uas,
+            "uas_no_punct": scores.uas_no_punct,
+            "las": scores.las if self.labelled else None,
+            "words_per_second": self.words_per_second,
+            "seconds": self.passes,
+            "dp_calls": self.dp_calls,
+            "dp_work": self.dp_work,
+            "nodes": self.nodes,
+            "closed_at_root": self.closed_at_root,
+            "within_three_nodes": self.within_three_nodes,
+            "proved": self.proved,
+            "proved_to_60_words": self.proved_to_60_words,
+            "most_nodes": self.most_nodes,
+        }
+
+    def by_length(self, width: int = 5, least: int = 5) -> NDArray[np.float64]:
+        """Means over sentences of similar length.
+
+        Parameters
+        ----------
+        width : int
+            Of a class in words.
+        least : int
+            Sentences a class must have; a smaller one is joined with its neighbour.
+
+        Returns
+        -------
+        float64[classes, 4]
+            Mean length, mean DP calls, mean seconds, sentences.
+        """
+        order = np.argsort(self.lengths, kind="stable")
+        classes = (self.lengths[order] - 1) // width
+        starts = [0]
+        for i in range(1, len(order)):
+            if classes[i] != classes[i - 1] and i - starts[-1] >= least:
+                starts.append(i)
+        if len(order) - starts[-1] < least and len(starts) > 1:
+            starts.pop()
+        rows = [
+            (
+                self.lengths[here].mean(), self.sentence_calls[here].mean(),
+                self.sentence_seconds[here].mean(), len(here),
+            )
+            for here in np.split(order, starts[1:])
+            if len(here)
+        ]  # fmt: skip
+        return np.array(rows, np.float64).reshape(-1, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """The fastest setting that loses little.
+
+    Attributes
+    ----------
+    setting, best : Setting
+        What is suggested; what is most accurate.
+    loss : Difference
+        best - setting by the measure that counts, with its confidence interval.
+    """
+
+    setting: Setting
+    best: Setting
+    loss: Difference
+
+
+def measure_settings(
+    parser: Parser,
+    sentences: Sequence[Sentence],
+    prunes: Sequence[int],
+    *,
+    passes: int = 3,
+    threads: int = 1,
+    node_limit: int | None = None,
+    progress: bool = False,
+) -> list[Setting]:
+    """Parse a treebank under several numbers of candidate heads, in turns.
+
+    The first pass of each setting goes sentence by sentence and is for accuracy and for the times
+    of single sentences; the passes after it give the speed. They take turns, so that a machine
+    that is slower for a while does not favour one setting.
+
+    Parameters
+    ----------
+    parser : Parser
+    sentences : sequence of Sentence
+        With a tree each.
+    prunes : sequence of int
+        Most candidate heads of a word; 0: all.
+    passes : int
+        How often the speed is measured; once where a pass takes longer than `LONG_PASS` seconds.
+        On one thread, a first pass that takes so long gives the speed, too.
+    threads : int
+        For the passes that give the speed.
+    node_limit : int, optional
+        Search nodes of a sentence.
+    progress : bool
+        Whether to draw progress bars on standard error.
+
+    Returns
+    -------
+    list of Setting
+        In the order of ``prunes``. A setting under which a sentence needs more memory than
+        there may be has a ``failure`` and no figures.
+
+    Raises
+    ------
+    TreebankError
+        If there are no sentences, or one has no tree.
+    ConfigError
+        If an option is out of range.
+    """
+    if not sentences:
+        raise TreebankError("there are no sentences to tune on")
+    for sentence in sentences:
+        if not sentence.has_heads:
+            raise TreebankError(f"{sentence.source or 'input'}, {sentence.name}: has no tree")
+    if not prunes or min(prunes) < 0:
+        raise ConfigError(f"prunes are {list(prunes)}, expected 0 (all arcs) or more, at least one")
+    if passes < 1:
+        raise ConfigError(f"passes is {passes}, expected at least 1")
+    settings = []
+    for prune in prunes:
+        bar = tqdm(
+            sentences, desc=f"prune {prune_name(prune)}", unit=" sentences", delay=2,
+            disable=not progress, file=sys.stderr,
+        )  # fmt: skip
+        started = time.perf_counter()
+        settings.append(_first_pass(parser, bar, prune, node_limit))
+        seconds = time.perf_counter() - started
+        if threads == 1 and seconds > LONG_PASS and not settings[-1].failure:
+            settings[-1].passes.append(seconds)
+    for number in tqdm(range(passes), desc="speed", unit=" passes", delay=2, disable=not progress):
+        for setting in settings:
+            slow = setting.passes and setting.passes[0] > LONG_PASS
+            if setting.failure or (number and slow):
+                continue
+            started = time.perf_counter()
+            for sentence, solution in parser.parse_all(
+                sentences, threads=threads, prune=setting.prune, node_limit=node_limit
+            ):
+                parser.labels(sentence, solution.heads[0])
+            setting.passes.append(time.perf_counter() - started)
+    return settings
+
+
+def _first_pass(
+    parser: Parser, sentences: tqdm[Sentence], prune: int, node_limit: int | None
+) -> Setting:
+    """Accuracy, and the time and work of each sentence."""
+    setting = Setting(prune, labelled=parser.labeller is not None)
+    solutions: list[Solution] = []
+    seconds: list[float] = []
+    try:
+        for sentence, solution, time_taken in _solve(parser, sentences, prune, node_limit):
+            labels = parser.labels(sentence, solution.heads[0])
+            setting.tally.add(sentence, solution.heads[0, 1:].tolist(), labels)
+            solutions.append(solution)
+            seconds.append(time_taken)
+    except ProblemError as error:
+        sentences.close()
+        return Setting(prune, failure=str(error))
+
+    def mean(name: str) -> float:
+        return fmean(solution.stats.get(name, 0) for solution in solutions)
+
+    nodes = [int(solution.stats.get("nodes", 0)) for solution in solutions]
+    proved = [bool(solution.proved.all()) for solution in solutions]
+    setting.lengths = np.array([s.heads.shape[1] - 1 for s in solutions], np.int32)
+    short = [p for p, n in zip(proved, setting.lengths) if n <= 60]
+    setting.sentence_calls = np.array([s.stats.get("dp_calls", 0) for s in solutions], np.int64)
+    setting.sentence_seconds = np.array(seconds)
+    setting.dp_calls = mean("dp_calls")
+    setting.dp_work = mean("dp_work")
+    setting.nodes = fmean(nodes)
+    setting.closed_at_root = mean("closed_at_root")
+    setting.within_three_nodes = fmean(count <= 3 for count in nodes)
+    setting.proved = fmean(proved)
+    setting.proved_to_60_words = fmean(short) if short else 1.0
+    setting.most_nodes = max(nodes)
+    return setting
+
+
+def _solve(
+    parser: Parser, sentences: tqdm[Sentence], prune: int, node_limit: int | None
+) -> Iterator[tuple[Sentence, Solution, float]]:
+    warm = 0
+    for sentence in sentences:
+        if warm < WARM_UP:
+            warm += 1
+            parser.solve(sentence, prune=prune, node_limit=node_limit)
+        started = time.perf_counter()
+        solution = parser.solve(sentence, prune=prune, node_limit=node_limit)
+        yield sentence, solution, time.perf_counter() - started
+
+
+def suggest(
+    settings: Sequence[Setting], max_loss: float, measure: str = "las"
+) -> Suggestion | None:
+    """The fastest setting whose accuracy is within ``max_loss`` of the best.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+    max_loss : float
+        Share, such as 0.001 for a tenth of a percentage point.
+    measure : str
+        A name of `bbparse.treebank.evaluation.MEASURES`.
+
+    Returns
+    -------
+    Suggestion or None
+        None where nothing was measured. Of equally accurate settings the fastest is the best.
+    """
+    measured = [setting for setting in settings if not setting.failure]
+    if not measured:
+        return None
+
+    def accuracy(setting: Setting) -> float:
+        return float(getattr(setting.scores, measure))
+
+    best = max(measured, key=lambda s: (accuracy(s), s.words_per_second))
+    # a loss of exactly what is allowed is allowed, rounding or not
+    least = accuracy(best) - max_loss - 1e-12
+    fast = max((s for s in measured if accuracy(s) >= least), key=lambda s: s.words_per_second)
+    return Suggestion(fast, best, compare_tallies(best.tally, fast.tally)[measure])
+
+
+def prune_name(prune: int) -> str:
+    """A number of candidate heads as on the command line: 0 is ``none``."""
+    return str(prune) if prune else "none"

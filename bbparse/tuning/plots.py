@@ -1,0 +1,221 @@
+"""Plots of the tuning and of the benchmarks: plain axes, colours that everyone can tell apart.
+
+matplotlib is imported when something is drawn; it comes with ``pip install 'bbparse[plot]'``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bbparse.errors import BBParseError, OutputError
+from bbparse.tuning.measure import Setting, Suggestion
+
+#: Colours that people with any kind of colour vision can tell apart (Okabe & Ito 2008).
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+#: Endings of files that can be drawn.
+ENDINGS = (".svg", ".png", ".pdf")
+
+_INK = "#333333"
+_GRID = "#DDDDDD"
+
+
+def check_plot(path: str | os.PathLike[str]) -> None:
+    """Refuse a plot that could not be drawn, before the work and not after it.
+
+    Raises
+    ------
+    OutputError
+        If the ending is unknown, or there is no such folder.
+    BBParseError
+        If matplotlib is not installed.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in ENDINGS:
+        raise OutputError(f"{target}: expected a file that ends in {', '.join(ENDINGS)}")
+    if not target.parent.is_dir():
+        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}")
+    if target.is_dir():
+        raise OutputError(f"{target}: cannot be written: it is a folder")
+    _matplotlib()
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+        import matplotlib.figure
+    except ImportError:
+        raise BBParseError(
+            "plots need matplotlib, which is not installed: pip install 'bbparse[plot]'"
+        ) from None
+    return matplotlib
+
+
+def new_figure(columns: int, *, rows: int = 1, width: float = 4.6, height: float = 3.8) -> Any:
+    """A figure and its axes, row by row.
+
+    Parameters
+    ----------
+    columns, rows : int
+        Of axes.
+    width, height : float
+        Of each in inches.
+
+    Returns
+    -------
+    (Figure, list of Axes)
+    """
+    figure = _matplotlib().figure.Figure(
+        figsize=(width * columns, height * rows), layout="constrained"
+    )
+    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.spines[["left", "bottom"]].set_color(_INK)
+        ax.tick_params(colors=_INK, labelsize=10)
+        ax.grid(axis="y", color=_GRID, linewidth=0.8)
+        ax.set_axisbelow(True)
+    return figure, axes
+
+
+def label(ax: Any, title: str, x: str, y: str) -> None:
+    """Say what axes show: the title in bold, what is on each axis below and beside it."""
+    ax.set_title(title, fontsize=11.5, fontweight="bold", loc="left", color=_INK, pad=10)
+    ax.set_xlabel(x, fontsize=10.5, color=_INK)
+    ax.set_ylabel(y, fontsize=10.5, color=_INK)
+
+
+def plain_numbers(axis: Any) -> None:
+    """Ticks such as 0.1, 20 and 5,000 on a logarithmic axis, and few of them."""
+    ticker = _ticker()
+    low, high = sorted(axis.get_view_interval())
+    # within three decades there is room for 2 and 5
+    steps = (1.0, 2.0, 5.0) if high < 1000.0 * low else (1.0,)
+    axis.set_major_locator(ticker.LogLocator(subs=steps))
+    axis.set_minor_locator(ticker.NullLocator())
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def legend_below(figure: Any, ax: Any) -> None:
+    """One legend for the whole figure, below it, of what ``ax`` shows."""
+    handles, names = ax.get_legend_handles_labels()
+    figure.legend(
+        handles, names, loc="outside lower center", ncols=len(names), frameon=False, fontsize=10,
+        labelcolor=_INK,
+    )  # fmt: skip
+
+
+def _ticker() -> Any:
+    _matplotlib()
+    import matplotlib.ticker
+
+    return matplotlib.ticker
+
+
+def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
+    """Write a figure; the same figure gives the same SVG.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+    target = Path(path)
+    options: dict[str, Any] = {"dpi": 160, "facecolor": "white"}
+    if target.suffix.lower() == ".svg":
+        options["metadata"] = {"Date": None}
+    elif target.suffix.lower() == ".pdf":
+        options["metadata"] = {"CreationDate": None}
+    with _matplotlib().rc_context({"svg.hashsalt": "bbparse", "svg.fonttype": "none"}):
+        try:
+            figure.savefig(target, **options)
+        except OSError as error:
+            raise OutputError(f"{target}: cannot be written: {error.strerror}") from error
+
+
+def plot_settings(
+    settings: Sequence[Setting],
+    path: str | os.PathLike[str],
+    *,
+    measure: str = "las",
+    suggestion: Suggestion | None = None,
+) -> None:
+    """Accuracy against speed, and time and DP calls against sentence length (QL13 Figures 4, 5).
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+        Those with a failure are left out.
+    path : path
+        Ends in .svg, .png or .pdf.
+    measure : str
+        What is shown as accuracy: ``las`` or ``uas``.
+    suggestion : Suggestion, optional
+        Marked in the first plot.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    BBParseError
+        If matplotlib is not installed.
+    """
+    check_plot(path)
+    shown = [setting for setting in settings if not setting.failure]
+    figure, (trade, times, calls) = new_figure(3)
+    _draw_trade(trade, shown, measure, suggestion)
+    for i, setting in enumerate(shown):
+        rows = setting.by_length()
+        style = {
+            "color": PALETTE[i % len(PALETTE)], "marker": MARKERS[i % len(MARKERS)],
+            "markersize": 4.5, "linewidth": 1.6, "label": _name(setting),
+        }  # fmt: skip
+        times.plot(rows[:, 0], 1000.0 * rows[:, 2], **style)
+        calls.plot(rows[:, 0], rows[:, 1], **style)
+    times.set_yscale("log")
+    plain_numbers(times.yaxis)
+    calls.set_ylim(bottom=0.0)
+    calls.yaxis.set_major_locator(_ticker().MaxNLocator(nbins=7, integer=True))
+    for ax in (times, calls):
+        ax.set_xlim(left=0.0)
+    label(times, "Time by sentence length", "words in the sentence", "milliseconds a sentence")
+    label(calls, "DP calls by sentence length", "words in the sentence", "DP calls a sentence")
+    if shown:
+        legend_below(figure, calls)
+    save_figure(figure, path)
+
+
+def _draw_trade(
+    ax: Any, settings: Sequence[Setting], measure: str, suggestion: Suggestion | None
+) -> None:
+    speeds = [setting.words_per_second for setting in settings]
+    accuracies = [100.0 * float(getattr(setting.scores, measure)) for setting in settings]
+    ax.set_xscale("log")
+    ax.plot(speeds, accuracies, color=_GRID, linewidth=1.6, zorder=1)
+    for i, (speed, accuracy) in enumerate(zip(speeds, accuracies)):
+        ax.plot(
+            speed, accuracy, color=PALETTE[i % len(PALETTE)], marker=MARKERS[i % len(MARKERS)],
+            markersize=7, linestyle="none",
+        )  # fmt: skip
+        if suggestion is not None and suggestion.setting is settings[i]:
+            ax.plot(
+                speed, accuracy, marker="o", markersize=15, linestyle="none",
+                markerfacecolor="none", markeredgecolor=_INK, markeredgewidth=1.2,
+            )  # fmt: skip
+            ax.annotate(
+                "suggested", (speed, accuracy), xytext=(0, 12), textcoords="offset points",
+                ha="center", fontsize=9.5, color=_INK,
+            )  # fmt: skip
+    if settings:  # room for the labels
+        ax.set_xlim(min(speeds) / 1.7, max(speeds) * 1.7)
+        low, high = min(accuracies), max(accuracies)
+        ax.set_ylim(low - 0.15 * (high - low) - 0.1, high + 0.2 * (high - low) + 0.1)
+        plain_numbers(ax.xaxis)
+    label(ax, "Accuracy against speed", "words a second", f"{measure.upper()}, %")
+
+
+def _name(setting: Setting) -> str:
+    return "no pruning" if setting.prune == 0 else f"k = {setting.prune}"

@@ -1,0 +1,112 @@
+"""What tuning measures, and what it suggests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bbparse.errors import ConfigError, ProblemError, TreebankError
+from bbparse.parser import Parser
+from bbparse.treebank import Sentence, Tally
+from bbparse.tuning import Setting, measure_settings, suggest
+from bbparse.tuning import measure as measure_module
+from tests import toy
+
+
+def test_agrees_with_the_parser() -> None:
+    parser, sentences = toy.parser(), toy.dev_sentences()
+    few, all_arcs = measure_settings(parser, sentences, [2, 0], passes=2)
+    assert (few.name, all_arcs.name) == ("2", "none")
+    for setting in (few, all_arcs):
+        tally = Tally()
+        calls = []
+        for sentence, solution in parser.parse_all(sentences, prune=setting.prune):
+            labels = parser.labels(sentence, solution.heads[0])
+            tally.add(sentence, solution.heads[0, 1:].tolist(), labels)
+            calls.append(solution.stats.get("dp_calls", 0))
+        assert setting.scores == tally.scores()
+        assert setting.sentence_calls.tolist() == calls
+        assert setting.dp_calls == pytest.approx(np.mean(calls))
+        assert setting.lengths.tolist() == [sentence.n_words for sentence in sentences]
+        assert setting.proved == setting.proved_to_60_words == 1.0
+        assert len(setting.passes) == 2 and min(setting.passes) > 0
+        words = sum(sentence.n_words for sentence in sentences)
+        assert setting.words_per_second == pytest.approx(words / np.median(setting.passes))
+        assert (setting.sentence_seconds > 0).all()
+        assert setting.as_dict()["prune"] == setting.name
+
+
+def test_classes_of_length() -> None:
+    setting = Setting(
+        3, lengths=np.array([1, 2, 5, 6, 30, 31, 40], np.int32),
+        sentence_calls=np.array([1, 2, 3, 4, 5, 6, 100]),
+        sentence_seconds=np.arange(7, dtype=float),
+    )  # fmt: skip
+    rows = setting.by_length(width=5, least=2)
+    assert rows[:, 3].tolist() == [3, 2, 2]  # 6 takes 30 in; 40 alone goes with 31
+    assert rows[:, 0].tolist() == pytest.approx([8 / 3, 18, 35.5])
+    assert rows[:, 1].tolist() == pytest.approx([2, 4.5, 53])
+    assert rows[:, 2].tolist() == pytest.approx([1, 3.5, 5.5])
+    assert setting.by_length(width=5, least=50)[:, 3].tolist() == [7]
+    assert Setting(3).by_length().shape == (0, 4)
+
+
+def made_up(prune: int, right: int, seconds: float) -> Setting:
+    """A hundred words, of which so many are right."""
+    tally = Tally()
+    heads = list(range(10))
+    for i in range(10):
+        here = min(10, max(0, right - 10 * i))
+        predicted = [h if m < here else m + 1 for m, h in enumerate(heads)]
+        tally.add(Sentence.from_words(["w"] * 10, heads=heads), predicted, ["_"] * 10)
+    return Setting(prune, tally, passes=[seconds], lengths=np.full(10, 10, np.int32))
+
+
+def test_suggestions() -> None:
+    right = {3: 90, 10: 95, 20: 96}
+    settings = [made_up(prune, right[prune], prune / 3) for prune in right]
+    for max_loss, prune in ((0.0, 20), (0.0099, 20), (0.01, 10), (0.05, 10), (0.06, 3), (1.0, 3)):
+        found = suggest(settings, max_loss)
+        assert found is not None
+        assert (found.setting.prune, found.best.prune) == (prune, 20)
+        assert found.loss.difference == pytest.approx((96 - right[prune]) / 100)
+    found = suggest([*settings, made_up(0, 96, 2.5)], 0.0)
+    assert found is not None and found.best.prune == 0  # the faster of equals
+    assert suggest([Setting(0, failure="too large")], 1.0) is None
+
+
+def test_what_does_not_fit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Parser.solve
+
+    def solve(self: Parser, sentence: Sentence, **options: object) -> object:
+        if options["prune"] == 0 and sentence.n_words > 5:
+            raise ProblemError("too many parts for memory; prune more")
+        return whole(self, sentence, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Parser, "solve", solve)
+    few, none = measure_settings(toy.parser(), toy.dev_sentences(), [3, 0], passes=1)
+    assert few.failure == "" and len(few.passes) == 1
+    assert none.failure == "too many parts for memory; prune more"
+    assert none.as_dict() == {"prune": "none", "failure": none.failure}
+    assert none.passes == [] and none.words_per_second == 0.0
+
+
+def test_long_passes_are_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure_module, "LONG_PASS", 0.0)
+    (one,) = measure_settings(toy.parser(), toy.dev_sentences(), [2], passes=3)
+    assert len(one.passes) == 2  # the first pass, and the only one after it
+    (two,) = measure_settings(toy.parser(), toy.dev_sentences(), [2], passes=3, threads=2)
+    assert len(two.passes) == 1
+
+
+def test_refusals() -> None:
+    parser = toy.parser()
+    with pytest.raises(TreebankError, match="no sentences to tune on"):
+        measure_settings(parser, [], [3])
+    with pytest.raises(TreebankError, match="sentence #1: has no tree"):
+        measure_settings(parser, [Sentence.from_words(["a"])], [3])
+    for prunes in ([], [-1]):
+        with pytest.raises(ConfigError, match="prunes are"):
+            measure_settings(parser, toy.dev_sentences(), prunes)
+    with pytest.raises(ConfigError, match="passes is 0"):
+        measure_settings(parser, toy.dev_sentences(), [3], passes=0)
