@@ -22,6 +22,7 @@ from bbparse.search.settings import SearchSettings
 T = TypeVar("T")
 
 METHODS = ("adagrad", "passive-aggressive", "perceptron")
+STAGES = ("joint", "jackknife")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +91,45 @@ class FactorConfig:
     rate : float
         Learning rate of their weights, as a share of the backbone's. Rare evidence that overlaps
         with the backbone's learns too much otherwise, and large weights make loose bounds.
+    stage : {"joint", "jackknife"}
+        Whether they are learned together with the backbone, or in a stage of their own on
+        sentences that the backbone did not see: see :mod:`bbparse.learning.stages`. The keys
+        below are for that stage.
+    folds : int
+        Into how many parts the training data is divided; each is scored by a backbone that was
+        trained on the others.
+    fold_epochs : int
+        Passes over the training data for these backbones.
+    epochs : int
+        Passes for the factors.
+    cost : float
+        Added to every wrong arc while decoding.
+    rivals : int
+        With how many trees of the backbone the gold tree is compared, to see which features may
+        matter: `cutoff` is for features in which it differs from one of these.
     """
 
     families: tuple[str, ...] = ()
     cutoff: int = 5
     rate: float = 0.2
+    stage: str = "joint"
+    folds: int = 4
+    fold_epochs: int = 3
+    epochs: int = 3
+    cost: float = 4.0
+    rivals: int = 3
 
     def __post_init__(self) -> None:
-        _at_least("factors.cutoff", self.cutoff, 1)
+        for name in ("cutoff", "fold_epochs", "epochs", "rivals"):
+            _at_least(f"factors.{name}", getattr(self, name), 1)
+        _at_least("factors.folds", self.folds, 2)
         _positive("factors.rate", self.rate)
+        if not self.cost >= 0.0:
+            raise ConfigError(f"factors.cost is {self.cost}, expected 0 or more")
+        if self.stage not in STAGES:
+            raise ConfigError(
+                f"factors.stage is {self.stage!r}, expected one of {', '.join(STAGES)}"
+            )
         if not all(isinstance(name, str) for name in self.families):
             raise ConfigError(f"factors.families is {self.families!r}, expected a list of names")
 

@@ -17,23 +17,18 @@ from bbparse.errors import ModelError
 from bbparse.treebank import Sentence
 
 if TYPE_CHECKING:
-    from bbparse.learning.trainer import Trainer
+    from bbparse.learning.run import Learning
     from bbparse.parser import Parser
 
 KIND = "bbparse.Checkpoint"
 VERSION = 1
 
-_LEARNERS = ("backbone", "factors")
 _RULES: dict[str, Rule] = {
     "identity": (TEXT, 0, None),
     "epoch": (INTS, 0, None),
     "best_uas": (REALS, 0, None),
-    **{
-        f"{name}_{field}": ((REALS if field == "squares" else INTS), ndim, None)
-        for name in _LEARNERS
-        for field, ndim in (("weights", 1), ("sums", 1), ("squares", 1), ("clock", 0))
-    },
 }
+_STATE = (("weights", INTS, 1), ("sums", INTS, 1), ("squares", REALS, 1), ("clock", INTS, 0))
 
 
 class Checkpoint:
@@ -45,6 +40,8 @@ class Checkpoint:
         Of the checkpoint; the best model so far lies beside it under ``.best``.
     config, sentences, dev
         What the run is: a checkpoint of another one is not used.
+    longer : bool
+        Whether a run with more epochs may go on from a shorter one's.
     """
 
     def __init__(
@@ -53,11 +50,13 @@ class Checkpoint:
         config: Configuration,
         sentences: Sequence[Sentence],
         dev: Sequence[Sentence] = (),
+        longer: bool = True,
     ) -> None:
         self.path = Path(path)
         self.best_path = self.path.with_name(self.path.name + ".best")
         table = config.to_table()
-        table["learning"].pop("epochs")  # a longer run may go on from a shorter one
+        if longer:
+            table["learning"].pop("epochs")
         digest = blake2b(json.dumps(table, sort_keys=True).encode(), digest_size=16)
         for treebank in (sentences, dev):
             digest.update(b"%d\n" % len(treebank))
@@ -65,21 +64,20 @@ class Checkpoint:
                 digest.update("\n".join(sentence.lines).encode())
         self.identity = digest.hexdigest()
 
-    def save(self, trainer: Trainer, epoch: int, best_uas: float, best: Parser | None) -> None:
+    def save(self, trainer: Learning, epoch: int, best_uas: float, best: Parser | None) -> None:
         """Write the state after an epoch."""
         arrays = {
             "identity": np.array(self.identity),
             "epoch": np.array(epoch, np.int64),
             "best_uas": np.array(best_uas),
         }
-        for name in _LEARNERS:
-            state = getattr(trainer, name).state()
-            arrays.update({f"{name}_{field}": array for field, array in state.items()})
+        for name, learner in trainer.learners().items():
+            arrays.update({f"{name}_{field}": a for field, a in learner.state().items()})
         if best is not None:
             best.save(self.best_path)
         write_archive(self.path, KIND, VERSION, arrays, compress=False)
 
-    def load(self, trainer: Trainer) -> tuple[int, float, Parser | None] | None:
+    def load(self, trainer: Learning) -> tuple[int, float, Parser | None] | None:
         """Put the trainer where an earlier run was: next epoch, best figure, best parser.
 
         None where there is no checkpoint, or one of another run.
@@ -88,11 +86,16 @@ class Checkpoint:
 
         if not self.path.exists():
             return None
-        arrays = read_archive(self.path, KIND, VERSION, _RULES, error=ModelError)
+        learners = trainer.learners()
+        rules = _RULES | {
+            f"{name}_{field}": (kinds, ndim, None)
+            for name in learners
+            for field, kinds, ndim in _STATE
+        }
+        arrays = read_archive(self.path, KIND, VERSION, rules, error=ModelError)
         if str(arrays["identity"].item()) != self.identity:
             return None
-        for name in _LEARNERS:
-            learner = getattr(trainer, name)
+        for name, learner in learners.items():
             state = {f: arrays[f"{name}_{f}"] for f in ("weights", "sums", "squares", "clock")}
             for field, array in learner.state().items():
                 if state[field].shape != array.shape:
@@ -101,9 +104,8 @@ class Checkpoint:
                         f" expected {array.shape}"
                     )
             learner.restore(state)
-        table = trainer.parser.table
-        table.weights[:] = trainer.factor_weights * trainer.parser.scorer.quantum
-        best = load_parser(self.best_path, trainer.parser.families)
+        trainer.restored()
+        best = load_parser(self.best_path, trainer.families)
         return int(arrays["epoch"]) + 1, float(arrays["best_uas"]), best
 
     def remove(self) -> None:

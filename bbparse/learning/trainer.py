@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bbparse.configuration import Configuration
-from bbparse.errors import ConfigError, TreebankError
+from bbparse.errors import TreebankError
 from bbparse.factors import (
     FactorCounter,
     FactorFamily,
@@ -29,10 +28,12 @@ from bbparse.factors import (
     specification,
     tree_keys,
 )
-from bbparse.learning.averaging import QUANTUM, keep_largest
-from bbparse.learning.checkpoint import Checkpoint
+from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.data import TrainingData, prepare, prune_all
 from bbparse.learning.labeller import train_labeller
+from bbparse.learning.report import EpochReport
+from bbparse.learning.run import Run, unlabelled_accuracy
+from bbparse.learning.stages import train_in_stages
 from bbparse.learning.updates import Learner
 from bbparse.parser import Parser
 from bbparse.problem import Problem
@@ -42,42 +43,9 @@ from bbparse.scoring.scorer import PartScorer
 from bbparse.solve import solve
 from bbparse.treebank import Sentence, check_tree
 
+__all__ = ["Trainer", "train", "unlabelled_accuracy"]
+
 Ints = NDArray[np.int32]
-
-
-@dataclass(slots=True)
-class EpochReport:
-    """What one pass over the training data did.
-
-    Attributes
-    ----------
-    epoch : int
-        From 1.
-    seconds : float
-    train_uas : float
-        Share of right heads in the trees that learning saw.
-    updates, not_violations, cut_short : int
-        Sentences learned from; sentences whose predicted tree did not outscore the gold tree; and
-        searches that reached the node limit.
-    dev_uas : float
-        With averaged weights; nan without a dev set.
-    """
-
-    epoch: int
-    seconds: float
-    train_uas: float
-    updates: int
-    not_violations: int
-    cut_short: int
-    dev_uas: float
-
-    def line(self) -> str:
-        """The report in one line."""
-        return (
-            f"epoch {self.epoch}: {self.seconds:.0f} s, UAS {100 * self.train_uas:.2f} on training,"
-            f" {100 * self.dev_uas:.2f} on dev; {self.updates} updates,"
-            f" {self.not_violations} without violation, {self.cut_short} searches cut short"
-        )
 
 
 class Trainer:
@@ -101,6 +69,7 @@ class Trainer:
     ) -> None:
         self.config = config
         self.data = data
+        self.families = families
         learning = config.learning
         scorer = PartScorer(config.templates, quantum=QUANTUM)
         self.backbone = Learner(scorer.weights, learning.method, learning.rate)
@@ -124,29 +93,26 @@ class Trainer:
 
     def epoch(self, number: int, progress: bool) -> EpochReport:
         """One pass over the training data, in an order that depends on seed and epoch only."""
+        report = EpochReport(number)
         started = time.perf_counter()
         order = np.random.default_rng([self.config.learning.seed, number]).permutation(
             len(self.data.sentences)
         )
-        right = words = updates = short = mild = 0
         bar = tqdm(order, desc=f"epoch {number}", unit=" sentences", disable=not progress)
         for place, i in enumerate(bar):
             outcome, correct = self._learn_from(int(i))
             # after the update, so that the average has the weights it led to
             self.backbone.tick()
             self.factors.tick()
-            n = len(self.data.heads[i]) - 1
-            right += correct
-            words += n
-            updates += outcome == "update"
-            mild += outcome == "no violation"
-            short += self._cut_short
+            report.right += correct
+            report.words += len(self.data.heads[i]) - 1
+            report.updates += outcome == "update"
+            report.not_violations += outcome == "no violation"
+            report.cut_short += self._cut_short
             if place % 500 == 499:
-                bar.set_postfix_str(f"UAS {100 * right / words:.2f}", refresh=False)
-        return EpochReport(
-            number, time.perf_counter() - started, right / max(1, words), updates, mild, short,
-            float("nan"),
-        )  # fmt: skip
+                bar.set_postfix_str(f"UAS {100 * report.train_uas:.2f}", refresh=False)
+        report.seconds = time.perf_counter() - started
+        return report
 
     def _learn_from(self, i: int) -> tuple[str, int]:
         """Decode one sentence and update; what happened, and how many heads were right."""
@@ -214,7 +180,15 @@ class Trainer:
         kept = counts != 0
         return unique[kept], counts[kept]
 
-    def averaged(self, notes: dict[str, Any] | None = None) -> Parser:
+    def learners(self) -> dict[str, Learner]:
+        """The weights that learn, by name."""
+        return {"backbone": self.backbone, "factors": self.factors}
+
+    def restored(self) -> None:
+        """Take note of weights that came from a checkpoint."""
+        self.parser.table.weights[:] = self.factor_weights * self.parser.scorer.quantum
+
+    def averaged(self) -> Parser:
         """The parser with averaged weights, its own copy of everything that learns."""
         scorer = PartScorer(
             self.config.templates, self.backbone.average.average(), self.parser.scorer.quantum
@@ -223,7 +197,7 @@ class Trainer:
         weights = self.factors.average.average() * QUANTUM
         return Parser(
             self.config, self.parser.pruner, scorer, self.parser.families,
-            FactorTable(table.keys, table.gates, weights), notes,
+            FactorTable(table.keys, table.gates, weights),
         )  # fmt: skip
 
 
@@ -281,70 +255,22 @@ def train(
         f"pruner trained: {candidates:.2f} candidate heads a word,"
         f" {100 * data.recall:.2f} % of gold heads among them"
     )
-    trainer = Trainer(config, data, pruner, families)
-    if families:
-        say(f"{len(trainer.factor_weights)} factor features")
-    saved = Checkpoint(checkpoint, config, sentences, dev) if checkpoint is not None else None
-    first, best_uas = 1, -1.0
-    best: Parser | None = None
-    if saved is not None and (resumed := saved.load(trainer)) is not None:
-        first, best_uas, best = resumed
-        say(f"going on after epoch {first - 1} of an earlier run")
-    learning = config.learning
-    for number in range(first, learning.epochs + 1):
-        outcome = trainer.epoch(number, progress)
-        parser = trainer.averaged()
-        if dev:
-            outcome.dev_uas = unlabelled_accuracy(parser, dev, learning.node_limit)
-        say(outcome.line())
-        if not dev or outcome.dev_uas > best_uas:
-            best_uas, best = outcome.dev_uas, parser
-            best.notes = {
-                "epoch": number, "dev_uas": outcome.dev_uas, "sentences": len(sentences),
-                "projectivised": data.projectivised, "pruner_recall": data.recall,
-                "candidates_per_word": candidates,
-            }  # fmt: skip
-        if saved is not None:
-            saved.save(trainer, number, best_uas, best)
-    if best is None:
-        raise ConfigError(f"learning.epochs is {config.learning.epochs}, none is left to train")
-    if learning.keep < 1.0:
-        best = thinned(best, learning.keep)
-        if dev:
-            best.notes["dev_uas"] = unlabelled_accuracy(best, dev, learning.node_limit)
-            say(
-                f"the largest {100 * learning.keep:g} % of the weights kept:"
-                f" UAS {100 * best.notes['dev_uas']:.2f} on dev"
-            )
+    run = Run(config, data, pruner, dev, say, progress, checkpoint)
+    if families and config.factors.stage == "jackknife":
+        best = train_in_stages(run, families)
+    else:
+        trainer = Trainer(config, data, pruner, families)
+        if families:
+            say(f"{len(trainer.factor_weights)} factor features")
+        best = run.thinned(run.learn(trainer, config.learning.epochs))
+    best.notes.update(
+        sentences=len(sentences), projectivised=data.projectivised, pruner_recall=data.recall,
+        candidates_per_word=candidates,
+    )  # fmt: skip
     gold = [np.array([-1, *sentence.heads], np.int32) for sentence in sentences]
     best.labeller = train_labeller(config, sentences, data.values, gold, config.learning.seed)
     if best.labeller is not None:
         say(f"{len(best.labeller.labels)} labels learned")
     best.notes["seconds"] = round(time.perf_counter() - started, 1)
-    if saved is not None:
-        saved.remove()
+    run.forget()
     return best
-
-
-def thinned(parser: Parser, share: float) -> Parser:
-    """The parser with the largest weights of its backbone only; itself where all are kept."""
-    if share >= 1.0:
-        return parser
-    scorer = PartScorer(
-        parser.config.templates, keep_largest(parser.scorer.weights, share), parser.scorer.quantum
-    )
-    return Parser(
-        parser.config, parser.pruner, scorer, parser.families, parser.table, parser.notes,
-        parser.labeller,
-    )  # fmt: skip
-
-
-def unlabelled_accuracy(
-    parser: Parser, sentences: Iterable[Sentence], node_limit: int | None = None
-) -> float:
-    """Share of words whose head a parser finds, with at most so many search nodes a sentence."""
-    right = words = 0
-    for sentence, solution in parser.parse_all(sentences, node_limit=node_limit):
-        right += int((solution.heads[0, 1:] == np.array(sentence.heads)).sum())
-        words += sentence.n_words
-    return right / max(1, words)

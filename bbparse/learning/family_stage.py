@@ -1,0 +1,171 @@
+"""Learning the weights of factors while the backbone's scores are held fixed.
+
+A backbone that was trained on a sentence makes hardly any error in it, so that factors learned
+beside it see few of the errors they are for. Here every sentence comes with scores of a backbone
+that did not see it, as a new sentence would; what the factors then learn is what the backbone gets
+wrong on text it does not know. Decoding is the exact search over backbone and factors together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from bbparse.factors import FactorCounter, FactorFamily, FactorTable, FactorView
+from bbparse.learning.averaging import QUANTUM
+from bbparse.learning.data import TrainingData
+from bbparse.learning.proposals import Proposals, differing
+from bbparse.learning.report import EpochReport
+from bbparse.learning.updates import Learner
+from bbparse.parser import Parser
+from bbparse.problem import Problem, Solution
+from bbparse.rescore import rescore
+from bbparse.solve import solve
+
+Flags = NDArray[np.bool_]
+
+
+class FamilyStage:
+    """Learns the factors' weights.
+
+    Parameters
+    ----------
+    parser : Parser
+        The backbone that the factors will be used with.
+    data : TrainingData
+        With candidate arcs.
+    problems : sequence of Problem
+        The sentences under backbones that did not see them, without factors.
+    families : sequence of FactorFamily
+    """
+
+    def __init__(
+        self,
+        parser: Parser,
+        data: TrainingData,
+        problems: Sequence[Problem],
+        families: Sequence[FactorFamily],
+    ) -> None:
+        self.parser = parser
+        self.config = config = parser.config
+        self.data = data
+        self.problems = problems
+        self.families = families
+        self.right = [
+            gold[arcs[1]] == arcs[0] for gold, arcs in zip(data.heads, data.arcs)
+        ]  # fmt: skip
+        self.table = self._table()
+        self.proposals = [
+            Proposals.of(families, FactorView(sentence, *arcs, values), self.table)
+            for sentence, values, arcs in zip(data.sentences, data.values, data.arcs)
+        ]
+        learning = config.learning
+        self.weights = np.zeros(len(self.table), np.int32)
+        self.learner = Learner(
+            self.weights, learning.method, learning.rate * config.factors.rate
+        )
+
+    def _table(self) -> FactorTable:
+        """The features that tell enough gold trees from the trees the backbone finds.
+
+        A feature of wrong trees that no gold tree has is as good as one of gold trees; one that
+        all of them have, or none, has nothing to learn.
+        """
+        counter = FactorCounter()
+        data = self.data
+        for i, problem in enumerate(self.problems):
+            found = self._solve(problem, self.config.factors.rivals)
+            gold, heads = data.heads[i], found.heads
+            if (heads[:, 1:] == gold[1:]).all():
+                continue
+            used = self.right[i].copy()
+            for tree in heads:
+                used |= tree[problem.arc_mod] == problem.arc_head
+            arcs = np.flatnonzero(used)
+            arc_head, arc_mod = problem.arc_head[arcs], problem.arc_mod[arcs]
+            view = FactorView(data.sentences[i], arc_head, arc_mod, data.values[i])
+            others = heads[:, arc_mod] == arc_head
+            counter.add(
+                differing(family.propose(view), self.right[i][arcs], others)
+                for family in self.families
+            )
+        return counter.table(self.config.factors.cutoff)
+
+    def _solve(self, problem: Problem, k_best: int = 1) -> Solution:
+        return solve(
+            problem,
+            k_best=k_best,
+            node_limit=self.config.learning.node_limit,
+            backbone=self.config.model.backbone,
+            settings=self.config.search,
+            explain=False,
+        )
+
+    def epoch(self, number: int, progress: bool) -> EpochReport:
+        """One pass over the training data, in an order that depends on seed and epoch only."""
+        report = EpochReport(number)
+        order = np.random.default_rng([self.config.learning.seed, number]).permutation(
+            len(self.problems)
+        )
+        started = time.perf_counter()
+        for i in tqdm(
+            order, desc=f"families, epoch {number}", unit=" sentences", disable=not progress
+        ):
+            self._learn_from(int(i), report)
+            self.learner.tick()
+        report.seconds = time.perf_counter() - started
+        return report
+
+    def _learn_from(self, i: int, report: EpochReport) -> None:
+        """Decode one sentence and update."""
+        gold, right, proposals = self.data.heads[i], self.right[i], self.proposals[i]
+        problem = proposals.onto(self.problems[i], self.weights, QUANTUM)
+        cost = round(self.config.factors.cost / QUANTUM) * QUANTUM
+        if cost:
+            problem = problem._changed(arc_score=problem.arc_score + np.where(right, 0.0, cost))
+        solution = self._solve(problem)
+        correct = len(gold) - 1
+        report.words += correct
+        report.cut_short += solution.status == "node_limit"
+        if len(solution):
+            correct = int((solution.heads[0, 1:] == gold[1:]).sum())
+        report.right += correct
+        if correct == len(gold) - 1:
+            return
+        loss = float(solution.scores[0]) - _score(problem, gold, right)
+        if loss < 0.0:
+            report.not_violations += 1
+            return
+        found = np.zeros(len(right), np.bool_)
+        found[solution.arcs[0]] = True
+        places, counts = proposals.difference(right, found)
+        if len(places):
+            self.learner.step(places, counts, loss, float((counts * counts).sum()))
+            report.updates += 1
+
+    def learners(self) -> dict[str, Learner]:
+        """The weights that learn, by name."""
+        return {"factors": self.learner}
+
+    def restored(self) -> None:
+        """Nothing follows from the weights but scores, which are made anew for each sentence."""
+
+    def averaged(self) -> Parser:
+        """The backbone with factors of averaged weights."""
+        weights = self.learner.average.average() * QUANTUM
+        return Parser(
+            self.config, self.parser.pruner, self.parser.scorer, self.families,
+            FactorTable(self.table.keys, self.table.gates, weights), self.parser.notes,
+        )  # fmt: skip
+
+
+def _score(problem: Problem, gold: NDArray[np.int32], right: Flags) -> float:
+    """φ of the gold tree in a problem that has all its arcs."""
+    arcs = np.empty((1, problem.n_words), np.int32)
+    own = np.flatnonzero(right).astype(np.int32)
+    arcs[0, problem.arc_mod[own] - 1] = own
+    return float(rescore(problem, arcs, gold[np.newaxis])[0])

@@ -1,0 +1,93 @@
+"""Training in stages: backbones on all folds but one, the backbone on everything, the factors.
+
+The training data is divided into folds (QL13 §4.2 does so for tags). A backbone trained on all of
+them but one scores the sentences of that one, which it did not see; from these scores and the gold
+trees the factors' weights are learned (:mod:`bbparse.learning.family_stage`). They are used with
+the backbone that was trained on everything: its scores of new sentences are like those of the
+folds' backbones for the sentences they did not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from bbparse.factors import FactorFamily
+from bbparse.learning.data import TrainingData
+from bbparse.learning.family_stage import FamilyStage
+from bbparse.learning.run import Run, thinned
+from bbparse.parser import Parser
+from bbparse.problem import Problem
+
+
+def train_in_stages(run: Run, families: Sequence[FactorFamily]) -> Parser:
+    """The backbone of a run, and factors learned from its errors on unseen sentences.
+
+    Parameters
+    ----------
+    run : Run
+    families : sequence of FactorFamily
+
+    Returns
+    -------
+    Parser
+        Without labels.
+    """
+    from bbparse.learning.trainer import Trainer
+
+    plain = run.config.with_("factors", families=())
+    problems = held_out_problems(run.of("", config=plain))
+    backbone = run.of("backbone", config=plain)
+    trainer = Trainer(plain, run.data, run.pruner, [])
+    parser = backbone.thinned(backbone.learn(trainer, run.config.learning.epochs))
+    parser.config = run.config
+    stage = FamilyStage(parser, run.data, problems, families)
+    run.say(
+        f"{len(stage.table)} factor features;"
+        f" {sum(map(len, stage.proposals)) / len(problems):.0f} factors a sentence"
+    )
+    parser.notes = {f"backbone_{key}": value for key, value in parser.notes.items()}
+    # what is best on dev depends on the backbone
+    families_run = run.of("families", longer=False)
+    return families_run.learn(stage, run.config.factors.epochs)
+
+
+def held_out_problems(run: Run) -> list[Problem]:
+    """Every training sentence, scored by a backbone trained without it; no factors.
+
+    The order of the sentences is that of the training data.
+    """
+    from bbparse.learning.trainer import Trainer
+
+    config, data = run.config, run.data
+    count = len(data.sentences)
+    folds = min(config.factors.folds, count)
+    fold_of = np.random.default_rng(config.learning.seed).permutation(count) % max(folds, 1)
+    problems: dict[int, Problem] = {}
+    for fold in range(folds):
+        # a single sentence has no other to learn from
+        seen = np.flatnonzero(fold_of != fold) if folds > 1 else np.arange(count)
+        part = subset(data, seen)
+        rest = run.of(f"fold {fold + 1}", data=part, dev=())
+        trainer = Trainer(config, part, run.pruner, [])
+        learned = rest.learn(trainer, config.factors.fold_epochs)
+        judge = thinned(learned, config.learning.keep)
+        for i in np.flatnonzero(fold_of == fold):
+            problems[int(i)] = judge.score_arcs(
+                data.sentences[i], data.values[i], *data.arcs[i]
+            )
+    return [problems[i] for i in range(count)]
+
+
+def subset(data: TrainingData, chosen: Iterable[int]) -> TrainingData:
+    """The training data of some sentences."""
+    places = list(chosen)
+
+    def pick(column: list) -> list:
+        return [column[i] for i in places]
+
+    return TrainingData(
+        pick(data.sentences), pick(data.values), pick(data.heads), data.projectivised,
+        pick(data.arcs), data.recall,
+    )  # fmt: skip

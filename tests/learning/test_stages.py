@@ -1,0 +1,186 @@
+"""Training in stages: what the factors learn from, and that interrupted runs end the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.configuration import Configuration
+from bbparse.errors import ConfigError
+from bbparse.learning import run as run_module
+from bbparse.learning.averaging import QUANTUM
+from bbparse.learning.data import prepare, prune_all
+from bbparse.learning.family_stage import FamilyStage
+from bbparse.learning.run import Run
+from bbparse.learning.stages import held_out_problems
+from bbparse.learning.trainer import Trainer, train, unlabelled_accuracy
+from bbparse.parser import Parser
+from bbparse.treebank import Sentence
+from tests import toy
+
+
+def configuration(**changes: Any) -> Configuration:
+    chosen = {
+        "stage": "jackknife", "folds": 3, "fold_epochs": 2, "epochs": 2, "rate": 1.0, "cost": 1.0,
+        "cutoff": 1,
+    }  # fmt: skip
+    config = toy.configuration().with_("factors", **{**chosen, **changes})
+    return config.with_("learning", method="adagrad", cost=1.0, rate=0.5)
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[Sentence]:
+    return list(toy.sentences()[:50])
+
+
+@pytest.fixture(scope="module")
+def dev() -> list[Sentence]:
+    return list(toy.dev_sentences()[:15])
+
+
+def run_of(config: Configuration, sentences: list[Sentence]) -> Run:
+    data = prepare(sentences, True)
+    return Run(config, data, prune_all(data, config))
+
+
+def test_no_backbone_sees_what_it_scores(
+    monkeypatch: pytest.MonkeyPatch, sentences: list[Sentence]
+) -> None:
+    seen: list[set[str]] = []
+    scored: list[tuple[int, str]] = []
+    init, score = Trainer.__init__, Parser.score_arcs
+
+    def watched(trainer: Trainer, config: Any, data: Any, *rest: Any) -> None:
+        seen.append({s.name for s in data.sentences})
+        init(trainer, config, data, *rest)
+
+    def watched_score(parser: Parser, sentence: Sentence, *rest: Any) -> Any:
+        scored.append((len(seen) - 1, sentence.name))
+        return score(parser, sentence, *rest)
+
+    run = run_of(configuration(), sentences)
+    monkeypatch.setattr(Trainer, "__init__", watched)
+    monkeypatch.setattr(Parser, "score_arcs", watched_score)
+    monkeypatch.setattr(Trainer, "epoch", lambda self, number, progress: run_module.EpochReport(1))
+    problems = held_out_problems(run)
+    assert len(seen) == 3
+    assert sorted(name for _, name in scored) == sorted(s.name for s in sentences)
+    assert all(name not in seen[fold] for fold, name in scored)
+    for problem, sentence, arcs in zip(problems, sentences, run.data.arcs):
+        assert problem.n_words == sentence.n_words
+        assert problem.arc_head.tolist() == arcs[0].tolist()
+        assert len(problem.factor_score) == 0
+
+
+def test_factors_lower_the_errors_on_what_they_learn_from(sentences: list[Sentence]) -> None:
+    config = configuration(epochs=6)
+    run = run_of(config, sentences)
+    problems = held_out_problems(run)
+    backbone = Trainer(config, run.data, run.pruner, []).averaged()
+    from bbparse.factors import load_families
+
+    stage = FamilyStage(backbone, run.data, problems, load_families(config.factors.families))
+    reports = [stage.epoch(number, False) for number in range(1, 7)]
+    assert reports[-1].train_uas > reports[0].train_uas
+    assert reports[0].updates > 0
+    parser = stage.averaged()
+    assert parser.scorer is backbone.scorer
+    assert (np.rint(parser.table.weights / QUANTUM) * QUANTUM == parser.table.weights).all()
+    assert np.count_nonzero(parser.table.weights) > 50
+
+
+def test_the_backbone_is_that_of_a_run_without_factors(
+    sentences: list[Sentence], dev: list[Sentence]
+) -> None:
+    lines: list[str] = []
+    staged = train(sentences, dev, configuration(), report=lines.append)
+    plain = train(sentences, dev, configuration(), factors=[])
+    assert (staged.scorer.weights == plain.scorer.weights).all()
+    assert staged.config.factors.families == ("siblings", "grandchildren")
+    assert len(staged.table.pruned()) > 0
+    assert staged.notes["backbone_dev_uas"] == plain.notes["dev_uas"]
+    assert staged.notes["dev_uas"] == unlabelled_accuracy(staged, dev)
+    kinds = [line.split(", epoch")[0] for line in lines if ", epoch" in line]
+    assert kinds == [f"fold {k}" for k in (1, 1, 2, 2, 3, 3)] + ["backbone"] * 2 + ["families"] * 2
+
+
+def result(parser: Parser) -> dict[str, Any]:
+    table = parser.table.pruned()
+    return {
+        "backbone": parser.scorer.weights.tolist(),
+        "factors": dict(zip(table.keys.tolist(), table.weights.tolist())),
+        "notes": {k: str(v) for k, v in parser.notes.items() if k != "seconds"},
+    }
+
+
+@pytest.mark.parametrize("after", [1, 5, 7, 9])
+def test_an_interrupted_run_ends_the_same(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sentences: list[Sentence],
+    dev: list[Sentence],
+    after: int,
+) -> None:
+    class PowerCut(Exception):
+        pass
+
+    config = configuration()
+    whole = result(train(sentences, dev, config))
+    learn = run_module.Checkpoint.save
+    count = 0
+
+    def save(*given: Any) -> None:
+        nonlocal count
+        learn(*given)
+        count += 1
+        if count == after:
+            raise PowerCut
+
+    path = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module.Checkpoint, "save", save)
+        with pytest.raises(PowerCut):
+            train(sentences, dev, config, checkpoint=path)
+    assert list(tmp_path.iterdir())
+    lines: list[str] = []
+    again = result(train(sentences, dev, config, checkpoint=path, report=lines.append))
+    assert again == whole
+    assert sum("epoch" in line and " on dev" in line for line in lines) == 10 - after
+    assert not list(tmp_path.iterdir())
+
+
+def test_models_of_staged_training_are_saved_and_read(
+    tmp_path: Path, sentences: list[Sentence], dev: list[Sentence]
+) -> None:
+    parser = train(sentences, dev, configuration())
+    parser.save(tmp_path / "staged.model")
+    again = Parser.load(tmp_path / "staged.model")
+    assert again.config == parser.config
+    for sentence in dev:
+        assert again.parse(sentence) == parser.parse(sentence)
+
+
+def test_small_treebanks() -> None:
+    one = Sentence.from_words(["Hello"], heads=[0])
+    pair = Sentence.from_words(["a", "b"], upos=["DET", "NOUN"], heads=[2, 0])
+    assert train([one], [], configuration()).parse(one)[0].heads == (0,)
+    assert train([pair, one], [one], configuration()).parse(pair)[0].heads == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("stage", "apart", "factors.stage is 'apart', expected one of joint, jackknife"),
+        ("folds", 1, "factors.folds is 1, expected a whole number of at least 2"),
+        ("fold_epochs", 0, "factors.fold_epochs is 0"),
+        ("epochs", 0, "factors.epochs is 0"),
+        ("rivals", 0, "factors.rivals is 0"),
+        ("cost", -1.0, "factors.cost is -1.0, expected 0 or more"),
+    ],
+)
+def test_impossible_settings(key: str, value: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        configuration(**{key: value})
