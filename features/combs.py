@@ -63,11 +63,37 @@ class Combs(FactorFamily):
     def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """As `FactorFamily.propose`; with a table, what it does not know is left out."""
         bits = np.full(1, ~np.uint64(0)) if table is None else table.key_bits
+        return self._propose(view, bits, slice(None))
+
+    def _propose(
+        self, view: FactorView, bits: NDArray[np.uint64], which: slice
+    ) -> FactorBatch:
+        """The combs with a key of some of the templates that the filter passes."""
         ptr, arcs, feat_ptr, feat_keys = enumerate_combs(
-            view.arc_mod, view.head_ptr, view.values, PAD, self._head_column, self._word_column,
-            self._kind, self._salts, bits, np.uint64(65 - (64 * len(bits)).bit_length()),
+            view.arc_mod, view.head_ptr, view.values, PAD, self._head_column[which],
+            self._word_column[which], self._kind[which], self._salts[which], bits,
+            np.uint64(65 - (64 * len(bits)).bit_length()),
         )  # fmt: skip
         return FactorBatch(ptr, arcs, feat_ptr, feat_keys, np.zeros(len(ptr) - 1, np.uint64))
+
+    def name_features(self, view: FactorView) -> dict[int, str]:
+        """As `FactorFamily.name_features`."""
+        names: dict[int, str] = {}
+        everything = np.full(1, ~np.uint64(0))
+        for t, (head_name, word_name, kind) in enumerate(TEMPLATES):
+            batch = self._propose(view, everything, slice(t, t + 1))
+            for f, key in enumerate(batch.feat_keys.tolist()):  # one template, one key a comb
+                arcs = batch.arcs[batch.ptr[f] : batch.ptr[f + 1]]
+                head = view.attribute(int(view.arc_head[arcs[0]]), head_name)
+                words = [view.attribute(int(view.arc_mod[a]), word_name) for a in arcs]
+                if kind == BAG:
+                    run = f"{', '.join(sorted(words))} in any order"
+                elif kind == ENDS:
+                    run = f"{words[0]} … {words[-1]}, {len(words)} words"
+                else:
+                    run = " ".join(words)
+                names[key] = f"head.{head_name}={head} run.{word_name}={run}"
+        return names
 
 
 @njit(cache=True, nogil=True)

@@ -21,6 +21,7 @@ from bbparse.errors import BBParseError
 COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("bbparse.cli.train:train", "Learn a model from a treebank."),
     "parse": ("bbparse.cli.parse:parse", "Find the best trees of every sentence of a file."),
+    "explain": ("bbparse.cli.explain:explain", "Say why a tree is the best, as a page of HTML."),
     "solve": ("bbparse.cli.solve:solve", "Find the best trees of a problem in a file."),
     "evaluate": ("bbparse.cli.evaluate:evaluate", "Compare predicted trees with gold trees."),
     "tune": ("bbparse.cli.tune:tune", "Find how much to prune: accuracy against speed."),

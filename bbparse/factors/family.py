@@ -98,6 +98,35 @@ class FactorFamily:
             ) from error
         return FactorBatch.from_lists(arcs, keys)
 
+    def name_features(self, view: FactorView) -> dict[int, str]:
+        """What the features of the factors in a view say, for people.
+
+        Parameters
+        ----------
+        view : FactorView
+            Over few arcs, such as those of a tree.
+
+        Returns
+        -------
+        dict of str by key
+            For each key that `propose` gives for the view, the feature as text. A family with a
+            `propose` of its own may leave keys out, which are then shown without a name.
+
+        Raises
+        ------
+        FactorError
+            As `propose`.
+        """
+        try:
+            return {
+                feature_key(self.name, feature): readable(feature)
+                for pairs, features in self.factors(view)
+                if self._arc_indices(view, pairs)
+                for feature in features
+            }
+        except NotImplementedError:
+            return {}
+
     def _arc_indices(self, view: FactorView, pairs: Iterable[Arc]) -> list[int]:
         """Ascending indices of the arcs; empty for a factor that cannot fire."""
         n = view.n_words
@@ -185,6 +214,13 @@ def feature_key(family: str, feature: Feature) -> int:
     return int.from_bytes(
         blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
     )
+
+
+def readable(feature: Feature) -> str:
+    """A feature as text for people: ``("head", "NOUN", 2)`` is ``head NOUN 2``."""
+    if isinstance(feature, tuple):
+        return " ".join(map(readable, feature))
+    return feature if isinstance(feature, str) else str(index(feature))
 
 
 def _canonical(feature: Feature) -> str:

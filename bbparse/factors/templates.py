@@ -139,6 +139,29 @@ class TemplateFamily(FactorFamily):
         )  # fmt: skip
         return FactorBatch(ptr, arcs, feat_ptr, feat_keys, gates)
 
+    def name_features(self, view: FactorView) -> dict[int, str]:
+        """As `FactorFamily.name_features`: each template with the values of its words."""
+        cls = type(self)
+        names: dict[int, str] = {}
+        for template in self.templates:
+            # Keys depend on the template's text alone, not on the others of the family.
+            single = type(cls.__name__, (cls,), {"templates": (template,)})()
+            batch = single.propose(view)
+            terms, uses_distance = self._parse(f"{self.gate} {template}")
+            for f in range(len(batch)):
+                factor = batch.arcs[batch.ptr[f] : batch.ptr[f + 1]]
+                arcs = [(int(view.arc_head[a]), int(view.arc_mod[a])) for a in factor]
+                words = [arcs[arc][end == "mod"] for _, arc, end in self.roles]
+                text = " ".join(
+                    f"{self._role_names[r]}{f'{offset:+d}' if offset else ''}."
+                    f"{ATTRIBUTES[column]}={view.attribute(words[r] + offset, ATTRIBUTES[column])}"
+                    for r, offset, column in terms
+                )
+                text += " distance" * uses_distance
+                for key in batch.feat_keys[batch.feat_ptr[f] : batch.feat_ptr[f + 1]].tolist():
+                    names[key] = text
+        return names
+
     # --- templates to arrays --------------------------------------------------------------------
 
     def _parse(self, template: str) -> tuple[list[Term], bool]:

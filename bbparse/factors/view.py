@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import FactorError
-from bbparse.scoring.encode import encode
+from bbparse.scoring.encode import attribute_values, encode
 
 if TYPE_CHECKING:
     from bbparse.treebank import Sentence
@@ -143,6 +143,25 @@ class FactorView:
     def feats(self) -> list[str]:
         """Morphological features, ``Case=Nom|Number=Sing`` and the like."""
         return [ROOT, *self.sentence.feats]
+
+    def attribute(self, word: int, name: str) -> str:
+        """An attribute (`bbparse.scoring.encode.ATTRIBUTES`) of a word, as text.
+
+        `ROOT` for the root, ``<none>`` beyond the sentence.
+        """
+        if word == 0:
+            return ROOT
+        if not 1 <= word <= self.n_words:
+            return "<none>"
+        return self._attributes[word - 1][name]
+
+    @cached_property
+    def _attributes(self) -> list[dict[str, str]]:
+        s = self.sentence
+        return [
+            attribute_values(*columns)
+            for columns in zip(s.forms, s.lemmas, s.upos, s.xpos, s.feats)
+        ]
 
     # --- arcs -----------------------------------------------------------------------------------
 

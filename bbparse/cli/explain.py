@@ -1,0 +1,88 @@
+"""``bbparse explain``: a page that says why a tree is the best one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import click
+
+from bbparse.cli.parse import PruneParameter
+from bbparse.errors import TreebankError
+from bbparse.explain import explain as explain_sentence
+from bbparse.explain import page
+from bbparse.parser import Parser
+from bbparse.treebank import Sentence, open_output, read_conllu
+
+
+@click.command()
+@click.argument("source", metavar="[INPUT|-]", default="-")
+@click.option("--model", required=True, metavar="FILE", help="Model to parse with.")
+@click.option(
+    "-o", "--output", required=True, metavar="PAGE.html",
+    help="The page; - is the standard output.",
+)  # fmt: skip
+@click.option(
+    "--sentence", "wanted", metavar="N|ID",
+    help="Which sentence: its number, from 1, or its sent_id. Default: the first.",
+)  # fmt: skip
+@click.option(
+    "--k-best", type=click.IntRange(1), default=3, show_default=True, metavar="K",
+    help="Show the K best trees.",
+)  # fmt: skip
+@click.option(
+    "--prune", type=PruneParameter(), metavar="K|none",
+    help="Candidate heads of a word, instead of the model's.",
+)  # fmt: skip
+@click.option(
+    "--time-limit", type=click.FloatRange(0.0, min_open=True), metavar="SECONDS",
+    help="For each search: one for the trees, one for the record, one for each arc.",
+)  # fmt: skip
+@click.option(
+    "--node-limit", type=click.IntRange(1), default=200, show_default=True, metavar="N",
+    help="Search nodes of each search.",
+)  # fmt: skip
+def explain(
+    source: str,
+    model: str,
+    output: str,
+    wanted: str | None,
+    k_best: int,
+    prune: int | None,
+    time_limit: float | None,
+    node_limit: int,
+) -> None:
+    """Say why the best tree of a sentence is the best, as one page of HTML.
+
+    The input is CoNLL-U or CoNLL-X with tags, as for `parse`. The page needs no network. It shows
+    the k best trees and where they differ; what the best tree would lose without each of its arcs;
+    the arcs, parts and factors its score is made of; the bounds of the search; and what was
+    eliminated when.
+
+    \b
+    Examples:
+      bbparse explain in.conllu --model en.model -o page.html
+      bbparse explain in.conllu --model en.model --sentence 12 --k-best 5 -o page.html
+    """
+    sentence = _choose(read_conllu(source), wanted, source)
+    found = explain_sentence(
+        Parser.load(model), sentence, k_best=k_best, prune=prune, node_limit=node_limit,
+        time_limit=time_limit,
+    )  # fmt: skip
+    text = page(found, model=os.path.basename(model))
+    with open_output(output) as stream:
+        stream.write(text)
+
+
+def _choose(sentences: Iterable[Sentence], wanted: str | None, source: str) -> Sentence:
+    """The sentence of a number or an id; reading stops there."""
+    number = int(wanted) if wanted is not None and wanted.isdecimal() else None
+    count = 0
+    for sentence in sentences:
+        count += 1
+        if wanted is None or sentence.number == number or sentence.name == wanted:
+            return sentence
+    place = "standard input" if source == "-" else source
+    if number is not None:
+        raise TreebankError(f"{place}: has {count} sentences, so no sentence {wanted}")
+    raise TreebankError(f"{place}: none of its {count} sentences has the sent_id {wanted!r}")

@@ -1,0 +1,22 @@
+"""Why a tree is the best one: its arcs, its rivals, its score, its proof, and a page of it all."""
+
+from __future__ import annotations
+
+from bbparse.explain.explanation import Explanation, explain
+from bbparse.explain.losses import ArcLoss, arc_losses
+from bbparse.explain.page import page
+from bbparse.explain.terms import Feature, Term, terms_of
+from bbparse.explain.trace import Trace, trace_search
+
+__all__ = [
+    "ArcLoss",
+    "Explanation",
+    "Feature",
+    "Term",
+    "Trace",
+    "arc_losses",
+    "explain",
+    "page",
+    "terms_of",
+    "trace_search",
+]

@@ -1,0 +1,168 @@
+"""`explain`: everything that is to be said about the best trees of one sentence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bbparse.errors import ProblemError
+from bbparse.explain.losses import ArcLoss, arc_losses
+from bbparse.explain.terms import Feature, Term, terms_of, with_features
+from bbparse.explain.trace import Trace, trace_search
+from bbparse.solve import solve
+
+if TYPE_CHECKING:
+    from bbparse.parser import Parser, ScoredTree
+    from bbparse.problem import Problem, Solution
+    from bbparse.treebank import Sentence
+
+__all__ = ["Explanation", "explain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a tree is the best one of its sentence.
+
+    Attributes
+    ----------
+    sentence : Sentence
+    problem : Problem
+        Candidate arcs and scores.
+    solution : Solution
+        Of the search for the k best trees.
+    trees : list of ScoredTree
+        The k best trees, with labels.
+    terms : list of list of Term
+        What the score of each tree is made of.
+    losses : list of ArcLoss
+        One for each arc of the best tree.
+    trace : Trace
+        The search for the best tree.
+    backbone : str
+        The dynamic program.
+    families : list of str
+        Names of the factor families.
+    """
+
+    sentence: Sentence
+    problem: Problem
+    solution: Solution
+    trees: list[ScoredTree]
+    terms: list[list[Term]]
+    losses: list[ArcLoss]
+    trace: Trace
+    backbone: str
+    families: list[str]
+
+    @property
+    def best(self) -> ScoredTree:
+        """The best tree."""
+        return self.trees[0]
+
+    @property
+    def close_calls(self) -> set[int]:
+        """Words whose arc costs less to lose than a quarter of the median loss."""
+        finite = [loss.loss for loss in self.losses if np.isfinite(loss.loss)]
+        if len(finite) < 2:
+            return set()
+        limit = 0.25 * float(np.median(finite))
+        return {loss.mod for loss in self.losses if loss.loss < limit}
+
+    @property
+    def eliminated(self) -> dict[tuple[int, int], int]:
+        """DP calls after which each arc (head, modifier) was eliminated at the first node; 0:
+        before the search. Arcs of the best tree are left out: they go last, as no tree is better.
+        """
+        best = {(head, m) for m, head in enumerate(self.best.heads, start=1)}
+        return {arc: calls for arc, calls in self.trace.gone.items() if arc not in best}
+
+    def changed(self, k: int) -> list[int]:
+        """Words that have another head in tree k (from 0) than in the best."""
+        return [
+            m
+            for m, (a, b) in enumerate(zip(self.trees[k].heads, self.best.heads), start=1)
+            if a != b
+        ]
+
+    def feature_balance(self, k: int) -> list[tuple[tuple[str, str], float]]:
+        """What each feature is worth in the best tree less what it is in tree k (from 0).
+
+        Returns
+        -------
+        list of ((kind, feature), difference)
+            The differences that are not 0, the largest magnitude first; they add up to the
+            difference of the scores. A term without known features counts as one feature.
+        """
+        sums: dict[tuple[str, str], list[float]] = {}
+        for sign, terms in ((1.0, self.terms[0]), (-1.0, self.terms[k])):
+            for term in terms:
+                features = term.features or (Feature("score of " + str(term.words), term.value),)
+                for feature in features:
+                    key = (term.kind, feature.text)
+                    sums.setdefault(key, []).append(sign * feature.weight)
+        nets = ((key, math.fsum(values)) for key, values in sums.items())
+        return sorted(
+            ((key, net) for key, net in nets if net), key=lambda entry: (-abs(entry[1]), entry[0])
+        )
+
+
+def explain(
+    parser: Parser,
+    sentence: Sentence,
+    *,
+    k_best: int = 3,
+    prune: int | None = None,
+    node_limit: int | None = None,
+    time_limit: float | None = None,
+) -> Explanation:
+    """Parse a sentence and collect why its best tree is the best.
+
+    Parameters
+    ----------
+    parser : Parser
+    sentence : Sentence
+        Its heads and labels are not looked at.
+    k_best : int
+        How many trees to show; all there are over the candidate arcs where fewer exist.
+    prune : int, optional
+        Most candidate heads of a word, instead of the model's; 0: all arcs.
+    node_limit, time_limit : optional
+        For each of the searches: one for the best trees, one that is traced, and one for each arc.
+
+    Raises
+    ------
+    ProblemError
+        If the sentence has no tree, or too many parts for memory.
+    """
+    problem = parser.problem(sentence, prune)
+    backbone = parser.config.model.backbone
+    settings = parser.config.search
+    solution = solve(
+        problem, k_best=k_best, backbone=backbone, settings=settings, node_limit=node_limit,
+        time_limit=time_limit,
+    )  # fmt: skip
+    if not len(solution):
+        raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
+    terms = with_features(
+        parser,
+        sentence,
+        [
+            (heads, terms_of(problem, arcs, parser, sentence))
+            for arcs, heads in zip(solution.arcs, solution.heads)
+        ],
+    )
+    losses = arc_losses(
+        problem, solution.arcs[0], float(solution.scores[0]), backbone=backbone,
+        settings=settings, node_limit=node_limit, time_limit=time_limit,
+    )  # fmt: skip
+    trace = trace_search(
+        problem, backbone=backbone, settings=settings, node_limit=node_limit,
+        time_limit=time_limit,
+    )  # fmt: skip
+    return Explanation(
+        sentence, problem, solution, parser.scored_trees(sentence, solution), terms, losses,
+        trace, backbone, [family.name for family in parser.families],
+    )  # fmt: skip

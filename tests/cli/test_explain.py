@@ -1,0 +1,44 @@
+"""``bbparse explain``: which sentence, and where the page goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bbparse.explain import explain, page
+from bbparse.parser import Parser
+from tests import toy
+from tests.cli.conftest import Done
+
+Run = Callable[..., Done]
+
+
+def test_which_sentence(run: Run, model: Path, tmp_path: Path) -> None:
+    parser = Parser.load(model)
+    sentences = toy.dev_sentences()
+    target = tmp_path / "page.html"
+    for wanted, index in ((["--sentence", "4"], 3), (["--sentence", "small-dev-006"], 5), ([], 0)):
+        done = run("explain", toy.DEV, "--model", model, "-o", target, "--k-best", "2", *wanted)
+        assert (done.code, done.out, done.err) == (0, "", "")
+        expected = page(explain(parser, sentences[index], k_best=2), model=model.name)
+        assert target.read_text(encoding="utf-8") == expected
+
+
+def test_to_the_standard_output_and_other_settings(run: Run, model: Path) -> None:
+    options = ("--sentence", "3", "--prune", "none")
+    done = run("explain", toy.DEV, "--model", model, "-o", "-", *options)
+    assert done.code == 0 and done.out.startswith("<!doctype html>")
+    assert "All arcs were candidates" in done.out
+
+
+def test_no_such_sentence(run: Run, model: Path, tmp_path: Path) -> None:
+    start = ("explain", toy.DEV, "--model", model, "-o", tmp_path / "page.html")
+    n = len(toy.dev_sentences())
+    complaint = run(*start, "--sentence", "9999").complaint()
+    assert f"has {n} sentences, so no sentence 9999" in complaint
+    assert "has the sent_id 'odd'" in run(*start, "--sentence", "odd").complaint()
+    empty = tmp_path / "empty.conllu"
+    empty.touch()
+    done = run("explain", empty, "--model", model, "-o", "-")
+    assert "empty.conllu: the file is empty" in done.complaint()
+    assert not (tmp_path / "page.html").exists()

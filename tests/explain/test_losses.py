@@ -1,0 +1,93 @@
+"""Losses against enumeration, and against solving without the arc."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bbparse.explain.losses import arc_losses
+from bbparse.problem import Problem
+from bbparse.solve import solve
+from tests import strategies, toy
+from tests.explain.test_trace import hard_problem
+from tests.oracles.enumerate import enumerate_trees
+from tests.test_solve import spread
+
+
+def check_against_all_trees(p: Problem) -> set[str]:
+    """Compare all losses of the best tree with the definition; how they were found."""
+    solution = solve(p, explain=False)
+    if not len(solution):
+        return set()
+    trees = enumerate_trees(p)
+    rounding = 1e-11 * (1.0 + spread(p))
+    losses = arc_losses(p, solution.arcs[0], float(solution.scores[0]))
+    assert [loss.mod for loss in losses] == list(range(1, p.n_words + 1))
+    for loss, arc in zip(losses, solution.arcs[0].tolist()):
+        assert loss.head == p.arc_head[arc] and loss.exact
+        without = [score for score, tree in trees if arc not in tree]
+        if not without:
+            assert loss.loss == loss.least == math.inf and loss.instead is None
+            assert loss.method == "no other tree"
+            continue
+        assert loss.loss == pytest.approx(trees[0][0] - without[0], abs=rounding)
+        assert loss.least == pytest.approx(loss.loss, abs=rounding)
+        assert loss.loss >= -rounding
+        best = tuple(solution.heads[0, 1:].tolist())
+        assert loss.others_changed(best) == sum(
+            a != b for m, (a, b) in enumerate(zip(best, loss.heads), 1) if m != loss.mod
+        )
+        assert loss.instead == loss.heads[loss.mod - 1]
+        if p.arc_label is None:
+            assert p.score([-1, *loss.heads]) == pytest.approx(without[0], abs=rounding)
+            assert loss.instead != loss.head
+    return {loss.method for loss in losses}
+
+
+@pytest.mark.parametrize("factors", [0, 12])
+def test_against_all_trees(factors: int) -> None:
+    rng = np.random.default_rng(21)
+    methods: set[str] = set()
+    for _ in range(80):
+        p = strategies.random_problem(rng, max_factors=factors, max_counts=2 if factors else 0)
+        methods |= check_against_all_trees(p)
+    assert "no other tree" in methods
+    assert "search" in methods  # with crossing arcs there are no max-marginals
+    assert ("max-marginals" in methods) or factors
+
+
+def test_a_required_arc_cannot_be_lost() -> None:
+    for factor in ([], [([(1, 2), (2, 3)], 1.0)]):
+        p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4)).with_factors(factor)
+        p = p.with_heads({2: 1})
+        solution = solve(p)
+        losses = arc_losses(p, solution.arcs[0], float(solution.scores[0]))
+        assert losses[1].head == 1 and losses[1].loss == math.inf and losses[1].exact
+
+
+def test_max_marginals_and_search_agree_on_a_trained_parser() -> None:
+    parser = toy.parser()
+    for sentence in toy.dev_sentences()[:6]:
+        problem = parser.problem(sentence)
+        solution = solve(problem, backbone="grandsib")
+        score = float(solution.scores[0])
+        for loss in arc_losses(problem, solution.arcs[0], score, backbone="grandsib"):
+            if not math.isfinite(loss.loss):
+                continue
+            without = solve(problem.without_arcs([(loss.head, loss.mod)]), backbone="grandsib")
+            assert loss.loss == pytest.approx(score - without.scores[0])
+            assert problem.score([-1, *loss.heads]) == pytest.approx(without.scores[0])
+
+
+def test_limits_leave_bounds() -> None:
+    problem = hard_problem()
+    solution = solve(problem)
+    score = float(solution.scores[0])
+    exact = arc_losses(problem, solution.arcs[0], score)
+    cut = arc_losses(problem, solution.arcs[0], score, node_limit=1)
+    assert any(not loss.exact for loss in cut)
+    for loss, true in zip(cut, exact):
+        assert true.exact
+        assert loss.least - 1e-9 <= true.loss <= loss.loss + 1e-9
