@@ -68,8 +68,8 @@ def solve(
         limit, and give them as ``conflict`` (`bbparse.conflict.explain_infeasible`).
     proof : bool
         Make a ``proof`` of the solution, in what is left of the time limit, that `bbparse.verify`
-        can check. It stays None for non-projective problems and where a limit was reached
-        (`bbparse.proof.certify.certify` says why).
+        can check. It stays None where a limit was reached (`bbparse.proof.certify.certify` says
+        why).
 
     Returns
     -------

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.problem import Problem
-from bbparse.proof.proof import SPLIT, Proof
+from bbparse.proof.proof import SPLIT, Proof, digest
 
 Floats = NDArray[np.float64]
 
@@ -19,23 +19,23 @@ class Nodes:
     Parameters
     ----------
     order : int32[A]
-        Original index of each arc of the chart.
-    problem : Problem
-        Of which multipliers are.
+        Original index of each arc of those that are asked for.
+    n_parts : int
+        How many of a row's multipliers are of parts; those of factors come next.
     """
 
-    def __init__(self, order: NDArray[np.int32], problem: Problem) -> None:
+    def __init__(self, order: NDArray[np.int32], n_parts: int) -> None:
         self._order = order
-        self._widths = (len(problem.factor_arcs), len(problem.count_arcs))
+        self._n_parts = n_parts
         self._kind: list[int] = []
         self._ptr = [0]
         self._arcs: list[int] = []
         self._bound: list[float] = []
         self._vector: list[int] = []
-        self._rows: dict[bytes, int] = {}
+        self._rows: dict[tuple[bytes, bytes], int] = {}
 
     def split(self, arcs: Iterable[int]) -> None:
-        """Ask whether a tree has one of these arcs (of the chart)."""
+        """Ask whether a tree has one of these arcs."""
         self._arcs += self._order[np.asarray(arcs)].tolist()
         self._add(SPLIT, 0.0, -1)
 
@@ -45,7 +45,8 @@ class Nodes:
         """Close a subspace, with multipliers or without."""
         row = -1
         if lam is not None and count_lam is not None:
-            row = self._rows.setdefault(lam.tobytes() + count_lam.tobytes(), len(self._rows))
+            key = (lam.tobytes(), count_lam.tobytes())
+            row = self._rows.setdefault(key, len(self._rows))
         self._add(kind, bound, row)
 
     def _add(self, kind: int, bound: float, row: int) -> None:
@@ -54,11 +55,15 @@ class Nodes:
         self._bound.append(bound)
         self._vector.append(row)
 
-    def proof(self, problem: str, k_best: int) -> Proof:
+    def proof(self, problem: Problem, k_best: int) -> Proof:
         """The proof that these nodes are."""
-        rows = np.frombuffer(b"".join(self._rows)).reshape(len(self._rows), sum(self._widths))
+        widths = (self._n_parts + len(problem.factor_arcs), len(problem.count_arcs))
+        lam, count_lam = (
+            np.frombuffer(b"".join(row[i] for row in self._rows)).reshape(len(self._rows), width)
+            for i, width in enumerate(widths)
+        )
         return Proof(
-            problem, k_best, np.array(self._kind, np.int8), np.array(self._ptr, np.int64),
+            digest(problem), k_best, np.array(self._kind, np.int8), np.array(self._ptr, np.int64),
             np.array(self._arcs, np.int32), np.array(self._bound), np.array(self._vector, np.int32),
-            rows[:, : self._widths[0]], rows[:, self._widths[0] :],
+            lam[:, self._n_parts :], count_lam, lam[:, : self._n_parts],
         )  # fmt: skip

@@ -1,6 +1,6 @@
 """`Proof`: why the trees of a solution are the best, in a form that others can check.
 
-A proof is a binary decision tree over the trees of a projective problem. Each inner node asks one
+A proof is a binary decision tree over the trees of a problem. Each inner node asks one
 question, "is at least one of these arcs in the tree?", and has two children: yes, then no. Each
 leaf says why no tree of its subspace is missing from the solution. Nodes lie in arrays in
 pre-order, so that they are a proof of the whole space exactly if reading them once, from the
@@ -17,14 +17,18 @@ With T the k-th score, or -inf where fewer than k trees exist, the leaves are
   together, as the bound is negative when every finite score is replaced by zero.
 
 Multipliers belong to the problem as it was given. With z the arcs of a tree and lam the row
-``node_vector`` of the multipliers, aligned with ``factor_arcs`` and ``count_arcs`` (QL13 §3.2):
+``node_vector`` of the multipliers, aligned with ``factor_arcs``, ``count_arcs`` and the literals of
+the parts (QL13 §3.2):
 
 * a factor of weight φ ≥ 0 scores at most Σ_e lam_e z_e, where lam_e ≥ 0 and Σ_e lam_e = φ;
 * one of weight φ < 0 scores at most -lam (Σ_e z_e - (r - 1)) for its r arcs, where lam stands in
   its first place and 0 ≤ lam ≤ |φ|, or 0 ≤ lam if φ is -inf;
 * a count factor scores at most Σ_e lam_e z_e + max_C (f(|C|) - Σ_{e∈C} lam_e), for any lam, where
   C is any set of its arcs that holds those which all trees of the leaf have, and none which no
-  tree of the leaf has.
+  tree of the leaf has;
+* the parts of a projective problem are scored exactly, with the best tree. Those of another are
+  terms (:mod:`bbparse.proof.terms`), bounded like factors with literals in the place of arcs: a
+  literal is Σ z over the arcs of which one is needed, or 1 - Σ z over those that must not be.
 """
 
 from __future__ import annotations
@@ -55,6 +59,7 @@ ARRAYS: dict[str, tuple[type, int]] = {
     "node_vector": (np.int32, 1),
     "factor_multipliers": (np.float64, 2),
     "count_multipliers": (np.float64, 2),
+    "part_multipliers": (np.float64, 2),
 }
 
 
@@ -80,6 +85,8 @@ class Proof:
         Row of the multipliers of a leaf, or -1.
     factor_multipliers : float64[V, len(factor_arcs)]
     count_multipliers : float64[V, len(count_arcs)]
+    part_multipliers : float64[V, L]
+        L is the number of literals of all parts; 0 for projective problems.
 
     Raises
     ------
@@ -96,6 +103,7 @@ class Proof:
     node_vector: NDArray[np.int32]
     factor_multipliers: NDArray[np.float64]
     count_multipliers: NDArray[np.float64]
+    part_multipliers: NDArray[np.float64]
 
     def __post_init__(self) -> None:
         for name, (dtype, ndim) in ARRAYS.items():
@@ -126,11 +134,13 @@ class Proof:
                 f"proof: node_ptr does not rise from 0 to {len(self.node_arcs)}, the number of"
                 " elements of node_arcs"
             )
-        if len(self.factor_multipliers) != len(self.count_multipliers):
-            raise ProblemError(
-                f"proof: count_multipliers has {len(self.count_multipliers)} rows, expected"
-                f" {len(self.factor_multipliers)} as in factor_multipliers"
-            )
+        rows = len(self.factor_multipliers)
+        for name in ("count_multipliers", "part_multipliers"):
+            if len(getattr(self, name)) != rows:
+                raise ProblemError(
+                    f"proof: {name} has {len(getattr(self, name))} rows, expected {rows} as in"
+                    " factor_multipliers"
+                )
 
     @property
     def n_leaves(self) -> int:

@@ -15,11 +15,15 @@ def settle(
     choices: NDArray[np.int64],
     arc_mod: NDArray[np.int32],
     hard: float,
-    n_factors: int,
-    fac_ptr: NDArray[np.int64],
-    fac_arcs: NDArray[np.int32],
-    fac_weight: NDArray[np.float64],
+    n_terms: int,
+    ptr: NDArray[np.int64],
+    lit: NDArray[np.int32],
+    neg: NDArray[np.int8],
+    term_weight: NDArray[np.float64],
     lam: NDArray[np.float64],
+    lit_ptr: NDArray[np.int32],
+    lit_arcs: NDArray[np.int32],
+    lit_mod: NDArray[np.int32],
     n_sets: int,
     cnt_ptr: NDArray[np.int64],
     cnt_arcs: NDArray[np.int32],
@@ -27,35 +31,45 @@ def settle(
 ) -> None:
     """Move multipliers so that what is fixed makes bounds tighter. In place.
 
-    A factor that lost an arc scores nothing: its weight goes to that arc, or its multiplier to
-    zero. Required arcs give their share to the free ones, and with a single free arc left a
-    negative factor is exact at its full weight. Copies of fixed arcs are fixed by ``hard``.
+    A term with a literal that is false scores nothing: its weight goes to that literal, or its
+    multiplier to zero. Literals that are true give their share to the open ones, and with a single
+    open literal left a negative term is exact at its full weight. Copies of fixed arcs are fixed
+    by ``hard``.
     """
-    for c in range(n_factors):
-        lo = fac_ptr[c]
-        hi = fac_ptr[c + 1]
-        weight = fac_weight[c]
-        dead = -1
+    state = np.zeros(lit_mod.shape[0], np.int8)  # 1: has an arc in every tree, -1: in none
+    for j in range(lit_mod.shape[0]):
+        left = 0
+        for i in range(lit_ptr[j], lit_ptr[j + 1]):
+            left += alive[lit_arcs[i]]
+        if left == 0:
+            state[j] = -1
+        elif left == choices[lit_mod[j]]:
+            state[j] = 1
+    for c in range(n_terms):
+        lo = ptr[c]
+        hi = ptr[c + 1]
+        weight = term_weight[c]
+        false = -1
         free = 0
         lost = 0.0
         for i in range(lo, hi):
-            a = fac_arcs[i]
-            if not alive[a]:
-                dead = i
-            elif choices[arc_mod[a]] > 1:
+            now = -state[lit[i]] if neg[i] else state[lit[i]]
+            if now < 0:
+                false = i
+            elif now == 0:
                 free += 1
             elif weight > 0.0:
                 lost += lam[i]
-        if dead >= 0:
+        if false >= 0:
             lam[lo:hi] = 0.0
             if weight > 0.0:
-                lam[dead] = weight
+                lam[false] = weight
         elif weight < 0.0:
             if free <= 1:
                 lam[lo] = -weight
         elif free > 0 and lost > 0.0:
             for i in range(lo, hi):
-                if choices[arc_mod[fac_arcs[i]]] > 1:
+                if state[lit[i]] == 0:
                     lam[i] += lost / free
                 else:
                     lam[i] = 0.0
@@ -75,9 +89,9 @@ class Hard:
     ----------
     problem : Problem
     place : int32[A]
-        Chart arc of each arc.
+        Where each arc is in the order that `forced` speaks of.
     arc_mod : int32[A]
-        Modifier of each chart arc.
+        Modifier of the arc at each place.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
 """An independent check of solutions and their proofs: slow, plain, and without the solver's code.
 
 Nothing is believed that can be worked out from the problem: scores of trees, legality of the
-multipliers, the bound of every leaf (by the dynamic program of :mod:`bbparse.proof.spans`), and
-that the leaves leave no tree out. Only the records and errors of the package are imported.
+multipliers, the bound of every leaf (by the dynamic program of :mod:`bbparse.proof.spans`, or for
+non-projective trees by :mod:`bbparse.proof.arborescence`), and that the leaves leave no tree out.
+Only the records and errors of the package are imported.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bbparse.errors import VerificationError
+from bbparse.proof.arborescence import Arborescences
 from bbparse.proof.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
 from bbparse.proof.spans import Spans
+from bbparse.proof.terms import Term, part_terms
 from bbparse.proof.trees import Trees
 
 if TYPE_CHECKING:
@@ -51,8 +54,6 @@ def verify(problem: Problem, solution: Solution) -> None:
         raise VerificationError("the solution has no proof")
     if proof.problem != digest(problem):
         raise VerificationError("the proof is of another problem")
-    if not problem.projective:
-        raise VerificationError("the problem is not projective, and proofs are of projective trees")
     rounding, above = tolerances(problem)
     trees = Trees(problem)
     _check_trees(trees, solution, proof, rounding)
@@ -135,12 +136,20 @@ class _Check:
         self.all_trees = len(solution.scores) < proof.k_best
         self.threshold = -math.inf if self.all_trees else float(solution.scores[-1])
         self.known = {tuple(arcs) for arcs in solution.arcs.tolist()}
-        self.spans = {scored: Spans(problem, scored) for scored in (True, False)}
+        self.best_trees: dict[bool, Spans | Arborescences] = {
+            scored: Spans(problem, scored) if problem.projective else Arborescences(problem)
+            for scored in (True, False)
+        }
+        self.parts = part_terms(problem)
         self.into: list[list[int]] = [[] for _ in range(trees.n + 1)]
         for a, m in enumerate(trees.mod):
             self.into[m].append(a)
-        widths = (len(problem.factor_arcs), len(problem.count_arcs))
-        for name, width in zip(("factor_multipliers", "count_multipliers"), widths):
+        widths = {
+            "factor_multipliers": len(problem.factor_arcs),
+            "count_multipliers": len(problem.count_arcs),
+            "part_multipliers": sum(len(term.literals) for term in self.parts),
+        }
+        for name, width in widths.items():
             if getattr(proof, name).shape[1] != width:
                 raise VerificationError(
                     f"{name} of the proof has {getattr(proof, name).shape[1]} columns, and the"
@@ -209,7 +218,7 @@ class _Check:
     # ---- leaves --------------------------------------------------------------------------------
 
     def _best(self, space: _Space, score: list[float], scored: bool) -> float:
-        without, having = self.spans[scored].best(space.alive, score, space.some)
+        without, having = self.best_trees[scored].best(space.alive, score, space.some)
         return having if space.some else max(without, having)
 
     def _check_bound(self, node: int, space: _Space) -> None:
@@ -337,7 +346,14 @@ class _Check:
         for f, (arcs, weight) in enumerate(zip(t.factors, t.weights)):
             if scored or weight == -math.inf:
                 own = lam[t.factor_ptr[f] : t.factor_ptr[f + 1]]
-                self._add_factor(bounder, arcs, weight, own, f"multipliers {row}: factor {f}")
+                factor = Term(weight, tuple(((a,), False) for a in arcs))
+                self._add_term(bounder, factor, own, f"multipliers {row}: factor {f}")
+        lam = self.proof.part_multipliers[row].tolist()
+        at = 0
+        for i, part in enumerate(self.parts if scored else []):
+            own = lam[at : at + len(part.literals)]
+            at += len(own)
+            self._add_term(bounder, part, own, f"multipliers {row}: part {i}")
         for c, arcs in enumerate(t.sets):
             own = self._count_row(row, c)
             if not all(abs(x) <= _HUGE for x in own):
@@ -348,9 +364,9 @@ class _Check:
         return bounder
 
     @staticmethod
-    def _add_factor(
-        bounder: _Bounder, arcs: list[int], weight: float, lam: list[float], name: str
-    ) -> None:
+    def _add_term(bounder: _Bounder, term: Term, lam: list[float], name: str) -> None:
+        """Add lam · literal for each, or -lam · (their sum - (r - 1)) for a negative weight."""
+        weight, literals = term.weight, term.literals
         if not all(0.0 <= x <= _HUGE for x in lam):
             raise VerificationError(f"{name} has a multiplier below 0 or too large")
         total = math.fsum(lam)
@@ -359,12 +375,16 @@ class _Check:
                 raise VerificationError(
                     f"{name} has multipliers that add up to {total}, not to its weight {weight}"
                 )
-            for a, x in zip(arcs, lam):
-                bounder.score[a] += x
+            shares = lam
         else:
             if not lam[0] <= -weight or any(lam[1:]):
                 raise VerificationError(f"{name} has multipliers beyond its weight {weight}")
+            shares = [-lam[0]] * len(literals)
+            bounder.constant += lam[0] * (len(literals) - 1)
+        for (arcs, negated), x in zip(literals, shares):
+            if negated:
+                bounder.constant += x
+                x = -x
             for a in arcs:
-                bounder.score[a] -= lam[0]
-            bounder.constant += lam[0] * (len(arcs) - 1)
-        bounder.size += total * len(arcs)
+                bounder.score[a] += x
+        bounder.size += total * sum(len(arcs) + negated for arcs, negated in literals)

@@ -39,12 +39,18 @@ def proved(problem: Problem, trees: list[Scored], k: int) -> Solution:
 
 
 def random_case(
-    rng: np.random.Generator, max_words: int = 6, **options: Any
+    rng: np.random.Generator,
+    max_words: int = 6,
+    projective: bool | None = None,
+    max_counts: int | None = None,
+    **options: Any,
 ) -> tuple[Problem, list[Scored]]:
-    """A projective problem, with count factors in half the cases, and all its trees."""
-    counts = int(rng.choice([0, 3]))
+    """A problem, with count factors in half the cases, projective in most, and all its trees."""
+    counts = int(rng.choice([0, 3])) if max_counts is None else max_counts
+    if projective is None:
+        projective = bool(rng.random() < 0.6)
     problem = random_problem(
-        rng, max_words=max_words, projective=True, max_counts=counts, **options
+        rng, max_words=max_words, projective=projective, max_counts=counts, **options
     )
     return problem, enumerate_trees(problem)
 

@@ -20,7 +20,7 @@ from tests.proof.helpers import proved, random_case, solution_of
 from tests.strategies import problems, random_problem
 
 
-@given(problems(projective=True, counts=True), st.sampled_from([1, 2, 5, 1000]))
+@given(problems(counts=True), st.sampled_from([1, 2, 5, 1000]))
 def test_proofs_of_shrinking_problems(p: Problem, k: int) -> None:
     verify(p, proved(p, enumerate_trees(p), k))
 
@@ -108,8 +108,6 @@ def test_reasons() -> None:
     assert certify(p, solution, 10, node_limit=1) == (None, "the node limit of 1 was reached")
     proof, reason = certify(p, solution, 10, time_limit=0.0)
     assert (proof, reason) == (None, "the time limit of 0.0 s was reached")
-    crossing = dataclasses.replace(p, projective=False)
-    assert certify(crossing, solution, 10)[1] == "there are no proofs for non-projective problems"
 
 
 @pytest.mark.fuzz
@@ -124,7 +122,7 @@ def test_long_random_run(fuzz_seconds: float, fuzz_seed: int) -> None:
 def test_trees_of_the_integer_program_can_be_proved() -> None:
     rng = np.random.default_rng(77)
     for _ in range(25):
-        p = random_problem(rng, max_words=5, max_counts=2, projective=True, scale="halves")
+        p = random_problem(rng, max_words=5, max_counts=2, scale="halves")
         k = int(rng.integers(1, 4))
         s = solve(p, method="ilp", k_best=k, proof=True, explain=False)
         assert s.proof is not None

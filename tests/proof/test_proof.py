@@ -137,7 +137,6 @@ def test_solve_attaches_proofs(k: int) -> None:
 
 def test_solve_without_a_proof() -> None:
     p, _, _ = case()
-    assert solve(dataclasses.replace(p, projective=False), proof=True).proof is None
     stopped = solve(p, k_best=3, time_limit=0.0, proof=True)
     assert stopped.proof is None
     assert "proof_leaves" not in stopped.stats

@@ -15,6 +15,7 @@ import pytest
 from bbparse.errors import VerificationError
 from bbparse.problem import Problem, Solution
 from bbparse.proof.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
+from bbparse.proof.terms import part_terms
 from bbparse.proof.trees import Trees
 from bbparse.proof.verify import verify
 from tests.oracles.enumerate import Scored
@@ -31,12 +32,12 @@ from tests.proof.helpers import (
 Case = tuple[Problem, list[Scored], Solution, Proof]
 
 
-def cases(seed: int, count: int, least_trees: int = 1) -> list[Case]:
+def cases(seed: int, count: int, least_trees: int = 1, **options: Any) -> list[Case]:
     """Random problems with scores of ordinary size, solved and proved."""
     rng = np.random.default_rng(seed)
     found: list[Case] = []
     while len(found) < count:
-        p, trees = random_case(rng, scale=str(rng.choice(MILD)))
+        p, trees = random_case(rng, scale=str(rng.choice(MILD)), **options)
         if len(trees) >= least_trees:
             solution = proved(p, trees, int(rng.integers(1, 6)))
             assert solution.proof is not None
@@ -59,10 +60,8 @@ def test_the_checker_imports_no_solver() -> None:
         "print(sorted(m for m in sys.modules if m.startswith(('bbparse', 'numba'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    rooms = [
-        "bbparse.proof",
-        *(f"bbparse.proof.{m}" for m in ("proof", "spans", "trees", "verify")),
-    ]
+    names = ("arborescence", "proof", "spans", "terms", "trees", "verify")
+    rooms = ["bbparse.proof", *(f"bbparse.proof.{m}" for m in names)]
     assert done.stdout.strip() == str(["bbparse", "bbparse.errors", *rooms])
 
 
@@ -117,7 +116,7 @@ def test_removed_clause_arc_and_flipped_kind() -> None:
 def test_all_trees_said_to_be_none() -> None:
     """An empty leaf for the whole space, with every row of multipliers and with large ones."""
     rng = np.random.default_rng(106)
-    for p, _, solution, _ in cases(106, 80):
+    for p, _, solution, proof in cases(106, 80):
         rows = 8
         hard = np.isneginf(p.factor_score)
         large = rng.choice([0.0, 1.0, 100.0], (rows, len(p.factor_score))) * hard
@@ -130,6 +129,7 @@ def test_all_trees_said_to_be_none() -> None:
                 solution, k_best=len(solution) + 1, node_kind=[EMPTY], node_ptr=[0, 0],
                 node_arcs=np.zeros(0, np.int32), node_bound=[-np.inf], node_vector=[row],
                 factor_multipliers=factors, count_multipliers=counts,
+                part_multipliers=np.zeros((rows, proof.part_multipliers.shape[1])),
             )  # fmt: skip
             refused(p, made_up, "is not empty", "do not show")
 
@@ -324,7 +324,7 @@ def test_made_up_proofs(changes: dict[str, Any], text: str) -> None:
     values: dict[str, Any] = {
         "node_kind": [EMPTY], "node_ptr": [0, 0], "node_arcs": np.zeros(0, np.int32),
         "node_bound": [0.0], "node_vector": [-1], "factor_multipliers": np.zeros((0, 0)),
-        "count_multipliers": np.zeros((0, 0)),
+        "count_multipliers": np.zeros((0, 0)), "part_multipliers": np.zeros((0, 0)),
     }  # fmt: skip
     arrays = {name: np.array(value) for name, value in {**values, **changes}.items()}
     proof = Proof(digest(p), 1, **arrays)
@@ -336,17 +336,39 @@ def _arcs(p: Problem, heads: list[int]) -> list[int]:
     return [pairs.index((h, m)) for m, h in enumerate(heads, start=1)]
 
 
-def test_non_projective_problems_have_no_proofs() -> None:
-    p, _, solution, _ = cases(104, 1)[0]
-    q = dataclasses.replace(p, projective=False)
-    refused(q, changed(solution, problem=digest(q)), "not projective")
+def test_projective_proofs_do_not_prove_non_projective_problems() -> None:
+    met = 0
+    for p, _, solution, _ in cases(104, 20, projective=True, parts=("sib",)):
+        q = dataclasses.replace(p, projective=False)
+        moved = changed(solution, problem=digest(q))
+        if part_terms(q):
+            refused(q, moved, "part_multipliers of the proof has 0 columns")
+            met += 1
+    assert met > 3
+
+
+def test_illegal_multipliers_of_parts() -> None:
+    spoiled = 0
+    for p, _, solution, proof in cases(110, 25, max_words=4, projective=False):
+        used = proof.node_vector[proof.node_kind == BOUND]
+        for row in np.unique(used)[:2].tolist():
+            at = 0
+            for i, part in enumerate(part_terms(p)):
+                lam = proof.part_multipliers
+                wrong = [-1e-3, np.nan, np.inf, lam[row, at] + 1e-3 + abs(part.weight)]
+                bad = with_element(lam, (row, at), wrong[i % 4])
+                refused(p, changed(solution, part_multipliers=bad), f"part {i} has")
+                spoiled += 1
+                at += len(part.literals)
+    assert spoiled > 100
 
 
 def spoil(rng: np.random.Generator, proof: Proof, n_arcs: int) -> Proof:
     """One random change to a proof."""
     arrays = {name: np.array(a) for name, a in proof.as_arrays().items()}
     name = str(rng.choice(["node_kind", "node_bound", "node_vector", "node_arcs", "swap",
-                           "factor_multipliers", "count_multipliers", "k_best"]))  # fmt: skip
+                           "factor_multipliers", "count_multipliers", "part_multipliers",
+                           "k_best"]))  # fmt: skip
     array = arrays.get(name)
     if name == "k_best":
         arrays["k_best"] = arrays["k_best"] + int(rng.integers(-1, 3))

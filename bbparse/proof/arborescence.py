@@ -1,0 +1,125 @@
+"""The checker's own maximum arborescence: Chu-Liu and Edmonds, in plain Python.
+
+It shares no code with the solver and is meant to be read rather than to be fast: each word takes
+its best arc; a cycle becomes one new word, into which an arc costs what the arc that it drives out
+of the cycle was worth; and so on with fewer words.
+
+That the root has a single modifier is kept exactly. An arc weighs (-1, score) from the root and
+(0, score) from elsewhere; weights are added by component and compared from the left. The best tree
+then has the fewest root arcs that any tree has, and among such trees the highest score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bbparse.proof.spans import NONE, Pair
+
+if TYPE_CHECKING:
+    from bbparse.problem import Problem
+
+#: Root arcs (negative), and score.
+Weight = tuple[int, float]
+#: Of an arc: head, modifier, weight, and the index in the problem.
+Arc = tuple[int, int, Weight, int]
+
+
+class Arborescences:
+    """Best non-projective trees of one problem; answers as `bbparse.proof.spans.Spans` does.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its arcs and ``single_root`` are used; nothing else.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.n = problem.n_words
+        self.single_root = problem.single_root
+        self.arc_head: list[int] = problem.arc_head.tolist()
+        self.arc_mod: list[int] = problem.arc_mod.tolist()
+
+    def best(
+        self, alive: Sequence[bool], score: Sequence[float], marked: frozenset[int] = frozenset()
+    ) -> Pair:
+        """The best score of a tree over the arcs that are alive.
+
+        Parameters
+        ----------
+        alive : sequence of bool[A]
+        score : sequence of float[A]
+            Of each arc.
+        marked : set of arc indices
+
+        Returns
+        -------
+        without, with : float
+            The best score of a tree that has no marked arc, and of one that has some; -inf where
+            there is no such tree.
+        """
+        arcs = [a for a, lives in enumerate(alive) if lives]
+        without = self._tree([a for a in arcs if a not in marked], score)
+        having = NONE
+        for needed in sorted(marked):
+            if alive[needed]:
+                mod = self.arc_mod[needed]
+                rest = [a for a in arcs if a == needed or self.arc_mod[a] != mod]
+                having = max(having, self._tree(rest, score))
+        return without, having
+
+    def _tree(self, arcs: list[int], score: Sequence[float]) -> float:
+        """The best score of a tree over some arcs."""
+        given: list[Arc] = []
+        for a in arcs:
+            head, mod = self.arc_head[a], self.arc_mod[a]
+            given.append((head, mod, (-1 if self.single_root and head == 0 else 0, score[a]), a))
+        chosen = best_arcs(list(range(1, self.n + 1)), given)
+        if chosen is None:
+            return NONE
+        if self.single_root and sum(self.arc_head[a] == 0 for a in chosen) != 1:
+            return NONE
+        return sum(score[a] for a in chosen)
+
+
+def best_arcs(words: list[int], arcs: list[Arc]) -> list[int] | None:
+    """Indices of the arcs of the best tree that hangs all words from 0; None if there is none."""
+    best: dict[int, Arc] = {}
+    for arc in arcs:
+        head, mod, weight, _ = arc
+        if head != mod and (mod not in best or weight > best[mod][2]):
+            best[mod] = arc
+    if len(best) < len(words):
+        return None
+    cycle = _cycle(words, best)
+    if not cycle:
+        return [arc[3] for arc in best.values()]
+    # The words of the cycle become one; an arc into it stands for one that drives out another.
+    merged = max(words) + 1
+    smaller: list[Arc] = []
+    for head, mod, weight, a in arcs:
+        if mod in cycle and head not in cycle:
+            lost = best[mod][2]
+            smaller.append((head, merged, (weight[0] - lost[0], weight[1] - lost[1]), a))
+        elif mod not in cycle:
+            smaller.append((merged if head in cycle else head, mod, weight, a))
+    entered = {a: mod for _, mod, _, a in arcs if mod in cycle}
+    tree = best_arcs([w for w in words if w not in cycle] + [merged], smaller)
+    if tree is None:
+        return None
+    into = next(entered[a] for a in tree if a in entered)
+    return tree + [best[w][3] for w in cycle if w != into]
+
+
+def _cycle(words: list[int], best: dict[int, Arc]) -> set[int]:
+    """The words of one cycle among the best arcs; empty if there is none."""
+    clear = {0}
+    for word in words:
+        path: list[int] = []
+        while word not in clear and word not in path:
+            path.append(word)
+            word = best[word][0]
+        if word not in clear:
+            return set(path[path.index(word) :])
+        clear.update(path)
+    return set()

@@ -1,0 +1,80 @@
+"""The checker's own arborescences and terms, against enumeration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bbparse.problem import Problem
+from bbparse.proof.arborescence import Arborescences
+from bbparse.proof.terms import part_terms
+from tests.oracles.enumerate import enumerate_trees
+from tests.strategies import random_problem
+
+NONE = -math.inf
+
+
+def test_best_trees_with_and_without_marked_arcs() -> None:
+    rng = np.random.default_rng(121)
+    for _ in range(300):
+        p = random_problem(
+            rng, max_words=5, projective=False, parts=(), max_factors=0, states=False
+        )
+        trees = [set(arcs) for _, arcs in enumerate_trees(p)]
+        score = rng.integers(-3, 4, len(p.arc_head)).astype(float).tolist()
+        alive = (rng.random(len(score)) < 0.8).tolist()
+        marked = frozenset(np.flatnonzero(rng.random(len(score)) < 0.2).tolist())
+        expected = [NONE, NONE]
+        for arcs in trees:
+            if all(alive[a] for a in arcs):
+                kind = int(bool(arcs & marked))
+                expected[kind] = max(expected[kind], sum(score[a] for a in arcs))
+        assert Arborescences(p).best(alive, score, marked) == tuple(expected)
+
+
+def test_the_root_has_one_modifier_even_at_a_price() -> None:
+    scores = np.full((4, 4), -1e6)
+    scores[0] = 1e9
+    many = Problem.from_arc_scores(scores, projective=False, single_root=False)
+    one = Problem.from_arc_scores(scores, projective=False)
+    for p, best in ((many, 3e9), (one, 1e9 - 2e6)):
+        a = len(p.arc_head)
+        assert Arborescences(p).best([True] * a, p.arc_score.tolist()) == (best, NONE)
+
+
+def test_nested_cycles() -> None:
+    """Words 1 and 2 prefer each other, and so do that pair and word 3, and those and word 4."""
+    scores = np.full((5, 5), -np.inf)
+    scores[1, 2] = scores[2, 1] = 100.0
+    scores[3, 1], scores[2, 3] = 50.0, 60.0
+    scores[4, 3], scores[1, 4] = 20.0, 30.0
+    scores[0, 4], scores[0, 1] = 1.0, 2.0
+    p = Problem.from_arc_scores(scores, projective=False)
+    best = enumerate_trees(p)[0][0]
+    assert Arborescences(p).best([True] * len(p.arc_head), p.arc_score.tolist())[0] == best
+
+
+def test_terms_are_the_parts() -> None:
+    rng = np.random.default_rng(122)
+    scored = 0
+    for _ in range(150):
+        p = random_problem(
+            rng, max_words=5, projective=False, max_factors=0, states=False, scale="halves"
+        )
+        terms = part_terms(p)
+        for score, arcs in enumerate_trees(p)[:10]:
+            fires = [
+                term.weight
+                for term in terms
+                if all(bool(set(arcs) & set(own)) != negated for own, negated in term.literals)
+            ]
+            assert score == pytest.approx(math.fsum(p.arc_score[list(arcs)]) + math.fsum(fires))
+            scored += len(fires)
+    assert scored > 1000
+
+
+def test_projective_problems_have_no_terms() -> None:
+    rng = np.random.default_rng(123)
+    assert not any(part_terms(random_problem(rng, projective=True)) for _ in range(20))
