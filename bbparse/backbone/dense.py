@@ -23,22 +23,25 @@ def _inside(scores, right, left, inc_right, inc_left):
     for width in range(1, n):
         for i in range(1, n + 1 - width):
             j = i + width
+            # unsigned places, which numba does not look at for negative ones
+            ui = np.uintp(i)
+            uj = np.uintp(j)
             best = NEG
             for r in range(i, j):
-                value = right[i, r] + left[j, r + 1]
+                value = right[ui, np.uintp(r)] + left[uj, np.uintp(r + 1)]
                 if value > best:
                     best = value
             inc_right[i, j] = best + scores[i, j]
             inc_left[j, i] = best + scores[j, i]
             best = NEG
             for r in range(i + 1, j + 1):
-                value = inc_right[i, r] + right[r, j]
+                value = inc_right[ui, np.uintp(r)] + right[np.uintp(r), uj]
                 if value > best:
                     best = value
             right[i, j] = best
             best = NEG
             for r in range(i, j):
-                value = left[r, i] + inc_left[j, r]
+                value = left[np.uintp(r), ui] + inc_left[uj, np.uintp(r)]
                 if value > best:
                     best = value
             left[j, i] = best
