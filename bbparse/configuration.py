@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from bbparse.backbone.recurrences import RECURRENCES
 from bbparse.configuration_path import configuration_path
 from bbparse.errors import ConfigError
+from bbparse.scoring.guide import check_guide_templates, default_guide_templates
 from bbparse.scoring.label_templates import check_label_templates, default_label_templates
 from bbparse.scoring.templates import TemplateSet
 from bbparse.search.settings import SearchSettings
@@ -76,6 +77,33 @@ class PrunerConfig:
         _at_least("pruner.folds", self.folds, 1)
         _positive("pruner.margin", self.margin)
         _positive("pruner.rate", self.rate)
+
+
+@dataclass(frozen=True, slots=True)
+class GuideConfig:
+    """The classifier whose opinion on single arcs the templates of the model build on.
+
+    Attributes
+    ----------
+    epochs, rate : int, float
+        Passes over the training data, and AdaGrad's step. With 0 epochs there is no guide.
+    start : float
+        AdaGrad's starting sum of squares: the more, the weaker are features that fire rarely.
+    folds : int
+        Training sentences get the opinion of a guide that did not see them, trained on the other
+        folds; 1: of the guide itself.
+    """
+
+    epochs: int = 0
+    rate: float = 0.2
+    start: float = 1.0
+    folds: int = 4
+
+    def __post_init__(self) -> None:
+        _at_least("guide.epochs", self.epochs, 0)
+        _at_least("guide.folds", self.folds, 1)
+        _positive("guide.rate", self.rate)
+        _positive("guide.start", self.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +235,24 @@ class Configuration:
     pruner_templates: TemplateSet
     model: ModelConfig = field(default_factory=ModelConfig)
     pruner: PrunerConfig = field(default_factory=PrunerConfig)
+    guide: GuideConfig = field(default_factory=GuideConfig)
+    guide_templates: TemplateSet = field(default_factory=default_guide_templates)
     factors: FactorConfig = field(default_factory=FactorConfig)
     learning: LearningConfig = field(default_factory=LearningConfig)
     search: SearchSettings = field(default_factory=SearchSettings)
     labels: LabelConfig = field(default_factory=LabelConfig)
     label_templates: TemplateSet = field(default_factory=default_label_templates)
+
+    def __post_init__(self) -> None:
+        if atoms := sorted(self.pruner_templates.guide_atoms()):
+            raise ConfigError(f"pruner.templates has @{atoms[0]}, but pruning comes before guiding")
+        for where, templates in (
+            ("templates", self.templates), ("labels.templates", self.label_templates)
+        ):  # fmt: skip
+            if (atoms := sorted(templates.guide_atoms())) and not self.guide.epochs:
+                raise ConfigError(
+                    f"{where} has @{atoms[0]}, which needs a guide: give guide.epochs"
+                )
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Configuration:
@@ -222,7 +263,9 @@ class Configuration:
         ConfigError
             For an unknown table or key (says which exist), or an impossible value.
         """
-        tables = ("model", "pruner", "templates", "factors", "learning", "search", "labels")
+        tables = (
+            "model", "pruner", "guide", "templates", "factors", "learning", "search", "labels",
+        )  # fmt: skip
         for name, value in table.items():
             if name not in tables:
                 raise ConfigError(f"unknown table [{name}]; there are {', '.join(tables)}")
@@ -234,6 +277,12 @@ class Configuration:
         if "templates" not in pruner:
             raise ConfigError("there is no table [pruner.templates]")
         pruner_templates = TemplateSet.from_table(pruner.pop("templates"), "pruner.templates")
+        guide = dict(table.get("guide", {}))
+        guide_templates = default_guide_templates()
+        if "templates" in guide:
+            guide_templates = check_guide_templates(
+                TemplateSet.from_table(guide.pop("templates"), "guide.templates")
+            )
         labels = dict(table.get("labels", {}))
         label_templates = default_label_templates()
         if "templates" in labels:
@@ -245,6 +294,8 @@ class Configuration:
             pruner_templates=pruner_templates,
             model=read_record(ModelConfig, table.get("model", {}), "model"),
             pruner=read_record(PrunerConfig, pruner, "pruner"),
+            guide=read_record(GuideConfig, guide, "guide"),
+            guide_templates=guide_templates,
             factors=read_record(FactorConfig, table.get("factors", {}), "factors"),
             learning=read_record(LearningConfig, table.get("learning", {}), "learning"),
             search=read_record(SearchSettings, table.get("search", {}), "search"),
@@ -270,10 +321,11 @@ class Configuration:
 
     def to_table(self) -> dict[str, Any]:
         """What :meth:`from_table` reads, in plain lists, strings and numbers."""
-        records = ("model", "pruner", "factors", "learning", "search", "labels")
+        records = ("model", "pruner", "guide", "factors", "learning", "search", "labels")
         table: dict[str, Any] = {name: _record_table(getattr(self, name)) for name in records}
         table["templates"] = self.templates.to_table()
         table["pruner"]["templates"] = self.pruner_templates.to_table()
+        table["guide"]["templates"] = self.guide_templates.to_table()
         table["labels"]["templates"] = self.label_templates.to_table()
         return table
 

@@ -17,6 +17,7 @@ from bbparse.errors import ProblemError
 from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_factors
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.encode import encode
+from bbparse.scoring.guide import Guide
 from bbparse.scoring.labeller import Labeller
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
@@ -70,6 +71,8 @@ class Parser:
         What is worth knowing about the training; saved with the model.
     labeller : Labeller, optional
         Names the arcs of the trees found.
+    guide : Guide, optional
+        Whose opinion on the candidate arcs the templates build on.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class Parser:
         table: FactorTable | None = None,
         notes: dict[str, Any] | None = None,
         labeller: Labeller | None = None,
+        guide: Guide | None = None,
     ) -> None:
         self.config = config
         self.pruner = pruner
@@ -89,6 +93,7 @@ class Parser:
         self.table = FactorTable(np.zeros(0, np.uint64)) if table is None else table
         self.notes = dict(notes or {})
         self.labeller = labeller
+        self.guide = guide
 
     @classmethod
     def load(
@@ -170,8 +175,13 @@ class Parser:
         values: NDArray[np.uint64],
         arc_head: NDArray[np.int32],
         arc_mod: NDArray[np.int32],
+        marks: NDArray[np.uint16] | None = None,
     ) -> Problem:
-        """The problem over given candidate arcs, sorted by (head, mod)."""
+        """The problem over given candidate arcs, sorted by (head, mod).
+
+        ``marks`` are the guide's (for training sentences, those of one that did not see them);
+        where they are not given, the guide is asked.
+        """
         n = sentence.n_words
         per_word = len(arc_head) / n
         if len(arc_head) * per_word * (1.0 + per_word / 4.0) > MAX_PARTS:
@@ -179,8 +189,10 @@ class Parser:
                 f"{sentence.source or 'input'}, {sentence.name}: {n} words with "
                 f"{per_word:.0f} candidate heads each are too many parts for memory; prune more"
             )
+        if marks is None and self.guide is not None:
+            marks = self.guide.marks(values, arc_head, arc_mod)
         scores = self.scorer.score(
-            values, arc_head, arc_mod, True, self.config.model.single_root
+            values, arc_head, arc_mod, True, self.config.model.single_root, marks
         )
         parts = scores._asdict()
         arc_score = parts.pop("arc_score")
@@ -267,7 +279,12 @@ class Parser:
         """Labels of the arcs of a tree, int[n+1] with element 0 not read; None without labels."""
         if self.labeller is None:
             return None
-        return self.labeller.label(encode(sentence), heads)
+        values = encode(sentence)
+        marks = None
+        if self.guide is not None and self.labeller.guided:
+            tree = np.array(heads[1:], np.int32)
+            marks = self.guide.marks(values, tree, np.arange(1, len(heads), dtype=np.int32))
+        return self.labeller.label(values, heads, marks)
 
     def parse_all(
         self, sentences: Iterable[Sentence], *, threads: int = 1, **options: Any

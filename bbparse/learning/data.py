@@ -12,6 +12,7 @@ from bbparse.backbone.dense import eisner
 from bbparse.configuration import Configuration
 from bbparse.learning.pruner import train_pruner
 from bbparse.scoring.encode import encode
+from bbparse.scoring.guide import Guide
 from bbparse.scoring.pruner import Pruner, with_arcs_of
 from bbparse.treebank import Sentence, is_projective
 
@@ -33,6 +34,10 @@ class TrainingData:
         How many sentences were not projective.
     arcs : list of (arc_head, arc_mod)
         Candidate arcs, the gold ones among them.
+    guide : Guide, optional
+        Trained on all sentences.
+    marks : list of uint16[n+1, n+1]
+        What a guide that has not seen them says of the candidate arcs; empty without a guide.
     recall : float
         Share of gold arcs that were candidates before they were added.
     """
@@ -43,6 +48,12 @@ class TrainingData:
     projectivised: int
     arcs: list[tuple[Ints, Ints]] = field(default_factory=list)
     recall: float = 1.0
+    guide: Guide | None = None
+    marks: list[NDArray[np.uint16]] = field(default_factory=list)
+
+    def marks_of(self, i: int) -> NDArray[np.uint16] | None:
+        """Marks of sentence i; None without a guide."""
+        return self.marks[i] if self.marks else None
 
 
 def prepare(sentences: Sequence[Sentence], single_root: bool) -> TrainingData:

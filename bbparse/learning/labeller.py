@@ -18,7 +18,8 @@ from bbparse.errors import TreebankError
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import PAD
 from bbparse.scoring.label_kernels import label_features
-from bbparse.scoring.labeller import LABEL_QUANTUM, MAX_LABELS, REACH, Labeller, checked_heads
+from bbparse.scoring.label_rows import MAX_LABELS, in_quanta
+from bbparse.scoring.labeller import REACH, Labeller, checked_heads
 from bbparse.treebank import Sentence
 
 Ints = NDArray[np.int32]
@@ -28,8 +29,6 @@ _LEAST_GRADIENT = 1e-2
 # AdaGrad's starting sum of squares. Far above that of the pruner: features that fired once or
 # twice stay weak, which is worth 0.1 % of the labels.
 _START = 5.0
-# Averaged weights below this are left out: half of those that are not 0, and worth nothing.
-_LEAST_WEIGHT = 0.03
 
 
 @njit(cache=True, nogil=True)
@@ -40,6 +39,7 @@ def _step(
     reach: int,
     for_tables: tuple[Any, ...],
     for_parts: tuple[Any, ...],
+    marks: NDArray[np.uint16],
     gold: Ints,
     root: int,
     rate: float,
@@ -53,7 +53,7 @@ def _step(
 
     ``gold`` is int32[n+1], the label of each word, -1 for words to learn nothing from.
     """
-    owner, indices = label_features(values, pad, heads, reach, for_tables, for_parts)
+    owner, indices = label_features(values, pad, heads, reach, for_tables, for_parts, marks)
     n = heads.shape[0] - 1
     n_labels = weights.shape[1]
     scores = np.zeros((n + 1, n_labels), np.float32)
@@ -108,6 +108,7 @@ def train_labeller(
     values: Sequence[NDArray[np.uint64]],
     heads: Sequence[Ints],
     seed: int,
+    marks: Sequence[NDArray[np.uint16]] | None = None,
 ) -> Labeller | None:
     """Train a labeller.
 
@@ -124,6 +125,8 @@ def train_labeller(
         are more like what it will find in new ones. Element 0 is not read.
     seed : int
         Of the order of sentences.
+    marks : sequence of uint16 arrays, optional
+        What a guide that has not seen them says of the sentences.
 
     Returns
     -------
@@ -146,6 +149,8 @@ def train_labeller(
         )
     root = _root_label(sentences, labels)
     number = {label: i for i, label in enumerate(labels)}
+    templates = config.label_templates
+    labeller = Labeller(templates, tuple(labels), None, root)
     trees, golds = [], []
     for sentence, encoded, given in zip(sentences, values, heads):
         tree = checked_heads(encoded, given)
@@ -155,13 +160,12 @@ def train_labeller(
         trees.append(tree)
         golds.append(gold)
 
-    templates = config.label_templates
-    labeller = Labeller(templates, tuple(labels), None, root)
-    weights = _train(config, labeller, values, trees, golds, seed)
-    weights[np.abs(weights) < _LEAST_WEIGHT] = 0.0
-    limits = np.iinfo(np.int16)
-    quanta = np.rint(weights / np.float32(LABEL_QUANTUM))
-    labeller.weights[:, : len(labels)] = np.clip(quanta, limits.min, limits.max)
+    checked = [
+        labeller.checked_marks(None if marks is None else marks[i], len(tree))
+        for i, tree in enumerate(trees)
+    ]
+    weights = _train(config, labeller, values, trees, checked, golds, seed)
+    labeller.weights[:, : len(labels)] = in_quanta(weights)
     return labeller
 
 
@@ -170,6 +174,7 @@ def _train(
     labeller: Labeller,
     values: Sequence[NDArray[np.uint64]],
     trees: Sequence[Ints],
+    marks: Sequence[NDArray[np.uint16]],
     golds: Sequence[Ints],
     seed: int,
 ) -> NDArray[np.float32]:
@@ -188,7 +193,7 @@ def _train(
         for i in random.permutation(len(trees)):
             _step(
                 values[i], PAD, trees[i], REACH, compiled.for_tables, compiled.for_parts,
-                golds[i], labeller.root, config.labels.rate, _LEAST_GRADIENT, clock,
+                marks[i], golds[i], labeller.root, config.labels.rate, _LEAST_GRADIENT, clock,
                 weights, sums, squares,
             )  # fmt: skip
             clock += 1

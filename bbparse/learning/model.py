@@ -21,6 +21,7 @@ from bbparse.errors import BBParseError, ModelError
 from bbparse.factors import FactorFamily, FactorTable, load_families, specification
 from bbparse.learning.averaging import QUANTUM
 from bbparse.parser import Parser
+from bbparse.scoring.guide import GUIDE_ARRAYS, Guide
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
@@ -39,6 +40,7 @@ _RULES: dict[str, Rule] = {
     "factor_gates": ("u", 1, "factor_keys"),
     "factor_weights": (REALS, 1, "factor_keys"),
     **LABEL_ARRAYS,
+    **GUIDE_ARRAYS,
 }
 
 
@@ -69,6 +71,8 @@ def save_parser(parser: Parser, path: str | os.PathLike[str]) -> None:
     arrays["factor_weights"] = table.weights
     if parser.labeller is not None:
         arrays.update(parser.labeller.to_arrays())
+    if parser.guide is not None:
+        arrays.update(parser.guide.to_arrays())
     write_archive(path, KIND, VERSION, arrays)
 
 
@@ -76,7 +80,8 @@ def load_parser(
     path: str | os.PathLike[str], factors: Iterable[type[FactorFamily] | FactorFamily] = ()
 ) -> Parser:
     """Read a model file; see :meth:`bbparse.parser.Parser.load`."""
-    arrays = read_archive(path, KIND, VERSION, _RULES, set(LABEL_ARRAYS), error=ModelError)
+    optional = {*LABEL_ARRAYS, *GUIDE_ARRAYS}
+    arrays = read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
     where = os.fspath(path)
     try:
         header = json.loads(str(arrays["header"].item()))
@@ -103,7 +108,10 @@ def load_parser(
     labeller = None
     if not arrays.keys().isdisjoint(LABEL_ARRAYS):
         labeller = Labeller.from_arrays(config.label_templates, arrays, where)
-    return Parser(config, pruner, scorer, families, table, notes, labeller)
+    guide = None
+    if config.guide.epochs:
+        guide = Guide.from_arrays(config.guide_templates, arrays, where)
+    return Parser(config, pruner, scorer, families, table, notes, labeller, guide)
 
 
 def _scorer(

@@ -153,7 +153,7 @@ def thinned(parser: Parser, share: float) -> Parser:
     )
     return Parser(
         parser.config, parser.pruner, scorer, parser.families, parser.table, parser.notes,
-        parser.labeller,
+        parser.labeller, parser.guide,
     )  # fmt: skip
 
 

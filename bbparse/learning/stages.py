@@ -75,7 +75,7 @@ def held_out_problems(run: Run) -> list[Problem]:
         judge = thinned(learned, config.learning.keep)
         for i in np.flatnonzero(fold_of == fold):
             problems[int(i)] = judge.score_arcs(
-                data.sentences[i], data.values[i], *data.arcs[i]
+                data.sentences[i], data.values[i], *data.arcs[i], data.marks_of(int(i))
             )
     return [problems[i] for i in range(count)]
 
@@ -89,5 +89,5 @@ def subset(data: TrainingData, chosen: Iterable[int]) -> TrainingData:
 
     return TrainingData(
         pick(data.sentences), pick(data.values), pick(data.heads), data.projectivised,
-        pick(data.arcs), data.recall,
+        pick(data.arcs), data.recall, data.guide, pick(data.marks) if data.marks else [],
     )  # fmt: skip

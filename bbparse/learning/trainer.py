@@ -30,6 +30,7 @@ from bbparse.factors import (
 )
 from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.data import TrainingData, prepare, prune_all
+from bbparse.learning.guide import guide_all
 from bbparse.learning.labeller import train_labeller
 from bbparse.learning.report import EpochReport
 from bbparse.learning.run import Run, unlabelled_accuracy
@@ -78,7 +79,7 @@ class Trainer:
         self.factors = Learner(
             self.factor_weights, learning.method, learning.rate * config.factors.rate
         )
-        self.parser = Parser(config, pruner, scorer, families, table)
+        self.parser = Parser(config, pruner, scorer, families, table, guide=data.guide)
 
     def _count(self, families: Sequence[FactorFamily]) -> FactorTable:
         """The features that fire in enough gold trees."""
@@ -119,7 +120,8 @@ class Trainer:
         data, learning = self.data, self.config.learning
         sentence, values, gold = data.sentences[i], data.values[i], data.heads[i]
         arc_head, arc_mod = data.arcs[i]
-        problem = self.parser.score_arcs(sentence, values, arc_head, arc_mod)
+        marks = data.marks_of(i)
+        problem = self.parser.score_arcs(sentence, values, arc_head, arc_mod, marks)
         right = gold[arc_mod] == arc_head
         if learning.cost:
             # in whole quanta, as the problem says all its scores are
@@ -141,7 +143,7 @@ class Trainer:
         loss = float(solution.scores[0]) - self._score(problem, gold, right)
         if loss < 0.0:
             return "no violation", correct
-        indices, counts = self.parser.scorer.tree_difference(values, gold, heads)
+        indices, counts = self.parser.scorer.tree_difference(values, gold, heads, marks)
         norm = float((counts * counts).sum())
         factors = self._factor_difference(sentence, values, gold, heads)
         if factors is not None:
@@ -197,7 +199,7 @@ class Trainer:
         weights = self.factors.average.average() * QUANTUM
         return Parser(
             self.config, self.parser.pruner, scorer, self.parser.families,
-            FactorTable(table.keys, table.gates, weights),
+            FactorTable(table.keys, table.gates, weights), guide=self.data.guide,
         )  # fmt: skip
 
 
@@ -255,6 +257,9 @@ def train(
         f"pruner trained: {candidates:.2f} candidate heads a word,"
         f" {100 * data.recall:.2f} % of gold heads among them"
     )
+    guide_all(data, config)
+    if data.guide is not None:
+        say(f"guide trained: {len(data.guide.labels)} labels")
     run = Run(config, data, pruner, dev, say, progress, checkpoint)
     if families and config.factors.stage == "jackknife":
         best = train_in_stages(run, families)
@@ -268,7 +273,9 @@ def train(
         candidates_per_word=candidates,
     )  # fmt: skip
     gold = [np.array([-1, *sentence.heads], np.int32) for sentence in sentences]
-    best.labeller = train_labeller(config, sentences, data.values, gold, config.learning.seed)
+    best.labeller = train_labeller(
+        config, sentences, data.values, gold, config.learning.seed, data.marks or None
+    )
     if best.labeller is not None:
         say(f"{len(best.labeller.labels)} labels learned")
     best.notes["seconds"] = round(time.perf_counter() - started, 1)

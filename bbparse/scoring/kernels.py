@@ -25,6 +25,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+# A mark of the guide: the label in the lower bits, the step of the odds above them.
+LABEL_BITS = 10
+NO_LABEL = (1 << LABEL_BITS) - 1  # of an arc that is not there
+
 
 @njit(cache=True, nogil=True)
 def between_mask(masks, j, low, high):
@@ -48,15 +52,17 @@ def distance_bucket(distance):
 
 @njit(cache=True, nogil=True)
 def walk_parts(
-    kind, grand, head, inner, mod, table, masks, words, counts,
+    kind, grand, head, inner, mod, table, masks, words, counts, marks,
     weights, quantum, scores, want_indices,
     kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr, sig_atom,
     template_ptr, template_sig, shift, template_mult, set_slot, set_column,
 ):  # fmt: skip
     """Score parts of one kind, or list the indices of their features.
 
-    `grand` and `inner` are empty for kinds without those roles. Consecutive parts that differ in
-    the fastest role only (g if there is one, else s, else m) share the sum over the others.
+    `grand` and `inner` are empty for kinds without those roles; marks[h, m] is what the guide says
+    of an arc (`bbparse.scoring.guide`), read only where a template asks for it. Consecutive parts
+    that differ in the fastest role only (g if there is one, else s, else m) share the sum over the
+    others.
     Scores go to `scores` (float64[P], integer sums times `quantum`); with `want_indices` the
     weights are not read and the indices of all features are returned instead, part by part.
     """
@@ -100,6 +106,7 @@ def walk_parts(
     grand_atoms = used[kind, 5] or used[kind, 6]
     count_atoms = used[kind, 7] or used[kind, 8] or used[kind, 9]
     set_atom = used[kind, 10]
+    mark_atoms = used[kind, 11] or used[kind, 12] or used[kind, 13] or used[kind, 14]
     indices = np.empty(n_parts * (2 * kind_size[kind] + 16) if want_indices else 0, np.int64)
     filled = 0
     g = -1
@@ -162,6 +169,14 @@ def walk_parts(
                 value = np.int64(table[np.uint64(words[set_slot, bit]), np.uint64(set_column)])
                 total += value * np.int64((mask >> bit) & np.uint64(1))
             atoms[10] = total
+        if mark_atoms:
+            mark = np.int64(marks[h, m])
+            atoms[11] = mark & NO_LABEL
+            atoms[12] = mark >> LABEL_BITS
+            if has_inner:
+                atoms[13] = np.int64(marks[h, s]) & NO_LABEL if s >= 0 else NO_LABEL
+            if has_grand:
+                atoms[14] = np.int64(marks[g, h]) & NO_LABEL if g >= 0 else NO_LABEL
 
         # Indices of the plain templates. Those over the words between wait in `plain`.
         for t in range(n_single):
@@ -368,7 +383,8 @@ def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
 
 @njit(cache=True, nogil=True)
 def score_candidates(
-    arc_head, arc_mod, projective, single_root, table, masks, words, counts, weights, quantum,
+    arc_head, arc_mod, projective, single_root, table, masks, words, counts, marks, weights,
+    quantum,
     kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr, sig_atom,
     template_ptr, template_sig, shift, template_mult, set_slot, set_column,
 ):  # fmt: skip
@@ -405,7 +421,7 @@ def score_candidates(
             grand, head, inner, mod = parts[6], parts[7], parts[8], parts[9]
         if kind_size[kind]:
             walk_parts(
-                kind, grand, head, inner, mod, table, masks, words, counts,
+                kind, grand, head, inner, mod, table, masks, words, counts, marks,
                 weights, quantum, scores[start[kind] : start[kind + 1]], False,
                 kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr,
                 sig_ptr, sig_atom, template_ptr, template_sig, shift, template_mult,

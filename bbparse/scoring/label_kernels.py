@@ -80,12 +80,14 @@ def label_features(
     reach: int,
     for_tables: tuple[Any, ...],
     for_parts: tuple[Any, ...],
+    marks: NDArray[np.uint16],
 ) -> tuple[Ints, NDArray[np.int64]]:
     """All features of the arcs of a tree.
 
     ``for_tables`` and ``for_parts`` are those of `bbparse.scoring.compile.CompiledTemplates`; no
-    head may be out of range. Returns ``owner`` int32[F] (the modifier of the arc that has the
-    feature) and ``indices`` int64[F].
+    head may be out of range. ``marks`` are those of a guide for the tree's arcs, uint16[n+1, n+1],
+    or of any size where no template asks for them. Returns ``owner`` int32[F] (the modifier of the
+    arc that has the feature) and ``indices`` int64[F].
     """
     table, masks, words, counts = sentence_tables(values, pad, *for_tables)
     kind_size = for_parts[1]
@@ -105,7 +107,7 @@ def label_features(
         if not n_parts:
             continue
         found = walk_parts(
-            kind, grand, head, inner, mod, table, masks, words, counts,
+            kind, grand, head, inner, mod, table, masks, words, counts, marks,
             no_weights, 0.0, no_scores, True, *for_parts,
         )  # fmt: skip
         n_features = found.shape[0]
@@ -135,10 +137,11 @@ def label_scores(
     reach: int,
     for_tables: tuple[Any, ...],
     for_parts: tuple[Any, ...],
+    marks: NDArray[np.uint16],
     weights: NDArray[np.int16],
 ) -> Ints:
     """Scores of all labels, int32[n+1, width], in quanta."""
-    owner, indices = label_features(values, pad, heads, reach, for_tables, for_parts)
+    owner, indices = label_features(values, pad, heads, reach, for_tables, for_parts, marks)
     width = weights.shape[1]
     scores = np.zeros((heads.shape[0], width), np.int32)
     for f in range(indices.shape[0]):
@@ -157,12 +160,13 @@ def best_labels(
     reach: int,
     for_tables: tuple[Any, ...],
     for_parts: tuple[Any, ...],
+    marks: NDArray[np.uint16],
     weights: NDArray[np.int16],
     n_labels: int,
     root: int,
 ) -> Ints:
     """The best label of each arc, int32[n]; of equal ones the first."""
-    scores = label_scores(values, pad, heads, reach, for_tables, for_parts, weights)
+    scores = label_scores(values, pad, heads, reach, for_tables, for_parts, marks, weights)
     n = heads.shape[0] - 1
     out = np.empty(n, np.int32)
     for m in range(1, n + 1):

@@ -66,4 +66,9 @@ def check_label_templates(templates: TemplateSet) -> TemplateSet:
                 f"labels.templates: {str(template)!r} looks at the words between ('b.'),"
                 " which labels cannot"
             )
+        if "odds" in template.arcs:
+            raise ConfigError(
+                f"labels.templates: {str(template)!r} has @odds, which say nothing about arcs of"
+                " a tree that is given"
+            )
     return templates

@@ -15,9 +15,7 @@ outermost_grandchild   the same, for the outermost modifiers of h only
 =====================  ============================================================================
 
 Hashing and templates are those of `bbparse.scoring.kernels`. A feature's index is the row of a
-matrix with the weights of all labels side by side, so that a feature costs one random access to
-memory, and adding a row is a matter of vector instructions. Rows are a whole number of memory
-lines long, and weights have 16 bits: what limits speed is the number of lines read.
+matrix with the weights of all labels side by side (`bbparse.scoring.label_rows`).
 """
 
 from __future__ import annotations
@@ -28,11 +26,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.archive import INTS, TEXT, Rule
+from bbparse.archive import Rule
 from bbparse.errors import ModelError, ProblemError
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import ATTRIBUTES, PAD
 from bbparse.scoring.label_kernels import best_labels, label_scores
+from bbparse.scoring.label_rows import (
+    LABEL_QUANTUM,
+    MAX_LABELS,
+    aligned_rows,
+    array_rules,
+    checked_labels,
+    rows_from_arrays,
+    rows_to_arrays,
+)
 from bbparse.scoring.label_templates import check_label_templates
 from bbparse.scoring.templates import TemplateSet
 
@@ -40,32 +47,14 @@ __all__ = ["LABEL_ARRAYS", "LABEL_QUANTUM", "MAX_LABELS", "REACH", "Labeller", "
 
 Ints = NDArray[np.int32]
 
-#: What a weight of 1 is worth: 16 bits reach from -8 to 8; trained weights stay between -5 and 5.
-LABEL_QUANTUM = 2.0**-12
 #: Modifiers of the same head, on either side, that count as siblings.
 REACH = 4
-#: Labels that a labeller may have: there is memory for all of them in each row.
-MAX_LABELS = 512
-
-_LINE = 64  # bytes of a line of memory
-_PER_LINE = _LINE // 2
 
 #: Arrays of a model file, with the rules that `bbparse.archive.read_archive` checks them by.
-LABEL_ARRAYS: dict[str, Rule] = {
-    "label_names": (TEXT, 1, None),
-    "label_root": (INTS, 0, None),
-    "label_counts": ("u", 1, None),
-    "label_columns": ("u", 1, "label_columns"),
-    "label_weights": ("i", 1, "label_columns"),
-}
+LABEL_ARRAYS: dict[str, Rule] = array_rules("label")
 
-
-def _aligned_rows(n_rows: int, n_labels: int) -> NDArray[np.int16]:
-    """Zeros, int16[n_rows, whole lines of memory], that start on a line of memory."""
-    width = -(-n_labels // _PER_LINE) * _PER_LINE
-    raw = np.zeros(n_rows * width * 2 + _LINE, np.uint8)
-    offset = -raw.ctypes.data % _LINE
-    return raw[offset : offset + n_rows * width * 2].view(np.int16).reshape(n_rows, width)
+# Writable, as every array that a kernel sees: read-only ones are of another type to numba.
+_NO_MARKS = np.zeros((1, 1), np.uint16)
 
 
 class Labeller:
@@ -86,6 +75,8 @@ class Labeller:
     ----------
     weights : int16[2**templates.bits, width]
         Padded to whole lines of memory; the columns from L on are zeros.
+    guided : bool
+        Whether templates have atoms of the guide, so that marks are needed.
 
     Raises
     ------
@@ -103,23 +94,14 @@ class Labeller:
         weights: NDArray[np.int16] | None = None,
         root: int = -1,
     ) -> None:
-        labels = tuple(labels)
-        if not 1 <= len(labels) <= MAX_LABELS:
-            raise ModelError(f"labels: found {len(labels)}, expected 1 to {MAX_LABELS}")
-        for i, label in enumerate(labels):
-            if not label or any(c in label for c in "\t\n\r"):
-                raise ModelError(f"labels[{i}] is {label!r}, expected text without tabs and breaks")
-            if i and labels[i - 1] >= label:
-                raise ModelError(
-                    f"labels[{i}] is {label!r} after {labels[i - 1]!r}, expected sorted labels"
-                )
+        labels = checked_labels(tuple(labels))
         if not -1 <= root < len(labels) or (root >= 0 and len(labels) == 1):
             raise ModelError(
                 f"root is {root}, expected -1 or the number of one of several labels,"
                 f" of which there are {len(labels)}"
             )
         shape = (1 << templates.bits, len(labels))
-        self.weights = _aligned_rows(*shape)
+        self.weights = aligned_rows(*shape)
         if weights is not None:
             if weights.shape != shape or weights.dtype != np.int16:
                 raise ModelError(
@@ -130,10 +112,16 @@ class Labeller:
         self.templates = check_label_templates(templates)
         self.labels = labels
         self.root = int(root)
+        self.guided = bool(templates.guide_atoms())
         compiled = compile_templates(templates)
         self._features = (REACH, compiled.for_tables, compiled.for_parts)
 
-    def label(self, values: NDArray[np.uint64], heads: NDArray[np.int32]) -> list[str]:
+    def label(
+        self,
+        values: NDArray[np.uint64],
+        heads: NDArray[np.int32],
+        marks: NDArray[np.uint16] | None = None,
+    ) -> list[str]:
         """Labels of the arcs of a tree.
 
         Parameters
@@ -142,6 +130,8 @@ class Labeller:
             The sentence, as `encode` gives it.
         heads : int[n_words + 1]
             heads[m] is the head of word m; heads[0] is not read.
+        marks : uint16[n_words + 1, n_words + 1], optional
+            What a guide says of the arcs; needed where templates have atoms of the guide.
 
         Returns
         -------
@@ -151,19 +141,45 @@ class Labeller:
         Raises
         ------
         ProblemError
-            If values and heads do not fit each other, or a head is out of range.
+            If values, heads and marks do not fit each other, or a head is out of range.
         """
         labels = self.labels
-        return [labels[i] for i in self.label_numbers(values, heads).tolist()]
+        return [labels[i] for i in self.label_numbers(values, heads, marks).tolist()]
 
-    def label_numbers(self, values: NDArray[np.uint64], heads: NDArray[np.int32]) -> Ints:
+    def label_numbers(
+        self,
+        values: NDArray[np.uint64],
+        heads: NDArray[np.int32],
+        marks: NDArray[np.uint16] | None = None,
+    ) -> Ints:
         """The same as int32[n_words]: positions in `labels`. Of equal labels the first wins."""
         heads = checked_heads(values, heads)
+        marks = self.checked_marks(marks, len(heads))
         return best_labels(
-            values, PAD, heads, *self._features, self.weights, len(self.labels), self.root
+            values, PAD, heads, *self._features, marks, self.weights, len(self.labels), self.root
         )
 
-    def scores(self, values: NDArray[np.uint64], heads: NDArray[np.int32]) -> NDArray[np.float64]:
+    def checked_marks(self, marks: NDArray[np.uint16] | None, size: int) -> NDArray[np.uint16]:
+        """Marks as the kernels read them.
+
+        Raises
+        ------
+        ProblemError
+            If they are needed and missing, or have another shape than (size, size).
+        """
+        if not self.guided:
+            return _NO_MARKS
+        if marks is None or marks.shape != (size, size):
+            found = "none" if marks is None else f"shape {marks.shape}"
+            raise ProblemError(f"marks: found {found}, expected shape {(size, size)}")
+        return marks
+
+    def scores(
+        self,
+        values: NDArray[np.uint64],
+        heads: NDArray[np.int32],
+        marks: NDArray[np.uint16] | None = None,
+    ) -> NDArray[np.float64]:
         """Scores of all labels of the arcs of a tree.
 
         Returns
@@ -173,7 +189,8 @@ class Labeller:
             the rule about the root excludes a label.
         """
         heads = checked_heads(values, heads)
-        scores = label_scores(values, PAD, heads, *self._features, self.weights)
+        marks = self.checked_marks(marks, len(heads))
+        scores = label_scores(values, PAD, heads, *self._features, marks, self.weights)
         out = scores[1:, : len(self.labels)] * LABEL_QUANTUM
         if self.root >= 0:
             from_root = heads[1:] == 0
@@ -185,14 +202,7 @@ class Labeller:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What `from_arrays` reads: the arrays of `LABEL_ARRAYS`, zeros left out."""
-        rows, columns = np.nonzero(self.weights)
-        return {
-            "label_names": np.array(self.labels),
-            "label_root": np.array(self.root, np.int32),
-            "label_counts": np.bincount(rows, minlength=len(self.weights)).astype(np.uint16),
-            "label_columns": columns.astype(np.uint16),
-            "label_weights": self.weights[rows, columns],
-        }
+        return rows_to_arrays("label", self.labels, self.weights, self.root)
 
     @classmethod
     def from_arrays(
@@ -213,40 +223,12 @@ class Labeller:
         ModelError
             If an array is missing or does not fit the others.
         """
-        for name in LABEL_ARRAYS:
-            if name not in arrays:
-                raise ModelError(f"{where}: array {name} is missing")
-        names = tuple(arrays["label_names"].tolist())
-        counts, columns = arrays["label_counts"], arrays["label_columns"]
         size = 1 << templates.bits
-        if len(counts) != size:
-            raise ModelError(f"{where}: label_counts has {len(counts)} elements, expected {size}")
-        if int(counts.max()) > len(names):
-            raise ModelError(
-                f"{where}: label_counts goes up to {int(counts.max())},"
-                f" expected at most the {len(names)} labels"
-            )
-        total = int(counts.sum(dtype=np.uint64))
-        if total != len(columns):
-            raise ModelError(
-                f"{where}: label_counts adds up to {total}, expected the {len(columns)} elements"
-                " of label_columns"
-            )
-        if len(columns) and int(columns.max()) >= len(names):
-            raise ModelError(
-                f"{where}: label_columns goes up to {int(columns.max())},"
-                f" expected less than {len(names)}"
-            )
-        if arrays["label_weights"].dtype != np.int16:
-            raise ModelError(
-                f"{where}: label_weights has dtype {arrays['label_weights'].dtype}, expected int16"
-            )
+        names, weights, root = rows_from_arrays("label", arrays, size, where)
         try:
-            labeller = cls(templates, names, None, int(arrays["label_root"]))
+            return cls(templates, names, weights[:, : len(names)], root)
         except ModelError as error:
             raise ModelError(f"{where}: {error}") from None
-        labeller.weights[np.repeat(np.arange(size), counts), columns] = arrays["label_weights"]
-        return labeller
 
 
 def checked_heads(values: NDArray[np.uint64], heads: NDArray[np.int32]) -> Ints:

@@ -22,6 +22,9 @@ __all__ = ["PartScorer", "PartScores", "aligned_zeros", "difference", "prune"]
 _NO_WORDS = np.zeros(0, dtype=np.int32)
 _NO_SCORES = np.zeros(0, dtype=np.float64)
 _NO_WEIGHTS = np.zeros(1, dtype=np.int32)
+_NO_MARKS = np.zeros((1, 1), dtype=np.uint16)
+
+Marks = NDArray[np.uint16]
 
 #: Bytes of a line of memory, which holds both weights of a template with ``+@``.
 _LINE = 64
@@ -106,6 +109,7 @@ class PartScorer:
         self.templates = templates
         self.weights = np.ascontiguousarray(weights)
         self.quantum = float(quantum)
+        self._guided = bool(templates.guide_atoms())
         self._compiled = compile_templates(templates)
         self._for_tables = self._compiled.for_tables
         self._for_parts = self._compiled.for_parts
@@ -117,6 +121,7 @@ class PartScorer:
         arc_mod: NDArray[np.int32],
         projective: bool = True,
         single_root: bool = True,
+        marks: Marks | None = None,
     ) -> PartScores:
         """Scores of candidate arcs and of all parts that they can form.
 
@@ -128,13 +133,20 @@ class PartScorer:
             Candidate arcs, each once, sorted by (head, mod). Not checked.
         projective, single_root : bool
             Leave out parts that no such tree contains.
+        marks : uint16[n_words + 1, n_words + 1], optional
+            What the guide says of the arcs; needed where templates have atoms of the guide.
 
         Returns
         -------
         PartScores
             Parts are sorted by (head, outer, inner, grand); see `kernels.enumerate_parts`.
+
+        Raises
+        ------
+        ValueError
+            If marks are needed and not given, or of another size.
         """
-        tables = sentence_tables(values, PAD, *self._for_tables)
+        tables = self._tables(values, marks)
         parts, arc, sib, gc, ogc, gsib = score_candidates(
             arc_head, arc_mod, projective, single_root, *tables, self.weights, self.quantum,
             *self._for_parts,
@@ -147,6 +159,17 @@ class PartScorer:
             (arc, *parts[:3], sib, *grand, gc, *outermost, ogc, *parts[6:], gsib)
         )
 
+    def _tables(self, values: NDArray[np.uint64], marks: Marks | None) -> tuple[NDArray, ...]:
+        size = len(values) - 2 * PAD
+        if self._guided:
+            if marks is None:
+                raise ValueError("marks are missing: templates have atoms of the guide")
+            if marks.shape != (size, size):
+                raise ValueError(f"marks has shape {marks.shape}, expected {(size, size)}")
+        else:
+            marks = _NO_MARKS
+        return (*sentence_tables(values, PAD, *self._for_tables), marks)
+
     def score_all_arcs(self, values: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Scores of all arcs by the arc templates alone.
 
@@ -157,7 +180,7 @@ class PartScorer:
         """
         n = len(values) - 2 * PAD - 1
         head, mod = all_arcs(n)
-        tables = sentence_tables(values, PAD, *self._for_tables)
+        tables = self._tables(values, None)
         scores = np.zeros(len(head), dtype=np.float64)
         walk_parts(
             0, _NO_WORDS, head, _NO_WORDS, mod, *tables, self.weights, self.quantum, scores,
@@ -185,7 +208,7 @@ class PartScorer:
         if any(template.slot("b") for template in self.templates.templates["arc"]):
             raise ModelError("arc templates with 'b.' give arcs different numbers of features")
         head, mod = all_arcs(len(values) - 2 * PAD - 1)
-        tables = sentence_tables(values, PAD, *self._for_tables)
+        tables = self._tables(values, None)
         indices = walk_parts(
             0, _NO_WORDS, head, _NO_WORDS, mod, *tables, _NO_WEIGHTS, 0.0, _NO_SCORES, True,
             *self._for_parts,
@@ -203,7 +226,10 @@ class PartScorer:
         return heads
 
     def tree_features(
-        self, values: NDArray[np.uint64], heads: NDArray[np.int32]
+        self,
+        values: NDArray[np.uint64],
+        heads: NDArray[np.int32],
+        marks: Marks | None = None,
     ) -> NDArray[np.int64]:
         """Indices of all features that fire in a tree, one entry for each time they do.
 
@@ -213,6 +239,8 @@ class PartScorer:
             The sentence, as `encode` gives it.
         heads : int[n_words + 1]
             heads[m] is the head of word m; heads[0] is not read.
+        marks : uint16[n_words + 1, n_words + 1], optional
+            As for `score`.
 
         Returns
         -------
@@ -222,14 +250,18 @@ class PartScorer:
         Raises
         ------
         ValueError
-            If `heads` has another length, or a head is out of range.
+            If `heads` has another length, a head is out of range, or marks are missing.
         """
         heads = self._checked(values, heads)
-        tables = sentence_tables(values, PAD, *self._for_tables)
+        tables = self._tables(values, marks)
         return self._features(tables, heads, heads, False)
 
     def tree_difference(
-        self, values: NDArray[np.uint64], heads: NDArray[np.int32], others: NDArray[np.int32]
+        self,
+        values: NDArray[np.uint64],
+        heads: NDArray[np.int32],
+        others: NDArray[np.int32],
+        marks: Marks | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Feature counts of one tree minus those of another.
 
@@ -250,7 +282,7 @@ class PartScorer:
         """
         heads = self._checked(values, heads)
         others = self._checked(values, others)
-        tables = sentence_tables(values, PAD, *self._for_tables)
+        tables = self._tables(values, marks)
         return difference(
             self._features(tables, heads, others, True), self._features(tables, others, heads, True)
         )

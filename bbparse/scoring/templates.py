@@ -24,14 +24,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from bbparse.errors import ConfigError
 from bbparse.scoring.encode import ATTRIBUTES, PAD
 
 __all__ = [
-    "ARC_ATOMS", "KINDS", "ArcAtom", "Template", "TemplateSet", "WordAtom", "expand", "parse",
+    "ARC_ATOMS", "GUIDE_ATOMS", "KINDS", "ArcAtom", "Template", "TemplateSet", "WordAtom",
+    "expand", "parse",
 ]  # fmt: skip
 
 #: Kinds of part, in the order of the kernels, with the roles of their words.
@@ -71,7 +72,14 @@ ARC_ATOMS: dict[str, ArcAtom] = {
     "npunct": ArcAtom("direction, and number of PUNCTs between", 8, arc_only=True),
     "nconj": ArcAtom("direction, and number of CCONJs between", 8, arc_only=True),
     "betweenset": ArcAtom("the set of the UPOS between h and m", 0, arc_only=True),
+    "label": ArcAtom("the label that the guide gives h→m", 0),
+    "odds": ArcAtom("how likely the guide finds h→m, in 12 steps", 0),
+    "slabel": ArcAtom("the label that the guide gives h→s", 0, "hsm"),
+    "glabel": ArcAtom("the label that the guide gives g→h", 0, "ghm"),
 }
+
+#: Arc atoms that there must be a guide for (`bbparse.scoring.guide`).
+GUIDE_ATOMS = ("label", "odds", "slabel", "glabel")
 
 #: A "+@name" needs a slot of the 16 of a memory line for each value; one is the plain feature's.
 MAX_ALSO = 15
@@ -294,6 +302,13 @@ class TemplateSet:
         """What `from_table` reads, made of lists, strings and numbers."""
         table: dict[str, Any] = {kind: list(lines) for kind, lines in self.lines.items() if lines}
         return {"bits": self.bits, **table}
+
+    def guide_atoms(self) -> set[str]:
+        """Those of `GUIDE_ATOMS` that a template uses."""
+        used: set[str] = set()
+        for template in chain.from_iterable(self.templates.values()):
+            used.update(template.arcs)
+        return used.intersection(GUIDE_ATOMS)
 
     def n_features(self, kind: str) -> int:
         """Templates of a kind, a template with ``+@`` counting twice."""

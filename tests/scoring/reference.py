@@ -15,8 +15,9 @@ MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
 ATOM_NUMBER = (
     "dir", "dist", "dirdist", "sdist", "sdirdist", "gdir", "gdist", "nverb", "npunct", "nconj",
-    "betweenset",
+    "betweenset", "label", "odds", "slabel", "glabel",
 )  # fmt: skip
+NO_LABEL = 1023
 
 
 def multiplier(text: str) -> int:
@@ -47,7 +48,9 @@ def distance_bucket(distance: int) -> int:
     return min(distance, 5) - 1 if distance <= 5 else 5 if distance <= 10 else 6
 
 
-def arc_atoms(values: np.ndarray, bits: int, g: int, h: int, s: int, m: int) -> dict[str, int]:
+def arc_atoms(
+    values: np.ndarray, bits: int, g: int, h: int, s: int, m: int, marks: np.ndarray | None
+) -> dict[str, int]:
     low, high = min(h, m), max(h, m)
     right = int(m > h)
     between = range(low + 1, high)
@@ -58,6 +61,11 @@ def arc_atoms(values: np.ndarray, bits: int, g: int, h: int, s: int, m: int) -> 
     def count(tag: str) -> int:
         same = [int(values[PAD + w, upos]) == attribute_hash("upos", tag) for w in between]
         return right * 4 + min(sum(same), 3)
+
+    def label(head: int, mod: int) -> int:
+        if min(head, mod) < 0:
+            return NO_LABEL
+        return 0 if marks is None else int(marks[head, mod]) % 1024
 
     distinct = {slot_key(values, w, ((0, "upos"),)) for w in between}
     return {
@@ -72,14 +80,19 @@ def arc_atoms(values: np.ndarray, bits: int, g: int, h: int, s: int, m: int) -> 
         "npunct": count("PUNCT"),
         "nconj": count("CCONJ"),
         "betweenset": sum(top_bits(key, multiplier("betweenset"), bits) for key in distinct),
+        "label": label(h, m),
+        "odds": 0 if marks is None else int(marks[h, m]) // 1024,
+        "slabel": label(h, s),
+        "glabel": label(g, h),
     }
 
 
 def template_indices(
-    kind: str, template: Template, bits: int, values: np.ndarray, g: int, h: int, s: int, m: int
-) -> list[int]:
+    kind: str, template: Template, bits: int, values: np.ndarray, g: int, h: int, s: int, m: int,
+    marks: np.ndarray | None = None,
+) -> list[int]:  # fmt: skip
     """The features of one template in one part; absent words are -1."""
-    atoms = arc_atoms(values, bits, g, h, s, m)
+    atoms = arc_atoms(values, bits, g, h, s, m, marks)
     index = 0
     for role, word in zip("ghsm", (g, h, s, m)):
         slot = template.slot(role)
@@ -103,14 +116,17 @@ def template_indices(
 
 
 def part_indices(
-    templates: TemplateSet, kind: str, values: np.ndarray, part: dict[str, int]
-) -> list[int]:
+    templates: TemplateSet, kind: str, values: np.ndarray, part: dict[str, int],
+    marks: np.ndarray | None = None,
+) -> list[int]:  # fmt: skip
     """Sorted indices of all features of a part, given as a word for each role."""
     g, h, s, m = (part.get(role, -1) for role in "ghsm")
     return sorted(
         index
         for template in templates.templates[kind]
-        for index in template_indices(kind, template, templates.bits, values, g, h, s, m)
+        for index in template_indices(
+            kind, template, templates.bits, values, g, h, s, m, marks
+        )
     )
 
 
@@ -162,11 +178,13 @@ def tree_parts(heads: list[int]) -> dict[str, list[dict[str, int]]]:
     return parts
 
 
-def tree_indices(templates: TemplateSet, values: np.ndarray, heads: Any) -> list[int]:
+def tree_indices(
+    templates: TemplateSet, values: np.ndarray, heads: Any, marks: np.ndarray | None = None
+) -> list[int]:
     """Sorted indices of all features of a tree."""
     return sorted(
         index
         for kind, parts in tree_parts([int(h) for h in heads]).items()
         for part in parts
-        for index in part_indices(templates, kind, values, part)
+        for index in part_indices(templates, kind, values, part, marks)
     )
