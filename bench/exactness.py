@@ -1,20 +1,24 @@
 """How often `solve` disagrees with answers found otherwise, and how hard problems become.
 
     python bench/exactness.py small  [--problems 200000] [--seed 1]   # against enumeration, n <= 7
-    python bench/exactness.py large  [--problems 2000]                # against HiGHS, n = 8..40
-    python bench/exactness.py growth                                  # factors and their weights
+    python bench/exactness.py large  [--problems 2000]     # siblings and factors, against HiGHS
+    python bench/exactness.py mixed  [--problems 2000]     # everything, against HiGHS, n = 8..40
+    python bench/exactness.py proofs [--problems 20000]    # proofs, and faults planted in them
+    python bench/exactness.py growth                       # factors and their weights
 
 Run it from the checkout: the generator of random problems and the enumeration are those of the
-tests. Each mode writes bench/results/exactness-MODE.json.
+tests. Each mode writes bench/results/exactness-MODE.json, all but small every minute.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +27,12 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+from bbparse.errors import VerificationError  # noqa: E402
 from bbparse.problem import FIELDS, Problem, Solution  # noqa: E402
+from bbparse.proof.proof import BOUND, SPLIT, TREE, tolerances  # noqa: E402
+from bbparse.proof.verify import verify  # noqa: E402
 from bbparse.solve import solve  # noqa: E402
+from bench.random_problems import random_large, random_mixed  # noqa: E402
 from tests.oracles.enumerate import enumerate_trees  # noqa: E402
 from tests.oracles.ilp import Undecided, best_trees  # noqa: E402
 from tests.strategies import random_problem  # noqa: E402
@@ -65,6 +73,31 @@ def differs(problem: Problem, answer: Solution, expected: list[tuple], k: int) -
     return f"tree {missing[0]} is missing" if missing else ""
 
 
+def count_kinds(kinds: Counter[str], problem: Problem) -> None:
+    """Add a problem to the numbers of its kinds."""
+    kinds["projective" if problem.projective else "non-projective"] += 1
+    kinds["single root" if problem.single_root else "several roots"] += 1
+    kinds["labelled" if problem.arc_label is not None else "unlabelled"] += 1
+    kinds["with count factors"] += len(problem.count_ptr) > 1
+
+
+class Notes:
+    """What is known so far, in the file of results, so that a run that is ended loses little."""
+
+    def __init__(self, mode: str) -> None:
+        self.path = HERE / "results" / f"exactness-{mode}.json"
+        self.path.parent.mkdir(exist_ok=True)
+        self.started = self.last = time.monotonic()
+
+    def write(self, result: Callable[[], dict[str, Any]], done: bool = False) -> None:
+        """Write a result, once a minute or when all is done."""
+        now = time.monotonic()
+        if done or now - self.last > 60.0:
+            self.last = now
+            values = {**result(), "complete": done, "wall_seconds": now - self.started}
+            self.path.write_text(json.dumps(values, indent=1) + "\n")
+
+
 def small(count: int, seed: int) -> dict[str, Any]:
     """Random problems of every kind against enumeration."""
     rng = np.random.default_rng(seed)
@@ -85,10 +118,7 @@ def small(count: int, seed: int) -> dict[str, Any]:
         nodes += int(answer.stats.get("nodes", 0))
         calls += int(answer.stats.get("dp_calls", 0))
         hardest = max(hardest, (int(answer.stats.get("nodes", 0)), number))
-        kinds["projective" if problem.projective else "non-projective"] += 1
-        kinds["single root" if problem.single_root else "several roots"] += 1
-        kinds["labelled" if problem.arc_label is not None else "unlabelled"] += 1
-        kinds["with count factors"] += len(problem.count_ptr) > 1
+        count_kinds(kinds, problem)
         kinds["infeasible"] += not expected
     return {
         "problems": count, "seed": seed, "disagreements": wrong, "kinds": dict(kinds),
@@ -97,65 +127,152 @@ def small(count: int, seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def random_large(rng: np.random.Generator, n: int) -> Problem:
-    """A problem of n words: up to six heads a word, siblings, factors of mixed sign."""
-    pairs = set()
-    for m in range(1, n + 1):
-        near = [h for h in range(max(0, m - 8), min(n, m + 8) + 1) if h != m]
-        picks = rng.choice(near, size=min(len(near), int(rng.integers(2, 7))), replace=False)
-        pairs.update((int(h), m) for h in picks)
-        pairs.add((m - 1, m))  # so that there is a tree
-    arcs = np.array(sorted(pairs), np.int32)
-    factors = int(rng.integers(0, 6 * n))
-    sets = [
-        rng.choice(len(arcs), size=int(rng.integers(2, 4)), replace=False) for _ in range(factors)
-    ]
-    weights = rng.normal(size=factors) * rng.choice([0.1, 0.5, 1.0])
-    sib = [
-        (h, s, m)
-        for h, m in arcs.tolist()
-        for s in [-1, *(x for g, x in arcs.tolist() if g == h and min(h, m) < x < max(h, m))]
-    ]
-    sib_array = np.array(sib, np.int32)
-    return Problem(
-        n, arcs[:, 0], arcs[:, 1], rng.normal(size=len(arcs)),
-        sib_head=sib_array[:, 0], sib_inner=sib_array[:, 1], sib_outer=sib_array[:, 2],
-        sib_score=0.5 * rng.normal(size=len(sib)),
-        factor_ptr=np.cumsum([0, *(len(s) for s in sets)]),
-        factor_arcs=np.concatenate(sets) if sets else np.zeros(0, np.int32),
-        factor_score=weights, single_root=bool(rng.integers(2)),
-    )  # fmt: skip
-
-
-def large(count: int, seed: int) -> dict[str, Any]:
+def against_program(mode: str, count: int, seed: int) -> dict[str, Any]:
     """Random problems of 8 to 40 words against an integer program."""
     rng = np.random.default_rng(seed)
     wrong: list[str] = []
-    undecided = 0
+    kinds: Counter[str] = Counter()
+    open_ours = open_highs = 0
     ours = theirs = 0.0
-    nodes = []
+    nodes: list[int] = []
+    notes = Notes(mode)
+
+    def result() -> dict[str, Any]:
+        return {
+            "problems": len(nodes), "seed": seed, "disagreements": wrong, "kinds": dict(kinds),
+            "undecided": open_ours, "undecided_by_highs": open_highs, "seconds": ours,
+            "seconds_highs": theirs, "median_nodes": float(np.median(nodes or [0])),
+            "most_nodes": max(nodes, default=0),
+        }  # fmt: skip
+
     for number in range(count):
-        problem = random_large(rng, int(rng.integers(8, 41)))
-        started = time.perf_counter()
-        answer = solve(problem, time_limit=60.0)
-        ours += time.perf_counter() - started
+        n = int(rng.integers(8, 41))
+        k = 1
+        if mode == "mixed":
+            problem = random_mixed(rng, n)
+            k = int(rng.choice([1, 1, 2, 5]))
+        else:
+            problem = random_large(rng, n)
+        started = time.process_time()
+        answer = solve(problem, k_best=k, time_limit=60.0, explain=False)
+        ours += time.process_time() - started
         nodes.append(int(answer.stats.get("nodes", 0)))
-        started = time.perf_counter()
+        count_kinds(kinds, problem)
+        started = time.process_time()
         try:
-            expected = best_trees(problem, 1, 60.0)
+            expected = best_trees(problem, k, 60.0)
         except Undecided:
-            undecided += 1
+            open_highs += 1
             continue
         finally:
-            theirs += time.perf_counter() - started
-        score = float(expected[0][0])
-        if answer.status != "optimal" or abs(answer.scores[0] - score) > 1e-9 * spread(problem):
-            wrong.append(f"problem {number} of seed {seed}: {answer!r}, HiGHS has {score}")
-    return {
-        "problems": count, "seed": seed, "disagreements": wrong, "undecided_by_highs": undecided,
-        "seconds": ours, "seconds_highs": theirs, "median_nodes": float(np.median(nodes)),
-        "most_nodes": max(nodes),
-    }  # fmt: skip
+            theirs += time.process_time() - started
+            notes.write(result)
+        if answer.status not in ("optimal", "infeasible"):
+            open_ours += 1
+            continue
+        slack = 1e-9 * spread(problem)
+        scores = [float(score) for score, _ in expected]
+        same = len(answer) == len(scores) and np.allclose(answer.scores, scores, 0.0, slack)
+        if not same:
+            wrong.append(f"problem {number} of seed {seed}: {answer!r}, HiGHS has {scores}")
+    return result()
+
+
+def proofs(count: int, seed: int) -> dict[str, Any]:
+    """Random problems with proofs: all must hold, and four planted faults must not.
+
+    Up to seven words as a rule; one problem in a hundred has 8 to 20.
+    """
+    rng = np.random.default_rng(seed)
+    kinds: Counter[str] = Counter()
+    failed: list[str] = []
+    missed: list[str] = []
+    leaves: list[int] = []
+    faults: Counter[str] = Counter()
+    making = checking = 0.0
+    notes = Notes("proofs")
+
+    def result() -> dict[str, Any]:
+        return {
+            "problems": len(leaves), "seed": seed, "disagreements": failed + missed,
+            "kinds": dict(kinds), "faults_planted": dict(faults),
+            "leaves": float(np.mean(leaves or [0])), "most_leaves": max(leaves, default=0),
+            "seconds_making": making, "seconds_checking": checking,
+        }  # fmt: skip
+
+    for number in range(count):
+        if number % 100 == 99:
+            problem = random_mixed(rng, int(rng.integers(8, 21)))
+        else:
+            n = int(rng.choice(_SIZES, p=_SHARES))
+            problem = random_problem(
+                rng, min_words=min(n, 5), max_words=n, max_counts=int(rng.choice([0, 4]))
+            )
+        k = int(rng.integers(1, 21))
+        name = f"problem {number} of seed {seed}"
+        started = time.process_time()
+        answer = solve(problem, k_best=k, proof=True, explain=False, time_limit=600.0)
+        making += time.process_time() - started
+        started = time.process_time()
+        try:
+            verify(problem, answer)
+        except VerificationError as error:
+            failed.append(f"{name}: {error}: {problem!r}")
+        checking += time.process_time() - started
+        leaves.append(int(answer.stats.get("proof_leaves", 0)))
+        count_kinds(kinds, problem)
+        kinds["without a tree"] += not len(answer)
+        if number % 10 == 0 and answer.proof is not None:
+            for fault, broken in planted(rng, problem, answer):
+                faults[fault] += 1
+                try:
+                    verify(problem, broken)
+                except VerificationError:
+                    continue
+                missed.append(f"{name}: the checker does not see: {fault}")
+        notes.write(result)
+    return result()
+
+
+def planted(
+    rng: np.random.Generator, problem: Problem, answer: Solution
+) -> Iterator[tuple[str, Solution]]:
+    """The solution with a fault: one of each kind that can be planted in it."""
+    proof = answer.proof
+    assert proof is not None
+
+    def changed(**fields: Any) -> Solution:
+        return dataclasses.replace(answer, proof=dataclasses.replace(proof, **fields))
+
+    size = 1e-3 if tolerances(problem)[0] < 1e-4 else 1e-3 * spread(problem)
+    bounds = np.flatnonzero(np.isin(proof.node_kind, (BOUND, TREE)))
+    leaves = np.flatnonzero(proof.node_kind != SPLIT)
+    if len(bounds):
+        lower = np.array(proof.node_bound)
+        lower[rng.choice(bounds)] -= size
+        yield "bound lowered", changed(node_bound=lower)
+    gone = int(rng.choice(leaves))
+    kept = np.arange(len(proof.node_kind)) != gone
+    yield "leaf removed", changed(
+        node_kind=proof.node_kind[kept], node_bound=proof.node_bound[kept],
+        node_vector=proof.node_vector[kept], node_ptr=np.delete(proof.node_ptr, gone + 1),
+    )  # fmt: skip
+    used = proof.node_vector[bounds][proof.node_kind[bounds] == BOUND]
+    soft = np.flatnonzero(np.isfinite(problem.factor_score))
+    if len(used) and len(soft):
+        lam = np.array(proof.factor_multipliers)
+        row, factor = int(rng.choice(used)), int(rng.choice(soft))
+        weight = float(problem.factor_score[factor])
+        at = int(problem.factor_ptr[factor])
+        lam[row, at] = lam[row, at] + size if weight >= 0.0 else size - weight
+        yield "multiplier outside", changed(factor_multipliers=lam)
+    more = solve(problem, k_best=len(answer) + 1, explain=False) if len(answer) else answer
+    if len(more) > len(answer) and answer.scores[-1] - more.scores[-1] > size:
+        place = [*range(len(answer) - 1), len(answer)]
+        yield "tree swapped", dataclasses.replace(
+            answer, heads=more.heads[place], arcs=more.arcs[place], scores=more.scores[place],
+            upper_bounds=more.scores[place],
+        )  # fmt: skip
 
 
 def growth(seed: int) -> dict[str, Any]:
@@ -196,23 +313,21 @@ def growth(seed: int) -> dict[str, Any]:
 def main() -> None:
     """Run one mode and write its result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("mode", choices=("small", "large", "growth"))
+    parser.add_argument("mode", choices=("small", "large", "mixed", "proofs", "growth"))
     parser.add_argument("--problems", type=int)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    started = time.perf_counter()
+    notes = Notes(given.mode)
     if given.mode == "small":
         result = small(given.problems or 200_000, given.seed)
-    elif given.mode == "large":
-        result = large(given.problems or 2_000, given.seed)
-    else:
+    elif given.mode == "proofs":
+        result = proofs(given.problems or 20_000, given.seed)
+    elif given.mode == "growth":
         result = growth(given.seed)
-    result["wall_seconds"] = time.perf_counter() - started
-    text = json.dumps(result, indent=1)
-    out = HERE / "results"
-    out.mkdir(exist_ok=True)
-    (out / f"exactness-{given.mode}.json").write_text(text + "\n")
-    print(text)
+    else:
+        result = against_program(given.mode, given.problems or 2_000, given.seed)
+    notes.write(lambda: result, done=True)
+    print(json.dumps(result, indent=1))
     raise SystemExit(bool(result.get("disagreements")))
 
 
