@@ -7,9 +7,10 @@ light and dark.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
-from bbparse.explain.words import arc_text, number
+from bbparse.explain.words import arc_text, count, number
 from bbparse.show.layout import text_width
 from bbparse.show.svg import markup
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from bbparse.explain.trace import Point, TracedNode
 
 __all__ = ["bound_curve", "elimination_grid", "shade", "stages", "tree_of_nodes"]
+
+Scale: TypeAlias = "Callable[[float], float]"
+"""From a value to a place in the image."""
 
 #: Nodes of a search tree that are drawn.
 MOST_NODES = 63
@@ -96,15 +100,7 @@ def bound_curve(curve: list[Point]) -> str:
         body.append(f'<path class="between" d="{_area(both, x, y)}"/>')
     body.append(f'<path class="upper" d="{"".join(steps["upper"])}"/>')
     body.append(f'<path class="lower" d="{"".join(steps["lower"])}"/>')
-    for p in curve:
-        for name, meaning in (("upper", "no tree scores more than"), ("lower", "a tree scores")):
-            value = getattr(p, name)
-            if math.isfinite(value):
-                tip = f"After {p.calls:,} DP calls: {meaning} {number(value, 4)}"
-                body.append(
-                    f'<circle class="{name} dot" cx="{x(p.calls):.1f}" cy="{y(value):.1f}" r="4"'
-                    f' tabindex="0" role="img" aria-label="{tip}" data-tip="{tip}"/>'
-                )
+    body += _dots(curve, x, y)
     met = curve[-1].upper <= curve[-1].lower
     label = (
         f"Upper and lower bound over {last:,} dynamic-program calls; "
@@ -113,7 +109,27 @@ def bound_curve(curve: list[Point]) -> str:
     return _svg(width, height, label, body)
 
 
-def _area(points: list[Point], x, y) -> str:  # type: ignore[no-untyped-def]
+def _dots(curve: list[Point], x: Scale, y: Scale) -> list[str]:
+    """A dot wherever a bound changed, and at the end of both; small ones if there are many."""
+    dots = []
+    for name, meaning in (("upper", "no tree scores more than"), ("lower", "a tree scores")):
+        before = math.nan
+        for p in curve:
+            value = getattr(p, name)
+            if math.isfinite(value) and (value != before or p is curve[-1]):
+                tip = f"After {count(p.calls, 'DP call')}: {meaning} {number(value, 4)}"
+                dots.append((f'class="{name} dot" cx="{x(p.calls):.1f}" cy="{y(value):.1f}"', tip))
+            before = value
+    few = len(dots) <= 40
+    focus = ' tabindex="0"' if few else ""
+    return [
+        f'<circle {place} r="{4 if few else 2.4}" role="img" aria-label="{tip}"'
+        f' data-tip="{tip}"{focus}/>'
+        for place, tip in dots
+    ]
+
+
+def _area(points: list[Point], x: Scale, y: Scale) -> str:
     first = points[0]
     path = f"M{x(first.calls):.1f} {y(first.upper):.1f}"
     for p in points[1:]:
@@ -125,65 +141,98 @@ def _area(points: list[Point], x, y) -> str:  # type: ignore[no-untyped-def]
 
 
 def tree_of_nodes(explanation: Explanation) -> str:
-    """The search tree: each node with its bound, each edge with the arc it has or has not."""
+    """The search tree: each node with the arc that it has or has not, its bound and its fate."""
     nodes = explanation.trace.nodes[:MOST_NODES]
     children: dict[int, list[TracedNode]] = {}
     for node in nodes:
         children.setdefault(node.parent, []).append(node)
-    box_width, box_height, gap, level = 132.0, 44.0, 26.0, 104.0
-    place: dict[int, float] = {}
-    cursor = 0.0
-
-    def settle(node: TracedNode) -> float:
-        nonlocal cursor
-        below = [settle(child) for child in children.get(node.number, [])]
-        if below:
-            place[node.number] = sum(below) / len(below)
-        else:
-            place[node.number] = cursor + box_width / 2.0
-            cursor += box_width + gap
-        return place[node.number]
-
-    settle(nodes[0])
-    width = max(cursor - gap, box_width) + 8.0
-    depth = max(node.depth for node in nodes)
-    height = depth * level + box_height + 8.0
+    names = {node.number: _node_name(explanation, node) for node in nodes}
+    box = max(124.0, max(text_width(name, 11.5) for name in names.values()) + 22.0)
+    tall, level = 44.0, 82.0
+    place = _tidy(nodes[0].number, {k: [c.number for c in v] for k, v in children.items()})
+    first = min(place.values())
+    across = {n: 4.0 + box / 2.0 + (x - first) * (box + 18.0) for n, x in place.items()}
+    width = max(across.values()) + box / 2.0 + 4.0
+    height = max(node.depth for node in nodes) * level + tall + 8.0
     body = []
     at = {node.number: node for node in nodes}
     for node in nodes[1:]:
         parent = at[node.parent]
-        x1, y1 = place[parent.number] + 4, 4 + parent.depth * level + box_height
-        x2, y2 = place[node.number] + 4, 4 + node.depth * level
-        middle = (y1 + y2) / 2.0
+        x1, y1 = across[parent.number], 4.0 + parent.depth * level + tall
+        x2, y2 = across[node.number], 4.0 + node.depth * level
+        half = (y1 + y2) / 2.0
         body.append(
-            f'<path class="edge" d="M{x1:.1f} {y1:.1f}C{x1:.1f} {middle:.1f} {x2:.1f}'
-            f' {middle:.1f} {x2:.1f} {y2:.1f}"/>'
+            f'<path class="edge" d="M{x1:.1f} {y1:.1f}C{x1:.1f} {half:.1f} {x2:.1f}'
+            f' {half:.1f} {x2:.1f} {y2:.1f}"/>'
         )
-        if node.arc is not None:
-            text = f"{'with' if node.present else 'without'} {_short(explanation, node.arc)}"
-            body.append(
-                f'<text class="branch" x="{x2:.1f}" y="{y2 - 9:.1f}">{markup(text)}</text>'
-            )
     for node in nodes:
-        x, y = place[node.number] + 4 - box_width / 2.0, 4 + node.depth * level
-        if node.closed:
-            state, line = "closed", "closed: nothing better"
-        else:
-            state, line = "open", f"≤ {number(node.bound, 3)}"
-        first, final = node.steps[0].bound, node.steps[-1].bound
-        tip = (
-            f"Node {node.number}: bound {number(first, 4)} after its first call"
-            f"{f', {number(final, 4)} in the end' if not node.closed and final < first else ''}; "
-            f"{'closed, as none of its trees can beat the best' if node.closed else 'split'}"
-        )
+        state, line, story = _fate(explanation, node, node.number in children)
+        x, y = across[node.number], 4.0 + node.depth * level
+        tip = markup(f"Node {node.number}, {names[node.number]}: {story}")
         body.append(
             f'<g class="node {state}" tabindex="0" role="img" aria-label="{tip}" data-tip="{tip}">'
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{box_width}" height="{box_height}" rx="9"/>'
-            f'<text class="name" x="{x + box_width / 2:.1f}" y="{y + 18:.1f}">'
-            f"node {node.number}</text>"
-            f'<text class="value" x="{x + box_width / 2:.1f}" y="{y + 34:.1f}">{line}</text></g>'
+            f'<rect x="{x - box / 2.0:.1f}" y="{y:.1f}" width="{box:.1f}" height="{tall}" rx="9"/>'
+            f'<text class="name" x="{x:.1f}" y="{y + 18:.1f}">{markup(names[node.number])}</text>'
+            f'<text x="{x:.1f}" y="{y + 34:.1f}">{line}</text></g>'
         )
-    return _svg(width, height, f"Search tree of {len(nodes)} nodes", body)
+    return _svg(width, height, f"Search tree, {count(len(nodes), 'node')}", body)
+
+
+def _node_name(explanation: Explanation, node: TracedNode) -> str:
+    if node.arc is None:
+        return "all trees"
+    return f"{'with' if node.present else 'without'} {_short(explanation, node.arc)}"
+
+
+def _fate(explanation: Explanation, node: TracedNode, split: bool) -> tuple[str, str, str]:
+    """Class, short and long text of what became of a node."""
+    trace = explanation.trace
+    first = f"bound {number(node.steps[0].bound, 4)} after its first call"
+    if node.closed:
+        return "closed", "nothing better", f"{first}; closed, none of its trees beats the best"
+    end = f"{first}, {number(node.bound, 4)} in the end"
+    bound = f"≤ {number(node.bound)}"
+    if split or node.branched is not None:
+        return "split", bound, f"{end}; split in two"
+    if node.bound <= trace.lower or trace.upper <= trace.lower:
+        return "closed", f"{bound}, not needed", f"{end}, which a tree found later beats"
+    return "open", f"{bound}, open", f"{end}; still open when the search stopped"
+
+
+def _tidy(root: int, children: dict[int, list[int]]) -> dict[int, float]:
+    """Places of nodes from left to right, subtrees as close as they go (Reingold & Tilford 1981).
+
+    Two nodes of one depth are at least 1 apart, and parents are over the middle of their children.
+    """
+    shift: dict[int, float] = {}
+
+    def contours(node: int) -> tuple[list[float], list[float]]:
+        """Left and right edge of a subtree at each depth, its root at 0."""
+        left: list[float] = []
+        right: list[float] = []
+        places: list[float] = []
+        for child in children.get(node, []):
+            inner_left, inner_right = contours(child)
+            apart = max((r - a + 1.0 for r, a in zip(right, inner_left)), default=0.0)
+            places.append(apart)
+            moved_left = [a + apart for a in inner_left]
+            moved_right = [r + apart for r in inner_right]
+            left = left + moved_left[len(left) :]
+            right = moved_right + right[len(moved_right) :]
+        middle = (places[0] + places[-1]) / 2.0 if places else 0.0
+        for child, x in zip(children.get(node, []), places):
+            shift[child] = x - middle
+        return [0.0, *(a - middle for a in left)], [0.0, *(r - middle for r in right)]
+
+    contours(root)
+    place = {root: 0.0}
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        for child in children.get(node, []):
+            place[child] = place[node] + shift[child]
+            waiting.append(child)
+    return place
 
 
 def _short(explanation: Explanation, arc: tuple[int, int]) -> str:

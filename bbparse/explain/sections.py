@@ -72,8 +72,8 @@ def best_tree(e: Explanation) -> str:
     key = []
     if close:
         key.append(
-            '<li><i class="rule" style="color:var(--doubt)"></i>close call: losing it costs less'
-            " than a quarter of what losing an arc costs here on the median</li>"
+            '<li><i class="rule" style="color:var(--doubt)"></i>close call: its loss is below'
+            " a quarter of the median</li>"
         )
     if any(loss.method == NO_OTHER for loss in e.losses):
         key.append(
@@ -258,13 +258,14 @@ def _loss_row(e: Explanation, loss: ArcLoss, longest: float, close: bool, terms:
         instead = other + (f', <span class="soft">{count(more, "more change")}</span>' * bool(more))
     else:
         bar = '<span class="soft">no tree without it</span>' if loss.exact else "not known"
-        instead = '<span class="soft">—</span>'
+        instead = '<span class="soft never">—</span>'
     own = math.fsum(t.value for t in terms)
     return (
         f'<details><summary><span class="id num">{loss.mod}</span>'
         f'<span>{form} <span class="from">← {head}</span></span><span class="label">{label}</span>'
         f'<span class="loss bar{" close" * close}">{bar}</span>'
-        f'<span class="instead">{instead}</span></summary><div class="why">'
+        f'<span class="instead{" other" * bool(loss.heads)}">{instead}</span></summary>'
+        '<div class="why">'
         f"<p>What the tree scores for this arc and what it is part of: {signed(own)}.</p>"
         f"{_term_table(e, terms, _TERMS, features=_FEATURES)}</div></details>"
     )
@@ -284,11 +285,15 @@ def makeup(e: Explanation) -> str:
         terms = groups[kind]
         up = math.fsum(t.value for t in terms if t.value > 0)
         down = math.fsum(t.value for t in terms if t.value < 0)
-        both = f"{signed(up)} for, {number(down)} against" if down else "nothing against"
+        both = (
+            f"{signed(up) if up else 'nothing'} for,"
+            f" {number(down) if down else 'nothing'} against"
+        )
         by = "the dynamic program" if kind in PARTS else "factors"
         rows.append(
             f'<details><summary><span class="id num"></span><span>{markup(_term_name(kind))}'
-            f'</span><span class="label">{len(terms):,} fired</span><span class="loss bar">'
+            f'</span><span class="label">{len(terms):,} fired</span>'
+            f'<span class="loss bar{" minus" * (totals[kind] < 0)}">'
             f'<i style="width:{60 * abs(totals[kind]) / longest:.1f}%"></i>'
             f'<span class="num">{signed(totals[kind])}</span></span>'
             f'<span class="instead soft num">{both}</span></summary><div class="why">'
@@ -318,18 +323,23 @@ def search(e: Explanation) -> str:
     first = trace.nodes[0]
     if len(trace.curve) > 1:
         start = trace.curve[0]
-        curve = f"""<p>After the first call no tree could score more than
+        begin = "the first call" if start.calls == 1 else count(start.calls, "call")
+        curve = f"""<p>After {begin} no tree could score more than
 <span class="num">{number(start.upper, 4)}</span>, and the best one known scored
 <span class="num">{number(start.lower, 4)}</span>. {_ending(e)}</p>
 <ul class="key"><li><i class="rule" style="color:var(--upper)"></i>upper bound: no tree scores
 more</li><li><i class="rule" style="color:var(--lower)"></i>lower bound: the best tree so far</li>
 </ul>{_box(bound_curve(trace.curve), "Bounds over dynamic-program calls")}"""
     else:
-        curve = """<p>The very first call of the dynamic program settled it: the tree it found
-scores as much as its bound, so there was nothing left to search.</p>"""
+        curve = """<p>The first bound settled it: the best tree of the dynamic program scores as
+much as its bound, so there was nothing left to search.</p>"""
     if nodes == 1:
-        tree = f"""<p>{"The search ended" if first.closed else "The search stopped"} at its first
-node, which holds all trees: no arc had to be branched on.</p>"""
+        tree = (
+            "<p>The search ended at its first node, which holds all trees: no arc had to be"
+            " branched on.</p>"
+            if first.closed
+            else "<p>The search stopped after its first node, which holds all trees.</p>"
+        )
     else:
         shown = f" The first {MOST_NODES} of them are drawn." if nodes > MOST_NODES else ""
         tree = f"""<h3>The search tree</h3><p>Where the bounds of a node would not meet, its trees

@@ -17,7 +17,7 @@ CSS = """
   --paper: #121417; --card: #181b1f; --ink: #e9e6e0; --soft: #9ba2ac; --line: #2c3036;
   --wash: #20242a; --accent: #57cbb6; --doubt: #f2a765; --upper: #f08cb0; --lower: #57cbb6;
   --between: #57cbb61a; --focus: #8ab4ff; --shade: #0009;
-  --s0: #2a2e34; --s1: #2b3b47; --s2: #30495a; --s3: #39617a; --s4: #457d9c; --s5: #5b9cbf; } }
+  --s0: #2a2e34; --s1: #33485a; --s2: #365468; --s3: #39617a; --s4: #457d9c; --s5: #5b9cbf; } }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.6 var(--sans);
@@ -101,7 +101,7 @@ summary::-webkit-details-marker { display: none; }
 .rows .label { color: var(--soft); font-size: .86rem; }
 .bar { position: relative; display: flex; align-items: center; gap: .6rem; }
 .bar i { flex: none; height: .6rem; min-width: 2px; background: var(--s5); border-radius: 2px; }
-.bar.close i { background: var(--doubt); }
+.bar.minus i, .bar.close i { background: var(--doubt); }
 .bar.close .num { color: var(--doubt); font-weight: 600; }
 .why { padding: .3rem 0 1.1rem 3.6rem; font-size: .92rem; }
 .why p { margin: .3rem 0; }
@@ -134,10 +134,10 @@ details.more[open] > summary::before { content: "− "; }
 .chart .edge { fill: none; stroke: var(--soft); stroke-width: 1.3; }
 .chart .node { cursor: help; outline: none; }
 .chart .node rect { fill: var(--wash); stroke: var(--line); }
-.chart .node.open rect { fill: var(--card); stroke: var(--upper); stroke-width: 1.6; }
+.chart .node.split rect { fill: var(--card); stroke: var(--soft); }
+.chart .node.open rect { fill: var(--card); stroke: var(--upper); stroke-width: 2; }
 .chart .node:hover rect, .chart .node:focus rect { stroke: var(--accent); stroke-width: 2.2; }
-.chart .node .name { fill: var(--ink); font-weight: 600; font-size: 12px; }
-.chart .branch { paint-order: stroke; stroke: var(--card); stroke-width: 5px; }
+.chart .node .name { fill: var(--ink); font-weight: 600; font-size: 11.5px; }
 .chart .field { fill: var(--wash); }
 .chart .cell { cursor: help; } .chart .cell:hover { stroke: var(--ink); stroke-width: 1.5; }
 .s0 { fill: var(--s0); background: var(--s0); } .s1 { fill: var(--s1); background: var(--s1); }
@@ -160,6 +160,8 @@ dfn { color: var(--ink); font-style: normal; font-weight: 600; }
   .rows .head { display: none; }
   .rows summary { grid-template-columns: 2.2rem 1fr auto; gap: 0 .7rem; padding: .6rem 0; }
   .rows .loss { grid-column: 2 / 4; } .rows .instead { grid-column: 2 / 4; font-size: .88rem; }
+  .rows .other::before { content: "instead: "; color: var(--soft); }
+  .rows .never { display: none; }
   .why { padding-left: 0; } .box { border-radius: 10px; padding: .9rem .7rem; }
   footer dl { grid-template-columns: 1fr; } footer dd { margin-bottom: .5rem; }
 }
