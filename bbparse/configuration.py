@@ -173,8 +173,12 @@ class LearningConfig:
         et al. 2006), or always 1.
     epochs : int
         Passes over the training data; the best on dev is kept.
+    restarts : int
+        Runs over the training data in other orders; the model is the mean of theirs.
     rate : float
         AdaGrad's step, or the largest passive-aggressive step.
+    start : float
+        AdaGrad's starting sum of squares: the more, the weaker are features that are met rarely.
     cost : float
         Added to every wrong arc while decoding; 0: none.
     node_limit : int
@@ -188,7 +192,9 @@ class LearningConfig:
 
     method: str = "adagrad"
     epochs: int = 8
+    restarts: int = 1
     rate: float = 0.1
+    start: float = 1.0
     cost: float = 1.0
     node_limit: int = 50
     seed: int = 1
@@ -200,6 +206,8 @@ class LearningConfig:
                 f"learning.method is {self.method!r}, expected one of {', '.join(METHODS)}"
             )
         _at_least("learning.epochs", self.epochs, 1)
+        _at_least("learning.restarts", self.restarts, 1)
+        _positive("learning.start", self.start)
         _at_least("learning.node_limit", self.node_limit, 1)
         _at_least("learning.seed", self.seed, 0)
         _positive("learning.rate", self.rate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from pathlib import Path
 
@@ -54,25 +55,43 @@ def train(
     config = Configuration.load(config_name)
     config = config.with_("pruner", k=prune).with_("learning", epochs=epochs, seed=seed)
     target = Path(model)
-    if not target.parent.is_dir():
-        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}")
-    if target.is_dir():
-        raise OutputError(f"{target}: cannot be written: it is a folder")
+    _check_writable(target)
     names = None if factors is None else [name for name in factors.split(",") if name]
     single_root = config.model.single_root
     sentences = _read(treebank, skip_invalid, single_root)
     dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
-    parser = learn(
+    learn(
         sentences,
         dev_sentences,
         config,
         factors=names,
+        model=target,
         checkpoint=target.with_name(target.name + ".checkpoint"),
         progress=sys.stderr.isatty(),
         report=lambda line: click.echo(line, err=True),
     )
-    parser.save(target)
     click.echo(f"wrote {target}", err=True)
+
+
+def _check_writable(target: Path) -> None:
+    """Find out before hours of training, not after them.
+
+    Raises
+    ------
+    OutputError
+        If the model could not be written.
+    """
+    if not target.parent.is_dir():
+        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}")
+    if target.is_dir():
+        raise OutputError(f"{target}: cannot be written: it is a folder")
+    # as the model will be: a new file beside the old one, put in its place
+    probe = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from error
 
 
 def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:

@@ -16,6 +16,7 @@ import numpy as np
 from bbparse.factors import FactorFamily
 from bbparse.learning.data import TrainingData
 from bbparse.learning.family_stage import FamilyStage
+from bbparse.learning.restarts import learn_restarts
 from bbparse.learning.run import Run, thinned
 from bbparse.parser import Parser
 from bbparse.problem import Problem
@@ -34,13 +35,10 @@ def train_in_stages(run: Run, families: Sequence[FactorFamily]) -> Parser:
     Parser
         Without labels.
     """
-    from bbparse.learning.trainer import Trainer
-
     plain = run.config.with_("factors", families=())
     problems = held_out_problems(run.of("", config=plain))
     backbone = run.of("backbone", config=plain)
-    trainer = Trainer(plain, run.data, run.pruner, [])
-    parser = backbone.thinned(backbone.learn(trainer, run.config.learning.epochs))
+    parser = backbone.thinned(learn_restarts(backbone, []))
     parser.config = run.config
     stage = FamilyStage(parser, run.data, problems, families)
     run.say(

@@ -33,6 +33,7 @@ from bbparse.learning.data import TrainingData, prepare, prune_all
 from bbparse.learning.guide import guide_all
 from bbparse.learning.labeller import train_labeller
 from bbparse.learning.report import EpochReport
+from bbparse.learning.restarts import learn_restarts
 from bbparse.learning.run import Run, unlabelled_accuracy
 from bbparse.learning.stages import train_in_stages
 from bbparse.learning.updates import Learner
@@ -59,6 +60,8 @@ class Trainer:
         With candidate arcs.
     pruner : Pruner
     families : sequence of FactorFamily
+    restart : int
+        Trainers with other numbers see the sentences in other orders.
     """
 
     def __init__(
@@ -67,13 +70,15 @@ class Trainer:
         data: TrainingData,
         pruner: Pruner,
         families: Sequence[FactorFamily],
+        restart: int = 0,
     ) -> None:
         self.config = config
         self.data = data
         self.families = families
+        self.seeds = [config.learning.seed, restart] if restart else [config.learning.seed]
         learning = config.learning
         scorer = PartScorer(config.templates, quantum=QUANTUM)
-        self.backbone = Learner(scorer.weights, learning.method, learning.rate)
+        self.backbone = Learner(scorer.weights, learning.method, learning.rate, learning.start)
         table = self._count(families)
         self.factor_weights = np.zeros(len(table), np.int32)
         self.factors = Learner(
@@ -93,12 +98,11 @@ class Trainer:
         return counter.table(self.config.factors.cutoff)
 
     def epoch(self, number: int, progress: bool) -> EpochReport:
-        """One pass over the training data, in an order that depends on seed and epoch only."""
+        """One pass over the training data; its order depends on seed, restart and epoch only."""
         report = EpochReport(number)
         started = time.perf_counter()
-        order = np.random.default_rng([self.config.learning.seed, number]).permutation(
-            len(self.data.sentences)
-        )
+        random = np.random.default_rng([*self.seeds, number])
+        order = random.permutation(len(self.data.sentences))
         bar = tqdm(order, desc=f"epoch {number}", unit=" sentences", disable=not progress)
         for place, i in enumerate(bar):
             outcome, correct = self._learn_from(int(i))
@@ -210,6 +214,7 @@ def train(
     *,
     factors: Iterable[str | type[FactorFamily] | FactorFamily] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    model: str | os.PathLike[str] | None = None,
     progress: bool = False,
     report: Any = None,
 ) -> Parser:
@@ -224,7 +229,9 @@ def train(
         Families, by name, class or object, instead of the configuration's.
     checkpoint : path, optional
         Written after each epoch; a run with the same configuration and data that finds one goes
-        on from there.
+        on from there. Removed when all is done.
+    model : path, optional
+        Where to write the model, while there still is a checkpoint.
     progress : bool
         Whether to draw progress bars on standard error.
     report : callable, optional
@@ -264,10 +271,7 @@ def train(
     if families and config.factors.stage == "jackknife":
         best = train_in_stages(run, families)
     else:
-        trainer = Trainer(config, data, pruner, families)
-        if families:
-            say(f"{len(trainer.factor_weights)} factor features")
-        best = run.thinned(run.learn(trainer, config.learning.epochs))
+        best = run.thinned(learn_restarts(run, families))
     best.notes.update(
         sentences=len(sentences), projectivised=data.projectivised, pruner_recall=data.recall,
         candidates_per_word=candidates,
@@ -279,5 +283,7 @@ def train(
     if best.labeller is not None:
         say(f"{len(best.labeller.labels)} labels learned")
     best.notes["seconds"] = round(time.perf_counter() - started, 1)
+    if model is not None:
+        best.save(model)
     run.forget()
     return best

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from bbparse.learning.averaging import QUANTUM, AveragedWeights
 
-_START = 1.0  # AdaGrad's sums of squares start here
-
 
 @njit(cache=True, nogil=True)
 def _adagrad(
@@ -52,13 +50,18 @@ class Learner:
     method : {"adagrad", "passive-aggressive", "perceptron"}
     rate : float
         See the rules.
+    start : float
+        Where AdaGrad's sums of squares start: the more, the shorter are first steps, so that
+        features met a few times stay weak.
     """
 
-    def __init__(self, weights: NDArray[np.int32], method: str, rate: float) -> None:
+    def __init__(
+        self, weights: NDArray[np.int32], method: str, rate: float, start: float = 1.0
+    ) -> None:
         self.average = AveragedWeights(weights)
         self.method = method
         self.rate = rate
-        self.squares = np.full(weights.shape[0] if method == "adagrad" else 0, _START, np.float32)
+        self.squares = np.full(weights.shape[0] if method == "adagrad" else 0, start, np.float32)
 
     def step(
         self, indices: NDArray[np.int64], counts: NDArray[np.int64], loss: float, norm: float

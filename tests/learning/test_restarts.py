@@ -1,0 +1,142 @@
+"""Restarts: the mean of models that saw the sentences in other orders, resumed after a break."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.configuration import Configuration
+from bbparse.errors import ConfigError, OutputError
+from bbparse.learning.averaging import QUANTUM
+from bbparse.learning.restarts import mean_of
+from bbparse.learning.trainer import Trainer, train, unlabelled_accuracy
+from bbparse.parser import Parser
+from bbparse.treebank import Sentence
+from tests import toy
+
+
+def configuration(**learning: Any) -> Configuration:
+    return toy.configuration().with_("learning", **{"epochs": 2, "restarts": 3, **learning})
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[Sentence]:
+    return list(toy.sentences()[:30])
+
+
+@pytest.fixture(scope="module")
+def dev() -> list[Sentence]:
+    return list(toy.dev_sentences()[:10])
+
+
+def weights(parser: Parser) -> list[Any]:
+    return [parser.scorer.weights.tolist(), parser.table.keys.tolist(),
+            parser.table.weights.tolist()]  # fmt: skip
+
+
+def test_the_model_is_the_mean_of_its_restarts(
+    monkeypatch: pytest.MonkeyPatch, sentences: list[Sentence], dev: list[Sentence]
+) -> None:
+    made: list[Trainer] = []
+    init = Trainer.__init__
+
+    def watched(trainer: Trainer, *given: Any) -> None:
+        init(trainer, *given)
+        made.append(trainer)
+
+    monkeypatch.setattr(Trainer, "__init__", watched)
+    lines: list[str] = []
+    parser = train(sentences, [], configuration(), report=lines.append)
+    ends = [trainer.averaged() for trainer in made]
+    assert len(ends) == 3
+    assert len({tuple(end.scorer.weights.tolist()) for end in ends}) == 3
+    mean = np.mean([end.scorer.weights for end in ends], axis=0)
+    assert np.array_equal(parser.scorer.weights, np.rint(mean).astype(np.int32))
+    assert np.abs(parser.scorer.weights).max() > 0
+    quanta = np.rint(np.mean([end.table.weights / QUANTUM for end in ends], axis=0))
+    expected = dict(zip(ends[0].table.keys.tolist(), (quanta * QUANTUM).tolist()))
+    found = parser.table.pruned()
+    assert dict(zip(found.keys.tolist(), found.weights.tolist())) == {
+        key: weight for key, weight in expected.items() if weight
+    }
+    assert set(parser.table.keys.tolist()) <= set(expected)
+    assert parser.notes["epochs"] == [2, 2, 2]
+    # the first restart is a run without any
+    single = train(sentences, [], configuration(restarts=1))
+    assert np.array_equal(single.scorer.weights, ends[0].scorer.weights)
+
+    lines.clear()
+    parser = train(sentences, dev, configuration(), report=lines.append)
+    assert parser.notes["dev_uas"] == unlabelled_accuracy(parser, dev)
+    assert f"mean of 3 restarts: UAS {100 * parser.notes['dev_uas']:.2f} on dev" in lines
+    starts = [line.split(", epoch")[0] for line in lines if ", epoch" in line]
+    assert starts == [f"restart {k}" for k in (1, 1, 2, 2, 3, 3)]
+
+
+def test_halves_are_rounded_to_even_quanta() -> None:
+    first, second = toy.parser(), toy.parser()
+    other = Parser(first.config, first.pruner, type(first.scorer)(first.scorer.templates),
+                   first.families, first.table, {"epoch": 1})  # fmt: skip
+    other.scorer.weights[:] = first.scorer.weights + 1
+    first.notes.setdefault("epoch", 1)
+    mean = mean_of([second, other])
+    assert (mean.scorer.weights % 2 == 0).all()
+    assert np.abs(mean.scorer.weights - first.scorer.weights).max() == 1
+    assert mean_of([first]).scorer.weights.tolist() == first.scorer.weights.tolist()
+
+
+@pytest.mark.parametrize("after", [20, 70, 130, 179])
+def test_an_interrupted_run_ends_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentences: list[Sentence],
+    dev: list[Sentence], after: int,
+) -> None:  # fmt: skip
+    whole = train(sentences, dev, configuration())
+    learn, seen = Trainer._learn_from, 0
+
+    class PowerCut(Exception):
+        pass
+
+    def counted(trainer: Trainer, i: int) -> Any:
+        nonlocal seen
+        if seen == after:
+            raise PowerCut
+        seen += 1
+        return learn(trainer, i)
+
+    path = tmp_path / "run.checkpoint"
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_learn_from", counted)
+        with pytest.raises(PowerCut):
+            train(sentences, dev, configuration(), checkpoint=path)
+        seen = after - 180  # what is left, and what the last checkpoint did not have
+        resumed = train(sentences, dev, configuration(), checkpoint=path)
+    assert seen <= after - after // 30 * 30
+    assert weights(resumed) == weights(whole)
+    assert resumed.notes["epochs"] == whole.notes["epochs"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_that_cannot_be_written_leaves_the_checkpoint(
+    tmp_path: Path, sentences: list[Sentence], dev: list[Sentence]
+) -> None:
+    path, model = tmp_path / "run.checkpoint", tmp_path / "folder"
+    model.mkdir()
+    config = configuration(restarts=2)
+    with pytest.raises(OutputError, match="cannot be written"):
+        train(sentences, dev, config, checkpoint=path, model=model)
+    model.rmdir()
+    lines: list[str] = []
+    parser = train(sentences, dev, config, checkpoint=path, model=model, report=lines.append)
+    assert not any(", epoch" in line for line in lines)  # nothing is learned again
+    assert weights(Parser.load(model))[0] == weights(parser)[0]
+    assert list(tmp_path.iterdir()) == [model]
+
+
+def test_impossible_settings_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"learning\.restarts is 0"):
+        configuration(restarts=0)
+    with pytest.raises(ConfigError, match=r"learning\.start is 0\.0"):
+        configuration(start=0.0)
