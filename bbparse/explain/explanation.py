@@ -149,6 +149,7 @@ def explain(
     terms = with_features(
         parser,
         sentence,
+        problem,
         [
             (heads, terms_of(problem, arcs, parser, sentence))
             for arcs, heads in zip(solution.arcs, solution.heads)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bbparse.factors import FactorView
 from bbparse.problem.tree import _neighbours, count_terms, fired_factors, heads_of
 from bbparse.scoring.encode import encode
+from bbparse.scoring.kernels import NO_LABEL
 from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.templates import KINDS, Template, TemplateSet
 
@@ -187,7 +188,10 @@ def _largest(features: Iterable[Feature]) -> tuple[Feature, ...]:
 
 
 def with_features(
-    parser: Parser, sentence: Sentence, trees: Sequence[tuple[NDArray[np.int32], list[Term]]]
+    parser: Parser,
+    sentence: Sentence,
+    problem: Problem,
+    trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
 ) -> list[list[Term]]:
     """Terms of trees with the features of their arcs and parts.
 
@@ -198,6 +202,9 @@ def with_features(
     ----------
     parser : Parser
     sentence : Sentence
+    problem : Problem
+        What `Parser.problem` made of the sentence: the guide's opinion of an arc depends on the
+        other candidates.
     trees : sequence of (heads, terms)
         heads int[n + 1], heads[0] is not read.
 
@@ -211,11 +218,23 @@ def with_features(
         {(t.kind, t.words): [] for t in terms if t.kind in PARTS} for _, terms in trees
     ]
     single_root = parser.config.model.single_root
+    marks = None
+    opinion: _Opinion = {}
+    if parser.guide is not None:
+        # copies: the arrays of a problem are read-only, of another type to numba
+        arcs = np.array(problem.arc_head), np.array(problem.arc_mod)
+        marks = parser.guide.marks(values, *arcs)
+        for head, mod in zip(problem.arc_head.tolist(), problem.arc_mod.tolist()):
+            label = int(marks[head, mod]) & NO_LABEL
+            known = 0 < label <= len(parser.guide.labels)
+            opinion[head, mod] = parser.guide.labels[label - 1] if known else "?"
     for kind, name in _KIND_OF_PART.items():
         for template in parser.scorer.templates.templates[name]:
             scorer = _alone(parser.scorer, name, template)
             for view, found in zip(views, wanted):
-                scores = scorer.score(values, view.arc_head, view.arc_mod, True, single_root)
+                scores = scorer.score(
+                    values, view.arc_head, view.arc_mod, True, single_root, marks
+                )
                 columns = (
                     [view.arc_head, view.arc_mod]
                     if kind == "arc"
@@ -225,7 +244,7 @@ def with_features(
                 for i in np.flatnonzero(value).tolist():
                     words = tuple(int(column[i]) for column in columns)
                     if (kind, words) in found:
-                        text = _filled(template, name, words, view)
+                        text = _filled(template, name, words, view, opinion)
                         found[kind, words].append(Feature(text, float(value[i])))
     return [
         [
@@ -255,7 +274,15 @@ def _alone(scorer: PartScorer, kind: str, template: Template) -> PartScorer:
     return PartScorer(templates, scorer.weights, scorer.quantum)
 
 
-def _filled(template: Template, kind: str, words: tuple[int, ...], view: FactorView) -> str:
+#: The label that the guide gives an arc.
+_Opinion = dict[tuple[int, int], str]
+#: Atoms that tell such a label, with the roles of the arc's words.
+_LABEL_ATOMS = {"label": "hm", "slabel": "hs", "glabel": "gh"}
+
+
+def _filled(
+    template: Template, kind: str, words: tuple[int, ...], view: FactorView, opinion: _Opinion
+) -> str:
     """A template with the values its words have."""
     roles = dict(zip(KINDS[kind], words))
     pieces = []
@@ -267,7 +294,12 @@ def _filled(template: Template, kind: str, words: tuple[int, ...], view: FactorV
             pieces.append(f"{atom}=<none>")
         else:
             pieces.append(f"{atom}={view.attribute(place + atom.offset, atom.attribute)}")
-    pieces += [f"@{name}" for name in template.arcs]
+    for name in template.arcs:
+        if name in _LABEL_ATOMS:
+            head, mod = (roles[role] for role in _LABEL_ATOMS[name])
+            pieces.append(f"@{name}={opinion.get((head, mod), '<none>')}")
+        else:
+            pieces.append(f"@{name}")
     if template.also:
         pieces.append(f"+@{template.also}")
     return " ".join(pieces)

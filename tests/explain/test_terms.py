@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
 
+from bbparse.configuration import Configuration
 from bbparse.explain import explain
 from bbparse.explain.terms import PARTS, family_terms, terms_of, with_features
 from bbparse.factors import FactorFamily, FactorView, available
+from bbparse.parser import Parser
 from bbparse.solve import solve
 from bbparse.treebank import Sentence
 from tests import strategies, toy
@@ -34,9 +39,21 @@ def test_terms_add_up() -> None:
     assert set(kinds) == {*PARTS, "factor", "count factor"}
 
 
-def test_terms_and_features_of_a_trained_parser() -> None:
-    parser = toy.parser()
+@cache
+def guided_parser() -> Parser:
+    """The toy parser with a guide, whose marks its templates look at."""
+    table = tomllib.loads(toy.TOML)
+    table["guide"] = {"epochs": 2, "folds": 2, "templates": {"bits": 8, "arc": ["h.upos m.upos"]}}
+    table["templates"]["arc"].append("h.upos m.upos @label @odds")
+    table["templates"]["grandsibling"].append("m.upos @label @slabel @glabel")
+    return Parser.train(toy.sentences(), config=Configuration.from_table(table))
+
+
+@pytest.mark.parametrize("make", [toy.parser, guided_parser])
+def test_terms_and_features_of_a_trained_parser(make: Callable[[], Parser]) -> None:
+    parser = make()
     families: set[str] = set()
+    guided = 0
     for sentence in toy.dev_sentences():
         problem = parser.problem(sentence)
         solution = solve(problem, backbone="grandsib", k_best=2)
@@ -44,7 +61,7 @@ def test_terms_and_features_of_a_trained_parser() -> None:
             (heads, terms_of(problem, arcs, parser, sentence))
             for arcs, heads in zip(solution.arcs, solution.heads)
         ]
-        for score, terms in zip(solution.scores, with_features(parser, sentence, trees)):
+        for score, terms in zip(solution.scores, with_features(parser, sentence, problem, trees)):
             assert math.fsum(t.value for t in terms) == pytest.approx(score)
             for term in terms:
                 total = math.fsum(f.weight for f in term.features)
@@ -52,8 +69,14 @@ def test_terms_and_features_of_a_trained_parser() -> None:
                 weights = [abs(f.weight) for f in term.features]
                 assert weights == sorted(weights, reverse=True)
                 assert all(f.text != "unnamed feature" for f in term.features)
+                if parser.guide is not None and term.kind == "arc":
+                    judged = [f.text for f in term.features if "@label=" in f.text]
+                    names = {text.split("@label=")[1].split()[0] for text in judged}
+                    assert len(names) <= 1 and names <= set(parser.guide.labels)
+                    guided += len(names)
             families |= {term.kind for term in terms if term.kind not in PARTS}
     assert families == {"siblings", "grandchildren"}
+    assert bool(guided) == (parser.guide is not None)
 
 
 def test_features_say_what_they_look_at() -> None:
@@ -79,7 +102,7 @@ def test_features_say_what_they_look_at() -> None:
 def test_every_family_names_its_features(name: str) -> None:
     family = available()[name].load()
     seen = 0
-    sentences = [*toy.sentences(), Sentence.from_words(
+    sentences = [*toy.sentences()[::5], Sentence.from_words(
         ["go", "by", "train", "rather", "than", "by", "car"],
         upos=["VERB", "ADP", "NOUN", "ADV", "ADP", "ADP", "NOUN"], heads=[0, 3, 1, 5, 2, 5, 6],
     )]  # fmt: skip
