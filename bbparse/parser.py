@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ProblemError
-from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_factors
+from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_counts, alive_factors
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.encode import encode
 from bbparse.scoring.guide import Guide
@@ -202,6 +202,12 @@ class Parser:
             parts.update(
                 factor_ptr=factors.ptr, factor_arcs=factors.arcs, factor_score=factors.scores
             )
+            counts = alive_counts(self.families, view, self.table)
+            if counts is not None:
+                parts.update(
+                    count_ptr=counts.ptr, count_arcs=counts.arcs,
+                    count_score_ptr=counts.score_ptr, count_score=counts.scores,
+                )  # fmt: skip
         return Problem._trusted(
             n, arc_head, arc_mod, arc_score, single_root=self.config.model.single_root,
             quantum=self.scorer.quantum, **parts,

@@ -212,3 +212,44 @@ def chains_of_three(
                     rows[count, 3] = order * 27 + distance
                     count += 1
     return rows[:count]
+
+
+@njit(cache=True, nogil=True)
+def nephews(
+    arc_head: Ints,
+    arc_mod: Ints,
+    head_ptr: Ints,
+    gate_words: Hashes,
+    gate_orders: Hashes,
+    gate_bits: Hashes,
+    gate_shift: np.uint64,
+) -> Ints:
+    """Arcs h → s, h → m, m → c: a word, its sibling and its modifier.
+
+    Roles h, s, m, c. Order: side of s, of m, of c, and whether m lies beyond s (2 · 2 · 2 · 2).
+    Distance: from s to m (4).
+    """
+    rows = np.empty((256, 4), np.int32)
+    count = 0
+    for h in range(head_ptr.shape[0] - 1):
+        for j in range(head_ptr[h], head_ptr[h + 1]):
+            m = arc_mod[j]
+            for i in range(head_ptr[h], head_ptr[h + 1]):
+                s = arc_mod[i]
+                if s == m:
+                    continue
+                partial = gate_words[0, h] + gate_words[1, s] + gate_words[2, m]
+                rows = _with_room(rows, count, head_ptr[m + 1] - head_ptr[m])
+                for k in range(head_ptr[m], head_ptr[m + 1]):
+                    c = arc_mod[k]
+                    if c == s or _beyond(h, m, c) or _beyond(s, m, c):
+                        continue
+                    order = int(h < s) * 8 + int(h < m) * 4 + int(m < c) * 2 + int(s < m)
+                    gate = partial + gate_words[3, c] + gate_orders[order]
+                    if _passes(gate, gate_bits, gate_shift):
+                        rows[count, 0] = i
+                        rows[count, 1] = j
+                        rows[count, 2] = k
+                        rows[count, 3] = order * 4 + _four_classes(abs(s - m))
+                        count += 1
+    return rows[:count]

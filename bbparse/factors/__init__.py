@@ -47,6 +47,19 @@ The contract is one sentence: whether a set of arcs is proposed, and with what f
 the sentence and these arcs alone (`FactorFamily`). What costs time is calls of `factors`, so begin
 with a test that most sentences fail (``if "(" not in view.forms: return``).
 
+A family may also score *how many* arcs of a set are in the tree, each number with features of its
+own (`FactorFamily.counts`):
+
+>>> class Determiners(FactorFamily):
+...     """One determiner for a noun, or two."""
+...     name = "determiners"
+...     summary = "how many determiners a word has"
+...
+...     def counts(self, view):
+...         for h in range(1, view.n_words + 1):
+...             arcs = [(h, m) for m in view.modifiers_of(h) if view.upos[m] == "DET"]
+...             yield arcs, [[("one", view.upos[h])], [("more", view.upos[h])]]
+
 For families of many factors, such as all pairs of siblings, see `TemplateFamily`: a jitted kernel
 enumerates them and a table of templates gives the features. The families of Qian & Liu 2013 §4.3
 are written like that, or like the one above, in the package ``features``.
@@ -56,6 +69,7 @@ from __future__ import annotations
 
 from bbparse.factors.batch import FactorBatch, ScoredFactors
 from bbparse.factors.check import check_family
+from bbparse.factors.counts import CountBatch, ScoredCounts, alive_counts, tree_batches
 from bbparse.factors.family import Arc, FactorFamily, Feature, alive_factors, feature_key, tree_keys
 from bbparse.factors.registry import FamilyEntry, available, load_families, specification
 from bbparse.factors.table import FactorCounter, FactorTable
@@ -64,6 +78,7 @@ from bbparse.factors.view import FactorView
 
 __all__ = [
     "Arc",
+    "CountBatch",
     "FactorBatch",
     "FactorCounter",
     "FactorFamily",
@@ -71,13 +86,16 @@ __all__ = [
     "FactorView",
     "FamilyEntry",
     "Feature",
+    "ScoredCounts",
     "ScoredFactors",
     "TemplateFamily",
+    "alive_counts",
     "alive_factors",
     "available",
     "check_family",
     "feature_key",
     "load_families",
     "specification",
+    "tree_batches",
     "tree_keys",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch
+from bbparse.factors.counts import CountBatch
 from bbparse.factors.family import Arc, FactorFamily
 from bbparse.factors.view import FactorView
 from bbparse.treebank import Sentence
@@ -24,6 +25,21 @@ def describe(batch: FactorBatch, view: FactorView) -> Described:
         keys = batch.feat_keys[batch.feat_ptr[f] : batch.feat_ptr[f + 1]]
         pairs = sorted((int(view.arc_head[a]), int(view.arc_mod[a])) for a in arcs)
         described[tuple(pairs), tuple(sorted(keys.tolist()))] += 1
+    return described
+
+
+def describe_counts(
+    batch: CountBatch, view: FactorView, tree: set[Arc]
+) -> Counter[tuple[int, ...]]:
+    """Keys of the cells of count factors that fire in a tree, cell by cell, and how often each."""
+    described: Counter[tuple[int, ...]] = Counter()
+    for c in range(len(batch)):
+        arcs = batch.arcs[batch.ptr[c] : batch.ptr[c + 1]]
+        number = sum((int(view.arc_head[a]), int(view.arc_mod[a])) in tree for a in arcs)
+        if number:
+            cell = int(batch.ptr[c]) + number - 1
+            keys = batch.feat_keys[batch.feat_ptr[cell] : batch.feat_ptr[cell + 1]]
+            described[tuple(sorted(keys.tolist()))] += 1
     return described
 
 
@@ -47,7 +63,7 @@ def check_family(
     Returns
     -------
     int
-        How many factors fire in the tree, so that a test can see that some do.
+        How many factors and count factors fire in the tree, so that a test can see that some do.
 
     Raises
     ------
@@ -75,4 +91,10 @@ def check_family(
             f"factor family {family.name!r}: factor {list(factor[0])}, with these features, is "
             f"proposed only when the tree's arcs are given {where}"
         )
-    return fires.total()
+    cells = describe_counts(family.propose_counts(tree), tree, chosen)
+    if cells != describe_counts(family.propose_counts(view), view, chosen):
+        raise FactorError(
+            f"factor family {family.name!r}: count factors have other features when the tree's"
+            " arcs are given alone than among other candidates"
+        )
+    return fires.total() + cells.total()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch, ScoredFactors
+from bbparse.factors.counts import CountBatch, from_python, tree_batches
 from bbparse.factors.view import FactorView
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class FactorFamily:
 
     A family has a `name`, a `summary` and the method `factors`. Families whose factors are many
     (all pairs of siblings) override `propose` with a kernel instead; see
-    `bbparse.factors.TemplateFamily`.
+    `bbparse.factors.TemplateFamily`. One that scores *how many* arcs of a set are in the tree has
+    the method `counts` (or `propose_counts` with a kernel), beside `factors` or in its place.
 
     **The contract.** Whether a set of arcs is proposed, and its features, depend on the sentence
     and on *these arcs* alone, never on which other arcs are candidates: the factors that fire in a
@@ -66,7 +68,33 @@ class FactorFamily:
             Text, integers, tuples of them. Each has a weight learned from the training data; the
             factor's score is their sum.
         """
-        raise NotImplementedError(f"{type(self).__name__}.factors")
+        own = type(self)
+        if (
+            own.counts is FactorFamily.counts
+            and own.propose_counts is FactorFamily.propose_counts
+        ):
+            raise NotImplementedError(f"{own.__name__}.factors")
+        return ()
+
+    def counts(
+        self, view: FactorView
+    ) -> Iterable[tuple[Iterable[Arc], Sequence[Sequence[Feature]]]]:
+        """Propose sets of arcs that score by how many of them are in the tree.
+
+        Parameters
+        ----------
+        view : FactorView
+
+        Yields
+        ------
+        arcs : iterable of (head, modifier)
+            The set. Arcs that are no candidates are left out of it.
+        features : sequence of sequences of `Feature`
+            Those for one arc in the tree, for two and so on; the last stands for all larger
+            numbers. No arc at all scores 0. They depend on the sentence and on what the set is
+            (all arcs from word 3 to the left), not on which arcs of it are candidates.
+        """
+        return ()
 
     def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """The factors as arrays.
@@ -127,6 +155,18 @@ class FactorFamily:
         except NotImplementedError:
             return {}
 
+    def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> CountBatch:
+        """The sets of `counts` as arrays; parameters and errors as for `propose`."""
+        if type(self).counts is FactorFamily.counts:
+            return CountBatch.none()
+        try:
+            return from_python(self, view, self.counts(view))
+        except Exception as error:
+            kind = "" if isinstance(error, FactorError) else f"{type(error).__name__}: "
+            raise FactorError(
+                f"factor family {self.name!r}, {view.sentence.name}: {kind}{error}"
+            ) from error
+
     def _arc_indices(self, view: FactorView, pairs: Iterable[Arc]) -> list[int]:
         """Ascending indices of the arcs; empty for a factor that cannot fire."""
         n = view.n_words
@@ -177,7 +217,7 @@ def alive_factors(
 def tree_keys(
     families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
 ) -> NDArray[np.uint64]:
-    """Keys of the features of all factors that fire in a tree, as often as they fire.
+    """Keys of the features of all (count) factors that fire in a tree, as often as they fire.
 
     Parameters
     ----------
@@ -192,7 +232,7 @@ def tree_keys(
     FactorError
         As `FactorFamily.propose`.
     """
-    keys = [family.propose(view, table).feat_keys for family in families]
+    keys = [batch.feat_keys for batch in tree_batches(families, view, table)]
     return np.concatenate(keys) if keys else np.zeros(0, dtype=np.uint64)
 
 

@@ -107,6 +107,14 @@ class FactorTable:
         _score(batch.feat_ptr, batch.feat_keys, self.keys, self._slots, self.weights, scores)
         return scores
 
+    def score_features(
+        self, feat_ptr: NDArray[np.int64], feat_keys: NDArray[np.uint64]
+    ) -> NDArray[np.float64]:
+        """Sums of the weights of ``feat_keys[feat_ptr[i]:feat_ptr[i + 1]]``: float64[len - 1]."""
+        scores = np.empty(len(feat_ptr) - 1, dtype=np.float64)
+        _score(feat_ptr, feat_keys, self.keys, self._slots, self.weights, scores)
+        return scores
+
     def alive(self, batch: FactorBatch, scores: NDArray[np.float64] | None = None) -> ScoredFactors:
         """The factors whose score is not 0.
 

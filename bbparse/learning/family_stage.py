@@ -18,7 +18,7 @@ from tqdm import tqdm
 from bbparse.factors import FactorCounter, FactorFamily, FactorTable, FactorView
 from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.data import TrainingData
-from bbparse.learning.proposals import Proposals, differing
+from bbparse.learning.proposals import Proposals, differing, differing_counts
 from bbparse.learning.report import EpochReport
 from bbparse.learning.updates import Learner
 from bbparse.parser import Parser
@@ -89,10 +89,12 @@ class FamilyStage:
             arc_head, arc_mod = problem.arc_head[arcs], problem.arc_mod[arcs]
             view = FactorView(data.sentences[i], arc_head, arc_mod, data.values[i])
             others = heads[:, arc_mod] == arc_head
-            counter.add(
-                differing(family.propose(view), self.right[i][arcs], others)
-                for family in self.families
-            )
+            own = self.right[i][arcs]
+            batches = []
+            for family in self.families:
+                batches.append(differing(family.propose(view), own, others))
+                batches += differing_counts(family.propose_counts(view), own, others)
+            counter.add(batches)
         return counter.table(self.config.factors.cutoff)
 
     def _solve(self, problem: Problem, k_best: int = 1) -> Solution:

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView
+from bbparse.factors import (
+    CountBatch,
+    FactorBatch,
+    FactorFamily,
+    FactorTable,
+    FactorView,
+    ScoredCounts,
+)
 from bbparse.problem import Problem
 
 Ints = NDArray[np.int32]
@@ -36,12 +44,15 @@ class Proposals:
         Factor f has the features ``features[feature_ptr[f]:feature_ptr[f + 1]]``, one at least.
     features : int32[feature_ptr[F]]
         Positions in the table.
+    counts : CountProposals, optional
+        Count factors.
     """
 
     ptr: Longs
     arcs: Ints
     feature_ptr: Longs
     features: Ints
+    counts: CountProposals | None = None
 
     @classmethod
     def of(
@@ -58,20 +69,25 @@ class Proposals:
             The features that are known.
         """
         parts = []
+        counts = []
         for family in families:
             batch = family.propose(view, table)
             places = table.find(batch.feat_keys)
             parts.append(cls(*_known(batch.ptr, batch.arcs, batch.feat_ptr, places)))
+            sets = family.propose_counts(view, table)
+            if len(sets):
+                counts.append(CountProposals.of(sets, table))
         return cls(
             _chained([part.ptr for part in parts]),
             np.concatenate([part.arcs for part in parts]),
             _chained([part.feature_ptr for part in parts]),
             np.concatenate([part.features for part in parts]),
+            CountProposals.joined(counts) if counts else None,
         )
 
     def __len__(self) -> int:
-        """Number of factors."""
-        return len(self.ptr) - 1
+        """Number of factors, count factors among them."""
+        return len(self.ptr) - 1 + (0 if self.counts is None else len(self.counts.ptr) - 1)
 
     def onto(self, problem: Problem, weights: Ints, quantum: float) -> Problem:
         """The problem with these factors.
@@ -87,7 +103,10 @@ class Proposals:
         ptr, arcs, scores = _scored(
             self.ptr, self.arcs, self.feature_ptr, self.features, weights, quantum
         )
-        return problem._changed(factor_ptr=ptr, factor_arcs=arcs, factor_score=scores)
+        fields = {"factor_ptr": ptr, "factor_arcs": arcs, "factor_score": scores}
+        if self.counts is not None:
+            fields |= self.counts.fields(weights, quantum)
+        return problem._changed(**fields)
 
     def difference(self, gold: Flags, other: Flags) -> tuple[Longs, Longs]:
         """Features of one tree minus those of another, as places and counts, none of them 0.
@@ -97,13 +116,95 @@ class Proposals:
         gold, other : bool[A]
             Which of the candidate arcs are in the trees.
         """
-        places, signs = _fired(
-            self.ptr, self.arcs, self.feature_ptr, self.features, gold, other
-        )
+        places, signs = _fired(self.ptr, self.arcs, self.feature_ptr, self.features, gold, other)
+        if self.counts is not None:
+            more = self.counts.fired(gold, other)
+            places = np.concatenate([places, more[0]])
+            signs = np.concatenate([signs, more[1]])
         unique, inverse = np.unique(places, return_inverse=True)
         counts = np.bincount(inverse, signs, len(unique)).astype(np.int64)
         kept = counts != 0
         return unique[kept], counts[kept]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountProposals:
+    """The count factors of a sentence, as in `CountBatch`, with known features only.
+
+    Attributes
+    ----------
+    ptr : int64[C + 1]
+    arcs : int32[ptr[C]]
+    feature_ptr : int64[ptr[C] + 1]
+    features : int32[feature_ptr[-1]]
+        Positions in the table.
+    """
+
+    ptr: Longs
+    arcs: Ints
+    feature_ptr: Longs
+    features: Ints
+
+    @classmethod
+    def of(cls, batch: CountBatch, table: FactorTable) -> CountProposals:
+        """The features of a batch that are in a table; sets without any stay."""
+        places = table.find(batch.feat_keys)
+        known = places >= 0
+        upto = np.concatenate([[0], np.cumsum(known)])
+        return cls(batch.ptr, batch.arcs, upto[batch.feat_ptr], places[known].astype(np.int32))
+
+    @classmethod
+    def joined(cls, parts: Sequence[CountProposals]) -> CountProposals:
+        """One after the other."""
+        return cls(
+            _chained([part.ptr for part in parts]),
+            np.concatenate([part.arcs for part in parts]),
+            _chained([part.feature_ptr for part in parts]),
+            np.concatenate([part.features for part in parts]),
+        )
+
+    def fields(self, weights: Ints, quantum: float) -> dict[str, NDArray[Any]]:
+        """Fields of a problem."""
+        scores = np.empty(len(self.arcs))
+        _cell_scores(self.feature_ptr, self.features, weights, quantum, scores)
+        found = ScoredCounts.of(self.ptr, self.arcs, scores)
+        return {
+            "count_ptr": found.ptr, "count_arcs": found.arcs, "count_score_ptr": found.score_ptr,
+            "count_score": found.scores,
+        }  # fmt: skip
+
+    def fired(self, gold: Flags, other: Flags) -> tuple[Longs, Longs]:
+        """Features of the sets of which the trees have different numbers: places, and 1 or -1."""
+        places = []
+        signs = []
+        numbers = [_numbers(self.ptr, self.arcs, tree) for tree in (gold, other)]
+        for number, sign in zip(numbers, (1, -1)):
+            chosen = np.flatnonzero((numbers[0] != numbers[1]) & (number > 0))
+            for cell in (self.ptr[chosen] + number[chosen] - 1).tolist():
+                own = self.features[self.feature_ptr[cell] : self.feature_ptr[cell + 1]]
+                places.append(own)
+                signs.append(np.full(len(own), sign, np.int64))
+        nothing = [np.zeros(0, np.int64)]
+        return np.concatenate(nothing + places), np.concatenate(nothing + signs)
+
+
+def differing_counts(batch: CountBatch, gold: Flags, others: Flags) -> list[FactorBatch]:
+    """Cells of the sets of which the tree and some of the others have different numbers.
+
+    Parameters
+    ----------
+    batch : CountBatch
+    gold : bool[A]
+    others : bool[K, A]
+    """
+    number = _numbers(batch.ptr, batch.arcs, gold)
+    found = []
+    for other in others:
+        its_own = _numbers(batch.ptr, batch.arcs, other)
+        apart = number != its_own
+        found.append(batch.cells(np.where(apart, number, 0)))
+        found.append(batch.cells(np.where(apart, its_own, 0)))
+    return found
 
 
 def differing(batch: FactorBatch, gold: Flags, others: Flags) -> FactorBatch:
@@ -138,6 +239,23 @@ def _chained(pointers: Sequence[Longs]) -> Longs:
     out = np.zeros(sum(len(pointer) - 1 for pointer in pointers) + 1, np.int64)
     np.cumsum(np.concatenate([np.diff(pointer) for pointer in pointers]), out=out[1:])
     return out
+
+
+def _numbers(ptr: Longs, arcs: Ints, tree: Flags) -> Longs:
+    """How many arcs of each set are in a tree."""
+    upto = np.concatenate([[0], np.cumsum(tree[arcs])])
+    return np.diff(upto[ptr])
+
+
+@njit(cache=True, nogil=True)
+def _cell_scores(
+    feature_ptr: Longs, features: Ints, weights: Ints, quantum: float, out: NDArray[np.float64]
+) -> None:
+    for i in range(out.shape[0]):
+        total = np.int64(0)
+        for k in range(feature_ptr[i], feature_ptr[i + 1]):
+            total += weights[features[k]]
+        out[i] = total * quantum
 
 
 @njit(cache=True, nogil=True)

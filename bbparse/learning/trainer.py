@@ -26,6 +26,7 @@ from bbparse.factors import (
     FactorView,
     load_families,
     specification,
+    tree_batches,
     tree_keys,
 )
 from bbparse.learning.averaging import QUANTUM
@@ -94,7 +95,7 @@ class Trainer:
                 self.data.sentences, self.data.heads, self.data.values
             ):
                 view = FactorView.of_tree(sentence, heads, values)
-                counter.add(family.propose(view) for family in families)
+                counter.add(tree_batches(families, view))
         return counter.table(self.config.factors.cutoff)
 
     def epoch(self, number: int, progress: bool) -> EpochReport:

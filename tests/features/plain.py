@@ -36,6 +36,20 @@ def is_projective(chain: tuple[Arc, ...]) -> bool:
     )
 
 
+def nephews(arcs: list[Arc]) -> list[tuple[Arc, ...]]:
+    """Arcs h → s, h → m, m → c that a projective tree may hold."""
+    found = []
+    for h, s in arcs:
+        for m, c in arcs:
+            words = {h, s, m, c}
+            if (h, m) not in arcs or len(words) < 4:
+                continue
+            low, high = min(m, c), max(m, c)
+            if not any(low < other < high for other in (h, s)):
+                found.append(((h, s), (h, m), (m, c)))
+    return found
+
+
 def combs(arcs: list[Arc], n_words: int, shortest: int, longest: int) -> list[tuple[Arc, ...]]:
     """Runs of adjacent words that one head has arcs to."""
     present = set(arcs)

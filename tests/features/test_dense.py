@@ -23,6 +23,7 @@ from bbparse.factors import (
 from bbparse.scoring.encode import attribute_values
 from bbparse.treebank import Sentence
 from features.grandchildren import AllGrandchildren, GreatGrandchildren
+from features.nephews import Nephews
 from features.siblings import AllSiblings, TriSiblings
 from tests.factors.helpers import all_arcs, random_arcs, random_sentence, random_tree, view_of
 from tests.features import plain
@@ -35,6 +36,7 @@ ENUMERATE: dict[type[TemplateFamily], Callable[[list[Arc]], list[Factor]]] = {
     TriSiblings: partial(plain.siblings, size=3),
     AllGrandchildren: partial(plain.chains, size=2),
     GreatGrandchildren: partial(plain.chains, size=3),
+    Nephews: plain.nephews,
 }
 
 NAMES = ("siblings", "tri-siblings", "grandchildren", "great-grandchildren", "combs", "rather-than")
@@ -74,6 +76,9 @@ def order_and_distance(cls: type[TemplateFamily], factor: Factor) -> tuple[objec
     if cls in (AllSiblings, TriSiblings):
         mods = [m for _, m in factor]
         return sum(m < h for h, m in factor), plain.seven(max(mods) - min(mods))
+    if cls is Nephews:
+        (h, sibling), (_, m), (_, c) = factor
+        return (h < sibling, h < m, m < c, sibling < m), plain.four(abs(sibling - m))
     buckets = plain.four if cls is AllGrandchildren else plain.three
     return tuple(h < m for h, m in factor), tuple(buckets(abs(h - m)) for h, m in factor)
 

@@ -1,0 +1,129 @@
+"""Punctuation marks that belong together, or to the root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bbparse.factors import Arc, FactorFamily, FactorView, Feature
+from features.english.words import MATCHING
+
+__all__ = ["Brackets", "FinalStop", "PairedCommas"]
+
+Factors = Iterator[tuple[list[Arc], list[Feature]]]
+
+_CLOSERS = frozenset(".!?")
+
+
+def pairs(view: FactorView) -> Iterator[tuple[int, int]]:
+    """Opening and closing bracket or quotation mark, the nearest partner that is free."""
+    taken: set[int] = set()
+    for i, form in enumerate(view.forms):
+        partner = MATCHING.get(form)
+        if partner is None or i in taken or view.upos[i] != "PUNCT":
+            continue
+        for j in range(i + 2, view.n_words + 1):
+            if view.forms[j] == partner and view.upos[j] == "PUNCT":
+                taken.add(j)
+                yield i, j
+                break
+
+
+class Brackets(FactorFamily):
+    """Brackets and quotation marks of a pair have one head, most often the one inside."""
+
+    name = "brackets"
+    summary = "English: a pair of brackets or quotation marks and what it holds"
+
+    def factors(self, view: FactorView) -> Factors:
+        """See `FactorFamily.factors`."""
+        upos = view.upos
+        for i, j in pairs(view):
+            kind = view.forms[i]
+            for h in view.heads_of(i):
+                inside = i < h < j
+                for k in view.heads_of(j):
+                    if h != k:
+                        yield [(h, i), (k, j)], [
+                            "apart",
+                            ("apart", kind),
+                            ("apart", inside, i < k < j),
+                            ("apart", kind, upos[h], upos[k]),
+                        ]
+                        continue
+                    yield [(h, i), (h, j)], [
+                        ("pair", inside),
+                        ("pair", kind, inside),
+                        ("pair", kind, inside, upos[h]),
+                        ("pair", inside, j - i == 2, upos[h]),
+                    ]
+                    if not inside:
+                        continue
+                    for g in view.heads_of(h):
+                        if g < i or g > j:
+                            yield [(g, h), (h, i), (h, j)], [
+                                ("under", kind, g < i, upos[g], upos[h]),
+                                ("under", g < i, upos[g], g == i - 1),
+                            ]
+
+
+class PairedCommas(FactorFamily):
+    """A, B, C: what stands between two commas and hangs from a word outside."""
+
+    name = "paired-commas"
+    summary = "English: a phrase between two commas or dashes that both hang from it"
+
+    def factors(self, view: FactorView) -> Factors:
+        """See `FactorFamily.factors`."""
+        marks = [i for i, form in enumerate(view.lower) if form in (",", "-", "--", "–", "—")]
+        upos = view.upos
+        for a, i in enumerate(marks):
+            for j in marks[a + 1 : a + 4]:
+                between = marks.index(j) - a - 1
+                for h in view.heads_of(i):
+                    if not view.has_arc(h, j):
+                        continue
+                    place = "left" if h < i else "inside" if h < j else "right"
+                    yield [(h, i), (h, j)], [
+                        (place, between),
+                        (place, view.lower[i], view.lower[j], upos[h], between),
+                    ]
+                    if place != "inside":
+                        continue
+                    for g in view.heads_of(h):
+                        if g < i or g > j:
+                            yield [(g, h), (h, i), (h, j)], [
+                                ("under", g < i, upos[g], upos[h]),
+                                ("under", g < i, g == i - 1, upos[h], between),
+                            ]
+
+
+class FinalStop(FactorFamily):
+    """The last full stop hangs from the root's modifier."""
+
+    name = "final-stop"
+    summary = "English: the final punctuation mark and the root"
+
+    def factors(self, view: FactorView) -> Factors:
+        """See `FactorFamily.factors`."""
+        n, upos = view.n_words, view.upos
+        last = n
+        while last > 1 and view.forms[last] in (")", '"', "''", "'", "”"):
+            last -= 1
+        if upos[last] != "PUNCT":
+            return
+        form = view.forms[last]
+        kind = form if form in _CLOSERS else "other"
+        for x in view.heads_of(last):
+            for r in view.modifiers_of(0):
+                if r == x:
+                    yield [(0, r), (r, last)], [
+                        ("root", kind),
+                        ("root", kind, upos[r], view.upos[1]),
+                        ("root", kind, view.xpos[r], view.lower[1]),
+                    ]
+                elif r != last:
+                    yield [(0, r), (x, last)], [
+                        ("apart", kind),
+                        ("apart", kind, upos[r], upos[x]),
+                        ("apart", kind, r < x),
+                    ]

@@ -1,0 +1,155 @@
+"""Count factors as families: features for every number of a set's arcs in the tree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.errors import FactorError
+from bbparse.factors import (
+    CountBatch,
+    FactorBatch,
+    FactorCounter,
+    FactorFamily,
+    FactorView,
+    ScoredCounts,
+    alive_counts,
+    check_family,
+    feature_key,
+    tree_batches,
+    tree_keys,
+)
+from bbparse.learning.averaging import QUANTUM
+from bbparse.learning.proposals import Proposals, differing_counts
+from bbparse.problem import Problem
+from tests.factors.helpers import random_arcs, random_sentence, random_tree, view_of
+
+
+class Modifiers(FactorFamily):
+    """How many modifiers a word has on its right."""
+
+    name = "modifiers"
+    summary = "modifiers to the right"
+
+    def counts(self, view: FactorView) -> Iterator[Any]:
+        for h in range(1, view.n_words + 1):
+            arcs = [(h, m) for m in range(h + 1, view.n_words + 1)]
+            if arcs:
+                yield arcs, [[("one", view.upos[h])], [("two", view.upos[h]), "two"], ["more"]]
+
+
+class Jealous(Modifiers):
+    """Its features depend on which arcs are candidates."""
+
+    name = "jealous"
+
+    def counts(self, view: FactorView) -> Iterator[Any]:
+        for h in range(1, view.n_words + 1):
+            yield [(h, m) for m in view.modifiers_of(h)], [[len(view.modifiers_of(h))]]
+
+
+def case(seed: int) -> tuple[FactorView, np.ndarray, np.ndarray]:
+    """Candidate arcs, and two trees among them."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 10))
+    trees = [random_tree(rng, n) for _ in range(2)]
+    arcs = {(t[m], m) for t in trees for m in range(1, n + 1)} | set(random_arcs(rng, n, 0.3))
+    view = view_of(random_sentence(rng, n), sorted(arcs))
+    return view, np.array(trees[0]), np.array(trees[1])
+
+
+def fired(view: FactorView, heads: np.ndarray) -> Counter[int]:
+    """Keys that fire in a tree, from the definition."""
+    keys: Counter[int] = Counter()
+    for h in range(1, view.n_words + 1):
+        k = sum(heads[m] == h for m in range(h + 1, view.n_words + 1))
+        tag = view.upos[h]
+        features: list[Any] = [[], [("one", tag)], [("two", tag), "two"], ["more"]][min(k, 3)]
+        keys.update(feature_key("modifiers", feature) for feature in features)
+    return keys
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_cells_fire_by_number(seed: int) -> None:
+    view, gold, _ = case(seed)
+    tree = FactorView.of_tree(view.sentence, gold, view.values)
+    assert Counter(tree_keys([Modifiers()], tree).tolist()) == fired(view, gold)
+    check_family(Modifiers(), view.sentence)
+    batch = Modifiers().propose_counts(view)
+    flags = gold[view.arc_mod] == view.arc_head
+    numbers = [int(flags[batch.arcs[a:b]].sum()) for a, b in zip(batch.ptr, batch.ptr[1:])]
+    cells = batch.cells(np.array(numbers))
+    assert Counter(cells.feat_keys.tolist()) == fired(view, gold)
+    assert len(cells) == sum(number > 0 for number in numbers)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_scores_in_problems_and_in_learning(seed: int) -> None:
+    view, gold, heads = case(seed)
+    family = Modifiers()
+    counter = FactorCounter()
+    for tree in (gold, heads):
+        own = FactorView.of_tree(view.sentence, tree, view.values)
+        counter.add(tree_batches([family], own))
+    table = counter.table(1)
+    weights = np.random.default_rng(seed).integers(1, 9, len(table)).astype(np.int32)
+    table.weights[:] = weights * QUANTUM
+    plain = Problem(view.n_words, view.arc_head, view.arc_mod, np.zeros(view.n_arcs))
+    proposals = Proposals.of([family], view, table)
+    problem = proposals.onto(plain, weights, QUANTUM)
+    direct = alive_counts([family], view, table)
+    assert direct is not None
+    assert problem.count_ptr.tolist() == direct.ptr.tolist()
+    assert problem.count_arcs.tolist() == direct.arcs.tolist()
+    assert problem.count_score.tolist() == direct.scores.tolist()
+    assert problem.count_score_ptr.tolist() == direct.score_ptr.tolist()
+    value = dict(zip(table.keys.tolist(), table.weights.tolist()))
+    for tree in (gold, heads):
+        expected = sum(value.get(key, 0.0) * times for key, times in fired(view, tree).items())
+        assert problem.score(tree) == pytest.approx(expected)
+    flags = [tree[view.arc_mod] == view.arc_head for tree in (gold, heads)]
+    places, counts = proposals.difference(*flags)
+    difference = fired(view, gold)
+    difference.subtract(fired(view, heads))
+    found = {int(table.keys[p]): int(c) for p, c in zip(places, counts)}
+    assert found == {key: c for key, c in difference.items() if c}
+    apart: Counter[int] = Counter()
+    for batch in differing_counts(family.propose_counts(view), flags[0], np.array(flags[1:])):
+        apart.update(batch.feat_keys.tolist())
+    assert set(found) <= set(apart)
+    assert not any(
+        map(len, differing_counts(family.propose_counts(view), flags[0], np.array(flags[:1])))
+    )
+
+
+def test_what_breaks_the_contract() -> None:
+    view, _, _ = case(1)
+    with pytest.raises(FactorError, match="'jealous': count factors have other features"):
+        check_family(Jealous(), view.sentence)
+
+    class Flat(Modifiers):
+        def counts(self, view: FactorView) -> Iterator[Any]:
+            yield [(1, 2)], "features"
+
+    with pytest.raises(FactorError, match=r"'modifiers', .*a sequence of features for each number"):
+        Flat().propose_counts(view_of(view.sentence, [(1, 2)]))
+
+
+def test_empty_batches() -> None:
+    view, _, _ = case(2)
+    assert len(CountBatch.none()) == 0
+    assert alive_counts([], view, FactorCounter().table(1)) is None
+    scored = ScoredCounts.of(
+        np.array([0, 2, 3]), np.array([4, 5, 6], np.int32), np.array([0.0, 0.0, 2.0])
+    )
+    assert scored.ptr.tolist() == [0, 1]
+    assert scored.arcs.tolist() == [6]
+    assert scored.scores.tolist() == [0.0, 2.0]
+    assert scored.score_ptr.tolist() == [0, 2]
+    none = CountBatch.none().cells(np.zeros(0, np.int64))
+    assert isinstance(none, FactorBatch)
+    assert len(none) == 0

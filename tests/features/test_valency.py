@@ -1,0 +1,77 @@
+"""Valency and modifiers of a kind against plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from bbparse.factors import FactorCounter, FactorView, check_family, feature_key, tree_batches
+from bbparse.scoring.encode import attribute_hash, attribute_values
+from features.valency import CLASSES, MOST, ModifiersOfKind, Valency, _mix
+from tests import toy
+from tests.factors.helpers import random_arcs, random_sentence, random_tree, view_of
+
+HEAD = ("upos", "xpos", "lexpos", "lemma", "verbform")
+
+
+def fired(family: Valency | ModifiersOfKind, view: FactorView, heads: list[int]) -> Counter[int]:
+    numbers: Counter[tuple[int, int, int]] = Counter()
+    for m in range(1, view.n_words + 1):
+        kinds = [i for i, tags in enumerate(CLASSES, 1) if view.upos[m] in tags]
+        if isinstance(family, Valency):
+            kinds = [0]
+        for kind in kinds:
+            if heads[m]:
+                numbers[heads[m], int(m > heads[m]), kind] += 1
+    keys: Counter[int] = Counter()
+    s = view.sentence
+    for (h, side, kind), k in numbers.items():
+        of = attribute_values(
+            s.forms[h - 1], s.lemmas[h - 1], s.upos[h - 1], s.xpos[h - 1], s.feats[h - 1]
+        )
+        for name in HEAD:
+            salt = np.uint64(feature_key(family.name, (name, side, kind, min(k, MOST))))
+            value = np.uint64(attribute_hash(name, of[name]))
+            keys[int(_mix(value ^ salt))] += 1
+    return keys
+
+
+@pytest.mark.parametrize("cls", [Valency, ModifiersOfKind])
+@pytest.mark.parametrize("seed", range(8))
+def test_cells_say_how_many(cls: type[Valency | ModifiersOfKind], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 14))
+    sentence = random_sentence(rng, n)
+    heads = random_tree(rng, n)
+    family = cls()
+    arcs = sorted({(heads[m], m) for m in range(1, n + 1)} | set(random_arcs(rng, n, 0.4)))
+    view = view_of(sentence, arcs)
+    batch = family.propose_counts(view)
+    assert len(family.propose(view)) == 0
+    flags = np.array(heads)[view.arc_mod] == view.arc_head
+    numbers = np.array(
+        [int(flags[batch.arcs[a:b]].sum()) for a, b in zip(batch.ptr, batch.ptr[1:])]
+    )
+    assert Counter(batch.cells(numbers).feat_keys.tolist()) == fired(family, view, heads)
+    check_family(family, sentence, heads, arcs)
+
+
+@pytest.mark.parametrize("cls", [Valency, ModifiersOfKind])
+def test_a_table_leaves_out_what_it_does_not_know(cls: type[Valency | ModifiersOfKind]) -> None:
+    family = cls()
+    counter = FactorCounter()
+    for sentence in toy.sentences()[:10]:
+        counter.add(tree_batches([family], FactorView.of_tree(sentence, [-1, *sentence.heads])))
+    table = counter.table(2)
+    rng = np.random.default_rng(3)
+    sizes = np.zeros(2, np.int64)
+    for sentence in toy.dev_sentences()[:10]:
+        view = view_of(sentence, random_arcs(rng, sentence.n_words, 0.3))
+        every, known = family.propose_counts(view), family.propose_counts(view, table)
+        sizes += len(known), len(every)
+        assert table.score_features(known.feat_ptr, known.feat_keys).shape == known.arcs.shape
+        kept = set(table.keys.tolist()) & set(every.feat_keys.tolist())
+        assert kept <= set(known.feat_keys.tolist())
+    assert 0 < sizes[0] < sizes[1]
