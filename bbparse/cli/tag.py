@@ -1,0 +1,47 @@
+"""``bbparse tag``: UPOS, XPOS, FEATS and lemmas for every word of a file."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from tqdm import tqdm
+
+from bbparse.tagging.jackknife import jackknife
+from bbparse.tagging.tagger import Tagger
+from bbparse.treebank import read_conllu, write_conllu
+
+
+@click.command()
+@click.argument("source", metavar="[INPUT|-]", default="-")
+@click.option("--model", metavar="FILE", help="Tagger, or parser with a tagger in its model.")
+@click.option("--output", "-o", default="-", metavar="FILE", help="Default: the standard output.")
+@click.option(
+    "--jackknife", "folds", type=click.IntRange(2), metavar="K",
+    help="Tag INPUT by taggers trained on the other K-1 parts of it; needs no model.",
+)  # fmt: skip
+def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
+    """Tag CoNLL-U or CoNLL-X; only LEMMA, UPOS, XPOS and FEATS change.
+
+    A parser that is to work with predicted tags is trained best on predicted tags: --jackknife
+    writes a training treebank as a tagger that has not seen it would tag it.
+
+    \b
+    Examples:
+      bbparse tag in.conllu --model en.tagger -o tagged.conllu
+      bbparse tag train.conllu --jackknife 10 -o train-tagged.conllu
+    """
+    if (model is None) == (folds is None):
+        raise click.UsageError("give either --model FILE or --jackknife K")
+    if folds is not None:
+        terminal = sys.stderr.isatty()
+        sentences = list(read_conllu(source))
+        tagged = jackknife(
+            sentences, folds, progress=terminal, report=lambda line: click.echo(line, err=True)
+        )
+        write_conllu(output, tagged)
+        return
+    tagger = Tagger.load(str(model))
+    silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
+    stream = tqdm(read_conllu(source), unit=" sentences", delay=2, disable=silent)
+    write_conllu(output, map(tagger, stream))

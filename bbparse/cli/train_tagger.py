@@ -1,0 +1,59 @@
+"""``bbparse train-tagger``: learn a tagger from a treebank."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from bbparse.errors import OutputError
+from bbparse.tagging import TaggerSettings, accuracy
+from bbparse.tagging import train_tagger as learn
+from bbparse.treebank import read_conllu
+
+
+@click.command("train-tagger")
+@click.argument("treebank", metavar="TRAIN")
+@click.option("--dev", metavar="FILE", help="Treebank to report the accuracy on.")
+@click.option("--model", required=True, metavar="FILE", help="Where to write the tagger.")
+@click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
+@click.option("--seed", type=click.IntRange(0), metavar="S", help="Of the order of sentences.")
+def train_tagger(
+    treebank: str, dev: str | None, model: str, epochs: int | None, seed: int | None
+) -> None:
+    """Learn UPOS, XPOS, FEATS and lemmas from the words of TRAIN.
+
+    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files. Columns that TRAIN leaves empty stay
+    empty.
+
+    \b
+    Example:
+      bbparse train-tagger train.conllu --dev dev.conllu --model en.tagger
+    """
+    target = Path(model)
+    if not target.parent.is_dir():
+        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}")
+    if target.is_dir():
+        raise OutputError(f"{target}: cannot be written: it is a folder")
+    settings = TaggerSettings()
+    if seed is not None:
+        settings = replace(settings, seed=seed)
+    if epochs is not None:
+        settings = replace(
+            settings,
+            tags=replace(settings.tags, epochs=epochs),
+            feats=replace(settings.feats, epochs=epochs),
+            lemmas=replace(settings.lemmas, epochs=epochs),
+        )
+    sentences = list(read_conllu(treebank))
+    dev_sentences = list(read_conllu(dev)) if dev is not None else []
+    tagger = learn(sentences, settings, progress=sys.stderr.isatty())
+    if dev_sentences:
+        scores = accuracy(tagger, dev_sentences)
+        tagger.notes["dev"] = {name: round(share, 6) for name, share in scores.items()}
+        shown = ", ".join(f"{name} {100 * share:.2f}" for name, share in scores.items())
+        click.echo(f"dev: {shown}", err=True)
+    tagger.save(target)
+    click.echo(f"wrote {target}", err=True)

@@ -1,0 +1,248 @@
+"""Words as rows of 64-bit hashes for the tagger: affixes, shapes, and what is known of the form.
+
+As `bbparse.scoring.encode`, but a row depends on the form alone (the rest is what the tagger is to
+find), affixes are longer, and there is room for the tags that earlier layers have found.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.scoring.encode import attribute_hash
+
+__all__ = ["COLUMNS", "FORM_COLUMNS", "PAD", "TAG_COLUMNS", "FormEncoder", "fill_tags", "shape"]
+
+#: Rows of padding on either side of a sentence: templates may look this many words past its ends.
+PAD = 3
+
+#: Attributes of the form, by which a template names them.
+FORM_COLUMNS: tuple[str, ...] = (
+    "form", "lower", "norm", "known",
+    "prefix1", "prefix2", "prefix3", "prefix4",
+    "suffix1", "suffix2", "suffix3", "suffix4", "suffix5",
+    "shape", "kinds", "habit",
+)  # fmt: skip
+#: What depends on the sentence: its use of capitals, and what earlier layers found: the tag (UPOS
+#: and XPOS), UPOS, FEATS, the words of the closest nominals on either side, with which verbs agree,
+#: and the tag of the one before.
+TAG_COLUMNS: tuple[str, ...] = ("style", "tag", "upos", "feats", "subject", "object", "subjecttag")
+COLUMNS: tuple[str, ...] = FORM_COLUMNS + TAG_COLUMNS
+
+_N_FORM = len(FORM_COLUMNS)
+_NOMINALS = frozenset(("NOUN", "PRON", "PROPN"))
+_REACH = 8  # words a nominal may be away
+
+
+def shape(form: str, longest: int) -> str:
+    """X for capitals, x for other letters, d for digits, the rest as it is.
+
+    Runs of one kind are at most `longest` long: 1 makes a short summary, 4 keeps short words apart.
+    """
+    kinds = ""
+    for character in form[:40]:
+        kind = (
+            "X" if character.isupper()
+            else "d" if character.isdigit()
+            else "x" if character.isalpha()
+            else character
+        )  # fmt: skip
+        if not kinds.endswith(kind * longest):
+            kinds += kind
+    return kinds[:12]
+
+
+def _kinds(form: str) -> str:
+    """Which kinds of character there are, whatever their order."""
+    return "".join(
+        mark
+        for mark, there in (
+            ("A", form.isupper() and len(form) > 1),
+            ("T", form[:1].isupper() and not form[1:].isupper()),
+            ("X", any(c.isupper() for c in form[1:]) and not form.isupper()),
+            ("d", any(c.isdigit() for c in form)),
+            ("-", "-" in form),
+            (".", "." in form),
+            ("@", "@" in form[1:-1]),
+            ("/", "/" in form),
+            ("o", not any(c.isalnum() for c in form)),
+            ("u", not form.isascii()),
+        )
+        if there
+    )
+
+
+def _norm(lower: str) -> str:
+    """The form with what makes it unique taken out: digits, and the text of addresses."""
+    if "://" in lower or lower.startswith("www."):
+        return "<url>"
+    if "@" in lower[1:-1]:
+        return "<mail>"
+    return "".join("0" if c.isdigit() else c for c in lower)
+
+
+def _row(form: str, known: str, habit: str) -> list[int]:
+    lower = form.lower()
+    norm = _norm(lower)
+    short = shape(form, 1)
+    # affixes of digits say nothing
+    values = (
+        form, lower, norm, known or f"?{short}|{norm[-3:]}",
+        norm[:1], norm[:2], norm[:3], norm[:4],
+        norm[-1:], norm[-2:], norm[-3:], norm[-4:], norm[-5:],
+        shape(form, 4), f"{short}|{_kinds(form)}", f"{habit}|{_kinds(form)}",
+    )  # fmt: skip
+    return [attribute_hash(name, value) for name, value in zip(FORM_COLUMNS, values)]
+
+
+def style(forms: Sequence[str]) -> str:
+    """How a sentence uses capitals: in every letter, in most words, in few, nowhere."""
+    words = [form for form in forms if form[:1].isalpha() and len(form) > 2]
+    if len(words) < 2:
+        return "?"
+    if all(form.isupper() for form in words):
+        return "A"
+    capitals = sum(form[0].isupper() for form in words)
+    if capitals == 0:
+        return "l"
+    return "T" if capitals >= 0.7 * len(words) else "x"
+
+
+def _special(value: str) -> list[int]:
+    return [attribute_hash(name, value) for name in COLUMNS]
+
+
+# No word has these values: forms and tags contain no tab at the start.
+_BEFORE = np.array([_special(f"\tbefore-{k}") for k in range(PAD, 0, -1)], np.uint64)
+_AFTER = np.array([_special(f"\tafter+{k}") for k in range(1, PAD + 1)], np.uint64)
+
+
+class FormEncoder:
+    """Encodes forms; safe to share between threads.
+
+    Parameters
+    ----------
+    known : mapping
+        What to say of a form (in lower case) that is known: the tags it has been seen with.
+    habits : mapping
+        Which capitals a form (in lower case) has been seen with within sentences.
+    max_forms : int
+        Distinct forms remembered; when there are more, the memory is emptied and filled anew.
+    """
+
+    def __init__(
+        self, known: Mapping[str, str], habits: Mapping[str, str], max_forms: int = 200_000
+    ) -> None:
+        self.known = dict(known)
+        self.habits = dict(habits)
+        self.max_forms = max_forms
+        self._rows = np.empty((1024, _N_FORM), np.uint64)
+        self._index: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, forms: Sequence[str]) -> NDArray[np.uint64]:
+        """Encode the words of a sentence.
+
+        Returns
+        -------
+        uint64[n + 2 * PAD, len(COLUMNS)]
+            Row PAD + i is word i (from 0), the rows around them are padding; the `TAG_COLUMNS` of
+            words are 0.
+        """
+        # One look at the memory: another thread may replace it, but not what it holds.
+        index, rows = self._index, self._rows
+        try:
+            places = [index[form] for form in forms]
+        except KeyError:
+            places, rows = self._learn(forms)
+        n = len(places)
+        out = np.zeros((n + 2 * PAD, len(COLUMNS)), np.uint64)
+        out[:PAD] = _BEFORE
+        out[PAD + n :] = _AFTER
+        out[PAD : PAD + n, :_N_FORM] = rows[places]
+        out[PAD : PAD + n, _N_FORM] = _hash("style", style(forms))
+        return out
+
+    def _learn(self, forms: Iterable[str]) -> tuple[list[int], NDArray[np.uint64]]:
+        with self._lock:
+            if len(self._index) + 1024 > self.max_forms:
+                self._index = {}
+                self._rows = np.empty((1024, _N_FORM), np.uint64)
+            index = self._index
+            for form in forms:
+                if form in index:
+                    continue
+                place = len(index)
+                if place == len(self._rows):
+                    grown = np.empty((2 * place, _N_FORM), np.uint64)
+                    grown[:place] = self._rows
+                    self._rows = grown
+                lower = form.lower()
+                self._rows[place] = _row(
+                    form, self.known.get(lower, ""), self.habits.get(lower, "")
+                )
+                # Published last: who finds the place also finds the row.
+                index[form] = place
+            return [index[form] for form in forms], self._rows
+
+
+_hashes: dict[tuple[str, str], int] = {}
+
+
+def _hash(column: str, value: str) -> int:
+    key = (column, value)
+    found = _hashes.get(key)
+    if found is None:
+        if len(_hashes) > 200_000:
+            _hashes.clear()
+        found = _hashes[key] = attribute_hash(column, value)
+    return found
+
+
+def fill_tags(
+    values: NDArray[np.uint64],
+    forms: Sequence[str],
+    tags: Sequence[str] | None = None,
+    feats: Sequence[str] | None = None,
+) -> None:
+    """Write what is known of the tags into the `TAG_COLUMNS` of encoded words.
+
+    Parameters
+    ----------
+    values : uint64[n + 2 * PAD, len(COLUMNS)]
+        Changed in place.
+    forms : sequence of str, length n
+    tags : sequence of str, length n, optional
+        UPOS and XPOS, separated by a tab.
+    feats : sequence of str, length n, optional
+        FEATS.
+    """
+    n = len(forms)
+    if tags is not None:
+        upos = [tag.partition("\t")[0] for tag in tags]
+        values[PAD : PAD + n, _N_FORM + 1] = [_hash("tag", tag) for tag in tags]
+        values[PAD : PAD + n, _N_FORM + 2] = [_hash("upos", tag) for tag in upos]
+        nominal = [i for i in range(n) if upos[i] in _NOMINALS]
+        before = after = -1
+        left, left_tag, right = [], [], []
+        position = 0
+        for i in range(n):
+            while position < len(nominal) and nominal[position] <= i:
+                position += 1
+            after = nominal[position] if position < len(nominal) else -1
+            near = before >= 0 and i - before <= _REACH
+            left.append(_hash("subject", forms[before].lower() if near else ""))
+            left_tag.append(_hash("subjecttag", tags[before] if near else ""))
+            right.append(
+                _hash("object", forms[after].lower() if 0 <= after - i <= _REACH else "")
+            )
+            if upos[i] in _NOMINALS:
+                before = i
+        values[PAD : PAD + n, _N_FORM + 4] = left
+        values[PAD : PAD + n, _N_FORM + 5] = right
+        values[PAD : PAD + n, _N_FORM + 6] = left_tag
+    if feats is not None:
+        values[PAD : PAD + n, _N_FORM + 3] = [_hash("feats", value) for value in feats]

@@ -1,0 +1,204 @@
+"""Kernels of the tagger: features of words, scores of their candidates, and the best sequence.
+
+A feature is 32 bits of a hash. Its weights are found in sorted arrays: `first` says where the keys
+with given high bits begin, so that a look-up reads one or two neighbouring keys, and `ptr` where a
+key's pairs of label and weight are. Scores are sums of small integers.
+
+The best sequence is found exactly (Viterbi 1967), in O(n·K²) for K candidates a word.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["best_first", "best_sequence", "feature_keys", "label_words", "sentence_keys"]
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Keys = NDArray[np.uint32]
+
+
+@njit(cache=True, nogil=True)
+def feature_keys(
+    values: NDArray[np.uint64],
+    word: int,
+    ptr: Ints,
+    offset: Ints,
+    column: Ints,
+    multiplier: NDArray[np.uint64],
+    out: Keys,
+) -> None:
+    """The features of the word in row `word`, one for each template, into uint32[T]."""
+    for t in range(ptr.shape[0] - 1):
+        key = np.uint64(0)
+        for j in range(ptr[t], ptr[t + 1]):
+            key += values[word + offset[j], column[j]] * multiplier[j]
+            key ^= key >> np.uint64(32)
+        key *= np.uint64(0x9E3779B97F4A7C15)
+        out[t] = np.uint32(key >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def sentence_keys(
+    values: NDArray[np.uint64],
+    pad: int,
+    ptr: Ints,
+    offset: Ints,
+    column: Ints,
+    multiplier: NDArray[np.uint64],
+    out: Keys,
+) -> None:
+    """The features of all words of a sentence, into uint32[n, T]."""
+    for i in range(out.shape[0]):
+        feature_keys(values, pad + i, ptr, offset, column, multiplier, out[i])
+
+
+@njit(cache=True, nogil=True)
+def best_first(labels: Ints, scores: Longs, count: int, most: int) -> int:
+    """Keep the `most` candidates of a word with the highest scores; returns how many are left."""
+    if count <= most:
+        return count
+    for i in range(most):
+        best = i
+        for j in range(i + 1, count):
+            if scores[j] > scores[best]:
+                best = j
+        score, label = scores[best], labels[best]
+        scores[best], labels[best] = scores[i], labels[i]
+        scores[i], labels[i] = score, label
+    return most
+
+
+@njit(cache=True, nogil=True)
+def best_sequence(counts: Ints, labels: Ints, scores: Longs, bigrams: Ints, out: Ints) -> None:
+    """The best sequence of candidates.
+
+    Parameters
+    ----------
+    counts : int32[n]
+        Candidates of each word, at least one.
+    labels, scores : int32[n, K], int64[n, K]
+        The candidates and their own scores; the scores are overwritten.
+    bigrams : int32[L+1, L+1], or int32[1, 1]
+        Of two neighbours; label L stands before the sentence and after it. Of size 1: there are
+        none, each word is by itself.
+    out : int32[n]
+        Which candidate each word gets: its place in `labels`.
+    """
+    n = counts.shape[0]
+    border = bigrams.shape[0] - 1
+    back = np.zeros((n, labels.shape[1]), np.int32)
+    for i in range(n):
+        for b in range(counts[i]):
+            if border == 0:
+                continue
+            label = labels[i, b]
+            if i == 0:
+                best = np.int64(bigrams[border, label])
+            else:
+                best = scores[i - 1, 0] + bigrams[labels[i - 1, 0], label]
+                for a in range(1, counts[i - 1]):
+                    score = scores[i - 1, a] + bigrams[labels[i - 1, a], label]
+                    if score > best:
+                        best = score
+                        back[i, b] = a
+            scores[i, b] += best
+            if i == n - 1:
+                scores[i, b] += bigrams[label, border]
+    for i in range(n - 1, -1, -1):
+        if border and i < n - 1:
+            out[i] = back[i + 1, out[i + 1]]
+            continue
+        best_place = 0
+        for b in range(1, counts[i]):
+            if scores[i, b] > scores[i, best_place]:
+                best_place = b
+        out[i] = best_place
+
+
+@njit(cache=True, nogil=True)
+def _score_labels(
+    features: Keys,
+    first: Ints,
+    shift: int,
+    keys: Keys,
+    ptr: Ints,
+    labels: NDArray[np.uint16],
+    weights: NDArray[np.int16],
+    scores: Longs,
+) -> None:
+    """Add the weights of all features of a word to `scores`, int64[L]."""
+    for f in range(features.shape[0]):
+        key = features[f]
+        bucket = key >> np.uint32(shift)
+        for place in range(first[bucket], first[bucket + 1]):
+            if keys[place] == key:
+                for e in range(ptr[place], ptr[place + 1]):
+                    scores[labels[e]] += weights[e]
+                break
+
+
+@njit(cache=True, nogil=True)
+def label_words(
+    values: NDArray[np.uint64],
+    pad: int,
+    cand_ptr: Ints,
+    cand_label: Ints,
+    most: int,
+    templates: tuple[Any, ...],
+    table: tuple[Any, ...],
+    bigrams: Ints,
+) -> Ints:
+    """Labels of the words of a sentence, int32[n].
+
+    Parameters
+    ----------
+    values : uint64[n + 2*pad, C]
+        The words.
+    cand_ptr, cand_label : int32[n+1], int32[…]
+        Candidates of word i: ``cand_label[cand_ptr[i]:cand_ptr[i+1]]``, at least one.
+    most : int
+        Candidates kept for the search, by their own scores; all but rare words have fewer.
+    templates, table : tuples
+        See `bbparse.tagging.layer`.
+    """
+    n = cand_ptr.shape[0] - 1
+    counts = np.empty(n, np.int32)
+    widest = 1
+    for i in range(n):
+        counts[i] = cand_ptr[i + 1] - cand_ptr[i]
+        widest = max(widest, counts[i])
+    width = min(widest, most)
+    labels = np.empty((n, width), np.int32)
+    scores = np.zeros((n, width), np.int64)
+    ptr, offset, column, multiplier = templates
+    first, shift, keys, entry_ptr, entry_label, weights, n_labels = table
+    features = np.empty(ptr.shape[0] - 1, np.uint32)
+    every = np.zeros(n_labels, np.int64)
+    own_labels = np.empty(widest, np.int32)
+    own_scores = np.empty(widest, np.int64)
+    for i in range(n):
+        count = counts[i]
+        if count == 1:  # nothing to choose
+            labels[i, 0] = cand_label[cand_ptr[i]]
+            continue
+        feature_keys(values, pad + i, ptr, offset, column, multiplier, features)
+        every[:] = 0
+        _score_labels(features, first, shift, keys, entry_ptr, entry_label, weights, every)
+        for k in range(count):
+            own_labels[k] = cand_label[cand_ptr[i] + k]
+            own_scores[k] = every[own_labels[k]]
+        counts[i] = best_first(own_labels, own_scores, count, most)
+        for k in range(counts[i]):
+            labels[i, k] = own_labels[k]
+            scores[i, k] = own_scores[k]
+    places = np.empty(n, np.int32)
+    best_sequence(counts, labels, scores, bigrams, places)
+    out = np.empty(n, np.int32)
+    for i in range(n):
+        out[i] = labels[i, places[i]]
+    return out

@@ -1,0 +1,250 @@
+"""`Layer`: one kind of label for every word of a sentence, found by a linear chain.
+
+A layer chooses among the candidates of each word by the weights of features of the word and its
+neighbours, and of two labels in a row. Triples of labels were tried and gained nothing: the words
+around a word say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.archive import INTS, TEXT, Rule
+from bbparse.errors import ModelError
+from bbparse.tagging.encode import PAD
+from bbparse.tagging.kernels import label_words
+from bbparse.tagging.templates import TagTemplates, compile_tag_templates
+
+__all__ = [
+    "LAYER_QUANTUM", "MOST", "Layer", "Lists", "Weights", "flat", "layer_rules", "template_arrays",
+]  # fmt: skip
+
+Ints = NDArray[np.int32]
+
+#: What a weight of 1 is worth in a model: 16 bits reach from -128 to 128.
+LAYER_QUANTUM = 2.0**-8
+#: Candidates that take part in the search for the best sequence.
+MOST = 8
+#: Labels that a layer may have.
+MAX_LABELS = 1 << 16
+
+#: Candidates of some words: numbers of labels.
+Lists = Sequence[tuple[int, ...]]
+
+
+def flat(lists: Lists) -> tuple[Ints, Ints]:
+    """Lists as the kernels read them: where each begins, int32[n+1], and all their elements."""
+    ptr = np.zeros(len(lists) + 1, np.int32)
+    np.cumsum([len(some) for some in lists], out=ptr[1:])
+    return ptr, np.fromiter(chain.from_iterable(lists), np.int32, int(ptr[-1]))
+
+
+def layer_rules(name: str) -> dict[str, Rule]:
+    """Arrays of a layer in a model file, as `bbparse.archive.read_archive` checks them."""
+    keys, labels = f"tagger_{name}_keys", f"tagger_{name}_entry_labels"
+    lists = f"tagger_{name}_list_keys_count"
+    return {
+        f"tagger_{name}_labels": (TEXT, 0, None),
+        f"tagger_{name}_list_keys": (TEXT, 0, None),
+        lists: ("u", 1, None),
+        f"tagger_{name}_list_labels": ("u", 1, None),
+        keys: ("u", 1, keys),
+        f"tagger_{name}_counts": ("u", 1, keys),
+        labels: ("u", 1, labels),
+        f"tagger_{name}_entry_weights": (INTS, 1, labels),
+        f"tagger_{name}_bigrams": (INTS, 2, None),
+    }
+
+
+class Weights:
+    """The weights of features: sorted keys, and for each its pairs of label and weight.
+
+    Parameters
+    ----------
+    keys : uint32[M]
+        Sorted, none twice.
+    ptr : int32[M+1]
+        Where the pairs of each key are.
+    labels, values : uint16[E], int16[E]
+        Labels, and weights in quanta of `LAYER_QUANTUM`.
+    n_labels : int
+    """
+
+    def __init__(
+        self,
+        keys: NDArray[np.uint32],
+        ptr: Ints,
+        labels: NDArray[np.uint16],
+        values: NDArray[np.int16],
+        n_labels: int,
+    ) -> None:
+        self.keys, self.ptr, self.labels, self.values = keys, ptr, labels, values
+        bits = max(1, min(24, len(keys).bit_length() + 1))
+        self.shift = 32 - bits
+        high = (keys >> np.uint32(self.shift)).astype(np.int64)
+        self.first = np.searchsorted(high, np.arange((1 << bits) + 1)).astype(np.int32)
+        self.n_labels = n_labels
+
+    @property
+    def table(self) -> tuple[Any, ...]:
+        """What the kernels read."""
+        return (
+            self.first, self.shift, self.keys, self.ptr, self.labels, self.values, self.n_labels,
+        )  # fmt: skip
+
+    @classmethod
+    def from_pairs(
+        cls, keys: NDArray[np.uint32], labels: NDArray[Any], values: NDArray[Any], n_labels: int
+    ) -> Weights:
+        """From the key, the label and the weight of every pair, sorted by keys."""
+        different, start = np.unique(keys, return_index=True)
+        ptr = np.append(start, len(keys)).astype(np.int32)
+        return cls(different, ptr, labels.astype(np.uint16), values.astype(np.int16), n_labels)
+
+
+class Layer:
+    """Finds labels of one kind. Nothing changes while it does, so threads may share it.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Without line breaks; each once.
+    lists : mapping
+        The labels that words of some kind may have, by a key without line breaks.
+    templates : sequence of str
+        See `bbparse.tagging.templates`.
+    weights : Weights
+    bigrams : int32[L+1, L+1] or int32[1, 1]
+        Weights of two labels in a row, L for the ends of the sentence; of size 1: none.
+
+    Raises
+    ------
+    ModelError
+        If the parts do not fit each other.
+    ConfigError
+        If a template cannot be read.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        lists: Mapping[str, tuple[int, ...]],
+        templates: Sequence[str],
+        weights: Weights,
+        bigrams: Ints,
+    ) -> None:
+        self.labels = list(labels)
+        self.lists = dict(lists)
+        self.weights = weights
+        self.bigrams = bigrams
+        self.compiled = compile_tag_templates(templates)
+        n = len(self.labels)
+        if not 1 <= n <= MAX_LABELS or len(set(self.labels)) < n:
+            raise ModelError(f"there are {n} labels, expected 1 to {MAX_LABELS}, none twice")
+        if bigrams.shape not in ((1, 1), (n + 1, n + 1)):
+            raise ModelError(f"bigrams have shape {bigrams.shape}, expected {n + 1} on each side")
+        for key, some in self.lists.items():
+            if not some or min(some) < 0 or max(some) >= n:
+                raise ModelError(f"candidates of {key!r} are {some}, expected numbers below {n}")
+
+    def find(self, values: NDArray[np.uint64], lists: Lists) -> list[str]:
+        """Labels of the words of a sentence.
+
+        Parameters
+        ----------
+        values : uint64[n + 2 * PAD, len(COLUMNS)]
+            The words, with what earlier layers have found.
+        lists : sequence of tuples, length n
+            The labels each word may have.
+        """
+        labels = self.labels
+        if max(map(len, lists), default=1) == 1:
+            return [labels[some[0]] for some in lists]
+        ptr, numbers = flat(lists)
+        found = label_words(
+            values, PAD, ptr, numbers, MOST, template_arrays(self.compiled), self.weights.table,
+            self.bigrams,
+        )  # fmt: skip
+        return [labels[number] for number in found.tolist()]
+
+    def to_arrays(self, name: str) -> dict[str, NDArray[Any]]:
+        """What `from_arrays` reads, small: keys as differences, list lengths as bytes."""
+        weights = self.weights
+        keys = list(self.lists)
+        ptr, labels = flat([self.lists[key] for key in keys])
+        steps = np.diff(weights.keys, prepend=np.uint32(0))
+        return {
+            f"tagger_{name}_labels": np.array("\n".join(self.labels)),
+            f"tagger_{name}_list_keys": np.array("\n".join(keys)),
+            f"tagger_{name}_list_keys_count": np.diff(ptr).astype(np.uint16),
+            f"tagger_{name}_list_labels": labels.astype(np.uint16),
+            f"tagger_{name}_keys": steps,
+            f"tagger_{name}_counts": np.diff(weights.ptr).astype(np.uint16),
+            f"tagger_{name}_entry_labels": weights.labels,
+            f"tagger_{name}_entry_weights": weights.values,
+            f"tagger_{name}_bigrams": self.bigrams,
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, name: str, templates: Sequence[str], arrays: Mapping[str, NDArray[Any]], where: str
+    ) -> Layer:
+        """A layer from arrays that `layer_rules` has been checked on.
+
+        Raises
+        ------
+        ModelError
+            If they do not fit each other.
+        """
+
+        def array(field: str) -> NDArray[Any]:
+            return arrays[f"tagger_{name}_{field}"]
+
+        def fail(field: str, what: str) -> ModelError:
+            return ModelError(f"{where}: tagger_{name}_{field} {what}")
+
+        labels = str(array("labels").item()).split("\n")
+        counts = array("list_keys_count").astype(np.int64)
+        keys = str(array("list_keys").item()).split("\n") if len(counts) else []
+        numbers = array("list_labels").tolist()
+        if len(keys) != len(counts) or int(counts.sum()) != len(numbers):
+            raise fail("list_keys", f"are {len(keys)}, expected one for each list")
+        ends = np.cumsum(counts).tolist()
+        lists = {
+            key: tuple(numbers[end - count : end])
+            for key, end, count in zip(keys, ends, counts.tolist())
+        }
+        feature_keys = np.cumsum(array("keys").astype(np.uint64))
+        if len(feature_keys) and (
+            int(feature_keys[-1]) >> 32 or (array("keys")[1:] == 0).any()
+        ):
+            raise fail("keys", "are damaged: expected 32 bits, sorted, none twice")
+        ptr = np.append(0, np.cumsum(array("counts").astype(np.int64)))
+        entry_labels, entry_weights = array("entry_labels"), array("entry_weights")
+        if int(ptr[-1]) != len(entry_labels):
+            raise fail("counts", f"add up to {int(ptr[-1])}, expected {len(entry_labels)}")
+        if len(entry_labels) and int(entry_labels.max()) >= len(labels):
+            raise fail(
+                "entry_labels", f"go up to {int(entry_labels.max())}, there are {len(labels)}"
+            )
+        weights = Weights(
+            feature_keys.astype(np.uint32), ptr.astype(np.int32), entry_labels.astype(np.uint16),
+            entry_weights.astype(np.int16), len(labels),
+        )  # fmt: skip
+        try:
+            return cls(
+                labels, lists, templates, weights,
+                np.ascontiguousarray(array("bigrams"), dtype=np.int32),
+            )  # fmt: skip
+        except ModelError as error:
+            raise ModelError(f"{where}: tagger, {name}: {error}") from None
+
+
+def template_arrays(compiled: TagTemplates) -> tuple[Any, ...]:
+    """Templates as the kernels read them."""
+    return compiled.ptr, compiled.offset, compiled.column, compiled.multiplier

@@ -1,0 +1,205 @@
+"""`Tagger`: forms → UPOS, XPOS, FEATS and lemmas, in three layers, each seeing what came before.
+
+Tags (UPOS and XPOS together) are found first, then FEATS among those that go with the tag, then the
+rule that makes the lemma (`bbparse.tagging.lemmas`). Words that the training text showed often have
+the labels they had there to choose from; others all that new words may have.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bbparse.tagging.encode import FormEncoder, fill_tags
+from bbparse.tagging.layer import Layer
+from bbparse.tagging.lemmas import apply_rule
+from bbparse.treebank import Sentence
+from bbparse.treebank.columns import with_columns
+
+__all__ = ["LOWER", "SAME", "TagColumns", "Tagger", "accuracy"]
+
+#: Rules that apply to every form: the form in lower case, and as it is.
+LOWER, SAME = "l\t\t\t\t", "k\t\t\t\t"
+_MEMORY = 200_000  # forms with what may become of them
+
+
+@dataclass(frozen=True, slots=True)
+class TagColumns:
+    """What a tagger found, one element for each word; ``_`` where it has nothing to say."""
+
+    lemmas: list[str]
+    upos: list[str]
+    xpos: list[str]
+    feats: list[str]
+
+
+class Tagger:
+    """A trained tagger. Threads may share it.
+
+    Parameters
+    ----------
+    known : mapping
+        Tags of common words, by the form in lower case; for the features.
+    habits : mapping
+        How common words are capitalised within a sentence.
+    tags : Layer
+        Its labels are UPOS and XPOS with a tab between them. The key of a word's candidates is its
+        form, the empty key is that of all others.
+    feats : Layer, optional
+        Keys: form in lower case, tab, tag; or the tag alone. Without it FEATS is ``_``.
+    lemmas : Layer, optional
+        Keys: form, tab, tag; or the tag alone. Labels are rules. Without it LEMMA is ``_``.
+    lexicon : mapping
+        Lemmas of words that have but one, by form, tab, tag.
+    notes : dict
+        What is worth knowing about the training; saved with the model.
+    """
+
+    def __init__(
+        self,
+        known: Mapping[str, str],
+        habits: Mapping[str, str],
+        tags: Layer,
+        feats: Layer | None = None,
+        lemmas: Layer | None = None,
+        lexicon: Mapping[str, str] | None = None,
+        notes: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.encode = FormEncoder(known, habits)
+        self.tags, self.feats, self.lemmas = tags, feats, lemmas
+        self.lexicon = dict(lexicon or {})
+        self.notes = dict(notes or {})
+        self._upos = [tag.partition("\t")[0] for tag in tags.labels]
+        self._of_feats: dict[tuple[str, str], tuple[int, ...]] = {}
+        self._of_lemma: dict[tuple[str, str], str | tuple[int, ...]] = {}
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tagger:
+        """Read a tagger's file.
+
+        Raises
+        ------
+        ModelError
+            If the file is missing, truncated, no tagger, or of a newer version.
+        """
+        from bbparse.tagging.model import load_tagger
+
+        return load_tagger(path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file, whole or not at all."""
+        from bbparse.tagging.model import save_tagger
+
+        save_tagger(self, path)
+
+    def columns(self, forms: Sequence[str]) -> TagColumns:
+        """Tags, features and lemmas of the words of a sentence.
+
+        Parameters
+        ----------
+        forms : sequence of str, length n
+        """
+        n = len(forms)
+        if n == 0:
+            return TagColumns([], [], [], [])
+        values = self.encode(forms)
+        lists = self.tags.lists
+        rest = lists[""]
+        tags = self.tags.find(values, [lists.get(form, rest) for form in forms])
+        upos, xpos = [], []
+        for tag in tags:
+            one, _, other = tag.partition("\t")
+            upos.append(one)
+            xpos.append(other)
+        feats, lemmas = ["_"] * n, ["_"] * n
+        if self.feats is not None or self.lemmas is not None:
+            fill_tags(values, forms, tags)
+        if self.feats is not None:
+            feats = self.feats.find(
+                values, [self._feats_of(form, tag, self.feats) for form, tag in zip(forms, tags)]
+            )
+            fill_tags(values, forms, feats=feats)
+        if self.lemmas is not None:
+            lemmas = self._lemmas(values, forms, tags, self.lemmas)
+        return TagColumns(lemmas, upos, xpos, feats)
+
+    def __call__(self, sentence: Sentence) -> Sentence:
+        """A copy of a sentence with LEMMA, UPOS, XPOS and FEATS as found, also in its lines."""
+        found = self.columns(sentence.forms)
+        return with_columns(
+            sentence, lemmas=found.lemmas, upos=found.upos, xpos=found.xpos, feats=found.feats
+        )
+
+    def _feats_of(self, form: str, tag: str, layer: Layer) -> tuple[int, ...]:
+        """The labels that FEATS may have for a form with a tag."""
+        found = self._of_feats.get((form, tag))
+        if found is None:
+            lists = layer.lists
+            found = lists.get(f"{form.lower()}\t{tag}") or lists.get(tag)
+            if found is None:
+                found = tuple(range(len(layer.labels)))
+            if len(self._of_feats) > _MEMORY:
+                self._of_feats.clear()
+            self._of_feats[form, tag] = found
+        return found
+
+    def _rules_of(self, form: str, tag: str, layer: Layer) -> str | tuple[int, ...]:
+        """The lemma of a form with a tag, or the labels of the rules it may be made by."""
+        found = self._of_lemma.get((form, tag))
+        if found is None:
+            for key in (f"{form}\t{tag}", f"{form.lower()}\t{tag}"):
+                found = self.lexicon.get(key) or layer.lists.get(key)
+                if found is not None:
+                    break
+            else:
+                found = applicable(layer, form, tag)
+            if len(self._of_lemma) > _MEMORY:
+                self._of_lemma.clear()
+            self._of_lemma[form, tag] = found
+        return found
+
+    def _lemmas(
+        self, values: Any, forms: Sequence[str], tags: Sequence[str], layer: Layer
+    ) -> list[str]:
+        lemmas: list[str] = []
+        lists: list[tuple[int, ...]] = []
+        for form, tag in zip(forms, tags):
+            found = self._rules_of(form, tag, layer)
+            if isinstance(found, str):
+                lemmas.append(found)
+                lists.append((0,))
+            else:
+                lemmas.append("")
+                lists.append(found)
+        if "" in lemmas:
+            for i, rule in enumerate(layer.find(values, lists)):
+                if not lemmas[i]:
+                    lemmas[i] = apply_rule(rule, forms[i]) or forms[i]
+        return lemmas
+
+
+def applicable(layer: Layer, form: str, tag: str) -> tuple[int, ...]:
+    """The rules for new words with a tag that can be applied to a form."""
+    some = layer.lists.get(tag) or layer.lists[""]
+    kept = tuple(i for i in some if apply_rule(layer.labels[i], form) is not None)
+    return kept or layer.lists[""]
+
+
+def accuracy(tagger: Tagger, sentences: Iterable[Sentence]) -> dict[str, float]:
+    """Share of words whose UPOS, XPOS, FEATS and lemma a tagger finds, and all four of them."""
+    right = dict.fromkeys(("UPOS", "XPOS", "FEATS", "lemma", "all"), 0)
+    words = 0
+    for sentence in sentences:
+        found = tagger.columns(sentence.forms)
+        pairs = (
+            (sentence.upos, found.upos), (sentence.xpos, found.xpos),
+            (sentence.feats, found.feats), (sentence.lemmas, found.lemmas),
+        )  # fmt: skip
+        same = [[a == b for a, b in zip(gold, own)] for gold, own in pairs]
+        for name, column in zip(right, same):
+            right[name] += sum(column)
+        right["all"] += sum(map(all, zip(*same)))
+        words += sentence.n_words
+    return {name: count / max(1, words) for name, count in right.items()}

@@ -1,0 +1,73 @@
+"""Templates of the tagger: conjunctions of attributes of a word and its neighbours.
+
+A template is a line of atoms separated by spaces: ``w.form`` is an attribute of the word itself,
+``w-1.lower`` and ``w+2.suffix3`` of its neighbours up to three words away. The abbreviations of the
+parser's templates hold (`bbparse.scoring.templates`): ``w.{form,lower}`` and ``for * in …: …``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import ConfigError
+from bbparse.scoring.templates import expand
+from bbparse.tagging.encode import COLUMNS, PAD
+
+__all__ = ["TagTemplates", "compile_tag_templates"]
+
+_ATOM = re.compile(r"w([+-][1-9])?\.([a-z0-9]+)")
+
+
+@dataclass(frozen=True)
+class TagTemplates:
+    """Templates as the kernels read them.
+
+    Template t is the pairs ``ptr[t]:ptr[t+1]`` of (`offset`, `column`, `multiplier`).
+    """
+
+    lines: tuple[str, ...]
+    ptr: NDArray[np.int32]
+    offset: NDArray[np.int32]
+    column: NDArray[np.int32]
+    multiplier: NDArray[np.uint64]
+
+
+def compile_tag_templates(lines: Iterable[str]) -> TagTemplates:
+    """Arrays of templates; each counts once.
+
+    Raises
+    ------
+    ConfigError
+        If a line cannot be read.
+    """
+    texts = list(dict.fromkeys(text for line in lines for text in expand(line)))
+    ptr, offsets, columns, multipliers = [0], [], [], []
+    for text in texts:
+        for position, atom in enumerate(text.split()):
+            match = _ATOM.fullmatch(atom)
+            if match is None or abs(int(match.group(1) or 0)) > PAD:
+                raise ConfigError(
+                    f"template {text!r}: {atom!r} is no attribute of a word up to {PAD} away,"
+                    " such as w.form or w-1.lower"
+                )
+            if match.group(2) not in COLUMNS:
+                raise ConfigError(
+                    f"template {text!r}: unknown attribute {match.group(2)!r};"
+                    f" there are {', '.join(COLUMNS)}"
+                )
+            offsets.append(int(match.group(1) or 0))
+            columns.append(COLUMNS.index(match.group(2)))
+            # of the text, never of a place in a list: features stay what they are in other tables
+            digest = blake2b(f"{text}#{position}".encode(), digest_size=8).digest()
+            multipliers.append(int.from_bytes(digest, "little") | 1)
+        ptr.append(len(offsets))
+    return TagTemplates(
+        tuple(texts), np.array(ptr, np.int32), np.array(offsets, np.int32),
+        np.array(columns, np.int32), np.array(multipliers, np.uint64),
+    )  # fmt: skip

@@ -1,0 +1,348 @@
+"""Training of a tagger: what the text tells about words, then one layer after the other."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from bbparse.errors import TreebankError
+from bbparse.tagging.encode import FormEncoder, fill_tags, style
+from bbparse.tagging.layer import Layer
+from bbparse.tagging.learning import LayerSettings, Lesson, train_layer
+from bbparse.tagging.lemmas import apply_rule, is_absolute, rule_of
+from bbparse.tagging.tagger import LOWER, SAME, Tagger
+from bbparse.treebank import Sentence
+
+__all__ = ["TaggerSettings", "train_tagger"]
+
+Encoded = list[NDArray[np.uint64]]
+
+TAG_TEMPLATES = (
+    "w.{form,lower,norm,known,shape,kinds,habit}",
+    "w.{prefix1,prefix2,prefix3,prefix4,suffix1,suffix2,suffix3,suffix4,suffix5}",
+    "w.{habit,kinds,lower,suffix2} w.style",
+    "w.kinds {w-1.kinds,w.suffix3} w.suffix2",
+    "w.prefix1 w.suffix1",
+    "w.habit {w-1,w+1}.{kinds,habit}",
+    "w-1.kinds w.habit w+1.kinds",
+    "w.habit w.suffix3",
+    "{w-3,w-2,w-1,w+1,w+2,w+3}.{lower,known}",
+    "{w-1,w+1}.{form,suffix2,suffix3,shape,kinds,habit}",
+    "w.{lower,known} {w-1,w+1}.{lower,known}",
+    "{w-1.known,w-1.lower} {w+1.known,w+1.lower}",
+    "w-2.known w-1.known",
+    "w+1.known w+2.known",
+    "{w-2.known,w+2.known} w.lower",
+    "w-2.lower w-1.lower",
+    "w+1.lower w+2.lower",
+    "w-1.known w.{lower,known} w+1.known",
+    "w-2.known w-1.known w.known",
+    "w.known w+1.known w+2.known",
+    "{w-1,w+1}.suffix3 w.{known,suffix3}",
+    "{w-1,w+1}.known w.suffix3",
+)
+FEATS_TEMPLATES = (
+    "w.{tag,lower,kinds,shape,habit}",
+    "w.{prefix2,suffix1,suffix2,suffix3,suffix4,suffix5}",
+    "{w-3,w-2,w-1,w+1,w+2,w+3}.{lower,tag}",
+    "w.{tag,lower} {w-1,w+1}.{lower,tag}",
+    "w.tag {w-1,w+1}.suffix2",
+    "w-1.tag w.tag w+1.tag",
+    "w-2.tag w-1.tag w.tag",
+    "w.tag w+1.tag w+2.tag",
+    "w.{tag,lower} w.{subject,subjecttag,object}",
+    "w.tag w.subject w.object",
+    "w-2.lower w-1.lower",
+    "w+1.lower w+2.lower",
+)
+LEMMA_TEMPLATES = (
+    "w.{lower,tag,feats,kinds,shape,habit}",
+    "w.{prefix2,prefix4,suffix1,suffix2,suffix3,suffix4,suffix5}",
+    "w.tag w.{suffix1,suffix2,suffix3,suffix4,suffix5,kinds,habit}",
+    "w.feats w.{suffix2,suffix3}",
+    "w.kinds w.suffix2",
+    "{w-1,w+1}.{lower,tag}",
+    "w.lower {w-1,w+1}.{lower,tag}",
+    "w.lower w.subject",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaggerSettings:
+    """How a tagger is trained.
+
+    Attributes
+    ----------
+    tags, feats, lemmas : LayerSettings
+        Of the three layers.
+    known : int
+        A form seen so often tells its tags and its capitals to the features of its neighbours.
+    frequent : int
+        A form seen so often has no tags but those it was seen with.
+    frequent_feats : int
+        The same for the FEATS of a form with a tag.
+    rare : int
+        Forms seen at most so often tell which tags new words may have, and are learned from as if
+        their lemma had never been seen.
+    seed : int
+        Of the order of sentences.
+    """
+
+    tags: LayerSettings = field(default_factory=LayerSettings)
+    feats: LayerSettings = field(default_factory=LayerSettings)
+    lemmas: LayerSettings = field(default_factory=lambda: LayerSettings(chained=False, epochs=4))
+    known: int = 3
+    frequent: int = 20
+    frequent_feats: int = 10
+    rare: int = 3
+    seed: int = 1
+
+
+def train_tagger(
+    sentences: Sequence[Sentence],
+    settings: TaggerSettings | None = None,
+    *,
+    progress: bool = False,
+) -> Tagger:
+    """Train a tagger.
+
+    Parameters
+    ----------
+    sentences : sequence of Sentence
+        With tags; columns of ``_`` alone (XPOS, FEATS, LEMMA) are left to be ``_``.
+    settings : TaggerSettings, optional
+    progress : bool
+        Whether to draw progress bars on standard error.
+
+    Raises
+    ------
+    TreebankError
+        If there are no sentences, or a word has no UPOS.
+    """
+    settings = settings or TaggerSettings()
+    if not sentences:
+        raise TreebankError("there are no training sentences")
+    for sentence in sentences:
+        if "_" in sentence.upos:
+            word = sentence.upos.index("_") + 1
+            raise TreebankError(
+                f"{sentence.source or 'input'}, {sentence.name}: word {word} has no UPOS,"
+                " expected one to learn from"
+            )
+    started = time.perf_counter()
+    known, habits = _known_words(sentences, settings.known)
+    encoder = FormEncoder(known, habits)
+    values = [encoder(sentence.forms) for sentence in sentences]
+    tags = _train_tags(sentences, values, settings, progress)
+    for sentence, some in zip(sentences, values):
+        fill_tags(some, sentence.forms, _tags(sentence))
+    feats = _train_feats(sentences, values, settings, progress)
+    for sentence, some in zip(sentences, values):
+        fill_tags(some, sentence.forms, feats=sentence.feats)
+    lemmas, lexicon = _train_lemmas(sentences, values, settings, progress)
+    notes = {
+        "sentences": len(sentences), "words": sum(s.n_words for s in sentences),
+        "seconds": round(time.perf_counter() - started, 1),
+    }  # fmt: skip
+    return Tagger(known, habits, tags, feats, lemmas, lexicon, notes)
+
+
+def _tags(sentence: Sentence) -> list[str]:
+    return [f"{upos}\t{xpos}" for upos, xpos in zip(sentence.upos, sentence.xpos)]
+
+
+def _numbers(values: Iterable[str]) -> dict[str, int]:
+    return {value: i for i, value in enumerate(sorted(set(values)))}
+
+
+def _ticker(name: str, count: int, epochs: int, progress: bool) -> Callable[[], object]:
+    bar = tqdm(total=count * epochs, desc=name, unit=" sentences", disable=not progress, delay=1)
+
+    def tick() -> None:
+        bar.update()
+        if bar.n >= count * epochs:
+            bar.close()
+
+    return tick
+
+
+def _known_words(
+    sentences: Sequence[Sentence], least: int
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Tags and capitals of forms that occur often enough, by the form in lower case."""
+    tags: dict[str, Counter[str]] = defaultdict(Counter)
+    cases: dict[str, Counter[str]] = defaultdict(Counter)
+    for sentence in sentences:
+        # the first word of a sentence and titles have capitals for other reasons
+        telling = style(sentence.forms) not in "AT"
+        for i, (form, tag) in enumerate(zip(sentence.forms, _tags(sentence))):
+            lower = form.lower()
+            tags[lower][tag] += 1
+            if i and telling:
+                case = "T" if form[:1].isupper() else "l"
+                cases[lower]["A" if form.isupper() and len(form) > 1 else case] += 1
+    known = {
+        form: "|".join(tag for tag, n in sorted(found.items()) if 20 * n >= found.total())
+        for form, found in tags.items()
+        if found.total() >= least
+    }
+    habits = {
+        form: "".join(case for case in "ATl" if 10 * found[case] >= found.total())
+        for form, found in cases.items()
+        if found.total() >= least
+    }
+    return known, habits
+
+
+def _train_tags(
+    sentences: Sequence[Sentence], values: Encoded, settings: TaggerSettings, progress: bool
+) -> Layer:
+    number = _numbers(tag for sentence in sentences for tag in _tags(sentence))
+    of_form: dict[str, Counter[str]] = defaultdict(Counter)
+    of_lower: dict[str, set[str]] = defaultdict(set)
+    for sentence in sentences:
+        for form, tag in zip(sentence.forms, _tags(sentence)):
+            of_form[form][tag] += 1
+            of_lower[form.lower()].add(tag)
+    new: Counter[str] = Counter()
+    for found in of_form.values():
+        if found.total() <= settings.rare:
+            new.update(found.keys())
+    open_tags = {tag for tag, n in new.items() if n >= 2} or set(number)
+    lists: dict[str, tuple[int, ...]] = {"": _sorted(number, open_tags)}
+    for form, found in of_form.items():
+        if found.total() >= settings.frequent:
+            lists[form] = _sorted(number, found)
+        elif not of_lower[form.lower()] <= open_tags:
+            lists[form] = _sorted(number, open_tags | of_lower[form.lower()])
+    lessons = [
+        Lesson(
+            some, [lists.get(form, lists[""]) for form in sentence.forms],
+            _gold(number, _tags(sentence)),
+        )
+        for sentence, some in zip(sentences, values)
+    ]  # fmt: skip
+    return _train("tags", number, lists, TAG_TEMPLATES, lessons, settings.tags, settings, progress)
+
+
+def _train_feats(
+    sentences: Sequence[Sentence], values: Encoded, settings: TaggerSettings, progress: bool
+) -> Layer | None:
+    number = _numbers(feats for sentence in sentences for feats in sentence.feats)
+    if set(number) == {"_"}:
+        return None
+    of_word: dict[str, Counter[str]] = defaultdict(Counter)
+    of_tag: dict[str, set[str]] = defaultdict(set)
+    keys = [
+        [f"{form.lower()}\t{tag}" for form, tag in zip(sentence.forms, _tags(sentence))]
+        for sentence in sentences
+    ]
+    for sentence, own in zip(sentences, keys):
+        for key, tag, feats in zip(own, _tags(sentence), sentence.feats):
+            of_word[key][feats] += 1
+            of_tag[tag].add(feats)
+    lists = {tag: _sorted(number, found) for tag, found in of_tag.items()}
+    for key, found in of_word.items():
+        if found.total() >= settings.frequent_feats:
+            tag = key.partition("\t")[2]
+            if len(found) < len(of_tag[tag]):
+                lists[key] = _sorted(number, found)
+    lessons = [
+        Lesson(
+            some, [lists.get(key) or lists[key.partition("\t")[2]] for key in own],
+            _gold(number, sentence.feats),
+        )
+        for sentence, some, own in zip(sentences, values, keys)
+    ]  # fmt: skip
+    return _train(
+        "feats", number, lists, FEATS_TEMPLATES, lessons, settings.feats, settings, progress
+    )
+
+
+def _train_lemmas(
+    sentences: Sequence[Sentence], values: Encoded, settings: TaggerSettings, progress: bool
+) -> tuple[Layer | None, dict[str, str]]:
+    """The layer, and the lemmas of words that have but one."""
+    if all(lemma == "_" for sentence in sentences for lemma in sentence.lemmas):
+        return None, {}
+    words: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for sentence in sentences:
+        for form, tag, lemma in zip(sentence.forms, _tags(sentence), sentence.lemmas):
+            if lemma != "_" or form == "_":
+                words[form, tag][rule_of(form, lemma)] += 1
+    types: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for (form, tag), found in words.items():
+        for rule in found:
+            if not is_absolute(rule):
+                types[tag][rule].add(form.lower())
+    general = {
+        tag: {rule for rule, forms in rules.items() if len(forms) >= 2}
+        for tag, rules in types.items()
+    }
+    number = _numbers(
+        {LOWER, SAME}
+        | {rule for rules in general.values() for rule in rules}
+        | {rule for found in words.values() if len(found) > 1 for rule in found}
+    )
+    lists: dict[str, tuple[int, ...]] = {
+        tag: _sorted(number, rules) for tag, rules in general.items() if rules
+    }
+    lists[""] = _sorted(number, (LOWER, SAME))
+    lexicon: dict[str, str] = {}
+    guesses: dict[tuple[str, str], tuple[int, ...]] = {}
+    for (form, tag), found in words.items():
+        if len(found) == 1:
+            lexicon[f"{form}\t{tag}"] = apply_rule(next(iter(found)), form) or form
+        else:
+            lists[f"{form}\t{tag}"] = _sorted(number, found)
+        if len(found) > 1 and found.total() > settings.rare:
+            guesses[form, tag] = lists[f"{form}\t{tag}"]
+        elif found.total() <= settings.rare:
+            rules = {rule for rule in general.get(tag, ()) if apply_rule(rule, form) is not None}
+            guesses[form, tag] = _sorted(number, rules or {LOWER, SAME})
+    lessons = []
+    for sentence, some in zip(sentences, values):
+        chosen: list[tuple[int, ...]] = []
+        gold = np.zeros(sentence.n_words, np.int32)
+        for i, (form, tag, lemma) in enumerate(
+            zip(sentence.forms, _tags(sentence), sentence.lemmas)
+        ):
+            label = number.get(rule_of(form, lemma))
+            if label is None or (form, tag) not in guesses:
+                chosen.append((0,))  # nothing to learn
+            else:
+                gold[i] = label
+                chosen.append(guesses[form, tag])
+        lessons.append(Lesson(some, chosen, gold))
+    layer = _train(
+        "lemmas", number, lists, LEMMA_TEMPLATES, lessons, settings.lemmas, settings, progress
+    )
+    return layer, lexicon
+
+
+def _sorted(number: Mapping[str, int], labels: Iterable[str]) -> tuple[int, ...]:
+    return tuple(sorted(number[label] for label in labels))
+
+
+def _gold(number: Mapping[str, int], labels: Sequence[str]) -> NDArray[np.int32]:
+    return np.array([number[label] for label in labels], np.int32)
+
+
+def _train(
+    name: str,
+    number: Mapping[str, int],
+    lists: Mapping[str, tuple[int, ...]],
+    templates: Sequence[str],
+    lessons: Sequence[Lesson],
+    chosen: LayerSettings,
+    settings: TaggerSettings,
+    progress: bool,
+) -> Layer:
+    tick = _ticker(name, len(lessons), chosen.epochs, progress)
+    return train_layer(list(number), lists, templates, lessons, chosen, settings.seed, tick)

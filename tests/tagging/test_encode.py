@@ -1,0 +1,116 @@
+"""Rows of words: the same everywhere, and what they say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from bbparse.tagging.encode import COLUMNS, PAD, FormEncoder, fill_tags, shape, style
+
+
+def column(values: np.ndarray, name: str) -> np.ndarray:
+    """A column without the padding."""
+    return values[PAD : len(values) - PAD, COLUMNS.index(name)]
+
+
+@pytest.mark.parametrize(
+    ("form", "short", "long"),
+    [("Obama", "Xx", "Xxxxx"), ("U.S.", "X.X.", "X.X."), ("1999", "d", "dddd"), ("e-mail", "x-x",
+      "x-xxxx"), ("été", "x", "xxx")],
+)  # fmt: skip
+def test_shape(form: str, short: str, long: str) -> None:
+    assert shape(form, 1) == short
+    assert shape(form, 4) == long
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("THE WHOLE TITLE", "A"), ("The Whole Title", "T"), ("the whole title", "l"),
+     ("The whole title is here", "x"), ("!", "?")],
+)  # fmt: skip
+def test_style(words: str, found: str) -> None:
+    assert style(words.split()) == found
+
+
+def test_attributes_that_agree_and_that_do_not() -> None:
+    values = FormEncoder({}, {})(["Cats", "cats", "bats", "5", "7"])
+    assert values.shape == (5 + 2 * PAD, len(COLUMNS))
+    lower, suffix3, norm = (column(values, name) for name in ("lower", "suffix3", "norm"))
+    assert lower[0] == lower[1] != lower[2]
+    assert suffix3[0] == suffix3[1] == suffix3[2]
+    assert norm[3] == norm[4]
+    # another attribute of the same text, and padding at other distances, are other values
+    assert len({int(values[0, 0]), int(values[1, 0]), int(values[-1, 0])}) == 3
+    assert lower[1] != column(values, "form")[1]
+
+
+def test_known_words_and_habits() -> None:
+    encoder = FormEncoder({"run": "VERB\tVB"}, {"run": "l"})
+    values = encoder(["run", "Run", "walk"])
+    known = column(values, "known")
+    assert known[0] == known[1] != known[2]
+    habit = column(values, "habit")
+    assert len(set(habit.tolist())) == 3  # Run has a capital, walk is not known
+
+
+def test_the_memory_is_bounded_and_changes_nothing() -> None:
+    small, large = FormEncoder({}, {}, max_forms=1500), FormEncoder({}, {})
+    for start in range(0, 6000, 10):
+        forms = [f"w{i}" for i in range(start, start + 10)]
+        np.testing.assert_array_equal(small(forms), large(forms))
+    np.testing.assert_array_equal(small(["w3", "w5999"]), large(["w3", "w5999"]))
+    assert len(small._index) <= 1500
+
+
+def test_threads_share_an_encoder() -> None:
+    encoder = FormEncoder({}, {}, max_forms=2000)
+    wrong = []
+
+    def work(seed: int) -> None:
+        random = np.random.default_rng(seed)
+        for _ in range(300):
+            forms = [f"w{k}" for k in random.integers(0, 4000, 8)]
+            if not np.array_equal(encoder(forms), FormEncoder({}, {})(forms)):
+                wrong.append(forms)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_tags_and_the_nominals_around() -> None:
+    forms = ["They", "say", "dogs", "bark"]
+    values = FormEncoder({}, {})(forms)
+    fill_tags(values, forms, ["PRON\tPRP", "VERB\tVBP", "NOUN\tNNS", "VERB\tVBP"])
+    subject = column(values, "subject")
+    other = FormEncoder({}, {})(["they", "say"])
+    fill_tags(other, ["they", "say"], ["PRON\tPRP", "VERB\tVBP"])
+    assert subject[1] == column(other, "subject")[1]  # they, without regard to capitals
+    assert subject[3] != subject[1]  # dogs
+    assert column(values, "tag")[1] == column(values, "tag")[3]
+    before = values.copy()
+    fill_tags(values, forms, feats=["_", "Number=Plur", "_", "_"])
+    assert (column(values, "feats")[:2] != column(before, "feats")[:2]).all()
+    np.testing.assert_array_equal(column(values, "tag"), column(before, "tag"))
+
+
+def test_the_same_in_every_process() -> None:
+    code = (
+        "from bbparse.tagging.encode import FormEncoder;"
+        "print(FormEncoder({'a': 'X'}, {})(['a', 'Ünder']).sum())"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert found == {f"{FormEncoder({'a': 'X'}, {})(['a', 'Ünder']).sum()}\n"}

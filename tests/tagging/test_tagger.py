@@ -1,0 +1,242 @@
+"""Training, using, saving and reading a tagger."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.archive import write_archive
+from bbparse.errors import ConfigError, ModelError, OutputError, TreebankError
+from bbparse.tagging import Tagger, accuracy, train_tagger
+from bbparse.tagging.jackknife import folds_of, jackknife
+from bbparse.tagging.layer import MOST, Layer
+from bbparse.tagging.model import KIND, tagger_arrays
+from bbparse.tagging.templates import compile_tag_templates
+from bbparse.treebank import Sentence
+from bbparse.treebank.columns import with_columns
+from tests import toy
+
+
+@cache
+def tagger() -> Tagger:
+    """Trained on the small treebank; shared, as nothing in it changes."""
+    return train_tagger(toy.sentences())
+
+
+def test_it_learns() -> None:
+    own = accuracy(tagger(), toy.sentences())
+    assert own["UPOS"] > 0.97 and own["FEATS"] > 0.97 and own["lemma"] > 0.97
+    new = accuracy(tagger(), toy.dev_sentences())
+    assert new["UPOS"] > 0.75 and new["XPOS"] > 0.7 and new["lemma"] > 0.8
+    assert new["all"] <= min(new[name] for name in ("UPOS", "XPOS", "FEATS", "lemma"))
+
+
+def test_only_tags_change() -> None:
+    for sentence in toy.dev_sentences():
+        found = tagger()(sentence)
+        assert found.n_words == sentence.n_words and found.name == sentence.name
+        for line, old in zip(found.lines, sentence.lines):
+            if line.startswith("#"):
+                assert line == old
+            else:
+                assert [*line.split("\t")[:2], *line.split("\t")[6:]] == (
+                    [*old.split("\t")[:2], *old.split("\t")[6:]]
+                )
+        fields = [found.lines[i].split("\t") for i in found.word_lines]
+        assert [row[2] for row in fields] == found.lemmas
+        assert [row[3] for row in fields] == found.upos
+        assert [row[4] for row in fields] == found.xpos
+        assert [row[5] for row in fields] == found.feats
+
+
+def test_the_gold_tags_are_not_looked_at() -> None:
+    for sentence in toy.dev_sentences()[:20]:
+        bare = Sentence.from_words(sentence.forms)
+        assert tagger()(bare).upos == tagger()(sentence).upos
+
+
+def test_feats_fit_their_tags() -> None:
+    seen = {
+        (upos, xpos, feats)
+        for sentence in toy.sentences()
+        for upos, xpos, feats in zip(sentence.upos, sentence.xpos, sentence.feats)
+    }
+    for sentence in toy.dev_sentences():
+        found = tagger().columns(sentence.forms)
+        assert set(zip(found.upos, found.xpos, found.feats)) <= seen
+
+
+@pytest.mark.parametrize("words", [[], ["x"], ["Ωmega", "\u200b", "😀", "x" * 5000], ["a"] * 2000])
+def test_odd_sentences(words: list[str]) -> None:
+    found = tagger().columns(words)
+    assert [len(column) for column in (found.lemmas, found.upos, found.xpos, found.feats)] == (
+        [len(words)] * 4
+    )
+    assert all(found.lemmas)
+
+
+def test_training_is_deterministic() -> None:
+    some = toy.sentences()[:60]
+    first, second = (tagger_arrays(train_tagger(some)) for _ in range(2))
+    assert first.keys() == second.keys()
+    for name in first.keys() - {"tagger_header"}:
+        np.testing.assert_array_equal(first[name], second[name])
+
+
+def test_treebanks_without_some_columns() -> None:
+    bare = [
+        with_columns(
+            sentence, lemmas=["_"] * sentence.n_words, xpos=["_"] * sentence.n_words,
+            feats=["_"] * sentence.n_words,
+        )
+        for sentence in toy.sentences()
+    ]  # fmt: skip
+    some = train_tagger(bare)
+    found = some(toy.dev_sentences()[0])
+    assert set(found.lemmas) == set(found.xpos) == set(found.feats) == {"_"}
+    assert accuracy(some, toy.dev_sentences())["UPOS"] > 0.75
+
+
+def test_training_data_without_tags() -> None:
+    with pytest.raises(TreebankError, match="no training sentences"):
+        train_tagger([])
+    with pytest.raises(TreebankError, match=r"word 1 has no UPOS"):
+        train_tagger([Sentence.from_words(["a"])])
+
+
+def test_a_file_says_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "toy.tagger"
+    tagger().save(path)
+    again = Tagger.load(path)
+    for sentence in toy.dev_sentences():
+        assert again.columns(sentence.forms) == tagger().columns(sentence.forms)
+    assert again.notes == tagger().notes
+    again.save(tmp_path / "again.tagger")
+    assert (tmp_path / "again.tagger").stat().st_size == path.stat().st_size
+
+
+def damage(field: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
+    """Something that changes one array."""
+
+    def apply(arrays: dict[str, Any]) -> None:
+        arrays[field] = change(arrays[field])
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (damage("tagger_header", lambda a: np.array("{")), "header of the tagger is damaged"),
+        (damage("tagger_header", lambda a: np.array("{}")), "header of the tagger is damaged"),
+        (damage("tagger_tags_keys", lambda a: a[:-1]), "expected"),
+        (damage("tagger_tags_keys", lambda a: a * 0), "sorted"),
+        (damage("tagger_tags_counts", lambda a: a + 1), "add up to"),
+        (damage("tagger_tags_entry_labels", lambda a: a + 999), "go up to"),
+        (damage("tagger_tags_list_labels", lambda a: a + 999), "expected numbers below"),
+        (damage("tagger_tags_list_labels", lambda a: a[:-1]), "expected one for each list"),
+        (damage("tagger_tags_bigrams", lambda a: a[:-1, :-1]), "bigrams have shape"),
+        (damage("tagger_lexicon", lambda a: np.array("dog")), "tagger_lexicon is damaged"),
+        (lambda arrays: arrays.pop("tagger_feats_keys"), "tagger_feats_keys"),
+        (lambda arrays: arrays.pop("tagger_tags_labels"), "tagger_tags_labels"),
+    ],
+)
+def test_damaged_files(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str
+) -> None:
+    arrays = tagger_arrays(tagger())
+    change(arrays)
+    path = tmp_path / "damaged.tagger"
+    write_archive(path, KIND, 1, arrays)
+    with pytest.raises(ModelError, match=message) as caught:
+        Tagger.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_files_that_are_no_taggers(tmp_path: Path) -> None:
+    path = tmp_path / "new.tagger"
+    write_archive(path, KIND, 99, tagger_arrays(tagger()))
+    with pytest.raises(ModelError, match="version is 99"):
+        Tagger.load(path)
+    write_archive(path, "bbparse.Model", 1, {})
+    with pytest.raises(ModelError, match="holds a 'bbparse.Model'"):
+        Tagger.load(path)
+    with pytest.raises(ModelError, match="no such file"):
+        Tagger.load(tmp_path / "none")
+    with pytest.raises(OutputError):
+        tagger().save(tmp_path / "no folder" / "x.tagger")
+
+
+def test_a_layer_keeps_few_candidates_for_the_search() -> None:
+    assert MOST < max(map(len, tagger().tags.lists.values()))
+
+
+def test_layers_check_their_parts() -> None:
+    layer = tagger().tags
+    with pytest.raises(ModelError, match="none twice"):
+        Layer(["a", "a"], {}, (), layer.weights, np.zeros((1, 1), np.int32))
+    with pytest.raises(ModelError, match="expected numbers below 1"):
+        Layer(["a"], {"x": ()}, (), layer.weights, np.zeros((1, 1), np.int32))
+
+
+@pytest.mark.parametrize("line", ["w.nothing", "w-4.form", "h.form", "w.{form", "form"])
+def test_templates_that_cannot_be_read(line: str) -> None:
+    with pytest.raises(ConfigError):
+        compile_tag_templates([line])
+
+
+def test_threads_share_a_tagger() -> None:
+    expected = [tagger().columns(sentence.forms) for sentence in toy.dev_sentences()]
+    again = train_tagger(toy.sentences())
+    wrong: list[int] = []
+
+    def work() -> None:
+        for i, sentence in enumerate(toy.dev_sentences()):
+            if again.columns(sentence.forms) != expected[i]:
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_folds_keep_documents_whole() -> None:
+    words = ["a"]
+    sentences = []
+    for i in range(60):
+        sentence = Sentence.from_words(words)
+        if i % 3 == 0:
+            sentence.lines.insert(0, f"# newdoc id = {i}")
+            sentence.word_lines = [line + 1 for line in sentence.word_lines]
+        sentences.append(sentence)
+    found = folds_of(sentences, 5)
+    assert set(found) == set(range(5))
+    assert all(len(set(found[i : i + 3])) == 1 for i in range(0, 60, 3))
+
+
+def test_folds_without_documents() -> None:
+    found = folds_of([Sentence.from_words(["a"])] * 7, 3)
+    assert set(found) == {0, 1, 2}
+    with pytest.raises(TreebankError, match="cannot be cut into 3 folds"):
+        folds_of([Sentence.from_words(["a"])] * 2, 3)
+
+
+def test_jackknifing_does_not_look_at_what_it_tags() -> None:
+    some = list(toy.sentences()[:120])
+    lines: list[str] = []
+    tagged = jackknife(some, 3, report=lines.append)
+    assert len(lines) == 3 and lines[-1].startswith("fold 3 of 3: UPOS ")
+    assert [sentence.heads for sentence in tagged] == [sentence.heads for sentence in some]
+    words = sum(sentence.n_words for sentence in some)
+    right = sum(a == b for x, y in zip(some, tagged) for a, b in zip(x.upos, y.upos))
+    seen = accuracy(train_tagger(some), some)["UPOS"]
+    assert right / words < seen - 0.02
