@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from hypothesis import given
@@ -29,7 +29,7 @@ def test_the_best_sequence_is_the_best(seed: int, n: int, width: int, chained: b
         total = sum(int(scores[i, place]) for i, place in enumerate(places))
         if chained:
             sequence = [n_labels, *(labels[i, p] for i, p in enumerate(places)), n_labels]
-            total += sum(int(bigrams[a, b]) for a, b in zip(sequence, sequence[1:]))
+            total += sum(int(bigrams[a, b]) for a, b in pairwise(sequence))
         return total
 
     best = max(score(places) for places in product(*map(range, counts)))

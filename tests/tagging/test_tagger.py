@@ -165,7 +165,7 @@ def test_files_that_are_no_taggers(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="version is 99"):
         Tagger.load(path)
     write_archive(path, "bbparse.Model", 1, {})
-    with pytest.raises(ModelError, match="holds a 'bbparse.Model'"):
+    with pytest.raises(ModelError, match=r"holds a 'bbparse\.Model'"):
         Tagger.load(path)
     with pytest.raises(ModelError, match="no such file"):
         Tagger.load(tmp_path / "none")
