@@ -1,78 +1,143 @@
-"""Measures one trained model on one treebank and prints a JSON object; the other benchmarks run it
-in a process of its own, so that peak memory and warm-up are each model's own.
+"""What the benchmarks share: clocks, tables, results; and the measurements of one trained model.
 
-    python bench/measure.py MODEL DEV [--prune K|none] [--repeat N]
+    python bench/measure.py MODEL DEV [--prune K|none] [--repeat N] [--sentences N]
+
+prints a JSON object. Other benchmarks run it in a process of its own, so that peak memory and
+warm-up are each model's own.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
-import statistics
+import os
+import platform
+import random
+import subprocess
+import sys
 import time
+from collections.abc import Callable, Iterable, Sequence
+from importlib import metadata
+from pathlib import Path
+from statistics import median
+from typing import Any
 
 from bbparse.parser import Parser
-from bbparse.treebank import Sentence, Tally, read_conllu
+from bbparse.treebank import Sentence, read_conllu
+from bbparse.tuning import measure_settings
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results"
+Columns = Sequence[tuple[str, Callable[[Any], str]]]
 
 
-def measure(parser: Parser, sentences: list[Sentence], prune: int | None, repeat: int) -> dict:
-    """Accuracy, speed and what the search did; the median time of several runs."""
-    for sentence in sentences[:20]:  # loads the compiled code
-        parser.solve(sentence, prune=prune)
-    seconds = []
-    for _ in range(repeat):
-        started = time.perf_counter()
-        results = list(parser.parse_all(sentences, prune=prune))
-        seconds.append(time.perf_counter() - started)
-    tally = Tally()
-    for sentence, solution in results:
-        labels = parser.labels(sentence, solution.heads[0])
-        tally.add(sentence, solution.heads[0, 1:].tolist(), labels)
-    scores = tally.scores()
-    solutions = [solution for _, solution in results]
-
-    def mean(name: str) -> float:
-        return statistics.fmean(solution.stats.get(name, 0) for solution in solutions)
-
-    words = sum(sentence.n_words for sentence in sentences)
-    short = [s for sentence, s in results if sentence.n_words <= 60]
+def machine(*packages: str) -> dict[str, Any]:
+    """What the figures were measured on, with the versions of packages that took part."""
+    found = {}
+    for name in ("numpy", "numba", *packages):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = names[0].partition(":")[2].strip() if names else model
     return {
-        "sentences": len(sentences),
-        "words": words,
-        "uas": scores.uas,
-        "uas_no_punct": scores.uas_no_punct,
-        "las": scores.las if parser.labeller is not None else None,
-        "words_per_second": words / statistics.median(seconds),
-        "seconds": seconds,
-        "dp_calls": mean("dp_calls"),
-        "dp_work": mean("dp_work"),
-        "nodes": mean("nodes"),
-        "closed_at_root": mean("closed_at_root"),
-        "within_three_nodes": statistics.fmean(s.stats.get("nodes", 0) <= 3 for s in solutions),
-        "proved": statistics.fmean(bool(s.proved.all()) for s in solutions),
-        "proved_to_60_words": statistics.fmean(bool(s.proved.all()) for s in short),
-        "most_nodes": max(s.stats.get("nodes", 0) for s in solutions),
-        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "by_length": [
-            [sentence.n_words, s.stats.get("dp_calls", 0), s.stats.get("seconds", 0.0)]
-            for sentence, s in results
-        ],
-    }
+        "processor": model, "cores": os.cpu_count(), "system": platform.system(),
+        "python": platform.python_version(), "versions": found,
+        "date": time.strftime("%Y-%m-%d"),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+    }  # fmt: skip
+
+
+def write_result(name: str, result: dict[str, Any], text: str | None = None) -> None:
+    """Write ``results/NAME.json``, and a table to ``results/NAME.md``."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if text is not None:
+        (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def markdown(first: str, rows: Iterable[tuple[str, Any]], columns: Columns) -> str:
+    """A Markdown table: a name and a row for each line, a title and a format for each column."""
+    lines = ["| " + " | ".join([first, *(title for title, _ in columns)]) + " |"]
+    lines.append("|" + " --- |" + " ---: |" * len(columns))
+    for name, row in rows:
+        lines.append("| " + " | ".join([name, *(show(row) for _, show in columns)]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def race(
+    calls: dict[str, Callable[[], object]],
+    repeat: int,
+    of: Callable[[list[float]], float] = median,
+) -> dict[str, float]:
+    """Median seconds of each call; they take turns, after one turn that does not count.
+
+    ``of=min`` is for calls of microseconds, which other processes only ever lengthen.
+    """
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(repeat + 1):
+        for name, call in calls.items():
+            started = time.perf_counter()
+            call()
+            if turn:
+                times[name].append(time.perf_counter() - started)
+    return {name: of(values) for name, values in times.items()}
+
+
+def read_sample(path: str | Path, sentences: int | None) -> list[Sentence]:
+    """The sentences of a treebank, or a random choice of so many, the same each time."""
+    treebank = list(read_conllu(path, require_heads=True))
+    if sentences is None or sentences >= len(treebank):
+        return treebank
+    return random.Random(1).sample(treebank, sentences)
+
+
+def peak_memory_mb() -> float | None:
+    """Most memory this process has held; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 2**20 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def in_own_process(script: str, *arguments: str | Path) -> dict[str, Any]:
+    """What a script of this folder prints as JSON."""
+    command = [sys.executable, str(HERE / script), *map(str, arguments)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def prune_of(name: str) -> int:
+    """``none`` is 0."""
+    return 0 if name == "none" else int(name)
 
 
 def main() -> None:
-    """Read the arguments, measure, print."""
+    """Measure one model."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("model")
     arguments.add_argument("dev")
-    arguments.add_argument("--prune", default=None)
+    arguments.add_argument("--prune")
     arguments.add_argument("--repeat", type=int, default=3)
+    arguments.add_argument("--sentences", type=int)
     given = arguments.parse_args()
-    prune = None if given.prune is None else 0 if given.prune == "none" else int(given.prune)
     parser = Parser.load(given.model)
-    result = measure(parser, list(read_conllu(given.dev)), prune, given.repeat)
-    result["notes"] = parser.notes
+    prune = parser.pruner.k if given.prune is None else prune_of(given.prune)
+    sentences = read_sample(given.dev, given.sentences)
+    (setting,) = measure_settings(parser, sentences, [prune], passes=given.repeat, node_limit=200)
+    result = {
+        "sentences": len(sentences),
+        "words": sum(sentence.n_words for sentence in sentences),
+        **setting.as_dict(),
+        "peak_memory_mb": peak_memory_mb(),
+        "notes": parser.notes,
+    }
     print(json.dumps(result))
 
 

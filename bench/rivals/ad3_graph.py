@@ -1,0 +1,118 @@
+"""AD3 (Martins et al. 2015), as TurboParser uses it: a relaxation, and a tree rounded from it.
+
+A tree factor over the arcs (Chu-Liu-Edmonds), one root, at most one of two arcs that cross; on each
+side of each head a path of variables through its modifiers (exactly one way in and out of each
+that is there) for adjacent siblings; a pair factor for each grand-sibling and each factor of two
+arcs, an AND with output for larger ones. Where the relaxation is not whole, the tree is the
+projective one with the most of its arcs' posterior. The Python package offers no grand-sibling
+automaton, which TurboParser has in C++.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from bbparse.problem import Problem
+from bbparse.solve import solve as branch_and_bound
+from rivals.common import Answer, check_plain, crossing
+
+ITERATIONS = 1000
+
+
+def solve(problem: Problem, time_limit: float) -> Answer:
+    """One run of AD3; the time limit is not looked at, its iterations are limited."""
+    import ad3.factor_graph
+    from ad3.extensions import PFactorTree
+
+    check_plain(problem, "sib", "gc", "gsib")
+    p = problem
+    started = time.perf_counter()
+    graph = ad3.factor_graph.PFactorGraph()
+    # the step size of AD3 is made for scores of about 1
+    scale = 1.0 / (float(p.arc_score.std()) or 1.0)
+
+    def variable(score: float) -> Any:
+        found = graph.create_binary_variable()
+        found.set_log_potential(scale * score)
+        return found
+
+    arcs = [variable(score) for score in p.arc_score.tolist()]
+    pairs = list(zip(p.arc_head.tolist(), p.arc_mod.tolist()))
+    index = {pair: a for a, pair in enumerate(pairs)}
+    tree = PFactorTree()
+    graph.declare_factor(tree, arcs)
+    tree.initialize(p.n_words + 1, pairs)
+    if p.single_root:
+        graph.create_factor_logic("XOR", [arcs[a] for a, (h, _) in enumerate(pairs) if h == 0])
+    for a, b in crossing(p):
+        graph.create_factor_logic("ATMOSTONE", [arcs[a], arcs[b]])
+    adjacent = _siblings(p, graph, arcs, index, variable)
+    for h, i, m, s in _rows(p.sib_head, p.sib_inner, p.sib_outer, p.sib_score):
+        if (h, i, m) in adjacent:
+            _add(adjacent[h, i, m], scale * s)
+    for g, h, i, m, s in _rows(
+        p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score
+    ):
+        if (h, i, m) not in adjacent:
+            continue
+        if g == -1:
+            _add(adjacent[h, i, m], scale * s)
+        elif (g, h) in index:
+            graph.create_factor_pair([arcs[index[g, h]], adjacent[h, i, m]], scale * s)
+    for g, h, m, s in _rows(p.gc_grand, p.gc_head, p.gc_mod, p.gc_score):
+        if (g, h) in index and (h, m) in index:
+            graph.create_factor_pair([arcs[index[g, h]], arcs[index[h, m]]], scale * s)
+    for f, s in enumerate(p.factor_score.tolist()):
+        members = [arcs[a] for a in p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]].tolist()]
+        if s == -np.inf:
+            graph.create_factor_logic("OR", members, [True] * len(members))
+        elif len(members) == 2:
+            graph.create_factor_pair(members, scale * s)
+        else:
+            graph.create_factor_logic("ANDOUT", [*members, variable(s)])
+    building = time.perf_counter() - started
+    started = time.perf_counter()
+    _, posteriors, _, status = graph.solve(max_iter=ITERATIONS)
+    chosen = np.array(posteriors[: len(arcs)])
+    rounded = branch_and_bound(Problem(p.n_words, p.arc_head, p.arc_mod, chosen))
+    seconds = time.perf_counter() - started
+    return Answer(rounded.arcs[0], status == "integral", seconds, building)
+
+
+def _siblings(
+    p: Problem, graph: Any, arcs: list[Any], index: dict[tuple[int, int], int], variable: Any
+) -> dict[tuple[int, int, int], Any]:
+    """Variables of adjacent siblings (head, inner, outer), inner -1 for the nearest modifier."""
+    adjacent: dict[tuple[int, int, int], Any] = {}
+    sides = {
+        (h, m > h)
+        for hs, ms in ((p.sib_head, p.sib_outer), (p.gsib_head, p.gsib_outer))
+        for h, m in zip(hs.tolist(), ms.tolist())
+    }
+    for h, right in sorted(sides):
+        line = range(h + 1, p.n_words + 1) if right else range(h - 1, 0, -1)
+        mods = [m for m in line if (h, m) in index]
+        leaving: dict[int, list[Any]] = {i: [] for i in (-1, *mods)}
+        for place, m in enumerate(mods):
+            entering = []
+            for i in (-1, *mods[:place]):
+                step = adjacent[h, i, m] = variable(0.0)
+                entering.append(step)
+                leaving[i].append(step)
+            graph.create_factor_logic("XOROUT", [*entering, arcs[index[h, m]]])
+        for m in mods:
+            graph.create_factor_logic("XOROUT", [*leaving[m], variable(0.0), arcs[index[h, m]]])
+        if len(leaving[-1]) > 1:
+            graph.create_factor_logic("ATMOSTONE", leaving[-1])
+    return adjacent
+
+
+def _add(variable: Any, score: float) -> None:
+    variable.set_log_potential(variable.get_log_potential() + score)
+
+
+def _rows(*columns: Any) -> Any:
+    return zip(*(column.tolist() for column in columns))

@@ -1,0 +1,69 @@
+"""What the encodings share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.problem import Problem
+
+
+class Unsupported(Exception):
+    """The problem has parts that an encoding does not know."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a solver gave.
+
+    Attributes
+    ----------
+    arcs : int32[n] or None
+        The tree found.
+    proved : bool
+        Whether the solver says that no tree is better.
+    seconds : float
+        The solver's own work; putting the problem into its terms is not counted.
+    building : float
+        Seconds for that.
+    """
+
+    arcs: NDArray[np.int32] | None
+    proved: bool
+    seconds: float
+    building: float
+
+
+def crossing(problem: Problem) -> list[tuple[int, int]]:
+    """Pairs of candidate arcs with different modifiers that cannot be in one projective tree.
+
+    Arcs that cross, and pairs of words that are each other's heads.
+    """
+    low = np.minimum(problem.arc_head, problem.arc_mod)
+    high = np.maximum(problem.arc_head, problem.arc_mod)
+    pairs = []
+    for a in range(len(low)):
+        cross = (low[a] < low) & (low < high[a]) & (high[a] < high)
+        loop = (problem.arc_head == problem.arc_mod[a]) & (problem.arc_mod == problem.arc_head[a])
+        loop[: a + 1] = False
+        pairs += [(a, int(b)) for b in np.flatnonzero(cross | loop)]
+    return pairs
+
+
+def arcs_of_heads(problem: Problem, heads: list[int]) -> NDArray[np.int32]:
+    """The arc of each word, from its head."""
+    index = {
+        pair: a for a, pair in enumerate(zip(problem.arc_head.tolist(), problem.arc_mod.tolist()))
+    }
+    return np.array([index[h, m] for m, h in enumerate(heads, start=1)], np.int32)
+
+
+def check_plain(problem: Problem, *kinds: str) -> None:
+    """Refuse labels, counts, and parts of kinds that are not named."""
+    if problem.arc_label is not None or len(problem.count_ptr) > 1 or not problem.projective:
+        raise Unsupported("labels, count factors and non-projective trees are not encoded")
+    for kind in ("sib", "gc", "ogc", "gsib"):
+        if kind not in kinds and len(getattr(problem, f"{kind}_score")):
+            raise Unsupported(f"parts of kind {kind} are not encoded")

@@ -1,0 +1,199 @@
+"""toulbar2: a cost function network with one variable a word.
+
+The value of a word is its head together with the adjacent sibling on its inner side (none, or
+another modifier of the head between them). So arcs and siblings are unary costs, grand-siblings,
+grandchildren and factors of two arcs binary ones, larger factors costs over more words. Binary
+tables also forbid arcs that cross, a second root, and inner siblings that are none. Cycles of two
+words are forbidden from the start, longer ones, which are rare, as they are found: the network is
+solved again with a cost on the cycle, and all solves count.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.problem import Problem
+from bbparse.problem.tree import heads_of
+from rivals.common import Answer, arcs_of_heads, check_plain, crossing
+
+DECIMALS = 6
+Value = tuple[int, int]
+
+
+class Network:
+    """The cost functions of a problem, added up before they are handed over.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        check_plain(problem, "sib", "gc", "gsib")
+        self.problem = p = problem
+        self.n = p.n_words
+        heads: list[list[int]] = [[] for _ in range(self.n + 1)]
+        for h, m in zip(p.arc_head.tolist(), p.arc_mod.tolist()):
+            heads[m].append(h)
+        sides = {
+            (h, m > h)
+            for hs, ms in ((p.sib_head, p.sib_outer), (p.gsib_head, p.gsib_outer))
+            for h, m in zip(hs.tolist(), ms.tolist())
+        }
+        self.values: list[list[Value]] = [[] for _ in range(self.n + 1)]
+        for m in range(1, self.n + 1):
+            for h in heads[m]:
+                inner = [-1]
+                if (h, m > h) in sides:
+                    between = range(min(h, m) + 1, max(h, m))
+                    inner += [i for i in between if h in heads[i]]
+                self.values[m] += [(h, i) for i in inner]
+        self.head_of = [np.array([h for h, _ in vs], np.int32) for vs in self.values]
+        self.unary = [np.zeros(len(vs)) for vs in self.values]
+        self.binary: dict[tuple[int, int], NDArray[np.float64]] = {}
+        self.larger: list[tuple[tuple[int, ...], tuple[int, ...], float]] = []
+        self._arcs_and_parts()
+        self._constraints()
+
+    def pair(self, m: int, k: int, rows: Any, columns: Any, cost: float) -> None:
+        """Add a cost where the value of m is one of rows and that of k one of columns."""
+        if m > k:
+            m, k, rows, columns = k, m, columns, rows
+        if (m, k) not in self.binary:
+            self.binary[m, k] = np.zeros((len(self.values[m]), len(self.values[k])))
+        self.binary[m, k][np.ix_(rows, columns)] += cost
+
+    def with_head(self, m: int, head: int) -> NDArray[np.int64]:
+        """Places of the values of a word that have a head."""
+        return np.flatnonzero(self.head_of[m] == head)
+
+    def _arcs_and_parts(self) -> None:
+        p = self.problem
+        for h, m, s in zip(p.arc_head.tolist(), p.arc_mod.tolist(), p.arc_score.tolist()):
+            self.unary[m][self.with_head(m, h)] -= s
+        for h, i, m, s in _rows(p.sib_head, p.sib_inner, p.sib_outer, p.sib_score):
+            if (h, i) in self.values[m]:
+                self.unary[m][self.values[m].index((h, i))] -= s
+        for g, h, i, m, s in _rows(
+            p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score
+        ):
+            if (h, i) not in self.values[m]:
+                continue
+            place = self.values[m].index((h, i))
+            if g == -1:
+                self.unary[m][place] -= s
+            else:
+                self.pair(m, h, [place], self.with_head(h, g), -s)
+        for g, h, m, s in _rows(p.gc_grand, p.gc_head, p.gc_mod, p.gc_score):
+            self.pair(m, h, self.with_head(m, h), self.with_head(h, g), -s)
+        for f, s in enumerate(p.factor_score.tolist()):
+            arcs = p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]]
+            mods, heads = tuple(p.arc_mod[arcs].tolist()), tuple(p.arc_head[arcs].tolist())
+            if len(set(mods)) < len(mods):
+                continue  # two heads for a word: never
+            if len(mods) == 2:
+                self.pair(
+                    *mods, self.with_head(mods[0], heads[0]), self.with_head(mods[1], heads[1]), -s
+                )
+            else:
+                self.larger.append((mods, heads, -s))
+
+    def _constraints(self) -> None:
+        p = self.problem
+        for a, b in crossing(p):
+            m, k = int(p.arc_mod[a]), int(p.arc_mod[b])
+            if m != k:
+                self.pair(
+                    m, k, self.with_head(m, int(p.arc_head[a])),
+                    self.with_head(k, int(p.arc_head[b])), math.inf,
+                )  # fmt: skip
+        if p.single_root:
+            roots = [m for m in range(1, self.n + 1) if len(self.with_head(m, 0))]
+            for m, k in itertools.combinations(roots, 2):
+                self.pair(m, k, self.with_head(m, 0), self.with_head(k, 0), math.inf)
+        for m in range(1, self.n + 1):
+            for place, (h, i) in enumerate(self.values[m]):
+                near = h if i == -1 else i
+                if i != -1:
+                    others = np.flatnonzero(self.head_of[i] != h)
+                    if len(others):
+                        self.pair(m, i, [place], others, math.inf)
+                for k in range(min(near, m) + 1, max(near, m)):
+                    if len(between := self.with_head(k, h)) and self._looks(m, h):
+                        self.pair(m, k, [place], between, math.inf)
+
+    def _looks(self, m: int, h: int) -> bool:
+        """Whether the values of m with this head tell its inner siblings apart."""
+        inner = [i for head, i in self.values[m] if head == h]
+        between = range(min(h, m) + 1, max(h, m))
+        return len(inner) > 1 or not any(len(self.with_head(k, h)) for k in between)
+
+    def build(self, cycles: list[list[tuple[int, int]]]) -> Any:
+        """A fresh solver with all cost functions, and the cycles forbidden."""
+        import pytoulbar2
+
+        network = pytoulbar2.CFN(resolution=DECIMALS)
+        for m in range(1, self.n + 1):
+            network.AddVariable(f"w{m}", [f"v{i}" for i in range(len(self.values[m]))])
+            network.AddFunction([m - 1], self.unary[m].tolist())
+        for (m, k), table in self.binary.items():
+            table = np.where(np.isposinf(table), network.Top, table)
+            network.AddFunction([m - 1, k - 1], table.ravel().tolist())
+        forbidden = [(tuple(m for m, _ in c), tuple(h for _, h in c), math.inf) for c in cycles]
+        for mods, heads, cost in [*self.larger, *forbidden]:
+            places = [self.with_head(m, h).tolist() for m, h in zip(mods, heads)]
+            tuples = [list(t) for t in itertools.product(*places)]
+            if tuples:
+                network.AddCompactFunction([m - 1 for m in mods], 0, tuples, [cost] * len(tuples))
+        return network
+
+
+def solve(problem: Problem, time_limit: float) -> Answer:
+    """Solve until there is no cycle."""
+    started = time.perf_counter()
+    network = Network(problem)
+    building = time.perf_counter() - started
+    cycles: list[list[tuple[int, int]]] = []
+    seconds = 0.0
+    while True:
+        started = time.perf_counter()
+        solver = network.build(cycles)
+        building += time.perf_counter() - started
+        left = time_limit - seconds
+        started = time.perf_counter()
+        found = solver.Solve(timeLimit=max(1, math.ceil(left)))
+        seconds += time.perf_counter() - started
+        done = seconds < time_limit
+        if found is None:
+            return Answer(None, False, seconds, building)
+        heads = [network.values[m][int(found[0][m - 1])][0] for m in range(1, network.n + 1)]
+        cycle = _cycle(heads)
+        if not cycle:
+            arcs = arcs_of_heads(problem, heads)
+            assert heads_of(problem, arcs)[1:].tolist() == heads
+            return Answer(arcs, done, seconds, building)
+        if not done:
+            return Answer(None, False, seconds, building)
+        cycles.append(cycle)
+
+
+def _cycle(heads: list[int]) -> list[tuple[int, int]]:
+    """(word, head) of the words of a cycle; empty if there is none."""
+    for start in range(1, len(heads) + 1):
+        path, at = [], start
+        while at and at not in path:
+            path.append(at)
+            at = heads[at - 1]
+        if at:
+            return [(m, heads[m - 1]) for m in path[path.index(at) :]]
+    return []
+
+
+def _rows(*columns: NDArray[Any]) -> Any:
+    return zip(*(column.tolist() for column in columns))

@@ -1,0 +1,246 @@
+"""QL13's Tables 2 and 3 and Figures 4 and 5 on treebanks of one's own.
+
+    python bench/tables.py TREEBANK… [--models DIR] [--rows baseline,siblings,all] [--epochs N]
+
+A TREEBANK is a folder with one file ``*train*.conllu`` and one ``*dev*.conllu``. Its configuration
+goes by the folder's name (english for en_…, chinese for zh_…, else universal) unless --config names
+one. Each row of Table 2 is a model: the backbone alone, the backbone with one factor family, with
+all families of the configuration. Table 3 and the figures are measured with the last row's model.
+
+Models, parsed files and measurements are kept in DIR; what is there already is not done again, so
+that a run that was interrupted goes on. ``--sentences N`` trains on and measures N sentences only,
+to try the script. Writes bench/results/tables.json, tables.md and tables-TREEBANK.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from measure import (
+    RESULTS,
+    in_own_process,
+    machine,
+    markdown,
+    prune_of,
+    read_sample,
+    write_result,
+)
+
+from bbparse.configuration import Configuration
+from bbparse.factors import available
+from bbparse.parser import Parser
+from bbparse.treebank import Tally, compare_tallies, read_conllu, write_conllu
+from bbparse.treebank.evaluation import paired_sentences
+from bbparse.tuning import Setting, measure_settings, suggest
+from bbparse.tuning.plots import plot_settings
+
+BASELINE = "baseline"
+ALL = "all"
+
+
+def points(name: str) -> Any:
+    """A share in percent."""
+    return lambda row: f"{100 * row[name]:.2f}"
+
+
+def gain(name: str) -> Any:
+    """A difference to the baseline in points, with its p-value."""
+
+    def show(row: dict[str, Any]) -> str:
+        found = row["differences"].get(name)
+        return f"{100 * found['difference']:+.2f} ({found['p_value']:.3f})" if found else ""
+
+    return show
+
+
+TABLE_2 = (
+    ("UAS", points("uas")),
+    ("+ (p)", gain("uas")),
+    ("LAS", points("las")),
+    ("+ (p)", gain("las")),
+    ("UAS, no punct", points("uas_no_punct")),
+    ("words/s", lambda row: f"{row['words_per_second']:,.0f}"),
+    ("DP calls", lambda row: f"{row['dp_calls']:.2f}"),
+    ("full-size calls", lambda row: f"{row['dp_work']:.2f}"),
+    ("closed at root, %", points("closed_at_root")),
+    ("proved, %", points("proved")),
+    ("peak memory, MB", lambda row: f"{row['peak_memory_mb'] or 0:.0f}"),
+    ("training, s", lambda row: f"{row['training_seconds']:.0f}"),
+)
+TABLE_3 = (
+    ("UAS", points("uas")),
+    ("LAS", points("las")),
+    ("words/s", lambda row: f"{row['words_per_second']:,.0f}"),
+    ("DP calls", lambda row: f"{row['dp_calls']:.2f}"),
+    ("full-size calls", lambda row: f"{row['dp_work']:.2f}"),
+    ("closed at root, %", points("closed_at_root")),
+    ("within three nodes, %", points("within_three_nodes")),
+    ("proved, %", points("proved")),
+    ("proved to 60 words, %", points("proved_to_60_words")),
+)
+
+
+class Treebank:
+    """A treebank, and the folder of what is made from it.
+
+    Parameters
+    ----------
+    folder : Path
+        With the training and dev files.
+    given : Namespace
+        The arguments of the run.
+    """
+
+    def __init__(self, folder: Path, given: argparse.Namespace) -> None:
+        self.name = folder.resolve().name
+        self.given = given
+        self.config = given.config or config_of(self.name)
+        # other options make other models, which must not be taken for these
+        parts = [self.name, self.config.replace("/", "-")]
+        parts += [f"e{given.epochs}"] if given.epochs else []
+        parts += [f"s{given.sentences}"] if given.sentences else []
+        self.store = Path(given.models) / "_".join(parts)
+        self.store.mkdir(parents=True, exist_ok=True)
+        self.train, self.dev = (self._file(folder, kind) for kind in ("train", "dev"))
+
+    def _file(self, folder: Path, kind: str) -> Path:
+        found = sorted(folder.glob(f"*{kind}*.conllu"))
+        if len(found) != 1:
+            raise SystemExit(f"{folder}: expected one file *{kind}*.conllu, found {len(found)}")
+        if not self.given.sentences:
+            return found[0]
+        cut = self.store / f"{kind}.conllu"
+        if not cut.exists():
+            write_conllu(cut, read_sample(found[0], self.given.sentences))
+        return cut
+
+    def rows(self) -> dict[str, list[str]]:
+        """Name of each row of Table 2 → its factor families."""
+        families = Configuration.load(self.config).factors.families
+        known = [name for name in available() if name in families]
+        rows = {BASELINE: [], **{name: [name] for name in known}, ALL: list(families)}
+        wanted = self.given.rows.split(",") if self.given.rows else list(rows)
+        for name in wanted:
+            if name not in rows:
+                raise SystemExit(f"{self.name}: no row {name!r}; there are {', '.join(rows)}")
+        return {name: rows[name] for name in rows if name in wanted}
+
+    def row(self, name: str, families: list[str]) -> tuple[dict[str, Any], Tally]:
+        """The figures and counts of one model, made now or before."""
+        model = self.store / f"{name}.model"
+        clock = model.with_suffix(".seconds")
+        if not model.exists():
+            started = time.perf_counter()
+            run(
+                "train", self.train, "--dev", self.dev, "--config", self.config, "--model", model,
+                "--factors", ",".join(families),
+                *(["--epochs", self.given.epochs] if self.given.epochs else []),
+            )  # fmt: skip
+            clock.write_text(str(time.perf_counter() - started))
+        parsed = model.with_suffix(".conllu")
+        if not newer(parsed, model):
+            run("parse", self.dev, "--model", model, "--output", parsed)
+        figures = model.with_suffix(".json")
+        if not newer(figures, model) or self.given.measure_again:
+            figures.write_text(json.dumps(in_own_process("measure.py", model, self.dev)))
+        tally = Tally()
+        gold = read_conllu(self.dev, require_heads=True)
+        for sentence, found in paired_sentences(gold, read_conllu(parsed, require_heads=True)):
+            tally.add(sentence, found.heads, found.deprels, found)
+        row = json.loads(figures.read_text())
+        row.update(tally.scores().as_dict())
+        # a run that was interrupted while training took longer than the clock says
+        row["training_seconds"] = float(clock.read_text()) if clock.exists() else 0.0
+        return row, tally
+
+    def table_2(self) -> list[tuple[str, dict[str, Any]]]:
+        """Every row, with its differences to the baseline."""
+        rows: list[tuple[str, dict[str, Any]]] = []
+        baseline: Tally | None = None
+        for name, families in self.rows().items():
+            row, tally = self.row(name, families)
+            row["families"] = families
+            row["differences"] = {}
+            if name == BASELINE:
+                baseline = tally
+            elif baseline is not None:
+                found = compare_tallies(tally, baseline)
+                row["differences"] = {m: asdict(found[m]) for m in ("uas", "las", "uas_no_punct")}
+            rows.append((name if name == BASELINE else f"+ {name}", row))
+            print(markdown(self.name, rows, TABLE_2), flush=True)
+        return rows
+
+    def table_3(self) -> list[Setting]:
+        """The last row's model under several numbers of candidate heads; draws the figures."""
+        model = self.store / f"{list(self.rows())[-1]}.model"
+        prunes = [prune_of(name) for name in self.given.prune.split(",")]
+        sentences = list(read_conllu(self.dev, require_heads=True))
+        if self.given.prune_sentences and self.given.prune_sentences < len(sentences):
+            sentences = random.Random(1).sample(sentences, self.given.prune_sentences)
+        settings = measure_settings(
+            Parser.load(model), sentences, prunes, node_limit=200, progress=sys.stderr.isatty()
+        )
+        plot_settings(
+            settings, RESULTS / f"tables-{self.name}.svg", suggestion=suggest(settings, 0.001)
+        )
+        return settings
+
+
+def config_of(name: str) -> str:
+    """The configuration for a treebank, by the language its name begins with."""
+    return {"en": "english", "zh": "chinese"}.get(name.partition("_")[0], "universal")
+
+
+def run(*arguments: object) -> None:
+    """A command of bbparse."""
+    command = [sys.executable, "-m", "bbparse.cli.main", *map(str, arguments)]
+    subprocess.run(command, check=True)
+
+
+def newer(path: Path, than: Path) -> bool:
+    """Whether a file is there and was made after another."""
+    return path.exists() and path.stat().st_mtime >= than.stat().st_mtime
+
+
+def main() -> None:
+    """Make every table of every treebank."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("treebanks", nargs="+", type=Path, metavar="TREEBANK")
+    parser.add_argument("--models", default="build/tables", metavar="DIR")
+    parser.add_argument("--config")
+    parser.add_argument("--rows", help="rows of Table 2, separated by commas; default: all")
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--prune", default="none,20,10,5,3", help="columns of Table 3; '' for none")
+    parser.add_argument("--prune-sentences", type=int, help="for Table 3, a random choice of dev")
+    parser.add_argument("--sentences", type=int, help="of train and dev each, to try the script")
+    parser.add_argument(
+        "--measure-again", action="store_true", help="speed and memory of models that are there"
+    )
+    given = parser.parse_args()
+    RESULTS.mkdir(exist_ok=True)
+    result: dict[str, Any] = {"machine": machine(), "treebanks": {}}
+    text = []
+    for folder in given.treebanks:
+        treebank = Treebank(folder, given)
+        rows = treebank.table_2()
+        table = {"config": treebank.config, "epochs": given.epochs, "table_2": dict(rows)}
+        text.append(f"## {treebank.name}\n\n{markdown('model', rows, TABLE_2)}")
+        if given.prune:
+            settings = [(s.name, s.as_dict()) for s in treebank.table_3() if not s.failure]
+            table["table_3"] = dict(settings)
+            text.append(markdown("candidate heads", settings, TABLE_3))
+        result["treebanks"][treebank.name] = table
+        write_result("tables", result, "\n".join(text))
+    print("\n".join(text))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Words a second of the whole parser, and where the time goes.
+
+    python bench/throughput.py DEV --model MODEL [--model MODEL…] [--prune 3,5,10,20]
+        [--threads 1,2] [--sentences N] [--repeat N]
+
+For each model (one for each factor family, say) under its own pruning, and for the first model
+under several numbers of candidate heads: the rate of ``bbparse parse`` from file to file on so many
+threads, and reading, scoring, solving, labelling and writing one after the other. All of them take
+turns; medians. Loading the model and the compiled code is not counted (bench/startup.py does).
+Writes bench/results/throughput.json, .md and .svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from measure import RESULTS, machine, markdown, prune_of, race, read_sample, write_result
+
+from bbparse.parser import Parser
+from bbparse.solve import solve
+from bbparse.treebank import Sentence, format_sentence, read_conllu
+from bbparse.tuning.plots import PALETTE, label, legend_below, new_figure, save_figure
+
+NODE_LIMIT = 200
+PHASES = ("reading", "scoring", "solving", "labelling", "writing")
+
+
+class Run:
+    """One model under one pruning, on one text.
+
+    Parameters
+    ----------
+    parser : Parser
+    prune : int or None
+        None: the model's own.
+    text : str
+        What is read and parsed.
+    threads : list of int
+    """
+
+    def __init__(self, parser: Parser, prune: int | None, text: str, threads: list[int]) -> None:
+        self.parser = parser
+        self.prune = prune
+        self.text = text
+        self.threads = threads
+        self.sentences = list(read_conllu(io.StringIO(text)))
+        self.problems = [parser.problem(sentence, prune) for sentence in self.sentences]
+        self.solutions = [self._solve(problem) for problem in self.problems]
+        self.labels = [
+            parser.labels(sentence, solution.heads[0])
+            for sentence, solution in zip(self.sentences, self.solutions)
+        ]
+
+    def _solve(self, problem: Any) -> Any:
+        config = self.parser.config
+        return solve(
+            problem, node_limit=NODE_LIMIT, backbone=config.model.backbone, settings=config.search
+        )
+
+    def whole(self, threads: int) -> str:
+        """From text to text, as ``bbparse parse`` does it."""
+        out = []
+        results = self.parser.parse_all(
+            read_conllu(io.StringIO(self.text)), threads=threads, prune=self.prune,
+            node_limit=NODE_LIMIT,
+        )  # fmt: skip
+        for sentence, solution in results:
+            labels = self.parser.labels(sentence, solution.heads[0])
+            out.append(format_sentence(sentence, solution.heads[0, 1:].tolist(), labels))
+        return "".join(out)
+
+    def write(self) -> str:
+        """The last phase by itself."""
+        return "".join(
+            format_sentence(sentence, solution.heads[0, 1:].tolist(), labels)
+            for sentence, solution, labels in zip(self.sentences, self.solutions, self.labels)
+        )
+
+    def calls(self) -> dict[str, Callable[[], object]]:
+        """What is timed."""
+        parser = self.parser
+        found: dict[str, Callable[[], object]] = {
+            f"threads {t}": lambda t=t: self.whole(t) for t in self.threads
+        }
+        found["reading"] = lambda: list(read_conllu(io.StringIO(self.text)))
+        found["scoring"] = lambda: [parser.problem(s, self.prune) for s in self.sentences]
+        found["solving"] = lambda: [self._solve(problem) for problem in self.problems]
+        found["labelling"] = lambda: [
+            parser.labels(sentence, solution.heads[0])
+            for sentence, solution in zip(self.sentences, self.solutions)
+        ]
+        found["writing"] = self.write
+        return found
+
+
+def text_of(sentences: list[Sentence]) -> str:
+    """The sentences as CoNLL-U."""
+    return "".join(format_sentence(sentence) for sentence in sentences)
+
+
+def draw(rows: list[tuple[str, dict[str, Any]]]) -> None:
+    """One bar for each row: microseconds a word, by phase."""
+    figure, (ax,) = new_figure(1, width=8.0, height=0.9 + 0.36 * len(rows))
+    names = [name for name, _ in rows][::-1]
+    start = [0.0] * len(rows)
+    for phase, colour in zip(PHASES, PALETTE):
+        widths = [row["microseconds_a_word"][phase] for _, row in rows][::-1]
+        ax.barh(names, widths, left=start, color=colour, label=phase, height=0.7)
+        start = [a + b for a, b in zip(start, widths)]
+    ax.grid(axis="y", visible=False)
+    ax.grid(axis="x", color="#DDDDDD", linewidth=0.8)
+    label(ax, "Where the time goes, one thread", "microseconds a word", "")
+    legend_below(figure, ax)
+    save_figure(figure, RESULTS / "throughput.svg")
+
+
+def main() -> None:
+    """Time every model and every pruning."""
+    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    arguments.add_argument("dev")
+    arguments.add_argument("--model", action="append", required=True)
+    arguments.add_argument("--prune", default="3,5,10,20")
+    arguments.add_argument("--threads", default="1,2")
+    arguments.add_argument("--sentences", type=int)
+    arguments.add_argument("--repeat", type=int, default=5)
+    given = arguments.parse_args()
+    threads = [int(t) for t in given.threads.split(",")]
+    sentences = read_sample(given.dev, given.sentences)
+    text = text_of(sentences)
+    words = sum(sentence.n_words for sentence in sentences)
+    settings: list[tuple[str, str, int | None]] = [
+        (Path(model).stem, model, None) for model in given.model
+    ]
+    first = Path(given.model[0]).stem
+    settings += [
+        (f"{first}, k = {k}", given.model[0], prune_of(k)) for k in given.prune.split(",") if k
+    ]
+    rows: list[tuple[str, dict[str, Any]]] = []
+    kept = Parser.load(given.model[0])
+    for name, model, prune in settings:
+        parser = kept if model == given.model[0] else Parser.load(model)
+        run = Run(parser, prune, text, threads)
+        times = race(run.calls(), given.repeat)
+        outputs = {run.whole(t) for t in threads}
+        row = {
+            "words_per_second": {str(t): words / times[f"threads {t}"] for t in threads},
+            "speed_up": times[f"threads {threads[0]}"] / times[f"threads {threads[-1]}"],
+            "same_output": len(outputs) == 1,
+            "microseconds_a_word": {phase: 1e6 * times[phase] / words for phase in PHASES},
+        }
+        rows.append((name, row))
+        print(name, row, flush=True)
+    columns = [
+        (f"words/s, {t} thread{'s' if t > 1 else ''}",
+         lambda row, t=t: f"{row['words_per_second'][str(t)]:,.0f}")
+        for t in threads
+    ]  # fmt: skip
+    columns += [("speed-up", lambda row: f"{row['speed_up']:.2f}")]
+    columns += [
+        (f"{phase}, µs/word", lambda row, phase=phase: f"{row['microseconds_a_word'][phase]:.1f}")
+        for phase in PHASES
+    ]
+    table = markdown("model", rows, columns)
+    result = {"machine": machine(), "dev": Path(given.dev).name, "sentences": len(sentences),
+              "words": words, "rows": dict(rows)}  # fmt: skip
+    write_result("throughput", result, table)
+    draw(rows)
+    print(table)
+
+
+if __name__ == "__main__":
+    main()
