@@ -3,7 +3,8 @@
 A tree factor over the arcs (Chu-Liu-Edmonds), one root, at most one of two arcs that cross; on each
 side of each head a path of variables through its modifiers (exactly one way in and out of each
 that is there) for adjacent siblings; a pair factor for each grand-sibling and each factor of two
-arcs, an AND with output for larger ones. Where the relaxation is not whole, the tree is the
+arcs, an AND with output for larger ones; a count factor is a chain of variables with the number of
+arcs so far. Where the relaxation is not whole, the tree is the
 projective one with the most of its arcs' posterior. The Python package offers no grand-sibling
 automaton, which TurboParser has in C++.
 """
@@ -17,9 +18,10 @@ import numpy as np
 
 from bbparse.problem import Problem
 from bbparse.solve import solve as branch_and_bound
-from rivals.common import Answer, check_plain, crossing
+from rivals.common import Answer, check_plain, counts, crossing
 
 ITERATIONS = 1000
+NEVER = -1e4
 
 
 def solve(problem: Problem, time_limit: float) -> Answer:
@@ -73,6 +75,8 @@ def solve(problem: Problem, time_limit: float) -> Answer:
             graph.create_factor_pair(members, scale * s)
         else:
             graph.create_factor_logic("ANDOUT", [*members, variable(s)])
+    for members_of, scores in counts(p):
+        _count(graph, [arcs[a] for a in members_of], [scale * s for s in scores])
     building = time.perf_counter() - started
     started = time.perf_counter()
     _, posteriors, _, status = graph.solve(max_iter=ITERATIONS)
@@ -108,6 +112,23 @@ def _siblings(
         if len(leaving[-1]) > 1:
             graph.create_factor_logic("ATMOSTONE", leaving[-1])
     return adjacent
+
+
+def _count(graph: Any, arcs: list[Any], scores: list[float]) -> None:
+    """The number of arcs so far, arc by arc, and the score of the last."""
+    before = graph.create_multi_variable(1)
+    for place, arc in enumerate(arcs):
+        last = place + 1 == len(arcs)
+        state = graph.create_multi_variable(2)
+        # the second state is the arc: exactly one of it and of what is not the arc
+        graph.create_factor_logic("XOR", [state.get_state(1), arc], [False, True])
+        after = graph.create_multi_variable(place + 2)
+        table = np.full((place + 1, 2, place + 2), NEVER)
+        for k in range(place + 1):
+            for bit in (0, 1):
+                table[k, bit, k + bit] = max(scores[k + bit], NEVER) if last else 0.0
+        graph.create_factor_dense([before, state, after], table.ravel().tolist())
+        before = after
 
 
 def _add(variable: Any, score: float) -> None:

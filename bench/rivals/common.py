@@ -60,10 +60,22 @@ def arcs_of_heads(problem: Problem, heads: list[int]) -> NDArray[np.int32]:
     return np.array([index[h, m] for m, h in enumerate(heads, start=1)], np.int32)
 
 
+def counts(problem: Problem) -> list[tuple[list[int], list[float]]]:
+    """The arcs of each count factor, and its score for each number of them."""
+    p = problem
+    return [
+        (
+            p.count_arcs[p.count_ptr[c] : p.count_ptr[c + 1]].tolist(),
+            p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]].tolist(),
+        )
+        for c in range(len(p.count_ptr) - 1)
+    ]
+
+
 def check_plain(problem: Problem, *kinds: str) -> None:
-    """Refuse labels, counts, and parts of kinds that are not named."""
-    if problem.arc_label is not None or len(problem.count_ptr) > 1 or not problem.projective:
-        raise Unsupported("labels, count factors and non-projective trees are not encoded")
+    """Refuse labels, and parts of kinds that are not named."""
+    if problem.arc_label is not None or not problem.projective:
+        raise Unsupported("labels and non-projective trees are not encoded")
     for kind in ("sib", "gc", "ogc", "gsib"):
         if kind not in kinds and len(getattr(problem, f"{kind}_score")):
             raise Unsupported(f"parts of kind {kind} are not encoded")

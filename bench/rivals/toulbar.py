@@ -2,7 +2,9 @@
 
 The value of a word is its head together with the adjacent sibling on its inner side (none, or
 another modifier of the head between them). So arcs and siblings are unary costs, grand-siblings,
-grandchildren and factors of two arcs binary ones, larger factors costs over more words. Binary
+grandchildren and factors of two arcs binary ones, larger factors costs over more words; a count
+factor has a variable of its own, whose
+value is the number of its arcs by a linear constraint. Binary
 tables also forbid arcs that cross, a second root, and inner siblings that are none. Cycles of two
 words are forbidden from the start, longer ones, which are rare, as they are found: the network is
 solved again with a cost on the cycle, and all solves count.
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 
 from bbparse.problem import Problem
 from bbparse.problem.tree import heads_of
-from rivals.common import Answer, arcs_of_heads, check_plain, crossing
+from rivals.common import Answer, arcs_of_heads, check_plain, counts, crossing
 
 DECIMALS = 6
 Value = tuple[int, int]
@@ -145,6 +147,14 @@ class Network:
         for (m, k), table in self.binary.items():
             table = np.where(np.isposinf(table), network.Top, table)
             network.AddFunction([m - 1, k - 1], table.ravel().tolist())
+        for c, (arcs, scores) in enumerate(counts(self.problem)):
+            network.AddVariable(f"c{c}", [f"v{k}" for k in range(len(scores))])
+            network.AddFunction([self.n + c], [-s for s in scores])
+            terms = [(self.n + c, k, -k) for k in range(1, len(scores))]
+            for a in arcs:
+                m, h = int(self.problem.arc_mod[a]), int(self.problem.arc_head[a])
+                terms += [(m - 1, int(place), 1) for place in self.with_head(m, h)]
+            network.AddGeneralizedLinearConstraint(terms, "==", 0)
         forbidden = [(tuple(m for m, _ in c), tuple(h for _, h in c), math.inf) for c in cycles]
         for mods, heads, cost in [*self.larger, *forbidden]:
             places = [self.with_head(m, h).tolist() for m, h in zip(mods, heads)]
