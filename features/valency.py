@@ -57,13 +57,40 @@ class _Counted(FactorFamily):
     def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> CountBatch:
         """As `FactorFamily.propose_counts`; with a table, what it does not know is left out."""
         bits = np.full(1, ~np.uint64(0)) if table is None else table.key_bits
+        return self._propose(view, bits, slice(None))
+
+    def _propose(self, view: FactorView, bits: NDArray[np.uint64], which: slice) -> CountBatch:
+        """The sets with a key of some of the templates that the filter passes."""
         return CountBatch(
             *_sets(
                 view.arc_mod, view.head_ptr, view.values, PAD, self._classes(view),
-                1 + len(CLASSES), self._columns, self._salts, bits,
+                1 + len(CLASSES), self._columns[which], self._salts[..., which].copy(), bits,
                 np.uint64(65 - (64 * len(bits)).bit_length()),
             )
         )  # fmt: skip
+
+    def name_features(self, view: FactorView) -> dict[int, str]:
+        """As `FactorFamily.name_features`."""
+        names: dict[int, str] = {}
+        classes = self._classes(view)
+        everything = np.full(1, ~np.uint64(0))
+        for t, attribute in enumerate(_HEAD):
+            batch = self._propose(view, everything, slice(t, t + 1))
+            for c in range(len(batch)):
+                start, end = int(batch.ptr[c]), int(batch.ptr[c + 1])
+                arc = batch.arcs[start]
+                head, mod = int(view.arc_head[arc]), int(view.arc_mod[arc])
+                kind = int(classes[mod])
+                what = "/".join(CLASSES[kind - 1]) if kind else "modifiers"
+                side = "right" if mod > head else "left"
+                for i in range(start, end):  # one template, one key for each number
+                    k = i - start + 1
+                    number = f"{k} or more" if k >= MOST else str(k)
+                    names[int(batch.feat_keys[i])] = (
+                        f"{number} {what} on the {side}"
+                        f" head.{attribute}={view.attribute(head, attribute)}"
+                    )
+        return names
 
 
 class Valency(_Counted):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -94,6 +95,12 @@ def terms_of(
         for f in fired_factors(problem, arcs).tolist():
             members = problem.factor_arcs[problem.factor_ptr[f] : problem.factor_ptr[f + 1]]
             terms.append(_factor(problem, "factor", members, float(problem.factor_score[f])))
+        terms += _count_terms(problem, arcs)
+    return terms
+
+
+def _count_terms(problem: Problem, arcs: NDArray[np.int32]) -> list[Term]:
+    terms = []
     for c, value in enumerate(count_terms(problem, arcs).tolist()):
         if value:
             members = problem.count_arcs[problem.count_ptr[c] : problem.count_ptr[c + 1]]
@@ -163,23 +170,35 @@ def family_terms(parser: Parser, sentence: Sentence, heads: NDArray[np.int32]) -
     terms = []
     for family in parser.families:
         batch = family.propose(view, table)
-        scores = table.score_batch(batch)
-        alive = np.flatnonzero(scores)
-        if not len(alive):
-            continue
-        names = family.name_features(view)
-        for f in alive.tolist():
-            keys = batch.feat_keys[batch.feat_ptr[f] : batch.feat_ptr[f + 1]]
+        counts = family.propose_counts(view, table)
+        # of a set all of whose arcs are in the tree, what fires is its last cell
+        last = counts.ptr[1:] - 1
+        fired = [
+            (batch.arcs[batch.ptr[f] : batch.ptr[f + 1]],
+             batch.feat_keys[batch.feat_ptr[f] : batch.feat_ptr[f + 1]])
+            for f in np.flatnonzero(table.score_batch(batch)).tolist()
+        ] + [
+            (counts.arcs[counts.ptr[c] : counts.ptr[c + 1]],
+             counts.feat_keys[counts.feat_ptr[i] : counts.feat_ptr[i + 1]])
+            for c, i in enumerate(last.tolist())
+        ]  # fmt: skip
+        names: dict[int, str] | None = None
+        for members, keys in fired:
             places = table.find(keys)
+            known = [(key, i) for key, i in zip(keys.tolist(), places.tolist()) if i >= 0]
+            value = math.fsum(float(table.weights[i]) for _, i in known)
+            if not value:
+                continue
+            if names is None:
+                names = family.name_features(view)
             features = [
                 Feature(names.get(key, "unnamed feature"), float(table.weights[i]))
-                for key, i in zip(keys.tolist(), places.tolist())
-                if i >= 0 and table.weights[i]
+                for key, i in known
+                if table.weights[i]
             ]
-            members = batch.arcs[batch.ptr[f] : batch.ptr[f + 1]]
             pairs = tuple(zip(view.arc_head[members].tolist(), view.arc_mod[members].tolist()))
             words = tuple(sorted({w for pair in pairs for w in pair}))
-            terms.append(Term(family.name, words, pairs, float(scores[f]), _largest(features)))
+            terms.append(Term(family.name, words, pairs, value, _largest(features)))
     return terms
 
 

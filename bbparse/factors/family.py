@@ -137,23 +137,23 @@ class FactorFamily:
         Returns
         -------
         dict of str by key
-            For each key that `propose` gives for the view, the feature as text. A family with a
-            `propose` of its own may leave keys out, which are then shown without a name.
+            For each key that `propose` and `propose_counts` give for the view, the feature as
+            text. A family with such a method of its own may leave keys out, which are then shown
+            without a name.
 
         Raises
         ------
         FactorError
             As `propose`.
         """
+        named = [feature for _, each in self.counts(view) for some in each for feature in some]
         try:
-            return {
-                feature_key(self.name, feature): readable(feature)
-                for pairs, features in self.factors(view)
-                if self._arc_indices(view, pairs)
-                for feature in features
-            }
+            for pairs, features in self.factors(view):
+                if self._arc_indices(view, pairs):
+                    named += features
         except NotImplementedError:
-            return {}
+            pass
+        return {feature_key(self.name, feature): readable(feature) for feature in named}
 
     def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> CountBatch:
         """The sets of `counts` as arrays; parameters and errors as for `propose`."""

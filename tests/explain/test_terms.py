@@ -14,7 +14,7 @@ import pytest
 from bbparse.configuration import Configuration
 from bbparse.explain import explain
 from bbparse.explain.terms import PARTS, family_terms, terms_of, with_features
-from bbparse.factors import FactorFamily, FactorView, available
+from bbparse.factors import FactorFamily, FactorView, load_families
 from bbparse.parser import Parser
 from bbparse.solve import solve
 from bbparse.treebank import Sentence
@@ -47,6 +47,50 @@ def guided_parser() -> Parser:
     table["templates"]["arc"].append("h.upos m.upos @label @odds")
     table["templates"]["grandsibling"].append("m.upos @label @slabel @glabel")
     return Parser.train(toy.sentences(), config=Configuration.from_table(table))
+
+
+@cache
+def counting_parser() -> Parser:
+    """The toy parser with families that count arcs, one with a kernel and one without."""
+    return Parser.train(
+        toy.sentences(), config=toy.configuration(), factors=[Subjects, "features.valency:Valency"]
+    )
+
+
+class Subjects(FactorFamily):
+    """How many nominals a verb has on its left."""
+
+    name = "subjects"
+    summary = "nominals left of a verb"
+
+    def counts(self, view: FactorView):  # type: ignore[no-untyped-def]
+        for head in range(1, view.n_words + 1):
+            if view.upos[head] == "VERB":
+                arcs = [(head, m) for m in range(1, head) if view.upos[m] in ("NOUN", "PRON")]
+                yield arcs, [["one", ("of", view.lemmas[head])], ["several"]]
+
+
+def test_factors_that_count() -> None:
+    parser = counting_parser()
+    kinds: Counter[str] = Counter()
+    for sentence in toy.dev_sentences():
+        problem = parser.problem(sentence)
+        solution = solve(problem, backbone="grandsib", k_best=2)
+        for arcs, score in zip(solution.arcs, solution.scores):
+            terms = terms_of(problem, arcs, parser, sentence)
+            assert math.fsum(t.value for t in terms) == pytest.approx(score)
+            for term in terms:
+                if term.kind not in PARTS:
+                    kinds[term.kind] += 1
+                    assert math.fsum(f.weight for f in term.features) == pytest.approx(term.value)
+                    assert {head for head, _ in term.arcs} == {term.arcs[0][0]}
+                if term.kind == "subjects":
+                    texts = {f.text for f in term.features}
+                    expected = {"one", f"of {sentence.lemmas[term.arcs[0][0] - 1]}"}
+                    assert texts <= (expected if len(term.arcs) == 1 else {"several"})
+                if term.kind == "valency":
+                    assert all(" modifiers on the " in f.text for f in term.features)
+    assert set(kinds) == {"subjects", "valency"}
 
 
 @pytest.mark.parametrize("make", [toy.parser, guided_parser])
@@ -98,9 +142,22 @@ def test_features_say_what_they_look_at() -> None:
     assert any("h.upos=<root>" in f.text for f in root.features)
 
 
-@pytest.mark.parametrize("name", sorted(available()))
-def test_every_family_names_its_features(name: str) -> None:
-    family = available()[name].load()
+FAMILIES = [
+    "features.combs:Combs",
+    "features.grandchildren:AllGrandchildren",
+    "features.grandchildren:GreatGrandchildren",
+    "features.handcrafted:RatherThan",
+    "features.nephews:Nephews",
+    "features.siblings:AllSiblings",
+    "features.siblings:TriSiblings",
+    "features.valency:ModifiersOfKind",
+    "features.valency:Valency",
+]
+
+
+@pytest.mark.parametrize("place", FAMILIES)
+def test_every_family_names_its_features(place: str) -> None:
+    (family,) = load_families([place])
     seen = 0
     sentences = [*toy.sentences()[::5], Sentence.from_words(
         ["go", "by", "train", "rather", "than", "by", "car"],
@@ -109,6 +166,7 @@ def test_every_family_names_its_features(name: str) -> None:
     for sentence in sentences:
         view = FactorView.of_tree(sentence, [-1, *sentence.heads])
         keys = set(family.propose(view).feat_keys.tolist())
+        keys |= set(family.propose_counts(view).feat_keys.tolist())
         names = family.name_features(view)
         assert keys == set(names)
         assert all(text.strip() for text in names.values())
