@@ -132,6 +132,8 @@ class FactorConfig:
         Passes for the factors.
     cost : float
         Added to every wrong arc while decoding.
+    start : float
+        Where AdaGrad's sums of squares start for the factors' weights.
     rivals : int
         With how many trees of the backbone the gold tree is compared, to see which features may
         matter: `cutoff` is for features in which it differs from one of these.
@@ -145,6 +147,7 @@ class FactorConfig:
     fold_epochs: int = 3
     epochs: int = 3
     cost: float = 4.0
+    start: float = 1.0
     rivals: int = 3
 
     def __post_init__(self) -> None:
@@ -152,6 +155,7 @@ class FactorConfig:
             _at_least(f"factors.{name}", getattr(self, name), 1)
         _at_least("factors.folds", self.folds, 2)
         _positive("factors.rate", self.rate)
+        _positive("factors.start", self.start)
         if not self.cost >= 0.0:
             raise ConfigError(f"factors.cost is {self.cost}, expected 0 or more")
         if self.stage not in STAGES:

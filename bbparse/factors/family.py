@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from operator import index
 from typing import TYPE_CHECKING, TypeAlias
@@ -169,8 +170,17 @@ class FactorFamily:
 
     def _arc_indices(self, view: FactorView, pairs: Iterable[Arc]) -> list[int]:
         """Ascending indices of the arcs; empty for a factor that cannot fire."""
-        n = view.n_words
         arcs = set(pairs)
+        place = view.arc_places
+        indices = sorted([place.get(arc, -1) for arc in arcs])
+        if len(indices) < 2 or indices[0] < 0:
+            self._check_arcs(view, arcs)
+            return []
+        return indices if len({mod for _, mod in arcs}) == len(arcs) else []
+
+    @staticmethod
+    def _check_arcs(view: FactorView, arcs: set[Arc]) -> None:
+        n = view.n_words
         for head, mod in arcs:
             if not (0 <= head <= n and 1 <= mod <= n):
                 raise FactorError(
@@ -178,10 +188,6 @@ class FactorFamily:
                 )
         if len(arcs) < 2:
             raise FactorError(f"a factor has two or more arcs, found {sorted(arcs)}")
-        if len({mod for _, mod in arcs}) < len(arcs):
-            return []
-        indices = sorted(view.arc_index(head, mod) for head, mod in arcs)
-        return indices if indices[0] >= 0 else []
 
     def _keys(self, features: Sequence[Feature]) -> list[int]:
         if isinstance(features, str):
@@ -250,10 +256,21 @@ def feature_key(family: str, feature: Feature) -> int:
     FactorError
         If the feature is not text, an integer or a tuple of such.
     """
+    try:
+        return _remembered_key(family, feature)
+    except TypeError:  # what cannot be hashed is no feature; say so
+        return _key(family, feature)
+
+
+def _key(family: str, feature: Feature) -> int:
     text = f"{len(family)}:{family}" + _canonical(feature)
     return int.from_bytes(
         blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
     )
+
+
+# A look at the memory costs a tenth of the making of a key. It is for threads, too.
+_remembered_key = lru_cache(maxsize=1 << 17)(_key)
 
 
 def readable(feature: Feature) -> str:

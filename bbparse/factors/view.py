@@ -179,6 +179,12 @@ class FactorView:
         i = bisect_left(mods, mod, ptr[head], end)
         return i if i < end and mods[i] == mod else -1
 
+    @cached_property
+    def arc_places(self) -> dict[tuple[int, int], int]:
+        """Index of each candidate arc (head, modifier)."""
+        pairs = zip(self.arc_head.tolist(), self.arc_mod.tolist())
+        return {pair: i for i, pair in enumerate(pairs)}
+
     def has_arc(self, head: int, mod: int) -> bool:
         """Whether the arc from `head` to `mod` is a candidate."""
         return self.arc_index(head, mod) >= 0

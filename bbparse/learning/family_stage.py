@@ -66,8 +66,9 @@ class FamilyStage:
         learning = config.learning
         self.weights = np.zeros(len(self.table), np.int32)
         self.learner = Learner(
-            self.weights, learning.method, learning.rate * config.factors.rate
-        )
+            self.weights, learning.method, learning.rate * config.factors.rate,
+            config.factors.start,
+        )  # fmt: skip
 
     def _table(self) -> FactorTable:
         """The features that tell enough gold trees from the trees the backbone finds.

@@ -10,9 +10,11 @@ folds' backbones for the sentences they did not see.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from bbparse.configuration import FactorConfig
 from bbparse.factors import FactorFamily
 from bbparse.learning.data import TrainingData
 from bbparse.learning.family_stage import FamilyStage
@@ -35,7 +37,7 @@ def train_in_stages(run: Run, families: Sequence[FactorFamily]) -> Parser:
     Parser
         Without labels.
     """
-    plain = run.config.with_("factors", families=())
+    plain = replace(run.config, factors=_backbones_only(run.config.factors))
     problems = held_out_problems(run.of("", config=plain))
     backbone = run.of("backbone", config=plain)
     parser = backbone.thinned(learn_restarts(backbone, []))
@@ -49,6 +51,13 @@ def train_in_stages(run: Run, families: Sequence[FactorFamily]) -> Parser:
     # what is best on dev depends on the backbone
     families_run = run.of("families", longer=False)
     return families_run.learn(stage, run.config.factors.epochs)
+
+
+def _backbones_only(factors: FactorConfig) -> FactorConfig:
+    """What the backbones depend on; a run whose factors are learned otherwise may use them too."""
+    return FactorConfig(
+        stage=factors.stage, folds=factors.folds, fold_epochs=factors.fold_epochs
+    )
 
 
 def held_out_problems(run: Run) -> list[Problem]:
