@@ -11,6 +11,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
+from bbparse.cli.files import FILE
 from bbparse.errors import TreebankError
 from bbparse.treebank import (
     BREAKDOWNS,
@@ -48,14 +49,14 @@ _TAGS: tuple[_Row, ...] = (
 
 
 @click.command()
-@click.argument("gold", metavar="GOLD")
-@click.argument("predicted", metavar="PREDICTED")
+@click.argument("gold", type=FILE, metavar="GOLD")
+@click.argument("predicted", type=FILE, metavar="PREDICTED")
 @click.option(
     "--by", multiple=True, type=click.Choice(BREAKDOWNS),
     help="Break the accuracy down; may be given several times.",
 )  # fmt: skip
 @click.option(
-    "--against", metavar="OTHER",
+    "--against", type=FILE, metavar="OTHER",
     help="Trees of another parser: how far both differ, and whether that could be chance.",
 )  # fmt: skip
 @click.option(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import click
 
+from bbparse.cli.files import FILE
 from bbparse.cli.parse import PruneParameter
 from bbparse.errors import TreebankError
 from bbparse.explain import explain as explain_sentence
@@ -16,8 +17,8 @@ from bbparse.treebank import Sentence, open_output, read_conllu
 
 
 @click.command()
-@click.argument("source", metavar="[INPUT|-]", default="-")
-@click.option("--model", required=True, metavar="FILE", help="Model to parse with.")
+@click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
+@click.option("--model", required=True, type=FILE, metavar="FILE", help="Model to parse with.")
 @click.option(
     "-o", "--output", required=True, metavar="PAGE.html",
     help="The page; - is the standard output.",

@@ -16,6 +16,10 @@ def factors() -> None:
 
     These are the names that `train --factors` takes. A family that cannot be loaded is listed with
     the reason.
+
+    \b
+    Example:
+      bbparse factors
     """
     entries = available()
     if not entries:

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem, shell_complete
 
 from bbparse import __version__
 from bbparse.errors import BBParseError
@@ -36,6 +37,14 @@ EXIT_INTERNAL_ERROR = 70
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
+#: What a shell sets to ask for completions, and to what; see docs/command-line.md.
+COMPLETE = "_BBPARSE_COMPLETE"
+
+_EXIT_STATUS = (
+    "Exit status: 0 done; 1 no proof (solve --proof, verify); 2 something is wrong with the command"
+    " or a file; 70 a fault of the program; 130 interrupted; 141 the reader of the output has left."
+)
+
 # Disk full, over quota, file too large: the system's fault or the user's, not the program's.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -56,20 +65,39 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+        known = not args or args[0].startswith("-") or args[0] in COMMANDS
+        if not known and not ctx.resilient_parsing:
             ctx.fail(f"no command {args[0]!r}; there are: {', '.join(COMMANDS)}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        # Not as groups do it, by importing every command.
+        found = [
+            CompletionItem(name, help=line)
+            for name, (_, line) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EXIT_STATUS
+)  # fmt: skip
 @click.version_option(__version__, "--version", prog_name="bbparse")
 @click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
 def cli(debug: bool) -> None:
-    """Dependency parsing by branch and bound: scores in, provably best trees out."""
+    """Dependency parsing by branch and bound: scores in, provably best trees out.
+
+    \b
+    Examples:
+      bbparse train train.conllu --dev dev.conllu --model en.model
+      bbparse parse in.conllu --model en.model --output out.conllu
+      bbparse parse --help
+    """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -80,6 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments : sequence of str, optional
         The arguments after the program's name; those of the process if left out.
     """
+    asked = os.environ.get(COMPLETE)
+    if asked:
+        sys.exit(shell_complete(cli, {}, "bbparse", COMPLETE, asked))
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     sys.exit(_run(arguments))
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import click
 from tqdm import tqdm
 
+from bbparse.cli.files import FILE
 from bbparse.parser import Parser
 from bbparse.problem import Solution
 from bbparse.show.formats import FORMATS, Style, Writer
@@ -38,9 +39,12 @@ class PruneParameter(click.ParamType):
 
 
 @click.command()
-@click.argument("source", metavar="[INPUT|-]", default="-")
-@click.option("--model", required=True, metavar="FILE", help="Model to parse with.")
-@click.option("--output", default="-", metavar="FILE", help="Default: the standard output.")
+@click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
+@click.option("--model", required=True, type=FILE, metavar="FILE", help="Model to parse with.")
+@click.option(
+    "--output", default="-", type=FILE, metavar="FILE",
+    help="Default: the standard output.",
+)  # fmt: skip
 @click.option(
     "--format", "format_name", type=click.Choice(list(FORMATS)), default="conllu",
     show_default=True, help="CoNLL-U, JSON lines, or trees drawn for reading.",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from bbparse.cli.files import FILE
 from bbparse.errors import OutputError
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
@@ -23,7 +24,7 @@ _MEANING = {
 
 
 @click.command()
-@click.argument("problem_file", metavar="PROBLEM.npz")
+@click.argument("problem_file", type=FILE, metavar="PROBLEM.npz")
 @click.option(
     "--k-best", type=click.IntRange(1), default=1, metavar="K", help="Find the K best trees."
 )
@@ -42,9 +43,12 @@ _MEANING = {
     "--method", type=click.Choice(METHODS), default="auto", show_default=True,
     help="Branch and bound, or an integer program (needs highspy).",
 )  # fmt: skip
-@click.option("--output", metavar="SOLUTION.npz", help="Write the solution to a file, too.")
 @click.option(
-    "--proof", "proof_file", metavar="SOLUTION.npz",
+    "--output", type=FILE, metavar="SOLUTION.npz",
+    help="Write the solution to a file, too.",
+)  # fmt: skip
+@click.option(
+    "--proof", "proof_file", type=FILE, metavar="SOLUTION.npz",
     help="Prove the solution, and write it to a file with its proof (see bbparse verify).",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -7,15 +7,22 @@ import sys
 import click
 from tqdm import tqdm
 
+from bbparse.cli.files import FILE
 from bbparse.tagging.jackknife import jackknife
 from bbparse.tagging.tagger import Tagger
 from bbparse.treebank import read_conllu, write_conllu
 
 
 @click.command()
-@click.argument("source", metavar="[INPUT|-]", default="-")
-@click.option("--model", metavar="FILE", help="Tagger, or parser with a tagger in its model.")
-@click.option("--output", "-o", default="-", metavar="FILE", help="Default: the standard output.")
+@click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
+@click.option(
+    "--model", type=FILE, metavar="FILE",
+    help="Tagger, or parser with a tagger in its model.",
+)  # fmt: skip
+@click.option(
+    "--output", "-o", default="-", type=FILE, metavar="FILE",
+    help="Default: the standard output.",
+)  # fmt: skip
 @click.option(
     "--jackknife", "folds", type=click.IntRange(2), metavar="K",
     help="Tag INPUT by taggers trained on the other K-1 parts of it; needs no model.",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from bbparse.cli.files import FILE
 from bbparse.configuration import Configuration
 from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.learning.trainer import train as learn
@@ -15,13 +16,16 @@ from bbparse.treebank import Sentence, read_conllu
 
 
 @click.command()
-@click.argument("treebank", metavar="TRAIN")
-@click.option("--dev", metavar="FILE", help="Treebank on which the best epoch is chosen.")
+@click.argument("treebank", type=FILE, metavar="TRAIN")
 @click.option(
-    "--config", "config_name", default="english", show_default=True, metavar="NAME|FILE",
+    "--dev", type=FILE, metavar="FILE",
+    help="Treebank on which the best epoch is chosen.",
+)  # fmt: skip
+@click.option(
+    "--config", "config_name", default="english", show_default=True, type=FILE, metavar="NAME|FILE",
     help="Configuration: a TOML file, or the name of one that is shipped.",
 )  # fmt: skip
-@click.option("--model", required=True, metavar="FILE", help="Where to write the model.")
+@click.option("--model", required=True, type=FILE, metavar="FILE", help="Where to write the model.")
 @click.option(
     "--factors", metavar="NAME,NAME…",
     help="Factor families instead of the configuration's ('' for none); see 'bbparse factors'.",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from bbparse.cli.files import FILE
 from bbparse.errors import OutputError
 from bbparse.tagging import TaggerSettings, accuracy
 from bbparse.tagging import train_tagger as learn
@@ -15,9 +16,12 @@ from bbparse.treebank import read_conllu
 
 
 @click.command("train-tagger")
-@click.argument("treebank", metavar="TRAIN")
-@click.option("--dev", metavar="FILE", help="Treebank to report the accuracy on.")
-@click.option("--model", required=True, metavar="FILE", help="Where to write the tagger.")
+@click.argument("treebank", type=FILE, metavar="TRAIN")
+@click.option("--dev", type=FILE, metavar="FILE", help="Treebank to report the accuracy on.")
+@click.option(
+    "--model", required=True, type=FILE, metavar="FILE",
+    help="Where to write the tagger.",
+)  # fmt: skip
 @click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
 @click.option("--seed", type=click.IntRange(0), metavar="S", help="Of the order of sentences.")
 def train_tagger(

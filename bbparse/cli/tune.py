@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from bbparse.cli.files import FILE
 from bbparse.cli.parse import PruneParameter
 from bbparse.parser import Parser
 from bbparse.treebank import read_conllu
@@ -35,8 +36,8 @@ class PruneList(click.ParamType):
 
 
 @click.command()
-@click.argument("dev", metavar="DEV")
-@click.option("--model", required=True, metavar="FILE", help="Model to parse with.")
+@click.argument("dev", type=FILE, metavar="DEV")
+@click.option("--model", required=True, type=FILE, metavar="FILE", help="Model to parse with.")
 @click.option(
     "--prune", "prunes", type=PruneList(), default="3,5,10,20,none", show_default=True,
     metavar="K,K…", help="Numbers of candidate heads to try; none: all words.",
@@ -50,7 +51,7 @@ class PruneList(click.ParamType):
     help="Accuracy that counts. Default: las, or uas for a model without labels.",
 )  # fmt: skip
 @click.option(
-    "--plot", metavar="FILE",
+    "--plot", type=FILE, metavar="FILE",
     help="Draw the trade-off to a file that ends in .svg, .png or .pdf (needs bbparse[plot]).",
 )  # fmt: skip
 @click.option(

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import click
 
+from bbparse.cli.files import FILE
 from bbparse.errors import VerificationError
 from bbparse.problem import Problem, Solution
 from bbparse.proof.verify import verify as check
 
 
 @click.command()
-@click.argument("problem", metavar="PROBLEM.npz")
-@click.argument("solution", metavar="SOLUTION.npz")
+@click.argument("problem", type=FILE, metavar="PROBLEM.npz")
+@click.argument("solution", type=FILE, metavar="SOLUTION.npz")
 def verify(problem: str, solution: str) -> None:
     """Check that SOLUTION holds the best trees of PROBLEM, as its proof says.
 
     The checker shares no code with the solver: it scores the trees from the definition, and works
     out the bound of every leaf of the proof again. The exit status is 0 if all is right, 1 if
     something is wrong, and 2 if a file cannot be read.
+
+    \b
+    Example:
+      bbparse solve problem.npz --proof solution.npz
+      bbparse verify problem.npz solution.npz
     """
     asked, found = Problem.load(problem), Solution.load(solution)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from bbparse import __version__
 from bbparse.cli import main as main_module
 from bbparse.errors import TreebankError
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 def run(arguments: list[str]) -> int:
@@ -47,10 +50,55 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         assert line.split()[0] in text
 
 
-def test_every_command_exists(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
     for name in main_module.COMMANDS:
         assert run([name, "--help"]) == 0
-        assert f"bbparse {name}" in capsys.readouterr().out
+        text = capsys.readouterr().out
+        assert f"Usage: bbparse {name}" in text
+        _, _, examples = text.partition("\n  Example")
+        assert f"    bbparse {name}" in examples, name
+
+
+def complete(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str
+) -> list[str]:
+    """What bash offers after a line, whose last word is not finished."""
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    monkeypatch.setenv(main_module.COMPLETE, "bash_complete")
+    assert run([]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out.splitlines()
+
+
+def test_completion(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        monkeypatch.setenv(main_module.COMPLETE, f"{shell}_source")
+        assert run([]) == 0
+        assert f"{shell}_complete" in capsys.readouterr().out
+    assert complete(monkeypatch, capsys, "bbparse ev") == ["plain,evaluate"]
+    assert len(complete(monkeypatch, capsys, "bbparse ")) == len(main_module.COMMANDS)
+    assert "plain,--debug" in complete(monkeypatch, capsys, "bbparse --")
+    assert complete(monkeypatch, capsys, "bbparse evaluate --aga") == ["plain,--against"]
+    assert complete(monkeypatch, capsys, "bbparse evaluate a b --by dis") == ["plain,distance"]
+    assert complete(monkeypatch, capsys, "bbparse parze --m") == [""]
+    for line in ("parse in", "parse --model m", "solve p", "verify p s", "train t --dev d",
+                 "tune d", "tag t", "explain e", "evaluate g p --against a"):  # fmt: skip
+        word = line.split()[-1]
+        assert complete(monkeypatch, capsys, f"bbparse {line}") == [f"file,{word}"], line
+
+
+def test_exit_statuses_are_documented(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    assert run(["--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for name, value in vars(main_module).items():
+        if name.startswith("EXIT_"):
+            assert f"| {value} |" in page
+            assert f" {value} " in text
 
 
 @pytest.mark.parametrize(
