@@ -86,7 +86,8 @@ def solve(
     )
     no_proof = ""
     if proof_file is not None:
-        left = None if time_limit is None else time_limit - float(solution.stats["seconds"])
+        taken = float(solution.stats["seconds"])
+        left = None if time_limit is None else max(0.0, time_limit - taken)
         solution, no_proof = with_proof(problem, solution, k_best, time_limit=left)
         if not no_proof:
             solution.save(proof_file)
