@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bbparse.conflict import explain_infeasible
     from bbparse.document import Document, ParsedSentence, Tree, Word
     from bbparse.errors import (
         BBParseError,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     )
     from bbparse.parser import Parser, ScoredTree
     from bbparse.pipeline import Pipeline, load
-    from bbparse.problem import Problem, Solution
+    from bbparse.problem import Problem, Solution, expand_count_factors
     from bbparse.proof.verify import verify
     from bbparse.solve import solve, solve_batch
     from bbparse.treebank import Sentence, read_conllu
@@ -51,6 +52,8 @@ _HOME = {
     "TreebankError": "bbparse.errors",
     "VerificationError": "bbparse.errors",
     "Word": "bbparse.document",
+    "expand_count_factors": "bbparse.problem",
+    "explain_infeasible": "bbparse.conflict",
     "load": "bbparse.pipeline",
     "read_conllu": "bbparse.treebank",
     "solve": "bbparse.solve",
@@ -78,6 +81,8 @@ __all__ = [
     "VerificationError",
     "Word",
     "__version__",
+    "expand_count_factors",
+    "explain_infeasible",
     "load",
     "read_conllu",
     "solve",

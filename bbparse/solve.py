@@ -18,6 +18,7 @@ from bbparse.errors import BBParseError, ProblemError
 from bbparse.ilp import solve_ilp
 from bbparse.presolve import presolve
 from bbparse.problem import Problem, Solution
+from bbparse.problem.order import in_order, in_rank
 from bbparse.proof.certify import with_proof
 from bbparse.rescore import rescore
 from bbparse.search.nonprojective import search_nonprojective
@@ -74,8 +75,9 @@ def solve(
     Returns
     -------
     Solution
-        Trees best first. Trees of equal score come in the order in which the search, which is
-        deterministic and does not depend on the order of the factors, met them. ``status`` is
+        Trees best first, and trees of equal score in the order of their heads. They depend on what
+        the problem says alone, not on the order in which it says it (:mod:`bbparse.problem.order`
+        has the rule). ``status`` is
 
         * optimal: every tree is proved, so that the upper bounds are the scores;
         * infeasible: there is no tree;
@@ -92,9 +94,11 @@ def solve(
     """
     started = time.perf_counter()
     _check(problem, k_best, time_limit, node_limit, gap, method, settings)
+    ordered, order = in_order(problem)
     found = _solve(
-        problem, k_best, time_limit, node_limit, gap, method, backbone, settings, started
+        ordered, k_best, time_limit, node_limit, gap, method, backbone, settings, started
     )
+    found = in_rank(found, problem, order)
     if proof:
         left = _left(time_limit, started)
         found, _ = with_proof(problem, found, k_best, time_limit=left)

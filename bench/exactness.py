@@ -160,7 +160,7 @@ def against_program(mode: str, count: int, seed: int) -> dict[str, Any]:
         count_kinds(kinds, problem)
         started = time.process_time()
         try:
-            expected = best_trees(problem, k, 60.0)
+            expected = best_trees(problem, k, 300.0)
         except Undecided:
             open_highs += 1
             continue

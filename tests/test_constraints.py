@@ -12,6 +12,7 @@ import pytest
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
 from bbparse.problem.polynomials import MOST_ARCS, expand_count_factors
+from bbparse.solve import solve
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
 
@@ -288,3 +289,24 @@ def test_expansion_scores_all_trees_alike() -> None:
         if p.quantum:
             assert np.allclose(np.round(q.arc_score / p.quantum) * p.quantum, q.arc_score)
     assert expanded > 300
+
+
+def test_the_same_valency_for_several_words() -> None:
+    rng = np.random.default_rng(52)
+    arcs = [(h, m, label) for h in range(5) for m in range(1, 5) for label in (0, 1) if h != m]
+    head, mod, label = (np.array(column) for column in zip(*arcs))
+    p = Problem(4, head, mod, rng.normal(size=len(arcs)) + 2.0 * (label == 0), label)
+    one_by_one = p
+    for h in (1, 3, 4):
+        one_by_one = one_by_one.with_valency(h, high=1, label=0)
+    at_once = p.with_valency([1, 3, 4], high=1, label=0)
+    assert at_once.count_arcs.tolist() == one_by_one.count_arcs.tolist()
+    assert at_once.count_ptr.tolist() == one_by_one.count_ptr.tolist()
+    tree = solve(p.with_valency(np.arange(1, 5), high=1, label=0)).arcs[0]
+    subjects = [int(head[a]) for a in tree if label[a] == 0]
+    assert len(set(subjects) - {0}) == len([h for h in subjects if h])
+    with pytest.raises(ProblemError, match=r"head\[1\] is 9, expected 0..4"):
+        p.with_valency([1, 9], high=1)
+    for bad in ("12", 1.5, np.array(1.5), None):
+        with pytest.raises(ProblemError, match="head"):
+            p.with_valency(bad, high=1)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bbparse.errors import BBParseError
 from bbparse.ilp.program import Program
 from bbparse.problem import Problem, Solution
+from bbparse.problem.order import with_sorted_scores
 from bbparse.problem.tree import heads_of
 
 #: HiGHS decides up to this share of the largest score.
@@ -63,7 +64,7 @@ def solve_ilp(
     highspy = _highspy()
     started = time.perf_counter()
     deadline = math.inf if time_limit is None else started + time_limit
-    program = Program(problem)
+    program = Program(with_sorted_scores(problem))
     solver = _Solver(highspy, program)
     trees: list[NDArray[np.int32]] = []
     bound, status = math.inf, "optimal"

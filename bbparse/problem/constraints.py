@@ -123,33 +123,53 @@ def with_at_least(problem: Problem, arcs: Iterable[Sequence[int]], k: int = 1) -
 
 def with_valency(
     problem: Problem,
-    head: int,
+    head: int | Iterable[int],
     low: int = 0,
     high: int | None = None,
     *,
     side: Literal["left", "right"] | None = None,
     label: int | None = None,
 ) -> Problem:
-    """This problem with bounds on the number of modifiers of a word.
+    """This problem with bounds on the number of modifiers of a word, or of each of several.
 
     Parameters
     ----------
-    head : int
-        The word, or 0 for the root.
+    head : int or iterable of int
+        The word, or 0 for the root; or several.
     low, high : int
         Fewest and most modifiers; high None: no limit.
     side : {"left", "right"}, optional
         Count only the modifiers on this side of the head.
     label : int, optional
-        Count only the modifiers under this label: `with_valency(verb, high=1, label=subject)`.
+        Count only the modifiers under this label: no verb has two subjects after
+        `with_valency(verbs, high=1, label=subject)`.
 
     Raises
     ------
     ProblemError
         If low > high, or a label is given and arcs have none.
     """
-    p = problem
-    head = as_count("head", head, 0, p.n_words)
+    for word in _words(problem, head):
+        problem = _with_valency(problem, word, low, high, side, label)
+    return problem
+
+
+def _words(problem: Problem, head: int | Iterable[int]) -> list[int]:
+    """A word as a list, and several as they are."""
+    if not isinstance(head, str | bytes):
+        try:
+            several = list(head)  # type: ignore[arg-type]
+        except TypeError:
+            pass
+        else:
+            names = [f"head[{i}]" for i in range(len(several))]
+            return [as_count(name, h, 0, problem.n_words) for name, h in zip(names, several)]
+    return [as_count("head", head, 0, problem.n_words)]
+
+
+def _with_valency(
+    p: Problem, head: int, low: int, high: int | None, side: str | None, label: int | None
+) -> Problem:
     low = as_count("low", low, 0, _MOST)
     most = _MOST if high is None else as_count("high", high, 0, _MOST)
     if low > most:

@@ -1,0 +1,148 @@
+"""One order of arcs, and one of trees, so that answers depend on what a problem says alone.
+
+**Which trees.** Solvers see the arcs sorted by (head, modifier, label), whatever order they were
+given in; parts, factors and count factors have no order that matters. A search is deterministic
+and has no threads of its own. So if several trees share the k-th best score, which of them are
+given depends on nothing but the problem, ``k_best`` and the method.
+
+**In which order.** Trees come by falling score, compared exactly; trees of equal score by the head
+of word 1, then of word 2, and so on, small heads first; and trees that differ in labels only by the
+label of word 1, of word 2, and so on.
+
+A search that a *time* limit stops is as deterministic as the clock.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from bbparse.problem.problem import Problem
+    from bbparse.problem.solution import Solution
+
+
+@njit(cache=True, nogil=True)
+def _rising(head: NDArray[np.int32], mod: NDArray[np.int32], label: NDArray[np.int32]) -> bool:
+    """Whether arcs are sorted by head, modifier and label (empty: no labels)."""
+    for a in range(1, head.shape[0]):
+        if head[a] != head[a - 1]:
+            if head[a] < head[a - 1]:
+                return False
+        elif mod[a] != mod[a - 1]:
+            if mod[a] < mod[a - 1]:
+                return False
+        elif label.shape[0] and label[a] < label[a - 1]:
+            return False
+    return True
+
+
+_NO_LABELS = np.zeros(0, dtype=np.int32)
+
+
+def in_order(problem: Problem) -> tuple[Problem, NDArray[np.int64] | None]:
+    """The problem with its arcs sorted by (head, modifier, label).
+
+    Returns
+    -------
+    problem : Problem
+        The very problem that was given, if its arcs are sorted already.
+    order : int64[A] or None
+        Where each arc was; None if they are where they were.
+    """
+    p = problem
+    labels = _NO_LABELS if p.arc_label is None else p.arc_label
+    if _rising(p.arc_head, p.arc_mod, labels):
+        return problem, None
+    keys = (p.arc_mod, p.arc_head)
+    order = np.lexsort(keys if p.arc_label is None else (labels, *keys))
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    changes: dict[str, Any] = {
+        name: getattr(p, name)[order] for name in ("arc_head", "arc_mod", "arc_score", "arc_state")
+    }
+    if p.arc_label is not None:
+        changes["arc_label"] = p.arc_label[order]
+    if len(p.factor_arcs):
+        changes["factor_arcs"] = place[p.factor_arcs]
+    if len(p.count_arcs):
+        changes["count_arcs"] = place[p.count_arcs]
+    return p._changed(**changes), order
+
+
+def with_sorted_scores(problem: Problem) -> Problem:
+    """The problem with its parts, factors and count factors sorted, for solvers that see an order.
+
+    The branch and bound adds and merges in an order of its own, and does not need it.
+    """
+    p = problem
+    changes: dict[str, Any] = {}
+    for kind, columns in _COLUMNS.items():
+        names = [f"{kind}_{column}" for column in columns]
+        rows = np.lexsort([getattr(p, name) for name in names])
+        changes.update({name: getattr(p, name)[rows] for name in (*names, f"{kind}_score")})
+    factors = sorted(zip(_sets(p.factor_ptr, p.factor_arcs), p.factor_score.tolist()))
+    changes["factor_ptr"] = np.cumsum([0, *(len(arcs) for arcs, _ in factors)])
+    changes["factor_arcs"] = np.array([a for arcs, _ in factors for a in arcs], dtype=np.int32)
+    changes["factor_score"] = np.array([weight for _, weight in factors], dtype=np.float64)
+    tables = np.split(p.count_score, p.count_score_ptr[1:-1]) if len(p.count_arcs) else []
+    counts = sorted(zip(_sets(p.count_ptr, p.count_arcs), (t.tolist() for t in tables)))
+    count_ptr = np.cumsum([0, *(len(arcs) for arcs, _ in counts)])
+    changes["count_ptr"] = count_ptr
+    changes["count_score_ptr"] = count_ptr + np.arange(len(count_ptr))
+    changes["count_arcs"] = np.array([a for arcs, _ in counts for a in arcs], dtype=np.int32)
+    changes["count_score"] = np.array([s for _, t in counts for s in t], dtype=np.float64)
+    return p._changed(**changes)
+
+
+_COLUMNS = {
+    "sib": ("head", "inner", "outer"),
+    "gc": ("grand", "head", "mod"),
+    "ogc": ("grand", "head", "mod"),
+    "gsib": ("grand", "head", "inner", "outer"),
+}
+
+
+def _sets(ptr: NDArray[np.int64], arcs: NDArray[np.int32]) -> list[list[int]]:
+    """Each set of arcs, sorted."""
+    return [sorted(arcs[lo:hi].tolist()) for lo, hi in pairwise(ptr.tolist())]
+
+
+def in_rank(solution: Solution, problem: Problem, order: NDArray[np.int64] | None) -> Solution:
+    """The solution of an ordered problem as one of the problem that was given.
+
+    Parameters
+    ----------
+    solution : Solution
+        Without a proof, of what `in_order` made of the problem.
+    problem : Problem
+        As it was given.
+    order : int64[A] or None
+        From `in_order`.
+
+    Returns
+    -------
+    Solution
+        In arcs of the given problem, trees of equal score in the order of heads, then of labels.
+    """
+    s = solution
+    arcs, heads, scores = s.arcs, s.heads, s.scores
+    tied = len(scores) > 1 and bool((scores[1:] == scores[:-1]).any())
+    if order is None and not tied:
+        return solution
+    if order is not None:
+        arcs = order[arcs].astype(np.int32)
+    if tied:
+        columns = [*heads.T]
+        if problem.arc_label is not None:
+            columns += [*problem.arc_label[arcs].T]
+        rank = np.lexsort((*columns[::-1], -scores))
+        arcs, heads = arcs[rank], heads[rank]
+    # bounds and flags are those of the scores, whose order is what it was
+    return type(s)._trusted(
+        heads, arcs, scores, s.upper_bounds, s.proved, s.status, s.stats, conflict=s.conflict
+    )
