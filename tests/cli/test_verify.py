@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +63,14 @@ def test_solve_without_a_proof(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert stop.value.code == 1
     captured = capsys.readouterr()
     assert "optimal" in captured.out
-    assert captured.err == "no proof: the time limit of 0.0 s was reached\n"
+    assert captured.err == "no proof: the time limit was reached\n"
     assert not proved.exists()
+
+
+def test_non_projective_trees(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    p = dataclasses.replace(problem(), projective=False)
+    assert run(tmp_path, p, solve(p, k_best=3, proof=True)) == 0
+    assert "these are the 3 best trees" in capsys.readouterr().out
 
 
 def test_all_trees_and_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
