@@ -1,20 +1,26 @@
 """QL13's Tables 2 and 3 and Figures 4 and 5 on treebanks of one's own.
 
     python bench/tables.py TREEBANK… [--models DIR] [--rows baseline,siblings,all] [--epochs N]
+        [--tags gold|predicted|both]
 
 A TREEBANK is a folder with one file ``*train*.conllu`` and one ``*dev*.conllu``. Its configuration
 goes by the folder's name (english for en_…, chinese for zh_…, else universal) unless --config names
 one. Each row of Table 2 is a model: the backbone alone, the backbone with one factor family, with
 all families of the configuration. Table 3 and the figures are measured with the last row's model.
 
+With predicted tags (lemmas and features, too) the dev file is tagged by a tagger that learned from
+the training file, and the training file by ten taggers that each learned from the other nine tenths
+of it (QL13 §4.2). Accuracy is always counted against the dev file as it is.
+
 Models, parsed files and measurements are kept in DIR; what is there already is not done again, so
 that a run that was interrupted goes on. ``--sentences N`` trains on and measures N sentences only,
-to try the script. Writes bench/results/tables.json, tables.md and tables-TREEBANK.svg.
+to try the script. Writes bench/results/tables.json, tables.md and tables-….svg for each treebank.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import subprocess
@@ -97,19 +103,26 @@ class Treebank:
         With the training and dev files.
     given : Namespace
         The arguments of the run.
+    predicted : bool
+        Whether to train and parse with predicted tags.
     """
 
-    def __init__(self, folder: Path, given: argparse.Namespace) -> None:
-        self.name = folder.resolve().name
+    def __init__(self, folder: Path, given: argparse.Namespace, predicted: bool = False) -> None:
+        self.folder = folder.resolve().name
+        self.name = f"{self.folder}, predicted tags" if predicted else self.folder
         self.given = given
-        self.config = given.config or config_of(self.name)
+        self.config = given.config or config_of(self.folder)
         # other options make other models, which must not be taken for these
-        parts = [self.name, self.config.replace("/", "-")]
+        parts = [self.folder, self.config.replace("/", "-")]
+        parts += ["predicted"] if predicted else []
         parts += [f"e{given.epochs}"] if given.epochs else []
         parts += [f"s{given.sentences}"] if given.sentences else []
         self.store = Path(given.models) / "_".join(parts)
         self.store.mkdir(parents=True, exist_ok=True)
-        self.train, self.dev = (self._file(folder, kind) for kind in ("train", "dev"))
+        self.train, self.gold = (self._file(folder, kind) for kind in ("train", "dev"))
+        self.dev = self.gold
+        if predicted:
+            self.train, self.dev = self._tag()
 
     def _file(self, folder: Path, kind: str) -> Path:
         found = sorted(folder.glob(f"*{kind}*.conllu"))
@@ -121,6 +134,19 @@ class Treebank:
         if not cut.exists():
             write_conllu(cut, read_sample(found[0], self.given.sentences))
         return cut
+
+    def _tag(self) -> tuple[Path, Path]:
+        """The training and dev files with predicted tags."""
+        train, dev, tagger = (
+            self.store / name for name in ("tagged-train.conllu", "tagged-dev.conllu", "tagger")
+        )
+        if not tagger.exists():
+            run("train-tagger", self.train, "--model", tagger)
+        if not newer(dev, tagger):
+            run("tag", self.gold, "--model", tagger, "--output", dev)
+        if not train.exists():
+            run("tag", self.train, "--jackknife", "10", "--output", train)
+        return train, dev
 
     def rows(self) -> dict[str, list[str]]:
         """Name of each row of Table 2 → its factor families."""
@@ -152,7 +178,7 @@ class Treebank:
         if not newer(figures, model) or self.given.measure_again:
             figures.write_text(json.dumps(in_own_process("measure.py", model, self.dev)))
         tally = Tally()
-        gold = read_conllu(self.dev, require_heads=True)
+        gold = read_conllu(self.gold, require_heads=True)
         for sentence, found in paired_sentences(gold, read_conllu(parsed, require_heads=True)):
             tally.add(sentence, found.heads, found.deprels, found)
         row = json.loads(figures.read_text())
@@ -189,7 +215,7 @@ class Treebank:
             Parser.load(model), sentences, prunes, node_limit=200, progress=sys.stderr.isatty()
         )
         plot_settings(
-            settings, RESULTS / f"tables-{self.name}.svg", suggestion=suggest(settings, 0.001)
+            settings, RESULTS / f"tables-{self.store.name}.svg", suggestion=suggest(settings, 0.001)
         )
         return settings
 
@@ -218,6 +244,7 @@ def main() -> None:
     parser.add_argument("--config")
     parser.add_argument("--rows", help="rows of Table 2, separated by commas; default: all")
     parser.add_argument("--epochs", type=int)
+    parser.add_argument("--tags", choices=("gold", "predicted", "both"), default="gold")
     parser.add_argument("--prune", default="none,20,10,5,3", help="columns of Table 3; '' for none")
     parser.add_argument("--prune-sentences", type=int, help="for Table 3, a random choice of dev")
     parser.add_argument("--sentences", type=int, help="of train and dev each, to try the script")
@@ -228,8 +255,9 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     result: dict[str, Any] = {"machine": machine(), "treebanks": {}}
     text = []
-    for folder in given.treebanks:
-        treebank = Treebank(folder, given)
+    kinds = {"gold": [False], "predicted": [True], "both": [False, True]}[given.tags]
+    for folder, predicted in itertools.product(given.treebanks, kinds):
+        treebank = Treebank(folder, given, predicted)
         rows = treebank.table_2()
         table = {"config": treebank.config, "epochs": given.epochs, "table_2": dict(rows)}
         text.append(f"## {treebank.name}\n\n{markdown('model', rows, TABLE_2)}")
