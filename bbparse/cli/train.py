@@ -12,6 +12,7 @@ from bbparse.cli.files import FILE
 from bbparse.configuration import Configuration
 from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.learning.trainer import train as learn
+from bbparse.progress import progress_bars
 from bbparse.treebank import Sentence, read_conllu
 
 
@@ -64,16 +65,18 @@ def train(
     single_root = config.model.single_root
     sentences = _read(treebank, skip_invalid, single_root)
     dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
-    learn(
-        sentences,
-        dev_sentences,
-        config,
-        factors=names,
-        model=target,
-        checkpoint=target.with_name(target.name + ".checkpoint"),
-        progress=sys.stderr.isatty(),
-        report=lambda line: click.echo(line, err=True),
-    )
+    terminal = sys.stderr.isatty()
+    with progress_bars(terminal):
+        learn(
+            sentences,
+            dev_sentences,
+            config,
+            factors=names,
+            model=target,
+            checkpoint=target.with_name(target.name + ".checkpoint"),
+            progress=terminal,
+            report=lambda line: click.echo(line, err=True),
+        )
     click.echo(f"wrote {target}", err=True)
 
 

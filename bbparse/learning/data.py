@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bbparse.backbone.dense import eisner
 from bbparse.configuration import Configuration
 from bbparse.learning.pruner import train_pruner
+from bbparse.progress import watched
 from bbparse.scoring.encode import encode
 from bbparse.scoring.guide import Guide
 from bbparse.scoring.pruner import Pruner, with_arcs_of
@@ -66,7 +67,8 @@ def prepare(sentences: Sequence[Sentence], single_root: bool) -> TrainingData:
             gold = closest_projective(gold, single_root)
             changed += 1
         heads.append(gold)
-    return TrainingData(list(sentences), [encode(s) for s in sentences], heads, changed)
+    values = [encode(sentence) for sentence in watched(sentences, "words")]
+    return TrainingData(list(sentences), values, heads, changed)
 
 
 def closest_projective(heads: Ints, single_root: bool = True) -> Ints:
@@ -123,7 +125,7 @@ def prune_all(data: TrainingData, config: Configuration) -> Pruner:
             judge, held_out = pruner, everything
         else:
             judge, held_out = train(everything[fold_of != fold]), everything[fold_of == fold]
-        for i in held_out:
+        for i in watched(held_out, "candidates"):
             head, mod = judge.candidates(data.values[i])
             arcs = with_arcs_of(head, mod, data.heads[i])
             missing = len(arcs[0]) - len(head)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
 from bbparse.learning.data import TrainingData
+from bbparse.progress import watched
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import PAD
 from bbparse.scoring.guide import Guide
@@ -119,7 +120,7 @@ def train_guide(
         if epoch == 1:
             sums[:] = 0.0
             clock = 1
-        for i in random.permutation(chosen):
+        for i in watched(random.permutation(chosen), "guide"):
             found = [number.get(label, -1) for label in data.sentences[i].deprels]
             _step(
                 data.values[i], PAD, *data.arcs[i], compiled.for_tables, compiled.for_parts,

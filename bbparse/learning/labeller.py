@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
+from bbparse.progress import watched
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import PAD
 from bbparse.scoring.label_kernels import label_features
@@ -190,7 +191,7 @@ def _train(
         if epoch == 1:
             sums[:] = 0.0
             clock = 1
-        for i in random.permutation(len(trees)):
+        for i in watched(random.permutation(len(trees)), "labels"):
             _step(
                 values[i], PAD, trees[i], REACH, compiled.for_tables, compiled.for_parts,
                 marks[i], golds[i], labeller.root, config.labels.rate, _LEAST_GRADIENT, clock,

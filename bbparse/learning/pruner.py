@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bbparse.configuration import PrunerConfig
 from bbparse.learning.averaging import QUANTUM
+from bbparse.progress import watched
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.templates import TemplateSet
@@ -106,7 +107,7 @@ def train_pruner(
     random = np.random.default_rng(seed)
     clock = 1
     for _ in range(config.epochs):
-        for i in random.permutation(order):
+        for i in watched(random.permutation(order), "pruner"):
             head, mod, indices = scorer.features_of_all_arcs(values[i])
             _step(
                 len(heads[i]) - 1, head, mod, indices, heads[i], config.rate, clock,

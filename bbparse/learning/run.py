@@ -19,6 +19,7 @@ from bbparse.learning.data import TrainingData
 from bbparse.learning.report import EpochReport
 from bbparse.learning.updates import Learner
 from bbparse.parser import Parser
+from bbparse.progress import watched
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.treebank import Sentence
@@ -162,7 +163,7 @@ def unlabelled_accuracy(
 ) -> float:
     """Share of words whose head a parser finds, with at most so many search nodes a sentence."""
     right = words = 0
-    for sentence, solution in parser.parse_all(sentences, node_limit=node_limit):
+    for sentence, solution in parser.parse_all(watched(sentences, "dev"), node_limit=node_limit):
         right += int((solution.heads[0, 1:] == np.array(sentence.heads)).sum())
         words += sentence.n_words
     return right / max(1, words)

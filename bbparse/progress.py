@@ -1,0 +1,43 @@
+"""Progress bars for loops that lie deep: the command line says whether they are drawn.
+
+A bar appears after two seconds, on standard error, and goes when its loop is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+from tqdm import tqdm
+
+T = TypeVar("T")
+
+_drawn: ContextVar[bool] = ContextVar("bbparse_progress", default=False)
+
+
+@contextmanager
+def progress_bars(drawn: bool = True) -> Iterator[None]:
+    """Draw the bars of the loops that run inside, or not."""
+    before = _drawn.set(drawn)
+    try:
+        yield
+    finally:
+        _drawn.reset(before)
+
+
+def watched(items: Iterable[T], what: str, unit: str = " sentences") -> Iterable[T]:
+    """The items, behind a bar where bars are drawn.
+
+    Parameters
+    ----------
+    items : iterable
+    what : str
+        Stands before the bar.
+    unit : str
+        What is counted.
+    """
+    if not _drawn.get():
+        return items
+    return tqdm(items, desc=what, unit=unit, delay=2, leave=False)
