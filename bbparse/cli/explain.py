@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 
 import click
+from tqdm import tqdm
 
 from bbparse.cli.files import FILE
 from bbparse.cli.parse import PruneParameter
@@ -68,11 +70,15 @@ def explain(
     sentence = _choose(read_conllu(source), wanted, source)
     found = explain_sentence(
         Parser.load(model), sentence, k_best=k_best, prune=prune, node_limit=node_limit,
-        time_limit=time_limit,
+        time_limit=time_limit, watch=_with_progress,
     )  # fmt: skip
     text = page(found, model=os.path.basename(model))
     with open_output(output) as stream:
         stream.write(text)
+
+
+def _with_progress(arcs: list[int]) -> Iterable[int]:
+    return tqdm(arcs, unit=" arcs", delay=2, disable=not sys.stderr.isatty())
 
 
 def _choose(sentences: Iterable[Sentence], wanted: str | None, source: str) -> Sentence:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -117,6 +118,7 @@ def explain(
     prune: int | None = None,
     node_limit: int | None = None,
     time_limit: float | None = None,
+    watch: Callable[[list[int]], Iterable[int]] = iter,
 ) -> Explanation:
     """Parse a sentence and collect why its best tree is the best.
 
@@ -131,6 +133,8 @@ def explain(
         Most candidate heads of a word, instead of the model's; 0: all arcs.
     node_limit, time_limit : optional
         For each of the searches: one for the best trees, one that is traced, and one for each arc.
+    watch : callable
+        As for `arc_losses`, which take most of the time.
 
     Raises
     ------
@@ -157,7 +161,7 @@ def explain(
     )
     losses = arc_losses(
         problem, solution.arcs[0], float(solution.scores[0]), backbone=backbone,
-        settings=settings, node_limit=node_limit, time_limit=time_limit,
+        settings=settings, node_limit=node_limit, time_limit=time_limit, watch=watch,
     )  # fmt: skip
     trace = trace_search(
         problem, backbone=backbone, settings=settings, node_limit=node_limit,

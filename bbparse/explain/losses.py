@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,7 @@ def arc_losses(
     settings: SearchSettings = DEFAULT,
     node_limit: int | None = None,
     time_limit: float | None = None,
+    watch: Callable[[list[int]], Iterable[int]] = iter,
 ) -> list[ArcLoss]:
     """The loss of each arc of a tree.
 
@@ -88,6 +90,8 @@ def arc_losses(
         Its score.
     backbone, settings, node_limit, time_limit : as for `bbparse.solve`
         The limits are for each arc.
+    watch : callable
+        Goes through the list of arcs that are solved for, one by one; may show progress.
 
     Returns
     -------
@@ -100,7 +104,7 @@ def arc_losses(
         if not len(small.factor_score) and not len(small.count_arcs):
             return _by_max_marginals(problem, build(small, recurrence), info, arcs, score)
     found = []
-    for m, arc in enumerate(arcs.tolist(), start=1):
+    for m, arc in enumerate(watch(arcs.tolist()), start=1):
         head = int(problem.arc_head[arc])
         if problem.arc_state[arc] == 1:
             found.append(ArcLoss(head, m, np.inf, np.inf, True, NO_OTHER))

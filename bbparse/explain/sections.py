@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = ["best_tree", "elimination", "losses", "makeup", "runners_up", "search"]
 
-#: Features and terms that are listed of each.
+#: Features and terms that are listed of each, and for sentences of more words than this.
 _FEATURES, _TERMS, _TIPS = 6, 12, 8
+_LONG, _FEW_FEATURES, _FEW_TERMS = 60, 3, 6
+#: Candidate arcs that are drawn as cells, and arcs that are listed of a stage.
+_CELLS, _LISTED = 4000, 400
 
 
 def _box(inner: str, label: str) -> str:
@@ -260,6 +263,8 @@ def _loss_row(e: Explanation, loss: ArcLoss, longest: float, close: bool, terms:
         bar = '<span class="soft">no tree without it</span>' if loss.exact else "not known"
         instead = '<span class="soft never">—</span>'
     own = math.fsum(t.value for t in terms)
+    long = e.sentence.n_words > _LONG
+    most, features = (_FEW_TERMS, _FEW_FEATURES) if long else (_TERMS, _FEATURES)
     return (
         f'<details><summary><span class="id num">{loss.mod}</span>'
         f'<span>{form} <span class="from">← {head}</span></span><span class="label">{label}</span>'
@@ -267,7 +272,7 @@ def _loss_row(e: Explanation, loss: ArcLoss, longest: float, close: bool, terms:
         f'<span class="instead{" other" * bool(loss.heads)}">{instead}</span></summary>'
         '<div class="why">'
         f"<p>What the tree scores for this arc and what it is part of: {signed(own)}.</p>"
-        f"{_term_table(e, terms, _TERMS, features=_FEATURES)}</div></details>"
+        f"{_term_table(e, terms, most, features=features)}</div></details>"
     )
 
 
@@ -392,12 +397,17 @@ def elimination(e: Explanation) -> str:
     table = f"""<table><thead><tr><th>at the first node</th><th class="r">arcs</th>
 <th class="r">hyperedges</th><th class="r">factors</th></tr></thead>
 <tbody>{"".join(rows)}</tbody></table>"""
+    grid = (
+        _box(elimination_grid(e), "Candidate arcs")
+        if len(e.problem.arc_head) <= _CELLS
+        else f"<p>The {len(e.problem.arc_head):,} candidate arcs are too many to draw.</p>"
+    )
     more = f'<details class="more"><summary>The arcs as a list</summary>{lists}</details>'
     return f"""<section><h2>What was eliminated, and when</h2>
 <p class="soft">Each call bounds, for every arc at once, the best tree that has it. An arc whose
 bound lies below a tree already found is in no better tree: it goes, and with it every part and
 factor that needs it. A cell is a candidate arc, its head to the left and its modifier above.</p>
-<div class="two uneven"><div>{_box(elimination_grid(e), "Candidate arcs")}
+<div class="two uneven"><div>{grid}
 <ul class="key">{"".join(key)}</ul></div><div>
 {_box(table, "What was left after each call")}</div></div>
 {more if e.eliminated else ""}</section>"""
@@ -407,4 +417,7 @@ def _listed(e: Explanation, calls: int) -> str:
     """The arcs eliminated after so many calls."""
     gone = sorted((m, h) for (h, m), c in e.eliminated.items() if c == calls)
     title = f"After {count(calls, 'call')}" if calls else "In no tree at all"
-    return f"<p><b>{title}:</b> {markup('; '.join(arc_text(e, h, m) for m, h in gone))}.</p>"
+    arcs = "; ".join(arc_text(e, h, m) for m, h in gone[:_LISTED])
+    rest = len(gone) - _LISTED
+    more = f"; and {rest:,} more" if rest > 0 else ""
+    return f"<p><b>{title}:</b> {markup(arcs)}{more}.</p>"

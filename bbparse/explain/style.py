@@ -75,14 +75,14 @@ svg.bbp { font-family: var(--sans); color: var(--ink); max-width: none; }
 .bbp-arc.root { color: var(--ink); }
 .bbp-arc.root path:not(.bbp-target) { stroke-width: 2; }
 .bbp-arc.root text { font-weight: 650; }
-.bbp-arc.forced { opacity: .62; }
+.bbp-arc.forced path { opacity: .5; }
 .bbp-arc.close, .bbp-arc.other { color: var(--doubt); }
 .bbp-arc.close path:not(.bbp-target), .bbp-arc.other path:not(.bbp-target) { stroke-width: 2.1; }
 .bbp-arc.close text, .bbp-arc.other text { font-weight: 650; }
 .bbp-arc.gone path:not(.bbp-tip) { stroke-dasharray: 4 3.5; }
-.bbp-arc[tabindex]:hover, .bbp-arc[tabindex]:focus { color: var(--accent); opacity: 1; }
+.bbp-arc[tabindex]:hover, .bbp-arc[tabindex]:focus { color: var(--accent); }
 .bbp-arc[tabindex]:hover path:not(.bbp-target), .bbp-arc[tabindex]:focus path:not(.bbp-target) {
-  stroke-width: 2.4; }
+  stroke-width: 2.4; opacity: 1; }
 .bbp-arc[tabindex] { cursor: help; }
 /* rows of arcs and terms */
 .rows { margin: 1.1rem 0 0; border-top: 1px solid var(--line); }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -79,6 +80,21 @@ def test_max_marginals_and_search_agree_on_a_trained_parser() -> None:
             without = solve(problem.without_arcs([(loss.head, loss.mod)]), backbone="grandsib")
             assert loss.loss == pytest.approx(score - without.scores[0])
             assert problem.score([-1, *loss.heads]) == pytest.approx(without.scores[0])
+
+
+def test_progress_can_be_watched() -> None:
+    problem = hard_problem()
+    solution = solve(problem)
+    seen: list[int] = []
+
+    def watch(arcs: list[int]) -> Iterator[int]:
+        for arc in arcs:
+            yield arc
+            seen.append(arc)
+
+    score = float(solution.scores[0])
+    losses = arc_losses(problem, solution.arcs[0], score, node_limit=1, watch=watch)
+    assert seen == solution.arcs[0].tolist() and len(losses) == len(seen)
 
 
 def test_limits_leave_bounds() -> None:
