@@ -20,6 +20,7 @@ from bbparse.backbone.chart import build, parts_of
 from bbparse.backbone.recurrences import RECURRENCES, cheapest
 from bbparse.presolve import presolve
 from bbparse.problem import Problem
+from bbparse.problem.order import in_order
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.search.tree import Node, Outcome, Search
 
@@ -305,6 +306,7 @@ def trace_search(
     """
     if not problem.projective:
         raise ValueError("only searches over projective trees are traced")
+    problem, _ = in_order(problem)
     recurrence = cheapest(parts_of(problem)) if backbone is None else RECURRENCES[backbone]
     small, info = presolve(problem, recurrence.holds)
     every = set(zip(problem.arc_head.tolist(), problem.arc_mod.tolist()))
