@@ -283,3 +283,10 @@ def test_long_run_against_the_integer_program(fuzz_seconds: float, fuzz_seed: in
     while time.monotonic() < end:
         decided.append(check_against_program(rng, 8, 16))
     assert sum(decided) > 0.8 * len(decided)
+
+
+def test_upper_bound_of_the_best_tree() -> None:
+    p = Problem.from_arc_scores(np.arange(16.0).reshape(4, 4))
+    s = solve(p, k_best=2)
+    assert s.upper_bound == s.upper_bounds[0] == s.scores[0]
+    assert solve(p.with_heads({1: 2, 2: 1}), explain=False).upper_bound == -np.inf

@@ -158,6 +158,13 @@ class Solution:
             if not isinstance(name, str) or not isinstance(value, int | float | np.number):
                 raise ProblemError(f"stats[{name!r}] is {value!r}, expected a number by name")
 
+    @property
+    def upper_bound(self) -> float:
+        """No tree of the problem scores more: the bound of the best one; -inf if there is none."""
+        if len(self.upper_bounds):
+            return float(self.upper_bounds[0])
+        return -np.inf if self.status == "infeasible" else np.inf
+
     def __len__(self) -> int:
         """The number of trees."""
         return len(self.scores)
