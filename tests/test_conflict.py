@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.conflict import constraints_of, explain_infeasible, find_conflict, relaxed
+from bbparse.conflict import explain_infeasible
+from bbparse.conflict.search import constraints_of, find_conflict, relaxed
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem, Solution
 from bbparse.solve import solve

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.conflict_text import CROSSING, ONE_ROOT, describe_arcs, describe_count, listed
+from bbparse.conflict.text import CROSSING, ONE_ROOT, describe_arcs, describe_count, listed
 from bbparse.problem import Problem
 
 #: Search nodes that all questions ("is there still no tree?") may take together, and one of them.
