@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,10 @@ from bbparse.scoring.scorer import PartScorer
 from bbparse.solve import solve
 from bbparse.treebank import Sentence
 
-# Sentences a thread may be ahead of the reader: enough to keep it busy, few enough to stream.
-_AHEAD = 32
+# Sentences that a thread takes at a time, as passing on each would cost much of what it gains,
+# and how often that it may be ahead of the reader: enough to keep it busy, few enough to stream.
+_PER_TASK = 8
+_AHEAD = 4
 # Candidate parts that a sentence may have before memory is in danger (24 bytes each and more).
 MAX_PARTS = 60_000_000
 
@@ -310,16 +313,32 @@ class Parser:
             for sentence in sentences:
                 yield sentence, self.solve(sentence, **options)
             return
-        waiting: deque[tuple[Sentence, Future[Solution]]] = deque()
+
+        def some(chunk: list[Sentence]) -> tuple[list[Solution], Exception | None]:
+            found: list[Solution] = []
+            try:
+                for sentence in chunk:
+                    found.append(self.solve(sentence, **options))
+            except Exception as error:  # raised after the sentences before it have come back
+                return found, error
+            return found, None
+
+        waiting: deque[tuple[list[Sentence], Future[Any]]] = deque()
+        source = iter(sentences)
         with ThreadPoolExecutor(threads) as pool:
             try:
-                for sentence in sentences:
-                    waiting.append((sentence, pool.submit(self.solve, sentence, **options)))
-                    if len(waiting) >= _AHEAD * threads:
-                        first, future = waiting.popleft()
-                        yield first, future.result()
-                for first, future in waiting:
-                    yield first, future.result()
+                while True:
+                    chunk = list(islice(source, _PER_TASK))
+                    if chunk:
+                        waiting.append((chunk, pool.submit(some, chunk)))
+                    while waiting and (not chunk or len(waiting) >= _AHEAD * threads):
+                        given, future = waiting.popleft()
+                        solutions, error = future.result()
+                        yield from zip(given, solutions)
+                        if error is not None:
+                            raise error
+                    if not chunk:
+                        return
             finally:  # after an error nothing more is worth doing
                 pool.shutdown(wait=True, cancel_futures=True)
 

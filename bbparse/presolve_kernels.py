@@ -1,4 +1,4 @@
-"""The kernels of presolve: what the fixed arcs exclude, and factors in canonical order.
+"""The kernels of presolve: what the fixed arcs exclude, and which factors can fire.
 
 A word with one candidate arc left is fixed, and every arc that cannot be in a tree with it goes:
 one that crosses it (projective), a second arc from the root (single root), one that closes a cycle
@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from bbparse.presolve_order import MOST_ARCS, factor_key, same_set, sort_factors
 
 
 @njit(cache=True, nogil=True)
@@ -126,75 +128,61 @@ def _shrink(
 
 
 @njit(cache=True, nogil=True)
+def _arc_ends(
+    head: NDArray[np.int32], mod: NDArray[np.int32], up: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """For each arc: the smaller word, the larger, where the fixed arcs above its head end, mod."""
+    ends = np.empty((head.shape[0], 4), dtype=np.int32)
+    top = np.empty(up.shape[0], dtype=np.int32)
+    for word in range(up.shape[0]):
+        above = word
+        while up[above] >= 0:
+            above = up[above]
+        top[word] = above
+    for a in range(head.shape[0]):
+        h, m = head[a], mod[a]
+        ends[a, 0], ends[a, 1] = min(h, m), max(h, m)
+        ends[a, 2], ends[a, 3] = top[h], m
+    return ends
+
+
+@njit(cache=True, nogil=True)
 def _can_fire(
-    arcs: NDArray[np.int32], head: NDArray[np.int32], mod: NDArray[np.int32],
-    up: NDArray[np.int32], projective: bool, single_root: bool,
+    lo: int, hi: int, arcs: NDArray[np.int32], ends: NDArray[np.int32], projective: bool,
+    single_root: bool,
 ) -> bool:  # fmt: skip
-    """Whether these arcs, none of them fixed, may all be in one tree with the fixed arcs `up`.
+    """Whether ``arcs[lo:hi]``, none of them fixed, may be in one tree with the fixed arcs.
 
-    `up` is written to and restored. (It may say yes wrongly: only pairs and cycles are looked at.)
+    (It may say yes wrongly: only pairs and cycles are looked at.) Without branches, which would
+    be taken at random.
     """
-    size = arcs.shape[0]
-    for i in range(size):
-        h, m = head[arcs[i]], mod[arcs[i]]
-        for j in range(i):
-            other_head, other_mod = head[arcs[j]], mod[arcs[j]]
-            if m == other_mod or (single_root and h == 0 and other_head == 0):
+    bad = False
+    for i in range(lo + 1, hi):
+        a = arcs[i]
+        a_low, a_high, a_top, a_mod = ends[a, 0], ends[a, 1], ends[a, 2], ends[a, 3]
+        for j in range(lo, i):
+            b = arcs[j]
+            b_low, b_high, b_top, b_mod = ends[b, 0], ends[b, 1], ends[b, 2], ends[b, 3]
+            bad |= a_mod == b_mod
+            bad |= (a_top == b_mod) & (b_top == a_mod)
+            bad |= single_root & ((a_low | b_low) == 0)
+            crosses = (a_low < b_low) & (b_low < a_high) & (a_high < b_high)
+            crosses |= (b_low < a_low) & (a_low < b_high) & (b_high < a_high)
+            bad |= projective & crosses
+    if bad or hi - lo < 3:
+        return not bad
+    for i in range(lo, hi):
+        word = ends[arcs[i], 2]
+        for _ in range(lo, hi):
+            arc = -1
+            for j in range(lo, hi):
+                arc = j if ends[arcs[j], 3] == word else arc
+            if arc == i:
                 return False
-            if projective and _crosses(h, m, other_head, other_mod):
-                return False
-    for i in range(size):
-        up[mod[arcs[i]]] = head[arcs[i]]
-    acyclic = True
-    for i in range(size):
-        if _leads_to(up, head[arcs[i]], mod[arcs[i]]):
-            acyclic = False
-            break
-    for i in range(size):
-        up[mod[arcs[i]]] = -1
-    return acyclic
-
-
-@njit(cache=True, nogil=True)
-def _compare(
-    f: int, g: int, ptr: NDArray[np.int64], arcs: NDArray[np.int32], length: NDArray[np.int64]
-) -> int:
-    """Canonical order of two sets of arcs: by size, then by arc indices; -1, 0 or 1."""
-    if length[f] != length[g]:
-        return -1 if length[f] < length[g] else 1
-    for i in range(length[f]):
-        a, b = arcs[ptr[f] + i], arcs[ptr[g] + i]
-        if a != b:
-            return -1 if a < b else 1
-    return 0
-
-
-@njit(cache=True, nogil=True)
-def _sorted_factors(
-    live: NDArray[np.int64], ptr: NDArray[np.int64], arcs: NDArray[np.int32],
-    length: NDArray[np.int64], score: NDArray[np.float64],
-) -> NDArray[np.int64]:  # fmt: skip
-    """`live` in canonical order, equal sets by weight: a merge sort, as keys vary in length."""
-    source, target = live.copy(), np.empty_like(live)  # fmt: skip
-    count, width = live.shape[0], 1
-    while width < count:
-        for low in range(0, count, 2 * width):
-            middle, high = min(low + width, count), min(low + 2 * width, count)
-            i, j = low, middle
-            for k in range(low, high):
-                take_left = j >= high
-                if i < middle and j < high:
-                    order = _compare(source[i], source[j], ptr, arcs, length)
-                    take_left = order < 0 or (order == 0 and score[source[i]] <= score[source[j]])
-                if take_left:
-                    target[k] = source[i]
-                    i += 1
-                else:
-                    target[k] = source[j]
-                    j += 1
-        source, target = target, source
-        width *= 2
-    return source
+            if arc < 0:
+                break
+            word = ends[arcs[arc], 2]
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -273,24 +261,29 @@ def reduce_problem(
         if not dropped:
             break
 
+    ends = _arc_ends(head, mod, up)
     live = np.empty(n_factors, dtype=np.int64)
+    keys = np.empty(n_factors, dtype=np.int64)
     count = 0
-    in_order = True
+    in_order = n_arcs <= MOST_ARCS
     for f in range(n_factors):
         if length[f] < 0 or score[f] == 0.0:
             continue
         if length[f] > 1 and not _can_fire(
-            arcs[ptr[f] : ptr[f] + length[f]], head, mod, up, projective, single_root
+            ptr[f], ptr[f] + length[f], arcs, ends, projective, single_root
         ):
             continue
-        if count and _compare(live[count - 1], f, ptr, arcs, length) >= 0:
-            in_order = False
+        keys[count] = factor_key(f, ptr, arcs, length)
+        # equal keys may be out of order; such factors are few
+        in_order = in_order and (count == 0 or keys[count - 1] < keys[count])
         live[count] = f
         count += 1
-    live = live[:count]
+    live, keys = live[:count], keys[:count]
     if not in_order:
-        live = _sorted_factors(live, ptr, arcs, length, score)
-        same = False
+        ordered, keys = sort_factors(live, keys, ptr, arcs, length, score, n_arcs)
+        for i in range(count):
+            same = same and ordered[i] == live[i]
+        live = ordered
 
     new_ptr = np.zeros(count + 1, dtype=np.int64)
     new_arcs = np.empty(arcs.shape[0], dtype=np.int32)
@@ -300,7 +293,7 @@ def reduce_problem(
         f = live[i]
         total = score[f]
         i += 1
-        while i < count and _compare(f, live[i], ptr, arcs, length) == 0:
+        while i < count and keys[i] == keys[i - 1] and same_set(f, live[i], ptr, arcs, length):
             total += score[live[i]]
             merged += 1
             i += 1
@@ -334,7 +327,17 @@ def _ranks(
     """
     per_head = np.zeros(n + 1, dtype=np.int64)
     rank = np.empty(head.shape[0], dtype=np.int64)
-    for a in np.argsort(mod):
+    start = np.zeros(n + 2, dtype=np.int64)
+    by_mod = np.empty(head.shape[0], dtype=np.int64)
+    for a in range(head.shape[0]):
+        start[mod[a] + 1] += 1
+    for m in range(n + 1):
+        start[m + 1] += start[m]
+    for a in range(head.shape[0]):
+        by_mod[start[mod[a]]] = a
+        start[mod[a]] += 1
+    for i in range(head.shape[0]):
+        a = by_mod[i]
         rank[a] = per_head[head[a]]
         per_head[head[a]] += 1
     return rank, per_head

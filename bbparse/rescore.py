@@ -25,7 +25,7 @@ def _add(total, low, value):
 
 
 @njit(cache=True, nogil=True)
-def _rescore(
+def rescore_trees(
     n, arcs, heads, arc_score,
     sib_head, sib_inner, sib_outer, sib_score,
     gc_grand, gc_head, gc_mod, gc_score,
@@ -34,6 +34,7 @@ def _rescore(
     factor_ptr, factor_arcs, factor_score,
     arc_mod, count_ptr, count_arcs, count_score_ptr, count_score, out,
 ):  # fmt: skip
+    """Write φ of the trees ``arcs`` int32[K, n], ``heads`` int32[K, n+1] to ``out`` float64[K]."""
     inner = np.empty(n + 1, np.int32)
     outermost = np.empty((n + 1, 2), np.int32)
     for t in range(arcs.shape[0]):
@@ -95,7 +96,7 @@ def rescore(problem: Problem, arcs: NDArray[np.int32], heads: NDArray[np.int32])
     """Scores float64[K] of trees given as ``Solution.arcs`` and ``Solution.heads``."""
     p = problem
     out = np.empty(arcs.shape[0])
-    _rescore(
+    rescore_trees(
         p.n_words, arcs, heads, p.arc_score,
         p.sib_head, p.sib_inner, p.sib_outer, p.sib_score,
         p.gc_grand, p.gc_head, p.gc_mod, p.gc_score,

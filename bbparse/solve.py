@@ -22,11 +22,15 @@ from bbparse.problem.order import in_order, in_rank
 from bbparse.proof.certify import with_proof
 from bbparse.rescore import rescore
 from bbparse.search.nonprojective import search_nonprojective
+from bbparse.search.root import UNBALANCED, OpenRoot, solve_root
 from bbparse.search.settings import DEFAULT, SearchSettings
-from bbparse.search.tree import Outcome, search
+from bbparse.search.settings import METHODS as MULTIPLIERS
+from bbparse.search.tree import Outcome, Search, search
 
 #: How a problem can be solved; auto is branch and bound, which takes every problem.
 METHODS = ("auto", "bb", "ilp")
+# Problems that a thread takes at a time: most take less time than passing them on does.
+_PER_TASK = 8
 
 
 def solve(
@@ -138,6 +142,12 @@ def _solve(
             problem, k_best, time_limit, node_limit, gap, settings, started
         )
     recurrence = _recurrence(problem, backbone)
+    if problem.arc_label is None and len(problem.count_ptr) == 1 and not settings.lower_start:
+        found = _solve_at_root(
+            problem, recurrence, k_best, time_limit, node_limit, gap, settings, started
+        )
+        if found is not None:
+            return found
     small, info = presolve(problem, recurrence.holds)
     if info.infeasible:
         return _nothing(problem, started)
@@ -160,6 +170,57 @@ def _solve(
     )  # fmt: skip
     arcs = info.original_arcs(chart.order[outcome.trees])
     return _solution(problem, arcs, outcome, k_best, gap, started)
+
+
+def _solve_at_root(
+    problem: Problem,
+    recurrence: Recurrence,
+    k_best: int,
+    time_limit: float | None,
+    node_limit: int | None,
+    gap: float,
+    settings: SearchSettings,
+    started: float,
+) -> Solution | None:
+    """Solve with one jitted call, and the search below where that leaves the root open.
+
+    None where the scores want the search's own start (see :func:`bbparse.search.root.solve_root`).
+    """
+    p, s = problem, settings
+    status, heads, arcs, scores, counters, n_edges, left = solve_root(
+        p.n_words, p.arc_head, p.arc_mod, p.arc_score, p.arc_state,
+        p.sib_head, p.sib_inner, p.sib_outer, p.sib_score,
+        p.gc_grand, p.gc_head, p.gc_mod, p.gc_score,
+        p.ogc_grand, p.ogc_head, p.ogc_mod, p.ogc_score,
+        p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score,
+        p.factor_ptr, p.factor_arcs, p.factor_score, p.single_root, p.quantum,
+        recurrence.mode, k_best, MULTIPLIERS[s.method], s.root_calls, s.eliminate_every, s.close_k,
+        s.precision,
+    )  # fmt: skip
+    if status == UNBALANCED:
+        return None
+    if left is not None:
+        left = OpenRoot(*left)
+        outcome = Search.resume(left, n_edges, counters, settings, p.quantum).go_on(
+            _left(time_limit, started), node_limit, gap
+        )
+        return _solution(problem, left.order[outcome.trees], outcome, k_best, gap, started)
+    if n_edges < 0:
+        return _nothing(problem, started)
+    calls, work, tried, best = counters.tolist()
+    stats: dict[str, float | int] = {
+        "nodes": 1, "dp_calls": int(calls), "dp_work": work, "trees_tried": int(tried),
+        "closed_at_root": 1, "edges": n_edges, "upper_bound": best,
+    }  # fmt: skip
+    if not len(scores):
+        return _nothing(problem, started, stats)
+    if len(scores) > 1 and (scores[1:] > scores[:-1]).any():  # only rounding makes them rise
+        order = np.argsort(-scores, kind="stable")
+        heads, arcs, scores = heads[order], arcs[order], scores[order]
+    stats["seconds"] = time.perf_counter() - started
+    return Solution._trusted(
+        heads, arcs, scores, scores.copy(), np.ones(len(scores), bool), "optimal", stats
+    )
 
 
 def _solve_nonprojective(
@@ -267,18 +328,21 @@ def solve_batch(
     _check_whole("threads", threads)
     given = list(problems)
 
-    def one(numbered: tuple[int, Problem]) -> Solution:
-        i, problem = numbered
-        try:
-            return solve(problem, **options)
-        except BBParseError as error:
-            raise type(error)(f"problems[{i}]: {error}") from error
+    def some(start: int) -> list[Solution]:
+        found = []
+        for i in range(start, min(start + _PER_TASK, len(given))):
+            try:
+                found.append(solve(given[i], **options))
+            except BBParseError as error:
+                raise type(error)(f"problems[{i}]: {error}") from error
+        return found
 
-    if threads == 1 or len(given) < 2:
-        return [one(numbered) for numbered in enumerate(given)]
-    pool = ThreadPoolExecutor(min(threads, len(given)))
+    starts = range(0, len(given), _PER_TASK)
+    if threads == 1 or len(starts) < 2:
+        return [solution for start in starts for solution in some(start)]
+    pool = ThreadPoolExecutor(min(threads, len(starts)))
     try:
-        return list(pool.map(one, enumerate(given)))
+        return [solution for found in pool.map(some, starts) for solution in found]
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -31,132 +31,26 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def index_groups(n, head, mod):
-    """Index candidate head-modifier pairs ("groups") sorted by (head, mod).
-
-    Returns ``table`` (n+1, n+1) group of each pair or -1; ``out_ptr`` first group of each head;
-    ``out_mid`` first group right of each head; ``in_ptr``/``in_list`` groups by modifier;
-    ``in_rank`` position of a group among those with its modifier.
-    """
-    n_groups = head.shape[0]
-    table = np.full((n + 1, n + 1), -1, np.int32)
-    out_ptr = np.zeros(n + 2, np.int32)
-    out_mid = np.zeros(n + 1, np.int32)
-    in_ptr = np.zeros(n + 2, np.int32)
-    for b in range(n_groups):
-        table[head[b], mod[b]] = b
-        out_ptr[head[b] + 1] += 1
-        in_ptr[mod[b] + 1] += 1
-        if mod[b] < head[b]:
-            out_mid[head[b]] += 1
-    for i in range(n + 1):
-        out_ptr[i + 1] += out_ptr[i]
-        in_ptr[i + 1] += in_ptr[i]
-        out_mid[i] += out_ptr[i]
-    in_list = np.empty(n_groups, np.int32)
-    in_rank = np.empty(n_groups, np.int32)
-    fill = np.zeros(n + 1, np.int32)
-    for b in range(n_groups):
-        m = mod[b]
-        in_rank[b] = fill[m]
-        in_list[in_ptr[m] + fill[m]] = b
-        fill[m] += 1
-    return table, out_ptr, out_mid, in_ptr, in_list, in_rank
-
-
-@njit(cache=True, nogil=True)
-def weight_tables(
-    n, head, mod, mode, index,
-    sib_head, sib_inner, sib_outer, sib_score,
-    gc_grand, gc_head, gc_mod, gc_score,
-    ogc_grand, ogc_head, ogc_mod, ogc_score,
-    gsib_grand, gsib_head, gsib_inner, gsib_outer, gsib_score,
-):  # fmt: skip
-    """Lay the part scores out as the builder walks them.
-
-    For group b with ``c`` contexts (arcs into its head; one where the recurrence keeps none) and
-    ``r`` ranks (0 = first modifier, then inner siblings from near to far), the weight of context
-    j and rank i is ``inc_w[inc_ptr[b] + j * r + i]``; the outermost-grandchild weight of context
-    j is ``out_w[ctx_ptr[b] + j]``.
-    """
-    table, _, out_mid, in_ptr, _in_list, in_rank = index
-    n_groups = head.shape[0]
-    ranks = np.empty(n_groups, np.int32)
-    ctx_ptr = np.zeros(n_groups + 1, np.int64)
-    inc_ptr = np.zeros(n_groups + 1, np.int64)
-    out_ctx_ptr = np.zeros(n_groups + 1, np.int64)
-    for b in range(n_groups):
-        h = head[b]
-        if mode == 0:
-            ranks[b] = 1
-        elif mod[b] > h:
-            ranks[b] = b - out_mid[h] + 1
-        else:
-            ranks[b] = out_mid[h] - b
-        above = max(1, in_ptr[h + 1] - in_ptr[h])
-        contexts = above if mode == 3 else 1
-        ctx_ptr[b + 1] = ctx_ptr[b] + contexts
-        inc_ptr[b + 1] = inc_ptr[b] + contexts * ranks[b]
-        out_ctx_ptr[b + 1] = out_ctx_ptr[b] + (above if mode >= 2 else 1)
-    inc_w = np.zeros(inc_ptr[n_groups], np.float64)
-    out_w = np.zeros(out_ctx_ptr[n_groups], np.float64)
-    if mode >= 1:
-        for i in range(sib_head.shape[0]):
-            h = sib_head[i]
-            b = table[h, sib_outer[i]]
-            if b < 0:
-                continue
-            rank = 0
-            if sib_inner[i] >= 0:
-                s = table[h, sib_inner[i]]
-                if s < 0:
-                    continue
-                rank = s - out_mid[h] + 1 if mod[b] > h else out_mid[h] - s
-            r = ranks[b]
-            for j in range(ctx_ptr[b + 1] - ctx_ptr[b]):
-                inc_w[inc_ptr[b] + j * r + rank] += sib_score[i]
-    if mode == 3:
-        for i in range(gc_head.shape[0]):
-            p = table[gc_grand[i], gc_head[i]]
-            b = table[gc_head[i], gc_mod[i]]
-            if p < 0 or b < 0:
-                continue
-            r = ranks[b]
-            start = inc_ptr[b] + in_rank[p] * r
-            for j in range(r):
-                inc_w[start + j] += gc_score[i]
-        for i in range(gsib_head.shape[0]):
-            h = gsib_head[i]
-            b = table[h, gsib_outer[i]]
-            if b < 0:
-                continue
-            j = 0
-            if h > 0:
-                p = table[gsib_grand[i], h]
-                if p < 0:
-                    continue
-                j = in_rank[p]
-            rank = 0
-            if gsib_inner[i] >= 0:
-                s = table[h, gsib_inner[i]]
-                if s < 0:
-                    continue
-                rank = s - out_mid[h] + 1 if mod[b] > h else out_mid[h] - s
-            inc_w[inc_ptr[b] + j * ranks[b] + rank] += gsib_score[i]
-    if mode >= 2:
-        for i in range(ogc_head.shape[0]):
-            p = table[ogc_grand[i], ogc_head[i]]
-            b = table[ogc_head[i], ogc_mod[i]]
-            if p >= 0 and b >= 0:
-                out_w[out_ctx_ptr[b] + in_rank[p]] += ogc_score[i]
-    return ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w
-
-
-@njit(cache=True, nogil=True)
 def _grown(array, used):
     bigger = np.empty(2 * array.shape[0], array.dtype)
     bigger[:used] = array[:used]
     return bigger
+
+
+@njit(cache=True, nogil=True)
+def _link(h, m, c, e, first, last, next_arc):
+    """List arc c from h to m under (h, e); of right arcs, that with the nearest m comes last."""
+    if first[h, e] < 0:
+        next_arc[c, e] = -1
+        first[h, e] = c
+        last[h, e] = c
+    elif m > h:
+        next_arc[c, e] = first[h, e]
+        first[h, e] = c
+    else:
+        next_arc[c, e] = -1
+        next_arc[last[h, e], e] = c
+        last[h, e] = c
 
 
 @njit(cache=True, nogil=True)
@@ -174,7 +68,8 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
     single_root : bool
         Whether word 0 takes exactly one modifier.
     index, weights : tuples
-        From :func:`index_groups` and :func:`weight_tables`.
+        From :func:`bbparse.backbone.weights.index_groups` and
+        :func:`bbparse.backbone.weights.weight_tables`.
 
     Returns
     -------
@@ -188,7 +83,7 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
     edge_weight : float64[E]
         Score of the parts the hyperedge completes.
     """
-    _table, out_ptr, out_mid, in_ptr, in_list, in_rank = index
+    _table, _out_ptr, out_mid, in_ptr, in_list, _in_rank = index
     ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w = weights
     n_groups = head.shape[0]
     by_arc = mode >= 2
@@ -196,8 +91,20 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
     root_key = n_groups if by_arc else 0
 
     half = np.full((n_half, n + 2), np.int32(-1), np.int32)
+    # where the right half spans of a key end, ascending
+    ends = np.empty((n_half, n + 2), np.int32)
+    n_ends = np.ones(n_half, np.int32)
+    # arcs c from word m whose half span away from m reaches e, ascending:
+    # first[m, e], then next_arc[c, e]
+    first = np.full((n + 1, n + 2), np.int32(-1), np.int32)
+    last = np.empty((n + 1, n + 2), np.int32)
+    next_arc = np.empty((n_groups, n + 2), np.int32)
     for k in range(n_half):
-        half[k, mod[k] if by_arc and k < n_groups else (0 if by_arc else k)] = 0
+        m = k if not by_arc else (mod[k] if k < n_groups else 0)
+        half[k, m] = 0
+        ends[k, 0] = m
+    for c in range(n_groups):
+        _link(head[c], mod[c], c, mod[c], first, last, next_arc)
     inc = np.full(ctx_ptr[n_groups], -1, np.int32)
     split_table = np.full((n + 1, n + 1) if mode == 1 else (1, 1), -1, np.int32)
     split = np.empty(n + 2, np.int32)  # split item of each rank of the arc at hand
@@ -223,8 +130,8 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
     item_ptr[0] = 0
     item_ptr[1] = 0
     item_group[0] = -1
-    n_items = 1
-    n_edges = 0
+    n_items = np.int64(1)
+    n_edges = np.int64(0)
 
     for w in range(1, n + 1):
         for wi in range(width_ptr[w], width_ptr[w + 1]):
@@ -246,12 +153,13 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
             lo = h if right else m
             hi = m if right else h
             if mode == 0:
-                last = lo + 1 if lone else hi
-                for r in range(lo, last):
-                    left = half[lo, r]
+                for i in range(1 if lone else n_ends[lo]):
+                    r = ends[lo, i]
+                    if r >= hi:
+                        break
                     rite = half[hi, r + 1]
-                    if left >= 0 and rite >= 0:
-                        edge_left[n_edges] = left
+                    if rite >= 0:
+                        edge_left[n_edges] = half[lo, r]
                         edge_right[n_edges] = rite
                         edge_weight[n_edges] = 0.0
                         n_edges += 1
@@ -272,11 +180,14 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
                 skey = s if by_arc else ms
                 lkey = skey if right else key
                 rkey = key if right else skey
-                for r in range(min(ms, m), max(ms, m)):
-                    left = half[lkey, r]
+                until = max(ms, m)
+                for i in range(n_ends[lkey]):
+                    r = ends[lkey, i]
+                    if r >= until:
+                        break
                     rite = half[rkey, r + 1]
-                    if left >= 0 and rite >= 0:
-                        edge_left[n_edges] = left
+                    if rite >= 0:
+                        edge_left[n_edges] = half[lkey, r]
                         edge_right[n_edges] = rite
                         edge_weight[n_edges] = 0.0
                         n_edges += 1
@@ -315,52 +226,63 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
                     item_group[n_items] = b
                     n_items += 1
                     item_ptr[n_items] = n_edges
-        for k in range(n_half):
-            is_root = k == root_key
-            m = 0 if is_root else (mod[k] if by_arc else k)
-            j_inc = in_rank[k] if mode == 3 and not is_root else 0
+        for m in range(n + 1):
+            is_root = m == 0
             for side in range(2):
                 e = m + w if side == 1 else m - w
-                if e < 1 or e > n:
+                if e < 1 or e > n or first[m, e] < 0:
                     continue
                 if is_root and e < n and (single_root or mode > 0):
                     continue  # only the whole sentence is needed of the root
-                if by_arc and not is_root:
-                    g = head[k]
-                    if (g < m and e <= g) or (g > m and e >= g):
-                        continue
-                room = n_edges + n + 1
-                while room > edge_left.shape[0]:
+                n_keys = in_ptr[m + 1] - in_ptr[m] if by_arc and not is_root else 1
+                while n_items + n_keys + 2 > item_group.shape[0]:
+                    item_ptr = _grown(item_ptr, n_items + 1)
+                    item_group = _grown(item_group, n_items)
+                while n_edges + n_keys * (w + 1) > edge_left.shape[0]:
                     edge_left = _grown(edge_left, n_edges)
                     edge_right = _grown(edge_right, n_edges)
                     edge_weight = _grown(edge_weight, n_edges)
-                if n_items + 2 > item_group.shape[0]:
-                    item_ptr = _grown(item_ptr, n_items + 1)
-                    item_group = _grown(item_group, n_items)
-                first = out_mid[m] if side == 1 else out_ptr[m]
-                end = out_ptr[m + 1] if side == 1 else out_mid[m]
-                for c in range(first, end):
-                    mc = mod[c]
-                    if (side == 1 and mc > e) or (side == 0 and mc < e):
+                for i in range(n_keys):
+                    k = m
+                    j_inc = 0
+                    if by_arc:
+                        k = root_key if is_root else in_list[in_ptr[m] + i]
+                    if by_arc and not is_root:
+                        g = head[k]
+                        if (g < m and e <= g) or (g > m and e >= g):
+                            continue
+                        j_inc = i if mode == 3 else 0
+                    c = first[m, e]
+                    while c >= 0:
+                        before = inc[ctx_ptr[c] + j_inc]
+                        if before >= 0:
+                            edge_left[n_edges] = before
+                            edge_right[n_edges] = half[c if by_arc else mod[c], e]
+                            weight = 0.0
+                            if by_arc and not is_root:
+                                weight = out_w[out_ctx_ptr[c] + i]
+                            edge_weight[n_edges] = weight
+                            n_edges += 1
+                        c = next_arc[c, e]
+                    if n_edges == item_ptr[n_items]:
                         continue
-                    before = inc[ctx_ptr[c] + j_inc]
-                    after = half[c if by_arc else mc, e]
-                    if before >= 0 and after >= 0:
-                        edge_left[n_edges] = before
-                        edge_right[n_edges] = after
-                        weight = 0.0
-                        if by_arc and not is_root:
-                            weight = out_w[out_ctx_ptr[c] + in_rank[k]]
-                        edge_weight[n_edges] = weight
-                        n_edges += 1
-                if n_edges > item_ptr[n_items]:
                     half[k, e] = n_items
                     item_group[n_items] = -1
                     n_items += 1
                     item_ptr[n_items] = n_edges
+                    if side == 1:
+                        ends[k, n_ends[k]] = e
+                        n_ends[k] += 1
+                    if by_arc and not is_root and (head[k] < m) == (side == 1):
+                        _link(head[k], m, k, e, first, last, next_arc)
+                if not by_arc and half[m, e] >= 0:
+                    for i in range(in_ptr[m], in_ptr[m + 1]):
+                        c = in_list[i]
+                        if (head[c] < m) == (side == 1):
+                            _link(head[c], m, c, e, first, last, next_arc)
     if half[root_key, n] < 0:
-        n_items = 1
-        n_edges = 0
+        n_items = np.int64(1)
+        n_edges = np.int64(0)
     return (
         item_ptr[: n_items + 1].copy(),
         item_group[:n_items].copy(),

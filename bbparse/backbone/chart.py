@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.backbone.build import build_chart, index_groups, weight_tables
+from bbparse.backbone.build import build_chart
 from bbparse.backbone.passes import (
     backtrace,
     group_marginals,
@@ -21,6 +21,7 @@ from bbparse.backbone.passes import (
     outside_pass,
 )
 from bbparse.backbone.recurrences import RECURRENCES, Recurrence, cheapest
+from bbparse.backbone.weights import index_groups, weight_tables
 from bbparse.problem import Problem
 
 Floats = NDArray[np.float64]

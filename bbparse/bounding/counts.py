@@ -21,9 +21,32 @@ NEG = -np.inf
 
 
 @njit(cache=True, nogil=True)
+def _rising(lo, hi, values):
+    """Places in ``values[lo:hi]``, by rising value; stable. A merge sort, from below."""
+    size = hi - lo
+    order = np.arange(size)
+    spare = np.empty(size, np.int64)
+    width = 1
+    while width < size:
+        for low in range(0, size, 2 * width):
+            i, middle = low, min(low + width, size)
+            j, high = middle, min(low + 2 * width, size)
+            for k in range(low, high):
+                if j >= high or (i < middle and values[lo + order[i]] <= values[lo + order[j]]):
+                    spare[k] = order[i]
+                    i += 1
+                else:
+                    spare[k] = order[j]
+                    j += 1
+        order, spare = spare, order
+        width *= 2
+    return order
+
+
+@njit(cache=True, nogil=True)
 def best_copy(lo, hi, lam, score, start, copy):
     """Maximum of f(k) minus the k smallest multipliers; marks them in ``copy[lo:hi]``."""
-    order = np.argsort(lam[lo:hi], kind="mergesort")
+    order = _rising(lo, hi, lam)
     best = score[start]
     best_k = 0
     paid = 0.0

@@ -154,7 +154,7 @@ class TracedSearch(Search):
         self.pairs = pairs
         self.trace = Trace(
             candidates=len(pairs),
-            edges=self.chart.n_edges,
+            edges=self.n_edges,
             factors=int(self.root.sizes[1] + self.root.sizes[2]),
         )
         self._record: dict[int, TracedNode] = {}

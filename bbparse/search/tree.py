@@ -19,6 +19,8 @@ from bbparse.backbone.chart import Chart
 from bbparse.bounding.lower import lower_bound_start
 from bbparse.bounding.multipliers import start_multipliers
 from bbparse.bounding.node import CLOSED, bound_node, floor_to_beat
+from bbparse.bounding.slack import hard_weight, score_spread, slack_of
+from bbparse.search.root import IMBALANCE, OpenRoot
 from bbparse.search.settings import METHODS, SearchSettings
 
 Floats = NDArray[np.float64]
@@ -29,11 +31,6 @@ _NO_COUNTS: CountArrays = (
     np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0),
 )  # fmt: skip
 
-# Bounds are sums of at most a few thousand doubles; this share of the largest possible sum is
-# far above their rounding error and far below any difference that matters.
-RELATIVE_SLACK = 1e-12
-# Of problems whose scores are all zero; bounds have no rounding error then.
-_LEAST_SLACK = 1e-300
 # DP calls that look for a tree without the largest penalties, where these are out of proportion.
 _PROBE_CALLS = 5
 
@@ -84,21 +81,6 @@ class Node:
         )  # fmt: skip
 
 
-def _spread(chart: Chart, fac_weight: Floats, cnt_score: Floats) -> tuple[float, float]:
-    """The largest sums of magnitudes, and of positive scores, that a tree can have."""
-    sums = []
-    # every word has one arc, and completes at most one part of each of the four kinds
-    for scores, times in (
-        (chart.arc_score, chart.n_words), (chart.weight, 4 * chart.n_words),
-    ):  # fmt: skip
-        finite = scores[scores > -np.inf]
-        sums.append((times * np.abs(finite).max(initial=0.0), times * finite.max(initial=0.0)))
-    for scores in (fac_weight, cnt_score):
-        finite = scores[scores > -np.inf]
-        sums.append((np.abs(finite).sum(), np.maximum(finite, 0.0).sum()))
-    return float(sum(a for a, _ in sums)), float(sum(b for _, b in sums))
-
-
 @dataclass(slots=True)
 class Outcome:
     """What a search found, in chart arcs; see :func:`search`."""
@@ -137,16 +119,21 @@ class Search:
         quantum: float = 0.0,
         counts: CountArrays | None = None,
     ) -> None:
-        self.chart = chart
+        self.n_words = chart.n_words
+        self.n_edges = chart.n_edges
+        self.group_ptr = chart.group_ptr
+        self.group_mod = chart.group_mod
         self.settings = settings
         self.quantum = quantum
         fac_ptr, fac_arcs, fac_weight = factors
         cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score = _NO_COUNTS if counts is None else counts
-        largest, highest = _spread(chart, fac_weight, cnt_score)
-        self.hard = 4.0 * largest or 1.0
+        largest, highest = score_spread(
+            chart.n_words, chart.arc_score, chart.weight, fac_weight, cnt_score
+        )
+        self.hard = float(hard_weight(largest))
         if not np.isfinite(fac_weight).all():
             fac_weight = np.where(np.isfinite(fac_weight), fac_weight, -self.hard)
-        self.slack = max(RELATIVE_SLACK * largest, _LEAST_SLACK)
+        self.slack = float(slack_of(largest))
         self._highest = highest
         self._largest = largest
         self.trees = np.zeros((k, chart.n_words), np.int32)
@@ -154,7 +141,6 @@ class Search:
         self.count = np.zeros(1, np.int64)
         self.counters = np.zeros(3)
         self.n_nodes = 0
-        self.full_edges = float(max(1, chart.n_edges))
         self.arc_mod = np.repeat(chart.group_mod, np.diff(chart.group_ptr))
         lam = np.empty(fac_arcs.shape[0])
         fac_ptr = np.array(fac_ptr, np.int64)
@@ -170,6 +156,29 @@ class Search:
             np.zeros(1),
         )  # fmt: skip
 
+    @classmethod
+    def resume(
+        cls, left: OpenRoot, n_edges: int, counters: Floats, settings: SearchSettings,
+        quantum: float,
+    ) -> Search:  # fmt: skip
+        """A search whose root is bounded already (:func:`bbparse.search.root.solve_root`)."""
+        run = cls.__new__(cls)
+        run.n_words = left.trees.shape[1]
+        run.n_edges = n_edges
+        run.group_ptr, run.group_mod, run.arc_mod = left.group_ptr, left.mod, left.mod
+        run.settings = settings
+        run.quantum = quantum
+        run.hard, run.slack = left.hard, left.slack
+        run.trees, run.scores, run.count = left.trees, left.scores, left.found
+        run.counters = counters
+        run.n_nodes = 1
+        run.root = Node(
+            left.item_ptr, left.item_group, left.left, left.right, left.weight, left.base,
+            left.fac_ptr, left.fac_arcs, left.fac_weight, left.lam, *_NO_COUNTS, np.empty(0),
+            left.sizes, left.constant, bound=left.bound, arc=left.arc, lower=left.lower,
+        )  # fmt: skip
+        return run
+
     @property
     def floor(self) -> float:
         """Least score that would still change the k best."""
@@ -181,14 +190,14 @@ class Search:
         out = np.empty(3)
         self.n_nodes += 1
         status = bound_node(
-            self.chart.n_words, self.chart.group_ptr, self.chart.group_mod, self.arc_mod,
+            self.n_words, self.group_ptr, self.group_mod, self.arc_mod,
             node.item_ptr, node.item_group, node.left, node.right, node.weight,
             node.base, node.fac_ptr, node.fac_arcs, node.fac_weight, node.lam,
             node.cnt_ptr, node.cnt_arcs, node.cnt_score_ptr, node.cnt_score, node.cnt_lam,
             node.sizes, node.constant, self.trees, self.scores, self.count,
             METHODS[s.method], s.root_calls if node.depth == 0 else s.node_calls,
             s.eliminate_every, s.close_k, s.precision, self.quantum, self.slack, self.hard,
-            self.full_edges, self.counters, out,
+            float(max(1, self.n_edges)), self.counters, out,
         )  # fmt: skip
         node.bound = min(node.bound, float(out[0]))
         node.arc = int(out[1])
@@ -198,11 +207,11 @@ class Search:
     def _lower_start(self, calls: int) -> None:
         root = self.root
         lower_bound_start(
-            self.chart.n_words, self.chart.group_ptr, self.chart.group_mod,
+            self.n_words, self.group_ptr, self.group_mod,
             root.item_ptr, root.item_group, root.left, root.right, root.weight,
             root.base, root.fac_ptr, root.fac_arcs, root.fac_weight, root.sizes,
             root.constant, self.trees, self.scores, self.count, calls,
-            self.slack, self.hard, self.full_edges, self.counters,
+            self.slack, self.hard, float(max(1, self.n_edges)), self.counters,
         )  # fmt: skip
 
     def _probe(self) -> None:
@@ -217,7 +226,7 @@ class Search:
         if self.count[0] < k:
             return
         reach = 2.0 * self._highest + abs(float(self.scores[k - 1]))
-        self.slack = max(min(self.slack, RELATIVE_SLACK * reach), _LEAST_SLACK)
+        self.slack = min(self.slack, float(slack_of(reach)))
         root = self.root
         root.base[root.base < -2.0 * reach] = -np.inf
         soft = root.fac_weight > -self.hard
@@ -240,15 +249,23 @@ class Search:
     ) -> Outcome:
         """Search until done or a limit is reached; see :func:`search`."""
         deadline = np.inf if time_limit is None else time.monotonic() + time_limit
-        most = np.inf if node_limit is None else node_limit
         root = self.root
         if not root.sizes[2]:  # π has no form for count factors
-            if self._largest > 1e3 * self._highest:
+            if self._largest > IMBALANCE * self._highest:
                 self._probe()
             if self.settings.lower_start and root.sizes[1]:
                 self._lower_start(self.settings.lower_start)
-        open_root = self._bound(root)
-        self.closed_at_root = not open_root
+        return self._finish(self._bound(root), deadline, node_limit, gap)
+
+    def go_on(self, time_limit: float | None, node_limit: int | None, gap: float) -> Outcome:
+        """Search below an open root."""
+        deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+        return self._finish(True, deadline, node_limit, gap)
+
+    def _finish(
+        self, open_root: bool, deadline: float, node_limit: int | None, gap: float
+    ) -> Outcome:
+        most = np.inf if node_limit is None else node_limit
         if not open_root:
             bound, status = -np.inf, "optimal"
         elif self.settings.order == "level":
@@ -264,8 +281,8 @@ class Search:
             "dp_calls": int(self.counters[0]),
             "dp_work": float(self.counters[1]),
             "trees_tried": int(self.counters[2]),
-            "closed_at_root": int(self.closed_at_root),
-            "edges": self.chart.n_edges,
+            "closed_at_root": int(not open_root),
+            "edges": self.n_edges,
             "upper_bound": max(bound, best),
         }
         return Outcome(

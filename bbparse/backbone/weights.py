@@ -1,0 +1,178 @@
+"""The candidate arcs and part scores of a problem, laid out as the chart builder walks them.
+
+Candidate head-modifier pairs are called groups, as with labels each stands for several arcs. For
+group b with ``c`` contexts (arcs into its head; one where the recurrence keeps none) and ``r``
+ranks (0 = first modifier, then inner siblings from near to far), the weight of context j and rank
+i is ``inc_w[inc_ptr[b] + j * r + i]``; the outermost-grandchild weight of context j is
+``out_w[out_ctx_ptr[b] + j]``. Cost: O(n² + groups + weights + parts).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def index_groups(n, head, mod):
+    """Index candidate head-modifier pairs ("groups") sorted by (head, mod).
+
+    Returns ``table`` (n+1, n+1) group of each pair or -1; ``out_ptr`` first group of each head;
+    ``out_mid`` first group right of each head; ``in_ptr``/``in_list`` groups by modifier;
+    ``in_rank`` position of a group among those with its modifier.
+    """
+    n_groups = head.shape[0]
+    table = np.full((n + 1, n + 1), -1, np.int32)
+    out_ptr = np.zeros(n + 2, np.int32)
+    out_mid = np.zeros(n + 1, np.int32)
+    in_ptr = np.zeros(n + 2, np.int32)
+    for b in range(n_groups):
+        table[head[b], mod[b]] = b
+        out_ptr[head[b] + 1] += 1
+        in_ptr[mod[b] + 1] += 1
+        if mod[b] < head[b]:
+            out_mid[head[b]] += 1
+    for i in range(n + 1):
+        out_ptr[i + 1] += out_ptr[i]
+        in_ptr[i + 1] += in_ptr[i]
+        out_mid[i] += out_ptr[i]
+    in_list = np.empty(n_groups, np.int32)
+    in_rank = np.empty(n_groups, np.int32)
+    fill = np.zeros(n + 1, np.int32)
+    for b in range(n_groups):
+        m = mod[b]
+        in_rank[b] = fill[m]
+        in_list[in_ptr[m] + fill[m]] = b
+        fill[m] += 1
+    return table, out_ptr, out_mid, in_ptr, in_list, in_rank
+
+
+@njit(cache=True, nogil=True)
+def _rank(h, inner, outer, table, out_mid):
+    """Place of an inner sibling (-1: none, place 0) among those of an arc; -1: no candidate."""
+    if inner < 0:
+        return 0
+    s = table[h, inner]
+    if s < 0:
+        return -1
+    return s - out_mid[h] + 1 if outer > h else out_mid[h] - s
+
+
+@njit(cache=True, nogil=True)
+def _add_sib(h, inner, outer, score, table, out_mid, ranks, ctx_ptr, inc_ptr, inc_w):
+    b = table[h, outer]
+    rank = _rank(h, inner, outer, table, out_mid)
+    if b < 0 or rank < 0:
+        return
+    for j in range(ctx_ptr[b + 1] - ctx_ptr[b]):
+        inc_w[inc_ptr[b] + j * ranks[b] + rank] += score
+
+
+@njit(cache=True, nogil=True)
+def _add_gc(g, h, m, score, table, in_rank, ranks, inc_ptr, inc_w):
+    p = table[g, h]
+    b = table[h, m]
+    if p < 0 or b < 0:
+        return
+    start = inc_ptr[b] + in_rank[p] * ranks[b]
+    for j in range(ranks[b]):
+        inc_w[start + j] += score
+
+
+@njit(cache=True, nogil=True)
+def _add_ogc(g, h, m, score, table, in_rank, out_ctx_ptr, out_w):
+    p = table[g, h]
+    b = table[h, m]
+    if p >= 0 and b >= 0:
+        out_w[out_ctx_ptr[b] + in_rank[p]] += score
+
+
+@njit(cache=True, nogil=True)
+def _add_gsib(g, h, inner, outer, score, table, out_mid, in_rank, ranks, inc_ptr, inc_w):
+    b = table[h, outer]
+    rank = _rank(h, inner, outer, table, out_mid)
+    p = table[g, h] if h > 0 else 0
+    if b < 0 or rank < 0 or p < 0:
+        return
+    j = in_rank[p] if h > 0 else 0
+    inc_w[inc_ptr[b] + j * ranks[b] + rank] += score
+
+
+@njit(cache=True, nogil=True)
+def weight_tables(
+    n, head, mod, mode, index,
+    sib_head, sib_inner, sib_outer, sib_score,
+    gc_grand, gc_head, gc_mod, gc_score,
+    ogc_grand, ogc_head, ogc_mod, ogc_score,
+    gsib_grand, gsib_head, gsib_inner, gsib_outer, gsib_score,
+):  # fmt: skip
+    """The part scores of a problem in the layout above.
+
+    Returns ``ranks`` int32[B], ``ctx_ptr``, ``inc_ptr``, ``inc_w``, ``out_ctx_ptr``, ``out_w``.
+    Parts over words that no candidate joins are left out, and so are kinds of part that the
+    recurrence ``mode`` does not hold.
+    """
+    table, _, out_mid, in_ptr, _in_list, in_rank = index
+    n_groups = head.shape[0]
+    ranks = np.empty(n_groups, np.int32)
+    ctx_ptr = np.zeros(n_groups + 1, np.int64)
+    inc_ptr = np.zeros(n_groups + 1, np.int64)
+    out_ctx_ptr = np.zeros(n_groups + 1, np.int64)
+    for b in range(n_groups):
+        h = head[b]
+        if mode == 0:
+            ranks[b] = 1
+        elif mod[b] > h:
+            ranks[b] = b - out_mid[h] + 1
+        else:
+            ranks[b] = out_mid[h] - b
+        above = max(1, in_ptr[h + 1] - in_ptr[h])
+        contexts = above if mode == 3 else 1
+        ctx_ptr[b + 1] = ctx_ptr[b] + contexts
+        inc_ptr[b + 1] = inc_ptr[b] + contexts * ranks[b]
+        out_ctx_ptr[b + 1] = out_ctx_ptr[b] + (above if mode >= 2 else 1)
+    inc_w = np.zeros(inc_ptr[n_groups], np.float64)
+    out_w = np.zeros(out_ctx_ptr[n_groups], np.float64)
+    if mode >= 1:
+        for i in range(sib_head.shape[0]):
+            _add_sib(
+                sib_head[i], sib_inner[i], sib_outer[i], sib_score[i],
+                table, out_mid, ranks, ctx_ptr, inc_ptr, inc_w,
+            )  # fmt: skip
+    if mode == 3:
+        for i in range(gc_head.shape[0]):
+            _add_gc(
+                gc_grand[i], gc_head[i], gc_mod[i], gc_score[i],
+                table, in_rank, ranks, inc_ptr, inc_w,
+            )  # fmt: skip
+        for i in range(gsib_head.shape[0]):
+            _add_gsib(
+                gsib_grand[i], gsib_head[i], gsib_inner[i], gsib_outer[i], gsib_score[i],
+                table, out_mid, in_rank, ranks, inc_ptr, inc_w,
+            )  # fmt: skip
+    if mode >= 2:
+        for i in range(ogc_head.shape[0]):
+            _add_ogc(
+                ogc_grand[i], ogc_head[i], ogc_mod[i], ogc_score[i],
+                table, in_rank, out_ctx_ptr, out_w,
+            )  # fmt: skip
+    return ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w
+
+
+@njit(cache=True, nogil=True)
+def add_factors(kind, words, score, index, weights):
+    """Add factors that equal parts; ``kind`` and ``words`` as `classify` in presolve gives them."""
+    table, _, out_mid, _in_ptr, _in_list, in_rank = index
+    ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w = weights
+    for f in range(kind.shape[0]):
+        a, b, c, d = words[f, 0], words[f, 1], words[f, 2], words[f, 3]
+        if kind[f] == 1:
+            _add_gc(a, b, c, score[f], table, in_rank, ranks, inc_ptr, inc_w)
+        elif kind[f] == 2:
+            _add_sib(a, b, c, score[f], table, out_mid, ranks, ctx_ptr, inc_ptr, inc_w)
+        elif kind[f] == 3:
+            _add_ogc(a, b, c, score[f], table, in_rank, out_ctx_ptr, out_w)
+        elif kind[f] == 4:
+            _add_gsib(
+                a, b, c, d, score[f], table, out_mid, in_rank, ranks, inc_ptr, inc_w
+            )  # fmt: skip
