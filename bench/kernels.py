@@ -27,7 +27,7 @@ from bbparse.backbone.chart import build
 from bbparse.backbone.passes import group_scores, inside_pass, outside_pass
 from bbparse.backbone.recurrences import RECURRENCES
 from bbparse.problem import Problem
-from bbparse.tuning.plots import MARKERS, PALETTE, label, new_figure, save_figure
+from bbparse.tuning.plots import MARKERS, PALETTE, label, new_figure, plain_numbers, save_figure
 
 TARGET = 1.3
 HEADS = 10
@@ -155,17 +155,23 @@ def main() -> None:
     )
     write_result("kernels", {"machine": machine(), "worst_ratio": worst, "rows": rows}, table)
     figure, (ax,) = new_figure(1, width=6.4, height=4.4)
-    for i, kernel in enumerate(kernels):
+    families = ["dense", *RECURRENCES]
+    for kernel in kernels:
         here = [row for row in rows if row["kernel"] == kernel]
+        i = families.index(kernel.split()[0])
         ax.plot(
             [row["words"] for row in here], [row["ratio"] for row in here], label=kernel,
-            color=PALETTE[i // 2 % len(PALETTE)], marker=MARKERS[i // 2 % len(MARKERS)],
-            linestyle="--" if "outside" in kernel else "-", linewidth=1.5, markersize=4,
+            color=PALETTE[i], marker=MARKERS[i], linewidth=1.5, markersize=4,
+            linestyle="--" if "outside" in kernel else "-",
         )  # fmt: skip
     ax.axhline(TARGET, color="#333333", linewidth=1)
-    ax.annotate(f"target {TARGET}", (0, TARGET), xytext=(4, 3), textcoords="offset points")
+    ax.annotate(
+        f"target {TARGET}", (1.0, TARGET), xycoords=("axes fraction", "data"), xytext=(-2, 3),
+        textcoords="offset points", ha="right", fontsize=9,
+    )  # fmt: skip
     ax.set_ylim(bottom=0.0)
-    ax.set_xlim(left=0.0)
+    ax.set_xscale("log")
+    plain_numbers(ax.xaxis)
     label(ax, "Time of a kernel, numba over C", "words", "ratio")
     figure.legend(loc="outside right center", frameon=False, fontsize=9)
     save_figure(figure, RESULTS / "kernels.svg")
