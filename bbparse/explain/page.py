@@ -103,6 +103,11 @@ trees made of these.</dd>
 have scores. Factors reach it as scores of arcs, chosen so that its best score is never below the
 true one: that makes it an upper bound. Finding the best tree with each arc (inside and outside)
 counts as three calls.</dd>
+<dt><dfn>feature</dfn></dt><dd>What the model looks at, with the weight it has learned. In the
+dynamic program h is the head, m the modifier, s the sibling nearer to the head, g the head of the
+head, b a word between; m-1 is the word before m. Marks with @ are properties of the arcs, such as
+direction and distance; +@ stands for a feature both with and without one. Other letters are the
+words of a family's factors.</dd>
 <dt><dfn>upper bound</dfn></dt><dd>No tree scores more.</dd>
 <dt><dfn>search node</dfn></dt><dd>A set of trees, given by arcs they have or have not.</dd>
 </dl></details>

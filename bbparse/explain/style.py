@@ -113,6 +113,7 @@ th.r, td.r { text-align: right; font-variant-numeric: tabular-nums; white-space:
 td.wide { min-width: 15rem; }
 .feature { font: .82rem/1.5 var(--mono); color: var(--soft); overflow-wrap: anywhere; }
 .pro { color: var(--accent); } .con { color: var(--doubt); }
+.two h3 { margin-top: 1rem; }
 .two { display: grid; gap: 0 2.5rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr)); }
 .two.uneven { grid-template-columns: minmax(0, 2fr) minmax(min(100%, 19rem), 1fr); }
