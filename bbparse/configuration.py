@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 METHODS = ("adagrad", "passive-aggressive", "perceptron")
 STAGES = ("joint", "jackknife")
+LABEL_MODES = ("tree", "arcs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,8 @@ class LearningConfig:
         et al. 2006), or always 1.
     epochs : int
         Passes over the training data; the best on dev is kept.
+    average_from : int
+        Weights are averaged from this epoch on; before it is reached, from the first.
     restarts : int
         Runs over the training data in other orders; the model is the mean of theirs.
     rate : float
@@ -196,6 +199,7 @@ class LearningConfig:
 
     method: str = "adagrad"
     epochs: int = 8
+    average_from: int = 1
     restarts: int = 1
     rate: float = 0.1
     start: float = 1.0
@@ -210,6 +214,7 @@ class LearningConfig:
                 f"learning.method is {self.method!r}, expected one of {', '.join(METHODS)}"
             )
         _at_least("learning.epochs", self.epochs, 1)
+        _at_least("learning.average_from", self.average_from, 1)
         _at_least("learning.restarts", self.restarts, 1)
         _positive("learning.start", self.start)
         _at_least("learning.node_limit", self.node_limit, 1)
@@ -229,12 +234,29 @@ class LabelConfig:
     ----------
     epochs, rate : int, float
         Passes over the training data, and AdaGrad's step. With 0 epochs there are no labels.
+    mode : {"tree", "arcs"}
+        Whether trees are labelled when they are found, or the best labels of every candidate arc
+        are arcs of their own, so that factors may speak of labels
+        (:class:`bbparse.factors.LabelledFamily`). The second needs a guide.
+    per_arc : int
+        How many labels of an arc.
+    weight : float
+        What a difference of 1 in the guide's log-probability of a label is worth.
     """
 
     epochs: int = 4
     rate: float = 0.3
+    mode: str = "tree"
+    per_arc: int = 2
+    weight: float = 2.0
 
     def __post_init__(self) -> None:
+        if self.mode not in LABEL_MODES:
+            raise ConfigError(
+                f"labels.mode is {self.mode!r}, expected one of {', '.join(LABEL_MODES)}"
+            )
+        _at_least("labels.per_arc", self.per_arc, 1)
+        _positive("labels.weight", self.weight)
         _at_least("labels.epochs", self.epochs, 0)
         _positive("labels.rate", self.rate)
 
@@ -256,6 +278,8 @@ class Configuration:
     label_templates: TemplateSet = field(default_factory=default_label_templates)
 
     def __post_init__(self) -> None:
+        if self.labels.mode == "arcs" and not self.guide.epochs:
+            raise ConfigError("labels.mode is 'arcs', which needs a guide: give guide.epochs")
         if atoms := sorted(self.pruner_templates.guide_atoms()):
             raise ConfigError(f"pruner.templates has @{atoms[0]}, but pruning comes before guiding")
         for where, templates in (

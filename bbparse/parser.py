@@ -15,8 +15,16 @@ from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ProblemError
-from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_counts, alive_factors
+from bbparse.factors import (
+    FactorFamily,
+    FactorTable,
+    FactorView,
+    LabelledView,
+    alive_counts,
+    alive_factors,
+)
 from bbparse.problem import Problem, Solution
+from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.encode import encode
 from bbparse.scoring.guide import Guide
 from bbparse.scoring.labeller import Labeller
@@ -199,22 +207,48 @@ class Parser:
         )
         parts = scores._asdict()
         arc_score = parts.pop("arc_score")
-        if self.families and len(self.table):
-            view = FactorView(sentence, arc_head, arc_mod, values)
-            factors = alive_factors(self.families, view, self.table)
-            parts.update(
-                factor_ptr=factors.ptr, factor_arcs=factors.arcs, factor_score=factors.scores
-            )
-            counts = alive_counts(self.families, view, self.table)
-            if counts is not None:
-                parts.update(
-                    count_ptr=counts.ptr, count_arcs=counts.arcs,
-                    count_score_ptr=counts.score_ptr, count_score=counts.scores,
-                )  # fmt: skip
-        return Problem._trusted(
+        problem = Problem._trusted(
             n, arc_head, arc_mod, arc_score, single_root=self.config.model.single_root,
             quantum=self.scorer.quantum, **parts,
         )  # fmt: skip
+        labels = self.config.labels
+        if self.guide is not None and labels.mode == "arcs":
+            chances = self.guide.log_probabilities(values, arc_head, arc_mod)
+            quantum = self.scorer.quantum
+            problem = ArcLabels.best(chances, labels.per_arc, labels.weight, quantum).onto(problem)
+        if self.families and len(self.table):
+            view = self.view_of(sentence, problem, values)
+            factors = alive_factors(self.families, view, self.table)
+            found = {
+                "factor_ptr": factors.ptr, "factor_arcs": factors.arcs,
+                "factor_score": factors.scores,
+            }  # fmt: skip
+            counts = alive_counts(self.families, view, self.table)
+            if counts is not None:
+                found.update(
+                    count_ptr=counts.ptr, count_arcs=counts.arcs,
+                    count_score_ptr=counts.score_ptr, count_score=counts.scores,
+                )  # fmt: skip
+            problem = problem._changed(**found)
+        return problem
+
+    def view_of(
+        self,
+        sentence: Sentence,
+        problem: Problem,
+        values: NDArray[np.uint64] | None = None,
+        arcs: NDArray[np.int64] | None = None,
+    ) -> FactorView:
+        """What families see of a sentence's problem: its arcs, with labels if they have them.
+
+        ``arcs`` are the indices of some of them, ascending; all by default.
+        """
+        chosen: NDArray[np.int64] | slice = slice(None) if arcs is None else arcs
+        head, mod = problem.arc_head[chosen], problem.arc_mod[chosen]
+        if problem.arc_label is None or self.guide is None:
+            return FactorView(sentence, head, mod, values)
+        label = problem.arc_label[chosen]
+        return LabelledView.of_arcs(sentence, head, mod, label, self.guide.labels, values)
 
     def solve(
         self,
@@ -280,9 +314,15 @@ class Parser:
     def scored_trees(self, sentence: Sentence, solution: Solution) -> list[ScoredTree]:
         """The trees of a sentence's solution as plain records, with labels."""
         return [
-            replace(tree, labels=tuple(self.labels(sentence, solution.heads[k]) or ()))
+            replace(tree, labels=tuple(self.labels_of(sentence, solution, k) or ()))
             for k, tree in enumerate(trees_of(solution))
         ]
+
+    def labels_of(self, sentence: Sentence, solution: Solution, k: int = 0) -> list[str] | None:
+        """Labels of the k-th tree of a solution of `solve`; None without labels."""
+        if solution.labels is not None and self.guide is not None:
+            return [self.guide.labels[i] for i in solution.labels[k].tolist()]
+        return self.labels(sentence, solution.heads[k])
 
     def labels(self, sentence: Sentence, heads: NDArray[np.int32]) -> list[str] | None:
         """Labels of the arcs of a tree, int[n+1] with element 0 not read; None without labels."""

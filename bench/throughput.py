@@ -51,7 +51,7 @@ class Run:
         self.problems = [parser.problem(sentence, prune) for sentence in self.sentences]
         self.solutions = [self._solve(problem) for problem in self.problems]
         self.labels = [
-            parser.labels(sentence, solution.heads[0])
+            parser.labels_of(sentence, solution)
             for sentence, solution in zip(self.sentences, self.solutions)
         ]
 
@@ -69,7 +69,7 @@ class Run:
             node_limit=NODE_LIMIT,
         )  # fmt: skip
         for sentence, solution in results:
-            labels = self.parser.labels(sentence, solution.heads[0])
+            labels = self.parser.labels_of(sentence, solution)
             out.append(format_sentence(sentence, solution.heads[0, 1:].tolist(), labels))
         return "".join(out)
 
@@ -90,7 +90,7 @@ class Run:
         found["scoring"] = lambda: [parser.problem(s, self.prune) for s in self.sentences]
         found["solving"] = lambda: [self._solve(problem) for problem in self.problems]
         found["labelling"] = lambda: [
-            parser.labels(sentence, solution.heads[0])
+            parser.labels_of(sentence, solution)
             for sentence, solution in zip(self.sentences, self.solutions)
         ]
         found["writing"] = self.write

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors import FactorView
+from bbparse.factors import FactorView, count_proposals, proposals
 from bbparse.problem.tree import _neighbours, count_terms, fired_factors, heads_of
 from bbparse.scoring.encode import encode
 from bbparse.scoring.kernels import NO_LABEL
@@ -90,7 +90,10 @@ def terms_of(
     """
     terms = part_terms(problem, arcs)
     if parser is not None and sentence is not None and parser.families:
-        terms += family_terms(parser, sentence, heads_of(problem, arcs))
+        view = None
+        if problem.arc_label is not None:
+            view = parser.view_of(sentence, problem, None, np.sort(arcs).astype(np.int64))
+        terms += family_terms(parser, sentence, heads_of(problem, arcs), view)
     else:
         for f in fired_factors(problem, arcs).tolist():
             members = problem.factor_arcs[problem.factor_ptr[f] : problem.factor_ptr[f + 1]]
@@ -155,7 +158,12 @@ def _arcs_of_part(kind: str, words: tuple[int, ...]) -> tuple[tuple[int, int], .
     return (*pairs, (head, outer))
 
 
-def family_terms(parser: Parser, sentence: Sentence, heads: NDArray[np.int32]) -> list[Term]:
+def family_terms(
+    parser: Parser,
+    sentence: Sentence,
+    heads: NDArray[np.int32],
+    view: FactorView | None = None,
+) -> list[Term]:
     """The factors of a tree, by family, with the features that have a weight.
 
     Parameters
@@ -164,13 +172,16 @@ def family_terms(parser: Parser, sentence: Sentence, heads: NDArray[np.int32]) -
     sentence : Sentence
     heads : int[n + 1]
         heads[0] is not read.
+    view : FactorView, optional
+        Over the arcs of the tree, if they have labels.
     """
     table = parser.table
-    view = FactorView.of_tree(sentence, heads)
+    if view is None:
+        view = FactorView.of_tree(sentence, heads)
     terms = []
     for family in parser.families:
-        batch = family.propose(view, table)
-        counts = family.propose_counts(view, table)
+        batch = proposals(family, view, table)
+        counts = count_proposals(family, view, table)
         # of a set all of whose arcs are in the tree, what fires is its last cell
         last = counts.ptr[1:] - 1
         fired = [

@@ -69,8 +69,23 @@ from __future__ import annotations
 
 from bbparse.factors.batch import FactorBatch, ScoredFactors
 from bbparse.factors.check import check_family
-from bbparse.factors.counts import CountBatch, ScoredCounts, alive_counts, tree_batches
-from bbparse.factors.family import Arc, FactorFamily, Feature, alive_factors, feature_key, tree_keys
+from bbparse.factors.counts import (
+    CountBatch,
+    ScoredCounts,
+    alive_counts,
+    count_proposals,
+    tree_batches,
+)
+from bbparse.factors.family import (
+    Arc,
+    FactorFamily,
+    Feature,
+    LabelledFamily,
+    alive_factors,
+    feature_key,
+    tree_keys,
+)
+from bbparse.factors.labelled import LabelledArc, LabelledView, proposals
 from bbparse.factors.registry import FamilyEntry, available, load_families, specification
 from bbparse.factors.table import FactorCounter, FactorTable
 from bbparse.factors.templates import TemplateFamily
@@ -86,6 +101,9 @@ __all__ = [
     "FactorView",
     "FamilyEntry",
     "Feature",
+    "LabelledArc",
+    "LabelledFamily",
+    "LabelledView",
     "ScoredCounts",
     "ScoredFactors",
     "TemplateFamily",
@@ -93,8 +111,10 @@ __all__ = [
     "alive_factors",
     "available",
     "check_family",
+    "count_proposals",
     "feature_key",
     "load_families",
+    "proposals",
     "specification",
     "tree_batches",
     "tree_keys",

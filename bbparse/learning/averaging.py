@@ -60,6 +60,11 @@ class AveragedWeights:
         """w[indices] += step · counts, at the present step of the clock."""
         _add(self.weights, self.sums, indices, counts, step, self.clock)
 
+    def restart(self) -> None:
+        """Forget earlier weights: the mean is over what follows."""
+        self.sums[:] = 0
+        self.clock = 1
+
     def average(self, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
         """The mean weights, rounded to whole quanta."""
         if out is None:

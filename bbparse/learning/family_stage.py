@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from bbparse.factors import FactorCounter, FactorFamily, FactorTable, FactorView
+from bbparse.factors import (
+    FactorCounter,
+    FactorFamily,
+    FactorTable,
+    FactorView,
+    count_proposals,
+    proposals,
+)
 from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.data import TrainingData
 from bbparse.learning.proposals import Proposals, differing, differing_counts
@@ -53,15 +60,14 @@ class FamilyStage:
         self.parser = parser
         self.config = config = parser.config
         self.data = data
+        if data.arc_labels:
+            problems = [own.onto(problem) for own, problem in zip(data.arc_labels, problems)]
         self.problems = problems
         self.families = families
-        self.right = [
-            gold[arcs[1]] == arcs[0] for gold, arcs in zip(data.heads, data.arcs)
-        ]  # fmt: skip
+        self.right = [self._right(i) for i in range(len(problems))]
         self.table = self._table()
         self.proposals = [
-            Proposals.of(families, FactorView(sentence, *arcs, values), self.table)
-            for sentence, values, arcs in zip(data.sentences, data.values, data.arcs)
+            Proposals.of(families, self._view(i), self.table) for i in range(len(problems))
         ]
         learning = config.learning
         self.weights = np.zeros(len(self.table), np.int32)
@@ -70,6 +76,20 @@ class FamilyStage:
             config.factors.start,
         )  # fmt: skip
 
+    def _right(self, i: int) -> Flags:
+        """Which arcs are in the gold tree, with the gold label if they have labels."""
+        problem, gold, guide = self.problems[i], self.data.heads[i], self.data.guide
+        right: Flags = gold[problem.arc_mod] == problem.arc_head
+        if problem.arc_label is not None and guide is not None:
+            found = map(guide.labels.index, self.data.sentences[i].deprels)
+            label_of = np.array([-1, *found], np.int32)
+            right &= label_of[problem.arc_mod] == problem.arc_label
+        return right
+
+    def _view(self, i: int, arcs: NDArray[np.int64] | None = None) -> FactorView:
+        data = self.data
+        return self.parser.view_of(data.sentences[i], self.problems[i], data.values[i], arcs)
+
     def _table(self) -> FactorTable:
         """The features that tell enough gold trees from the trees the backbone finds.
 
@@ -77,24 +97,20 @@ class FamilyStage:
         all of them have, or none, has nothing to learn.
         """
         counter = FactorCounter()
-        data = self.data
         for i, problem in enumerate(self.problems):
             found = self._solve(problem, self.config.factors.rivals)
-            gold, heads = data.heads[i], found.heads
-            if (heads[:, 1:] == gold[1:]).all():
+            others = np.zeros((len(found), len(problem.arc_head)), np.bool_)
+            np.put_along_axis(others, found.arcs.astype(np.int64), True, axis=1)
+            right = self.right[i]
+            if (others == right).all():
                 continue
-            used = self.right[i].copy()
-            for tree in heads:
-                used |= tree[problem.arc_mod] == problem.arc_head
-            arcs = np.flatnonzero(used)
-            arc_head, arc_mod = problem.arc_head[arcs], problem.arc_mod[arcs]
-            view = FactorView(data.sentences[i], arc_head, arc_mod, data.values[i])
-            others = heads[:, arc_mod] == arc_head
-            own = self.right[i][arcs]
+            arcs = np.flatnonzero(right | others.any(axis=0))
+            view = self._view(i, arcs)
+            own, rivals = right[arcs], others[:, arcs]
             batches = []
             for family in self.families:
-                batches.append(differing(family.propose(view), own, others))
-                batches += differing_counts(family.propose_counts(view), own, others)
+                batches.append(differing(proposals(family, view), own, rivals))
+                batches += differing_counts(count_proposals(family, view), own, rivals)
             counter.add(batches)
         return counter.table(self.config.factors.cutoff)
 
@@ -137,14 +153,15 @@ class FamilyStage:
         if len(solution):
             correct = int((solution.heads[0, 1:] == gold[1:]).sum())
         report.right += correct
-        if correct == len(gold) - 1:
+        found = np.zeros(len(right), np.bool_)
+        if len(solution):
+            found[solution.arcs[0]] = True
+        if not len(solution) or (found == right).all():
             return
         loss = float(solution.scores[0]) - _score(problem, gold, right)
         if loss < 0.0:
             report.not_violations += 1
             return
-        found = np.zeros(len(right), np.bool_)
-        found[solution.arcs[0]] = True
         places, counts = proposals.difference(right, found)
         if len(places):
             self.learner.step(places, counts, loss, float((counts * counts).sum()))

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
+from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.data import TrainingData
 from bbparse.progress import watched
+from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import PAD
 from bbparse.scoring.guide import Guide
@@ -134,6 +136,13 @@ def train_guide(
     return guide
 
 
+def _right_labels(data: TrainingData, i: int, labels: tuple[str, ...]) -> Ints:
+    """The label of each candidate arc that is in the gold tree, -1 for the others."""
+    head, mod = data.arcs[i]
+    label_of = np.array([-1, *map(labels.index, data.sentences[i].deprels)], np.int32)
+    return np.where(data.heads[i][mod] == head, label_of[mod], np.int32(-1))
+
+
 def guide_all(data: TrainingData, config: Configuration) -> None:
     """Train the guide, and give every training sentence marks of a guide that did not see it.
 
@@ -155,10 +164,21 @@ def guide_all(data: TrainingData, config: Configuration) -> None:
     data.guide = guide = train_guide(config, data, everything, labels)
     folds = min(config.guide.folds, len(everything))
     fold_of = np.random.default_rng([config.learning.seed, 1]).permutation(everything) % folds
+    wanted = config.labels
+    if wanted.mode == "arcs":
+        empty = np.zeros(0)
+        none = ArcLabels(np.zeros(1, np.int64), empty.astype(np.int32), empty)
+        data.arc_labels = [none] * len(everything)
     data.marks = [np.zeros((1, 1), np.uint16)] * len(everything)
     for fold in range(folds):
         judge = guide
         if folds > 1:
             judge = train_guide(config, data, everything[fold_of != fold], labels)
         for i in everything[fold_of == fold]:
-            data.marks[i] = judge.marks(data.values[i], *data.arcs[i])
+            values, arcs = data.values[i], data.arcs[i]
+            data.marks[i] = judge.marks(values, *arcs)
+            if data.arc_labels:
+                data.arc_labels[i] = ArcLabels.best(
+                    judge.log_probabilities(values, *arcs), wanted.per_arc, wanted.weight, QUANTUM,
+                    _right_labels(data, i, labels),
+                )  # fmt: skip

@@ -22,6 +22,8 @@ from bbparse.factors import (
     FactorTable,
     FactorView,
     ScoredCounts,
+    count_proposals,
+    proposals,
 )
 from bbparse.problem import Problem
 
@@ -71,10 +73,10 @@ class Proposals:
         parts = []
         counts = []
         for family in families:
-            batch = family.propose(view, table)
+            batch = proposals(family, view, table)
             places = table.find(batch.feat_keys)
             parts.append(cls(*_known(batch.ptr, batch.arcs, batch.feat_ptr, places)))
-            sets = family.propose_counts(view, table)
+            sets = count_proposals(family, view, table)
             if len(sets):
                 counts.append(CountProposals.of(sets, table))
         return cls(

@@ -37,7 +37,9 @@ def train_in_stages(run: Run, families: Sequence[FactorFamily]) -> Parser:
     Parser
         Without labels.
     """
+    # labels come with the factors that speak of them
     plain = replace(run.config, factors=_backbones_only(run.config.factors))
+    plain = plain.with_("labels", mode="tree")
     problems = held_out_problems(run.of("", config=plain))
     backbone = run.of("backbone", config=plain)
     parser = backbone.thinned(learn_restarts(backbone, []))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bbparse.configuration import Configuration
-from bbparse.errors import TreebankError
+from bbparse.errors import ConfigError, TreebankError
 from bbparse.factors import (
     FactorCounter,
     FactorFamily,
@@ -102,6 +102,9 @@ class Trainer:
         """One pass over the training data; its order depends on seed, restart and epoch only."""
         report = EpochReport(number)
         started = time.perf_counter()
+        if number > 1 and number == self.config.learning.average_from:
+            for learner in self.learners().values():
+                learner.average.restart()
         random = np.random.default_rng([*self.seeds, number])
         order = random.permutation(len(self.data.sentences))
         bar = tqdm(order, desc=f"epoch {number}", unit=" sentences", disable=not progress)
@@ -244,6 +247,8 @@ def train(
         If there is no training sentence, or a sentence has no tree.
     FactorError
         If a family is unknown.
+    ConfigError
+        If a family speaks of labels and arcs have none.
     """
     say = report if report is not None else lambda line: None
     if not sentences:
@@ -251,6 +256,13 @@ def train(
     for sentence in (*sentences, *dev):
         check_tree(sentence, single_root=config.model.single_root)
     families = load_families(config.factors.families if factors is None else factors)
+    for family in families:
+        for needed, given in (
+            ("labels.mode = 'arcs'", config.labels.mode == "arcs"),
+            ("factors.stage = 'jackknife'", config.factors.stage == "jackknife"),
+        ):
+            if family.labelled and not given:
+                raise ConfigError(f"family {family.name} speaks of labels, which needs {needed}")
     config = config.with_("factors", families=tuple(specification(family) for family in families))
     started = time.perf_counter()
     data = prepare(sentences, config.model.single_root)
@@ -272,7 +284,9 @@ def train(
     if families and config.factors.stage == "jackknife":
         best = train_in_stages(run, families)
     else:
-        best = run.thinned(learn_restarts(run, families))
+        plain = run.of("", config=config.with_("labels", mode="tree"))
+        best = run.thinned(learn_restarts(plain, families))
+        best.config = config
     best.notes.update(
         sentences=len(sentences), projectivised=data.projectivised, pruner_recall=data.recall,
         candidates_per_word=candidates,

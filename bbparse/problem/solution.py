@@ -98,6 +98,14 @@ class Solution:
                 value.setflags(write=False)
         self.__dict__.update(values)
 
+    @property
+    def labels(self) -> NDArray[np.int32] | None:
+        """Labels of the arcs, int32[K, n], where `bbparse.solve` was given arcs with labels.
+
+        None otherwise, and after loading: ``problem.arc_label[solution.arcs]`` always has them.
+        """
+        return self.__dict__.get("_labels")
+
     @classmethod
     def _trusted(
         cls,

@@ -235,7 +235,7 @@ def measure_settings(
             for sentence, solution in parser.parse_all(
                 sentences, threads=threads, prune=setting.prune, node_limit=node_limit
             ):
-                parser.labels(sentence, solution.heads[0])
+                parser.labels_of(sentence, solution)
             setting.passes.append(time.perf_counter() - started)
     return settings
 
@@ -249,7 +249,7 @@ def _first_pass(
     seconds: list[float] = []
     try:
         for sentence, solution, time_taken in _solve(parser, sentences, prune, node_limit):
-            labels = parser.labels(sentence, solution.heads[0])
+            labels = parser.labels_of(sentence, solution)
             setting.tally.add(sentence, solution.heads[0, 1:].tolist(), labels)
             solutions.append(solution)
             seconds.append(time_taken)

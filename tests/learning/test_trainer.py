@@ -61,6 +61,28 @@ def test_the_best_epoch_on_dev_is_kept() -> None:
     assert parser.notes["dev_uas"] == pytest.approx(max(figures) / 100, abs=1e-4)
 
 
+@pytest.mark.parametrize("first", [1, 2, 3])
+def test_the_average_begins_with_a_later_epoch(first: int) -> None:
+    config = toy.configuration().with_("learning", cost=1.0, average_from=first)
+    trainer = trainer_of(config, count=8)
+    seen: list[Any] = []
+    learn = trainer._learn_from
+
+    def watched(i: int) -> Any:
+        outcome = learn(i)
+        seen.append(trainer.backbone.average.weights.astype(np.int64))
+        return outcome
+
+    trainer._learn_from = watched  # type: ignore[method-assign]
+    for number in (1, 2, 3):
+        if number == first:
+            # the weights at the start of the epoch count as one step, as zeros do in the first
+            seen[:] = [trainer.backbone.average.weights.astype(np.int64)]
+        trainer.epoch(number, False)
+        mean = np.mean(seen if number >= first else [np.zeros_like(seen[0]), *seen], axis=0)
+        assert np.array_equal(trainer.averaged().scorer.weights, np.rint(mean).astype(np.int32))
+
+
 def test_the_average_is_the_mean_over_all_examples() -> None:
     """Over the weights at the start and after each sentence, in backbone and factors alike."""
     trainer = trainer_of(toy.configuration().with_("learning", cost=1.0), count=12)
