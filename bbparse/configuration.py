@@ -135,6 +135,8 @@ class FactorConfig:
         Added to every wrong arc while decoding.
     start : float
         Where AdaGrad's sums of squares start for the factors' weights.
+    node_limit : int
+        Most search nodes for one training sentence.
     rivals : int
         With how many trees of the backbone the gold tree is compared, to see which features may
         matter: `cutoff` is for features in which it differs from one of these.
@@ -149,10 +151,11 @@ class FactorConfig:
     epochs: int = 3
     cost: float = 4.0
     start: float = 1.0
-    rivals: int = 3
+    node_limit: int = 6
+    rivals: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("cutoff", "fold_epochs", "epochs", "rivals"):
+        for name in ("cutoff", "fold_epochs", "epochs", "node_limit", "rivals"):
             _at_least(f"factors.{name}", getattr(self, name), 1)
         _at_least("factors.folds", self.folds, 2)
         _positive("factors.rate", self.rate)

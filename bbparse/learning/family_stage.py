@@ -118,7 +118,7 @@ class FamilyStage:
         return solve(
             problem,
             k_best=k_best,
-            node_limit=self.config.learning.node_limit,
+            node_limit=self.config.factors.node_limit,
             backbone=self.config.model.backbone,
             settings=self.config.search,
             explain=False,

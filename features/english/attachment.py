@@ -13,6 +13,7 @@ Factors = Iterator[tuple[list[Arc], list[Feature]]]
 
 _NOUNS = frozenset(("NOUN", "PROPN", "PRON"))
 _VERBS = frozenset(("VERB",))
+_GOVERNORS = frozenset(("VERB", "ADJ", "NOUN"))
 _RELATIVE = frozenset(("who", "which", "that", "whom", "whose", "where", "when", "why"))
 
 
@@ -41,31 +42,23 @@ class PrepositionalPhrases(FactorFamily):
                         (word, upos[h], upos[n], verbs, nouns),
                         (word, upos[h], verbs, nouns, lower[p - 1] == ","),
                         (lemmas[h], word, nouns),
-                        (lemmas[h], word, lemmas[n]),
                         (upos[h], word, lemmas[n]),
-                        (upos[h], upos[p - 1], verbs, nouns, view.xpos[n]),
                     ]
                     if upos[h] in NOMINAL:
                         for v in view.heads_of(h):
-                            if v and upos[v] in ("VERB", "ADJ", "NOUN"):
+                            if v and upos[v] in _GOVERNORS:
                                 side = v < h
                                 yield [(v, h), (h, n), (n, p)], [
                                     ("low", side, upos[v], word, upos[n]),
                                     ("low", side, lemmas[v], word),
-                                    ("low", side, lemmas[v], word, lemmas[n]),
                                     ("low", side, upos[v], lemmas[h], word),
-                                    ("low", side, upos[v], upos[h], word, lemmas[n]),
                                 ]
                     for o in view.modifiers_of(h):
                         if h < o < p and upos[o] in NOMINAL:
-                            nearest = nouns - 1
                             yield [(h, o), (h, n), (n, p)], [
-                                ("high", upos[h], upos[o], word, upos[n]),
-                                ("high", upos[o], word, nearest, o == p - 1),
+                                ("high", upos[h], upos[o], word, nouns, o == p - 1),
                                 ("high", lemmas[h], upos[o], word),
                                 ("high", upos[h], lemmas[o], word),
-                                ("high", lemmas[h], word, lemmas[n]),
-                                ("high", upos[h], upos[o], word, lemmas[n]),
                             ]
 
 

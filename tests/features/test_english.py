@@ -15,6 +15,7 @@ from features.english.attachment import (
 )
 from features.english.clauses import Agreement, Comparison, Fronted, Speech
 from features.english.coordination import Conjuncts, Correlatives, ParallelConjuncts, Series
+from features.english.nominals import Appositions, Compounds
 from features.english.punctuation import Brackets, FinalStop, PairedCommas
 from features.english.words import feature
 from tests import toy
@@ -23,7 +24,7 @@ from tests.factors.helpers import all_arcs, random_tree, view_of
 FAMILIES: tuple[type[FactorFamily], ...] = (
     Conjuncts, ParallelConjuncts, Series, Correlatives, PrepositionalPhrases, SamePreposition,
     Markers, RelativeClauses, Brackets, PairedCommas, FinalStop, Agreement, Speech, Comparison,
-    Fronted,
+    Fronted, Compounds, Appositions,
 )  # fmt: skip
 
 
@@ -64,6 +65,9 @@ CASES: list[tuple[type[FactorFamily], str, int]] = [
     (Speech, "they/PRON/2 say/VERB/0 he/PRON/4 sings/VERB/2", 1),
     (Comparison, "as/ADV/2 old/ADJ/0 as/ADP/4 Rome/PROPN/2", 1),
     (Comparison, "more/ADJ/0 than/ADP/3 Rome/PROPN/1", 1),
+    (Compounds, "New/PROPN/3 York/PROPN/3 Times/PROPN/0", 2),
+    (Compounds, "sees/VERB/0 New/PROPN/1 York/PROPN/2", 1),
+    (Appositions, "Bob/PROPN/0 ,/PUNCT/4 the/DET/4 boss/NOUN/1", 1),
     (Fronted, "Here/ADV/4 ,/PUNCT/4 he/PRON/4 sings/VERB/0", 1),
     (Fronted, "called/VERB/4 ,/PUNCT/1 he/PRON/4 sings/VERB/0", 1),
 ]
@@ -92,7 +96,7 @@ def test_the_contract_in_real_sentences_and_odd_trees(cls: type[FactorFamily]) -
 @pytest.mark.parametrize("cls", FAMILIES)
 def test_nothing_is_proposed_where_there_is_nothing(cls: type[FactorFamily]) -> None:
     family = cls()
-    for s in (sentence("Hello/INTJ/0"), sentence("old/ADJ/2 cats/NOUN/0")):
+    for s in (sentence("Hello/INTJ/0"), sentence("he/PRON/2 sings/VERB/0")):
         assert len(family.propose(view_of(s, all_arcs(s.n_words)))) == 0
     bare = Sentence.from_words(["and", ",", "as", "said", "(", ")"], heads=[0, 1, 1, 1, 1, 1])
     family.propose(FactorView.of_tree(bare, [-1, *bare.heads]))
