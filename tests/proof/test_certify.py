@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbparse.errors import VerificationError
 from bbparse.problem import Problem
 from bbparse.proof.certify import certify
-from bbparse.proof.proof import EMPTY
+from bbparse.proof.proof import BOUND, EMPTY
 from bbparse.proof.verify import verify
 from bbparse.solve import solve
 from tests.oracles.enumerate import enumerate_trees
-from tests.proof.helpers import proved, random_case, solution_of
+from tests.proof.helpers import changed, proved, random_case, solution_of, with_element
 from tests.strategies import problems, random_problem
 
 
@@ -127,3 +128,29 @@ def test_trees_of_the_integer_program_can_be_proved() -> None:
         s = solve(p, method="ilp", k_best=k, proof=True, explain=False)
         assert s.proof is not None
         verify(p, s)
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+def test_non_projective_sentences(single_root: bool) -> None:
+    rng = np.random.default_rng(78)
+    for n in (9, 13, 17):
+        p = Problem.from_arc_scores(
+            rng.normal(size=(n + 1, n + 1)), projective=False, single_root=single_root
+        )
+        arcs = list(zip(p.arc_head.tolist(), p.arc_mod.tolist()))
+        sets = [[arcs[i] for i in rng.choice(len(arcs), 3, replace=False)] for _ in range(4 * n)]
+        p = p.with_factors([(own, float(rng.normal())) for own in sets])
+        p = p.with_valency(range(1, n + 1), high=2)
+        siblings = [(h, -1, m) for h, m in arcs if rng.random() < 0.3]
+        head, inner, outer = (np.array(column) for column in zip(*siblings))
+        p = dataclasses.replace(
+            p, sib_head=head, sib_inner=inner, sib_outer=outer,
+            sib_score=0.3 * rng.normal(size=len(siblings)),
+        )  # fmt: skip
+        s = solve(p, k_best=3, proof=True)
+        assert s.proof is not None
+        verify(p, s)
+        bounds = np.flatnonzero(s.proof.node_kind == BOUND)
+        lower = with_element(s.proof.node_bound, bounds[0], s.proof.node_bound[bounds[0]] - 1e-3)
+        with pytest.raises(VerificationError, match="its bound is given"):
+            verify(p, changed(s, node_bound=lower))
