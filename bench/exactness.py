@@ -310,6 +310,22 @@ def growth(seed: int) -> dict[str, Any]:
     return {"words": 25, "problems_each": 5, "time_limit": 10.0, "rows": rows}
 
 
+def growth_table(rows: list[dict[str, Any]]) -> str:
+    """Nodes, DP calls and seconds by number of factors and their weights, in Markdown."""
+    weights = sorted({row["weight"] for row in rows})
+    head = ["factors", *(f"{weight:g} × the arcs" for weight in weights)]
+    lines = [" | ".join(head), " | ".join(["---:"] * len(head))]
+    for factors in sorted({row["factors"] for row in rows}):
+        cells = [f"{factors:,}"]
+        for weight in weights:
+            row = next(r for r in rows if (r["factors"], r["weight"]) == (factors, weight))
+            cell = f"{row['nodes']:,.0f} / {row['dp_calls']:,.0f} / {1e3 * row['seconds']:,.1f} ms"
+            short = row["proved"] < 5
+            cells.append(cell + (f" ({row['proved']} of 5 proved)" if short else ""))
+        lines.append(" | ".join(cells))
+    return "\n".join(f"| {line} |" for line in lines)
+
+
 def main() -> None:
     """Run one mode and write its result."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -324,6 +340,8 @@ def main() -> None:
         result = proofs(given.problems or 20_000, given.seed)
     elif given.mode == "growth":
         result = growth(given.seed)
+        table = "Search nodes / calls of the dynamic program / time, medians of five problems.\n\n"
+        notes.path.with_suffix(".md").write_text(table + growth_table(result["rows"]) + "\n")
     else:
         result = against_program(given.mode, given.problems or 2_000, given.seed)
     notes.write(lambda: result, done=True)

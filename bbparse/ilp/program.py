@@ -1,9 +1,9 @@
 """The rows and columns of the integer program of a problem.
 
-A column z_a for each arc, which alone must be whole. Projective trees are written as derivations
-(:mod:`bbparse.ilp.derivations`), others as flows that carry one unit from the root to each word.
-Columns for adjacent siblings and outermost modifiers, one for each part, factor and count that
-several arcs make up.
+A column z_a for each arc; these and the numbers of count factors must be whole. Projective trees
+are written as derivations (:mod:`bbparse.ilp.derivations`), others as flows that carry one unit
+from the root to each word. Columns for adjacent siblings and outermost modifiers, one for each
+part, factor and count that several arcs make up.
 """
 
 from __future__ import annotations
