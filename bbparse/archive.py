@@ -112,6 +112,15 @@ def read_archive(
         raise error(str(problem)) from problem.__cause__
 
 
+def archive_kind(path: str | os.PathLike[str]) -> str:
+    """What an archive says it holds; empty if it is none that can be read."""
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open("kind.npy") as member:
+            return str(npy.read_array(member, allow_pickle=False).item())
+    except Exception:  # see _read
+        return ""
+
+
 def _read(
     path: str | os.PathLike[str],
     kind: str,

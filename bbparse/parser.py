@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.errors import ProblemError
+from bbparse.errors import ModelError, ProblemError
 from bbparse.factors import (
     FactorFamily,
     FactorTable,
@@ -32,6 +32,10 @@ from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.solve import solve
 from bbparse.treebank import Sentence
+from bbparse.treebank.columns import has_tags
+
+if TYPE_CHECKING:
+    from bbparse.tagging.tagger import Tagger
 
 # Sentences that a thread takes at a time, as passing on each would cost much of what it gains,
 # and how often that it may be ahead of the reader: enough to keep it busy, few enough to stream.
@@ -84,6 +88,8 @@ class Parser:
         Names the arcs of the trees found.
     guide : Guide, optional
         Whose opinion on the candidate arcs the templates build on.
+    tagger : Tagger, optional
+        Gives words their tags where the input has none; see :meth:`tagged`.
     """
 
     def __init__(
@@ -96,6 +102,7 @@ class Parser:
         notes: dict[str, Any] | None = None,
         labeller: Labeller | None = None,
         guide: Guide | None = None,
+        tagger: Tagger | None = None,
     ) -> None:
         self.config = config
         self.pruner = pruner
@@ -105,6 +112,7 @@ class Parser:
         self.notes = dict(notes or {})
         self.labeller = labeller
         self.guide = guide
+        self.tagger = tagger
 
     @classmethod
     def load(
@@ -151,6 +159,26 @@ class Parser:
         if isinstance(config, str):
             config = Configuration.load(config)
         return train(list(sentences), list(dev), config, **options)
+
+    def tagged(self, sentence: Sentence) -> Sentence:
+        """A sentence with tags: itself if it has some, else as the model's tagger tags it.
+
+        Raises
+        ------
+        ModelError
+            If no word has UPOS or XPOS, the model has no tagger, and was trained with tags.
+        """
+        if has_tags(sentence):
+            return sentence
+        if self.tagger is None:
+            if not self.notes.get("tagged", True):
+                return sentence
+            raise ModelError(
+                f"{sentence.source or 'input'}, {sentence.name}: the words have no tags, and the"
+                " model has no tagger: tag them with 'bbparse tag', or put a tagger into the model"
+                " with 'bbparse bundle'"
+            )
+        return self.tagger(sentence)
 
     def problem(
         self,

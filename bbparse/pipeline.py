@@ -82,9 +82,10 @@ class Pipeline:
         Parameters
         ----------
         text : str, Sentence, words, or an iterable of sentences
-            A list of words is one sentence; a word is its form, or a tuple of its form, UPOS, XPOS,
-            lemma and FEATS, of which the last may be left out. Several sentences are an iterable of
-            `Sentence` or of lists of words.
+            Running text is cut into sentences and words. A list of words is one sentence; a word is
+            its form, or a tuple of its form, UPOS, XPOS, lemma and FEATS, of which the last may be
+            left out. Several sentences are an iterable of `Sentence` or of lists of words. Words
+            without tags are tagged first where the model has a tagger.
         k_best : int
             How many trees of each sentence.
         prune : int, optional
@@ -122,15 +123,22 @@ class Pipeline:
             As for a call.
         """
         options.setdefault("node_limit", NODE_LIMIT)
-        for sentence, solution in self.parser.parse_all(sentences, threads=threads, **options):
+        # without a tagger, words without tags are parsed by their forms
+        tagged = sentences if self.parser.tagger is None else map(self.parser.tagged, sentences)
+        for sentence, solution in self.parser.parse_all(tagged, threads=threads, **options):
             trees = self.parser.scored_trees(sentence, solution)
             yield ParsedSentence(sentence, trees, solution.status)
 
     def _sentences(self, text: str | Iterable[Any]) -> list[Sentence]:
         if isinstance(text, str):
-            raise ModelError(
-                "the model has no tagger, so it cannot parse raw text: give words with their tags"
-            )
+            if self.parser.tagger is None:
+                raise ModelError(
+                    "the model has no tagger, so it cannot parse raw text: give words with their"
+                    " tags, or put a tagger into the model with 'bbparse bundle'"
+                )
+            from bbparse.text import sentences_of_text
+
+            return list(sentences_of_text(text))
         items = list(text)
         if not items:
             return []

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("bbparse.cli.train:train", "Learn a model from a treebank."),
     "train-tagger": ("bbparse.cli.train_tagger:train_tagger", "Learn a tagger from a treebank."),
     "tag": ("bbparse.cli.tag:tag", "Find tags, features and lemmas of every word of a file."),
+    "bundle": ("bbparse.cli.bundle:bundle", "Put a tagger into a parser's model."),
     "parse": ("bbparse.cli.parse:parse", "Find the best trees of every sentence of a file."),
     "explain": ("bbparse.cli.explain:explain", "Say why a tree is the best, as a page of HTML."),
     "solve": ("bbparse.cli.solve:solve", "Find the best trees of a problem in a file."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 
 import click
@@ -42,7 +43,10 @@ class PruneParameter(click.ParamType):
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @click.option("--model", required=True, type=FILE, metavar="FILE", help="Model to parse with.")
 @click.option(
-    "--output", default="-", type=FILE, metavar="FILE",
+    "--text", is_flag=True, help="INPUT is running text, as is that of files named .txt."
+)
+@click.option(
+    "--output", "-o", default="-", type=FILE, metavar="FILE",
     help="Default: the standard output.",
 )  # fmt: skip
 @click.option(
@@ -77,6 +81,7 @@ class PruneParameter(click.ParamType):
 def parse(
     source: str,
     model: str,
+    text: bool,
     output: str,
     format_name: str,
     k_best: int,
@@ -87,7 +92,11 @@ def parse(
     colour: bool | None,
     ascii_only: bool,
 ) -> None:
-    """Parse CoNLL-U or CoNLL-X; only HEAD and DEPREL change.
+    """Parse CoNLL-U, CoNLL-X or running text.
+
+    Of words with tags only HEAD and DEPREL change. Words without tags, and those of running text
+    (--text, or a file named .txt), are tagged first, by the tagger in the model; see 'bbparse
+    bundle'. Text is cut into sentences and words as English treebanks are.
 
     With K > 1 each tree is written with its rank, its score, an upper bound on the score of any
     tree of that rank, and whether it is proved to be the tree of its rank. With one tree a comment
@@ -97,14 +106,14 @@ def parse(
     Examples:
       bbparse parse in.conllu --model en.model --output out.conllu
       bbparse parse in.conllu --model en.model --k-best 3
+      echo "Time flies." | bbparse parse --text --model en.model
       bbparse parse in.conllu --model en.model --format tree | less -R
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
     """
     loaded = Parser.load(model)
-    sentences = read_conllu(source)
     results = loaded.parse_all(
-        sentences, threads=threads, k_best=k_best, prune=prune, time_limit=time_limit,
-        node_limit=node_limit,
+        map(loaded.tagged, _sentences(source, text)), threads=threads, k_best=k_best,
+        prune=prune, time_limit=time_limit, node_limit=node_limit,
     )  # fmt: skip
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
     write = FORMATS[format_name]
@@ -117,6 +126,14 @@ def parse(
             previous = item
         if previous is not None:
             stream.write(_written(loaded, *previous, write, style))
+
+
+def _sentences(source: str, text: bool) -> Iterator[Sentence]:
+    if not text and not source.endswith(".txt"):
+        return read_conllu(source)
+    from bbparse.text import read_text
+
+    return read_text(source)
 
 
 def _style(output: str, k_best: int, colour: bool | None, ascii_only: bool) -> Style:

@@ -26,6 +26,7 @@ from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.templates import TemplateSet
+from bbparse.tagging.model import TAGGER_ARRAYS, tagger_arrays, tagger_from
 
 KIND = "bbparse.Model"
 VERSION = 1
@@ -41,6 +42,7 @@ _RULES: dict[str, Rule] = {
     "factor_weights": (REALS, 1, "factor_keys"),
     **LABEL_ARRAYS,
     **GUIDE_ARRAYS,
+    **TAGGER_ARRAYS,
 }
 
 
@@ -73,6 +75,8 @@ def save_parser(parser: Parser, path: str | os.PathLike[str]) -> None:
         arrays.update(parser.labeller.to_arrays())
     if parser.guide is not None:
         arrays.update(parser.guide.to_arrays())
+    if parser.tagger is not None:
+        arrays.update(tagger_arrays(parser.tagger))
     write_archive(path, KIND, VERSION, arrays)
 
 
@@ -80,7 +84,7 @@ def load_parser(
     path: str | os.PathLike[str], factors: Iterable[type[FactorFamily] | FactorFamily] = ()
 ) -> Parser:
     """Read a model file; see :meth:`bbparse.parser.Parser.load`."""
-    optional = {*LABEL_ARRAYS, *GUIDE_ARRAYS}
+    optional = {*LABEL_ARRAYS, *GUIDE_ARRAYS, *TAGGER_ARRAYS}
     arrays = read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
     where = os.fspath(path)
     try:
@@ -111,7 +115,8 @@ def load_parser(
     guide = None
     if config.guide.epochs:
         guide = Guide.from_arrays(config.guide_templates, arrays, where)
-    return Parser(config, pruner, scorer, families, table, notes, labeller, guide)
+    tagger = None if arrays.keys().isdisjoint(TAGGER_ARRAYS) else tagger_from(arrays, where)
+    return Parser(config, pruner, scorer, families, table, notes, labeller, guide, tagger)
 
 
 def _scorer(

@@ -45,6 +45,7 @@ from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.solve import solve
 from bbparse.treebank import Sentence, check_tree
+from bbparse.treebank.columns import has_tags
 
 __all__ = ["Trainer", "train", "unlabelled_accuracy"]
 
@@ -289,7 +290,7 @@ def train(
         best.config = config
     best.notes.update(
         sentences=len(sentences), projectivised=data.projectivised, pruner_recall=data.recall,
-        candidates_per_word=candidates,
+        candidates_per_word=candidates, tagged=any(map(has_tags, sentences)),
     )  # fmt: skip
     gold = [np.array([-1, *sentence.heads], np.int32) for sentence in sentences]
     best.labeller = train_labeller(

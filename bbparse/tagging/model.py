@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse import __version__
-from bbparse.archive import TEXT, Rule, read_archive, write_archive
+from bbparse.archive import TEXT, Rule, archive_kind, read_archive, write_archive
 from bbparse.errors import BBParseError, ModelError
 from bbparse.tagging.layer import Layer, layer_rules
 from bbparse.tagging.tagger import Tagger
@@ -111,7 +111,14 @@ def save_tagger(tagger: Tagger, path: str | os.PathLike[str]) -> None:
 
 
 def load_tagger(path: str | os.PathLike[str]) -> Tagger:
-    """Read a tagger's file."""
+    """Read a tagger's file, or the tagger in a parser's model; see `Tagger.load`."""
+    if archive_kind(path) == "bbparse.Model":
+        from bbparse.learning.model import load_parser
+
+        tagger = load_parser(path).tagger
+        if tagger is None:
+            raise ModelError(f"{os.fspath(path)}: the model has no tagger in it")
+        return tagger
     optional = set(TAGGER_ARRAYS) - set(_NEEDED)
     arrays = read_archive(path, KIND, VERSION, TAGGER_ARRAYS, optional, error=ModelError)
     return tagger_from(arrays, os.fspath(path))

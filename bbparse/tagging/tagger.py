@@ -77,7 +77,7 @@ class Tagger:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tagger:
-        """Read a tagger's file.
+        """Read a tagger's file, or the tagger in a parser's model.
 
         Raises
         ------

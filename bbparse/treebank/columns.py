@@ -7,9 +7,14 @@ from dataclasses import replace
 
 from bbparse.treebank.sentence import Sentence
 
-__all__ = ["with_columns"]
+__all__ = ["has_tags", "with_columns"]
 
 _PLACES = {"lemmas": 2, "upos": 3, "xpos": 4, "feats": 5}
+
+
+def has_tags(sentence: Sentence) -> bool:
+    """Whether some word has UPOS or XPOS."""
+    return any(tag != "_" for column in (sentence.upos, sentence.xpos) for tag in column)
 
 
 def with_columns(

@@ -123,9 +123,9 @@ def test_through_pipes(model: Path) -> None:
 
 def test_a_one_word_sentence(run: Run, model: Path, tmp_path: Path) -> None:
     source = tmp_path / "one.conllu"
-    source.write_text("1\tHello\t_\t_\t_\t_\t_\t_\t_\tA=B\n\n")
+    source.write_text("1\tHello\t_\tINTJ\t_\t_\t_\t_\t_\tA=B\n\n")
     done = run("parse", source, "--model", model)
-    assert done.out == "1\tHello\t_\t_\t_\t_\t0\troot\t_\tA=B\n\n"
+    assert done.out == "1\tHello\t_\tINTJ\t_\t_\t0\troot\t_\tA=B\n\n"
     done = run("parse", source, "--model", model, "--k-best", "5")
     assert done.out.count("\t0\troot\t") == 1
     assert "# tree = 1 of 1\n" in done.out

@@ -164,8 +164,8 @@ def test_files_that_are_no_taggers(tmp_path: Path) -> None:
     write_archive(path, KIND, 99, tagger_arrays(tagger()))
     with pytest.raises(ModelError, match="version is 99"):
         Tagger.load(path)
-    write_archive(path, "bbparse.Model", 1, {})
-    with pytest.raises(ModelError, match=r"holds a 'bbparse\.Model'"):
+    write_archive(path, "bbparse.Problem", 1, {})
+    with pytest.raises(ModelError, match=r"holds a 'bbparse\.Problem'"):
         Tagger.load(path)
     with pytest.raises(ModelError, match="no such file"):
         Tagger.load(tmp_path / "none")

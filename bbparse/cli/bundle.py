@@ -1,0 +1,30 @@
+"""``bbparse bundle``: a parser and a tagger in one model."""
+
+from __future__ import annotations
+
+import click
+
+from bbparse.cli.files import FILE
+from bbparse.parser import Parser
+from bbparse.tagging.tagger import Tagger
+
+
+@click.command()
+@click.argument("parser", type=FILE, metavar="PARSER")
+@click.argument("tagger", type=FILE, metavar="TAGGER")
+@click.option(
+    "--output", "-o", required=True, type=FILE, metavar="FILE", help="Where to write the model."
+)
+def bundle(parser: str, tagger: str, output: str) -> None:
+    """Put the tagger TAGGER into the model PARSER, so that it parses words without tags.
+
+    A tagger that was there before is replaced.
+
+    \b
+    Example:
+      bbparse bundle en.model en.tagger --output en-text.model
+    """
+    loaded = Parser.load(parser)
+    loaded.tagger = Tagger.load(tagger)
+    loaded.save(output)
+    click.echo(f"wrote {output}", err=True)

@@ -1,0 +1,119 @@
+"""bbparse bundle, and bbparse parse of words without tags and of running text."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from bbparse.parser import Parser
+from bbparse.pipeline import Pipeline
+from bbparse.tagging import Tagger, train_tagger
+from bbparse.treebank import read_conllu, write_conllu
+from bbparse.treebank.columns import with_columns
+from tests import toy
+from tests.cli.conftest import Done
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tagger") / "toy.tagger"
+    train_tagger(toy.sentences()).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def both(model: Path, tagger: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with a tagger in it."""
+    from bbparse.cli.main import main
+
+    path = tmp_path_factory.mktemp("both") / "both.model"
+    with pytest.raises(SystemExit) as stop:
+        main(["bundle", str(model), str(tagger), "--output", str(path)])
+    assert stop.value.code == 0
+    return path
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """The dev sentences without tags."""
+    path = tmp_path / "bare.conllu"
+    empty = [["_"] * s.n_words for s in toy.dev_sentences()]
+    write_conllu(
+        path,
+        [
+            with_columns(s, lemmas=e, upos=e, xpos=e, feats=e)
+            for s, e in zip(toy.dev_sentences(), empty)
+        ],
+    )
+    return path
+
+
+def test_words_without_tags_are_tagged_first(
+    run: Run, both: Path, tagger: Path, model: Path, bare: Path, tmp_path: Path
+) -> None:
+    at_once = run("parse", bare, "--model", both)
+    assert at_once.code == 0
+    tagged = tmp_path / "tagged.conllu"
+    assert run("tag", bare, "--model", tagger, "-o", tagged).code == 0
+    assert run("parse", tagged, "--model", model).out == at_once.out
+    # the tagger of a parser's model serves by itself
+    assert run("tag", bare, "--model", both).out == tagged.read_text(encoding="utf-8")
+
+
+def test_tags_that_are_there_stay(run: Run, both: Path, model: Path) -> None:
+    assert run("parse", toy.DEV, "--model", both).out == run("parse", toy.DEV, "--model", model).out
+
+
+def test_without_a_tagger(run: Run, model: Path, bare: Path) -> None:
+    complaint = run("parse", bare, "--model", model).complaint()
+    assert "small-dev-001: the words have no tags" in complaint and "bbparse bundle" in complaint
+    assert "has no tagger in it" in run("tag", bare, "--model", model).complaint()
+
+
+def test_text(
+    run: Run, both: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "She doesn't sleep. Yes!"
+    path = tmp_path / "in.txt"
+    path.write_text(text, encoding="utf-8")
+    done = run("parse", path, "--model", both)
+    assert done.code == 0
+    sentences = list(read_conllu(io.StringIO(done.out)))
+    assert [s.forms for s in sentences] == [["She", "does", "n't", "sleep", "."], ["Yes", "!"]]
+    assert all(s.has_heads and "_" not in s.upos and "_" not in s.deprels for s in sentences)
+    assert "2-3\tdoesn't\t_\t_\t_\t_\t_\t_\t_\tTokenRange=4:11" in done.out
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+    assert run("parse", "--text", "--model", both).out == done.out
+    assert "the words have no tags" in run("parse", path, "--model", model).complaint()
+    path.write_text(" \n", encoding="utf-8")
+    assert "no words" in run("parse", path, "--model", both).complaint()
+
+
+def test_text_from_python(both: Path) -> None:
+    doc = Pipeline(Parser.load(both))("She sleeps. Yes!")
+    assert [s.sentence.forms for s in doc] == [["She", "sleeps", "."], ["Yes", "!"]]
+    assert doc[0].sentence.upos[2] == "PUNCT"
+
+
+def test_a_model_keeps_its_tagger(both: Path, tmp_path: Path) -> None:
+    parser = Parser.load(both)
+    parser.save(tmp_path / "again.model")
+    again = Tagger.load(tmp_path / "again.model")
+    assert parser.tagger is not None
+    for sentence in toy.dev_sentences():
+        assert again.columns(sentence.forms) == parser.tagger.columns(sentence.forms)
+
+
+def test_models_of_treebanks_without_tags_take_words_as_they_are() -> None:
+    sentence = with_columns(toy.sentences()[0], upos=["_"], xpos=["_"])
+    parser = toy.parser()
+    other = Parser(
+        parser.config, parser.pruner, parser.scorer, notes={**parser.notes, "tagged": False}
+    )
+    assert other.tagged(sentence) is sentence

@@ -1,0 +1,136 @@
+"""Running text: words, sentences, and where they stand."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.errors import TreebankError
+from bbparse.text import read_text, sentences_of_text
+from bbparse.treebank import Sentence, format_sentence, read_conllu
+
+
+def forms(text: str) -> list[str]:
+    return [form for sentence in sentences_of_text(text) for form in sentence.forms]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("I don't know.", "I do n't know ."),
+        ("It's Kim's, isn't it?", "It 's Kim 's , is n't it ?"),
+        ("They’ve said she’ll go", "They ’ve said she ’ll go"),
+        ("You cannot, dont and wanna", "You can not , do nt and wan na"),
+        ("my parents' house", "my parents ' house"),
+        ("e-mail and non-native but long-term", "e-mail and non-native but long - term"),
+        ("Dr. Smith of the U.S. and Acme Inc. said", "Dr. Smith of the U.S. and Acme Inc. said"),
+        ("See http://a.org/b-c?d=1, or me@b-c.com.", "See http://a.org/b-c?d=1 , or me@b-c.com ."),
+        ("Wow!!! Really?! Well...", "Wow !!! Really ?! Well ..."),
+        ("$5,000.50 (10%) :-)", "$ 5,000.50 ( 10 % ) :-)"),
+        ("my iPhone, McDonald's and O'Neill", "my iPhone , McDonald 's and O'Neill"),
+        ("and/or on 9/11", "and / or on 9/11"),
+        ("#hashtag @someone", "#hashtag @someone"),
+    ],
+)
+def test_words(text: str, words: str) -> None:
+    assert forms(text) == words.split()
+
+
+def test_sentences_and_paragraphs() -> None:
+    text = "Mr. Kim left at 5 p.m. on Monday. She\nstayed!\n\nA title\n \n'Yes,' he said. No."
+    sentences = list(sentences_of_text(text))
+    assert [s.lines[s.lines.index(f"# sent_id = {i}") + 1] for i, s in enumerate(sentences, 1)] == [
+        "# text = Mr. Kim left at 5 p.m. on Monday.",
+        "# text = She stayed!",
+        "# text = A title",
+        "# text = 'Yes,' he said.",
+        "# text = No.",
+    ]
+    assert [s.lines[0] == "# newpar" for s in sentences] == [True, False, True, True, False]
+    assert [s.number for s in sentences] == [1, 2, 3, 4, 5]
+
+
+def ranges(sentence: Sentence) -> list[tuple[str, int, int]]:
+    """Form, start and end of each token that has an id of its own or of a range."""
+    found = []
+    for line in sentence.lines:
+        if not line.startswith("#"):
+            fields = line.split("\t")
+            place = next(p for p in fields[9].split("|") if p.startswith("TokenRange="))
+            start, _, end = place.removeprefix("TokenRange=").partition(":")
+            found.append((fields[1], int(start), int(end)))
+    return found
+
+
+def test_contractions_are_multiword_tokens() -> None:
+    (sentence,) = sentences_of_text("I don't!")
+    assert [line.split("\t")[0] for line in sentence.lines[3:]] == ["1", "2-3", "2", "3", "4"]
+    assert ranges(sentence) == [
+        ("I", 0, 1), ("don't", 2, 7), ("do", 2, 4), ("n't", 4, 7), ("!", 7, 8),
+    ]  # fmt: skip
+    misc = [line.split("\t")[9] for line in sentence.lines[3:]]
+    assert ["SpaceAfter=No" in value for value in misc] == [False, True, False, False, False]
+    again = next(read_conllu(io.StringIO(format_sentence(sentence))))
+    assert again.forms == sentence.forms
+    assert again.word_lines == sentence.word_lines
+
+
+text_like = st.text(
+    st.sampled_from(list("abcDE's.,!?-/:;()\"“” \n\t\u00a0\u200b’…@#$%0123456789éß😀")), max_size=80
+) | st.text(max_size=40)
+
+
+@given(text_like)
+def test_nothing_is_lost_and_everything_is_where_it_says(text: str) -> None:
+    end = 0
+    for sentence in sentences_of_text(text):
+        last = end
+        for form, start, stop in ranges(sentence):
+            assert text[start:stop] == form
+            gap = text[last:start].replace("\u200b", "")
+            assert not gap or gap.isspace()
+            last = max(last, stop)
+        end = last
+        assert sentence.forms and all(sentence.forms)
+        assert len(sentence.word_lines) == sentence.n_words
+    rest = text[end:].replace("\u200b", "")
+    assert not rest or rest.isspace()
+
+
+@given(text_like)
+def test_reading_in_pieces_is_the_same(text: str) -> None:
+    text = text.replace("\ud800", "").replace("\r", " ")
+    whole = [format_sentence(s) for s in sentences_of_text(text)]
+    try:
+        found = [format_sentence(s) for s in read_text(io.StringIO(text, newline=""))]
+    except TreebankError:
+        found = []
+    assert found == whole
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffÉté. Oui\n\nNon".encode())
+    sentences = list(read_text(path))
+    assert [s.forms for s in sentences] == [["Été", "."], ["Oui"], ["Non"]]
+    assert sentences[0].source == str(path)
+    path.write_bytes(b"good\n\nb\xffad\n")
+    with pytest.raises(TreebankError, match=r"a\.txt, line 3: byte 2 of the line is 0xff"):
+        list(read_text(path))
+    path.write_bytes(b" \n\n\t\n")
+    with pytest.raises(TreebankError, match="no words"):
+        list(read_text(path))
+    with pytest.raises(TreebankError, match="cannot be read"):
+        list(read_text(tmp_path / "none.txt"))
+
+
+def test_text_without_line_breaks_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    import bbparse.text
+
+    monkeypatch.setattr(bbparse.text, "_LONGEST", 100)
+    lines = ["This is a sentence.\n"] * 100
+    assert len(list(read_text(io.StringIO("".join(lines))))) == 100
