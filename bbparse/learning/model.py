@@ -133,5 +133,11 @@ def _scorer(
             f"{where}: {name}_index goes up to {int(index.max())},"
             f" expected less than {len(scorer.weights)}"
         )
+    most = np.iinfo(np.int32)
+    if len(value) and not most.min <= int(value.min()) <= int(value.max()) <= most.max:
+        raise ModelError(
+            f"{where}: {name}_value goes from {int(value.min())} to {int(value.max())},"
+            " expected 32-bit integers"
+        )
     scorer.weights[index] = value
     return scorer

@@ -6,9 +6,10 @@ list: a template has the same feature indices in whatever table it stands, in ev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import groupby
+from itertools import groupby, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,25 @@ __all__ = ["CompiledTemplates", "compile_templates"]
 ROLE_ORDER = "ghsmb"
 #: Tags that @nverb, @npunct and @nconj count.
 COUNTED = ("VERB", "PUNCT", "CCONJ")
+#: What most arc atoms are made of, with the number of values: direction of h→m, distance of h and
+#: m, distance of s and m, direction of g→h, distance of g and h. One row of hashes for each
+#: combination of their values takes the place of hashing them for every part.
+AXES = (2, 7, 7, 2, 7)
+#: Arc atoms as functions of the axes: the atom is the sum of axis times factor.
+ATOM_AXES: dict[str, tuple[int, ...]] = {
+    "dir": (1, 0, 0, 0, 0),
+    "dist": (0, 1, 0, 0, 0),
+    "dirdist": (7, 1, 0, 0, 0),
+    "sdist": (0, 0, 1, 0, 0),
+    "sdirdist": (7, 0, 1, 0, 0),
+    "gdir": (1, 0, 0, 2, 0),
+    "gdist": (0, 0, 0, 0, 1),
+}
+#: Sections of a kind: templates that do not look at g, those that look at everything, those that
+#: do not look at s. Kinds other than grand-siblings have the middle one only.
+SECTIONS = 3
+
+_GOLDEN = 0x9E3779B97F4A7C15
 
 Slot = tuple[tuple[int, str], ...]
 
@@ -33,11 +53,14 @@ class CompiledTemplates:
     `shift` is 64 - bits. Slots s are the pairs slot_ptr[s]:slot_ptr[s+1] of (slot_offset,
     slot_attr, slot_mult). Column c of the word table hashes slot col_slot[c] with col_mult[c] (0
     if the template has no word in that role). kind_cols[k, r] is where the columns of role r of
-    kind k start, groups[group_ptr[k]:group_ptr[k+1]] the groups of its templates, template t of
-    kind k, of which the first kind_single[k] have no role b, is number template_ptr[k] + t, and
-    used[k, a] says whether it needs arc atom a. Signature kind_sig_ptr[k] + template_sig[i] of
-    template number i is the set of arc atoms sig_atom[sig_ptr[s]:sig_ptr[s+1]], -1 if there is
-    none, and template_mult[i] the multiplier of their hash.
+    kind k start. groups[group_ptr[3 k + i]:group_ptr[3 k + i + 1]] are the groups of templates of
+    its section i (see `SECTIONS`). Template t of kind k, of which the first kind_single[k] have no
+    role b, is number template_ptr[k] + t, and used[k, a] says whether it needs arc atom a. Row
+    Σ axis · axis_step[k, axis] of `arc_rows`, which starts at row_ptr[k] and is kind_size[k] long,
+    has the hashes of the arc atoms that are functions of the axes (`AXES`). The other templates
+    with arc atoms are hashed part by part: signature kind_sig_ptr[k] + template_sig[i] of template
+    number i is the set of arc atoms sig_atom[sig_ptr[s]:sig_ptr[s+1]], -1 if there is none, and
+    template_mult[i] the multiplier of their hash.
     """
 
     shift: np.uint64
@@ -65,6 +88,9 @@ class CompiledTemplates:
     template_mult: NDArray[np.uint64]
     set_slot: int
     set_column: int
+    axis_step: NDArray[np.int64]
+    row_ptr: NDArray[np.int64]
+    arc_rows: NDArray[np.uint32]
 
     @property
     def for_tables(self) -> tuple[object, ...]:
@@ -76,12 +102,20 @@ class CompiledTemplates:
         )  # fmt: skip
 
     @property
+    def for_sentence(self) -> tuple[object, ...]:
+        """The last arguments of the kernels that do a whole sentence."""
+        parts = self.for_parts
+        # `shift` is among those of both.
+        return (*self.for_tables, *parts[:11], *parts[12:])
+
+    @property
     def for_parts(self) -> tuple[object, ...]:
         """The last arguments of the kernels that walk parts."""
         return (
             self.kind_cols, self.kind_size, self.kind_single, self.used, self.group_ptr,
             self.groups, self.kind_sig_ptr, self.sig_ptr, self.sig_atom, self.template_ptr,
             self.template_sig, self.shift, self.template_mult, self.set_slot, self.set_column,
+            self.axis_step, self.row_ptr, self.arc_rows,
         )  # fmt: skip
 
 
@@ -114,17 +148,61 @@ class _Slots:
         return pointer, attribute, offset, multiplier
 
 
-def _in_groups(templates: tuple[Template, ...]) -> list[list[Template]]:
-    """Templates with equal ``+@`` and equal slot of role b together, sorted.
+def _section(kind: str, template: Template) -> int:
+    """Which of the `SECTIONS` a template is in."""
+    if kind != "grandsibling":
+        return 1
+    roles = {atom.role for atom in template.words}
+    for name in (*template.arcs, *((template.also,) if template.also else ())):
+        roles.update(ARC_ATOMS[name].needs)
+    return 0 if "g" not in roles else 2 if "s" not in roles else 1
 
-    Those without role b come first and, within a group, those without arc atoms.
+
+def _hashed(template: Template) -> bool:
+    """Whether a template has arc atoms that `arc_rows` does not cover."""
+    return not ATOM_AXES.keys() >= set(template.arcs)
+
+
+def _in_groups(kind: str, templates: tuple[Template, ...]) -> list[list[Template]]:
+    """Templates with equal section, ``+@`` and slot of role b together, sorted.
+
+    Those without role b come first and, within a group, those whose arc atoms are in `arc_rows`.
     """
 
-    def group(template: Template) -> tuple[Slot, str]:
-        return template.slot("b"), template.also or ""
+    def group(template: Template) -> tuple[int, Slot, str]:
+        return _section(kind, template), template.slot("b"), template.also or ""
 
-    in_order = sorted(templates, key=lambda t: (*group(t), t.arcs, t.text))
+    in_order = sorted(templates, key=lambda t: (*group(t), _hashed(t), t.arcs, t.text))
     return [list(members) for _, members in groupby(in_order, group)]
+
+
+def _arc_rows(
+    templates: Sequence[Template], multipliers: Sequence[int], shift: int
+) -> tuple[list[int], NDArray[np.uint32]]:
+    """Step of each axis and, for every combination of their values, a row of hashes.
+
+    Axes on which no template depends have step 0 and do not multiply the rows.
+    """
+    tabled = [(t, template.arcs) for t, template in enumerate(templates) if not _hashed(template)]
+    names = {name for _, arcs in tabled for name in arcs}
+    needed = [any(ATOM_AXES[name][axis] for name in names) for axis in range(len(AXES))]
+    steps, n_rows = [0] * len(AXES), 1
+    for axis, size in enumerate(AXES):
+        if needed[axis]:
+            steps[axis] = n_rows
+            n_rows *= size
+    rows = np.zeros((n_rows, len(templates)), dtype=np.uint32)
+    factor = np.array(multipliers, dtype=np.uint64)
+    for arcs in {arcs for _, arcs in tabled if arcs}:
+        members = [t for t, other in tabled if other == arcs]
+        for values in product(*(range(size if on else 1) for size, on in zip(AXES, needed))):
+            key = 0
+            for name in arcs:
+                atom = sum(value * times for value, times in zip(values, ATOM_AXES[name]))
+                key = (key * _GOLDEN + atom + 1) % (1 << 64)
+            row = sum(value * step for value, step in zip(values, steps))
+            rows[row, members] = (np.uint64(key) * factor[members]) >> np.uint64(shift)
+    return steps, rows.reshape(-1)
 
 
 def compile_templates(templates: TemplateSet) -> CompiledTemplates:
@@ -144,23 +222,29 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
     kind_cols = np.full((len(KINDS), len(ROLE_ORDER)), -1, dtype=np.int32)
     used = np.zeros((len(KINDS), len(ARC_ATOMS)), dtype=np.bool_)
     set_slot = set_column = -1
+    shift = 64 - templates.bits
+    axis_step = np.zeros((len(KINDS), len(AXES)), dtype=np.int64)
+    arc_rows: list[NDArray[np.uint32]] = []
+    row_ptr = [0]
 
     for k, (kind, roles) in enumerate(KINDS.items()):
         in_order: list[Template] = []
         signatures: dict[tuple[str, ...], int] = {}
-        for group in _in_groups(templates.templates[kind]):
+        sections = [0] * SECTIONS
+        for group in _in_groups(kind, templates.templates[kind]):
             slot, also = group[0].slot("b"), group[0].also
-            start, plain = len(in_order), sum(not template.arcs for template in group)
+            start, tabled = len(in_order), sum(not _hashed(template) for template in group)
             in_order += group
             groups.append([
-                start, len(in_order), start + plain, atom_number[also] if also else -1,
+                start, len(in_order), start + tabled, atom_number[also] if also else -1,
                 between.setdefault(slot, len(between)) if slot else -1,
             ])  # fmt: skip
+            sections[_section(kind, group[0])] += 1
             for template in group:
                 for name in (*template.arcs, *((also,) if also else ())):
                     used[k, atom_number[name]] = True
         for template in in_order:
-            if template.arcs and template.arcs not in signatures:
+            if _hashed(template) and template.arcs not in signatures:
                 signatures[template.arcs] = len(signatures)
                 sig_atom += [atom_number[name] for name in template.arcs]
                 sig_ptr.append(len(sig_atom))
@@ -181,7 +265,11 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
             for t in sets:
                 col_slot.append(slots.add(in_order[t].slot("b")))
                 col_mult.append(_multiplier(f"{kind} {in_order[t].text}: b"))
-        group_ptr.append(len(groups))
+        for size in sections:
+            group_ptr.append(group_ptr[-1] + size)
+        axis_step[k], rows = _arc_rows(in_order, template_mult[template_ptr[-1] :], shift)
+        arc_rows.append(rows)
+        row_ptr.append(row_ptr[-1] + len(rows))
         template_ptr.append(len(template_sig))
 
     if used[:, atom_number["betweenset"]].any():
@@ -200,7 +288,7 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
         return np.array(values, dtype=np.uint64)
 
     return CompiledTemplates(
-        shift=np.uint64(64 - templates.bits),
+        shift=np.uint64(shift),
         none_key=np.uint64(_multiplier("none")),
         upos_column=ATTRIBUTES.index("upos"),
         counted=hashes([attribute_hash("upos", tag) for tag in COUNTED]),
@@ -225,4 +313,7 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
         template_mult=hashes(template_mult),
         set_slot=set_slot,
         set_column=set_column,
+        axis_step=axis_step,
+        row_ptr=np.array(row_ptr, dtype=np.int64),
+        arc_rows=np.concatenate(arc_rows),
     )

@@ -107,7 +107,7 @@ def label_features(
         if not n_parts:
             continue
         found = walk_parts(
-            kind, grand, head, inner, mod, table, masks, words, counts, marks,
+            kind, 0, 3, grand, head, inner, mod, table, masks, words, counts, marks,
             no_weights, 0.0, no_scores, True, *for_parts,
         )  # fmt: skip
         n_features = found.shape[0]

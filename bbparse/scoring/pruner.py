@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.backbone.dense import eisner
 from bbparse.scoring.encode import PAD
 from bbparse.scoring.parts import all_arcs
-from bbparse.scoring.scorer import PartScorer, prune
+from bbparse.scoring.scorer import PartScorer
 
 Ints = NDArray[np.int32]
 
@@ -61,9 +60,7 @@ class Pruner:
             margin = self.margin
         if k == 0:
             return all_arcs(len(values) - 2 * PAD - 1)
-        scores = self.scorer.score_all_arcs(values)
-        best, _ = eisner(scores, self.single_root)
-        return prune(scores, k, margin, best)
+        return self.scorer.likely_arcs(values, int(k), float(margin), self.single_root)
 
 
 def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> tuple[Ints, Ints]:

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
+from bbparse.scoring.candidates import likely_arcs, score_all_arcs, score_candidates
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import PAD
-from bbparse.scoring.kernels import score_candidates, walk_parts
-from bbparse.scoring.parts import all_arcs, as_square, merge_difference, parts_not_in, prune_arcs
+from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.parts import all_arcs, merge_difference, parts_not_in, prune_arcs
 from bbparse.scoring.tables import sentence_tables
 from bbparse.scoring.templates import KINDS, TemplateSet
 
@@ -22,6 +23,7 @@ __all__ = ["PartScorer", "PartScores", "aligned_zeros", "difference", "prune"]
 _NO_WORDS = np.zeros(0, dtype=np.int32)
 _NO_SCORES = np.zeros(0, dtype=np.float64)
 _NO_WEIGHTS = np.zeros(1, dtype=np.int32)
+_NO_TRIPLES = (_NO_WORDS, _NO_WORDS, _NO_WORDS)
 _NO_MARKS = np.zeros((1, 1), dtype=np.uint16)
 
 Marks = NDArray[np.uint16]
@@ -113,6 +115,7 @@ class PartScorer:
         self._compiled = compile_templates(templates)
         self._for_tables = self._compiled.for_tables
         self._for_parts = self._compiled.for_parts
+        self._for_sentence = self._compiled.for_sentence
 
     def score(
         self,
@@ -139,36 +142,42 @@ class PartScorer:
         Returns
         -------
         PartScores
-            Parts are sorted by (head, outer, inner, grand); see `kernels.enumerate_parts`.
+            Parts are sorted by (head, outer, inner, grand); see `candidates.enumerate_parts`.
 
         Raises
         ------
         ValueError
             If marks are needed and not given, or of another size.
         """
-        tables = self._tables(values, marks)
-        parts, arc, sib, gc, ogc, gsib = score_candidates(
-            arc_head, arc_mod, projective, single_root, *tables, self.weights, self.quantum,
-            *self._for_parts,
+        sib, gc, gsib, scores, start = score_candidates(
+            values, PAD, arc_head, arc_mod, projective, single_root, self._marks(values, marks),
+            self.weights, self.quantum, *self._for_sentence,
         )  # fmt: skip
-        triples = parts[3:6]
-        none = (_NO_WORDS, _NO_WORDS, _NO_WORDS)
-        grand = triples if len(gc) else none
-        outermost = triples if len(ogc) else none
-        return PartScores._make(
-            (arc, *parts[:3], sib, *grand, gc, *outermost, ogc, *parts[6:], gsib)
-        )
+        arc, sib_end, gc_end, ogc_end, end = start[1:].tolist()
+        has_sib, has_gc, has_ogc = arc < sib_end, sib_end < gc_end, gc_end < ogc_end
+        siblings = (sib[0], sib[1], sib[2]) if has_sib else _NO_TRIPLES
+        triples = (gc[0], gc[1], gc[2]) if has_gc or has_ogc else _NO_TRIPLES
+        quads = tuple(row[: end - ogc_end] for row in gsib)
+        return PartScores._make((
+            scores[:arc],
+            *siblings, scores[arc:sib_end],
+            *(triples if has_gc else _NO_TRIPLES), scores[sib_end:gc_end],
+            *(triples if has_ogc else _NO_TRIPLES), scores[gc_end:ogc_end],
+            *quads, scores[ogc_end:end],
+        ))  # fmt: skip
+
+    def _marks(self, values: NDArray[np.uint64], marks: Marks | None) -> Marks:
+        if not self._guided:
+            return _NO_MARKS
+        size = len(values) - 2 * PAD
+        if marks is None:
+            raise ValueError("marks are missing: templates have atoms of the guide")
+        if marks.shape != (size, size):
+            raise ValueError(f"marks has shape {marks.shape}, expected {(size, size)}")
+        return marks
 
     def _tables(self, values: NDArray[np.uint64], marks: Marks | None) -> tuple[NDArray, ...]:
-        size = len(values) - 2 * PAD
-        if self._guided:
-            if marks is None:
-                raise ValueError("marks are missing: templates have atoms of the guide")
-            if marks.shape != (size, size):
-                raise ValueError(f"marks has shape {marks.shape}, expected {(size, size)}")
-        else:
-            marks = _NO_MARKS
-        return (*sentence_tables(values, PAD, *self._for_tables), marks)
+        return (*sentence_tables(values, PAD, *self._for_tables), self._marks(values, marks))
 
     def score_all_arcs(self, values: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Scores of all arcs by the arc templates alone.
@@ -178,15 +187,17 @@ class PartScorer:
         float64[n_words + 1, n_words + 1]
             scores[h, m]; -inf for arcs into the root and of a word to itself.
         """
-        n = len(values) - 2 * PAD - 1
-        head, mod = all_arcs(n)
-        tables = self._tables(values, None)
-        scores = np.zeros(len(head), dtype=np.float64)
-        walk_parts(
-            0, _NO_WORDS, head, _NO_WORDS, mod, *tables, self.weights, self.quantum, scores,
-            False, *self._for_parts,
-        )  # fmt: skip
-        return as_square(n, scores)
+        self._marks(values, None)
+        return score_all_arcs(values, PAD, self.weights, self.quantum, *self._for_sentence)
+
+    def likely_arcs(
+        self, values: NDArray[np.uint64], k: int, margin: float, single_root: bool
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """`prune` of the scores of all arcs, with the best projective tree by these scores."""
+        self._marks(values, None)
+        return likely_arcs(
+            k, margin, single_root, values, PAD, self.weights, self.quantum, *self._for_sentence
+        )
 
     def features_of_all_arcs(
         self, values: NDArray[np.uint64]
@@ -210,7 +221,7 @@ class PartScorer:
         head, mod = all_arcs(len(values) - 2 * PAD - 1)
         tables = self._tables(values, None)
         indices = walk_parts(
-            0, _NO_WORDS, head, _NO_WORDS, mod, *tables, _NO_WEIGHTS, 0.0, _NO_SCORES, True,
+            0, 0, 3, _NO_WORDS, head, _NO_WORDS, mod, *tables, _NO_WEIGHTS, 0.0, _NO_SCORES, True,
             *self._for_parts,
         )  # fmt: skip
         return head, mod, indices.reshape(len(head), -1)
@@ -301,7 +312,7 @@ class PartScorer:
             grand, head, inner, mod = parts_not_in(heads, others, number, compare)
             found.append(
                 walk_parts(
-                    number, grand if "g" in roles else _NO_WORDS, head,
+                    number, 0, 3, grand if "g" in roles else _NO_WORDS, head,
                     inner if "s" in roles else _NO_WORDS, mod, *tables,
                     _NO_WEIGHTS, 0.0, _NO_SCORES, True, *self._for_parts,
                 )

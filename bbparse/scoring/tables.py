@@ -44,8 +44,8 @@ def sentence_tables(
                 for j in range(slot_ptr[slot], slot_ptr[slot + 1]):
                     key += values[pad + w + slot_offset[j], slot_attr[j]] * slot_mult[j]
             keys[w, slot] = key ^ (key >> np.uint64(32))
-        for c in range(n_cols):
-            table[w, c] = (keys[w, col_slot[c]] * col_mult[c]) >> shift
+        for c in range(np.uint64(n_cols)):
+            table[w, c] = np.uint32((keys[w, np.uint64(col_slot[c])] * col_mult[c]) >> shift)
 
     levels = 1
     while (1 << levels) < size:

@@ -152,6 +152,10 @@ def test_pickled_objects_are_not_read(tmp_path: Path, model: Path) -> None:
             lambda a: a.update(backbone_index=a["backbone_index"] + np.uint32(1 << 20)),
             "backbone_index goes up to .*, expected less than 32768",
         ),
+        (
+            lambda a: a.update(backbone_value=a["backbone_value"] + (np.int64(1) << 40)),
+            "backbone_value goes from .*, expected 32-bit integers",
+        ),
         (lambda a: a.update(factor_keys=a["factor_keys"][::-1].copy()), "strictly ascending keys"),
         (lambda a: a["factor_weights"].fill(np.nan), "weights .* expected finite numbers"),
         (lambda a: a.update(header=np.array("{")), "header is damaged"),

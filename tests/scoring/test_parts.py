@@ -1,4 +1,4 @@
-"""What surrounds the scores: parts of trees, differences, pruning and max-marginals."""
+"""What surrounds the scores: parts of trees, differences and pruning."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.problem import Problem
-from bbparse.scoring.marginals import max_marginals
 from bbparse.scoring.parts import all_arcs, as_square, parts_not_in
 from bbparse.scoring.parts import tree_parts as kernel_tree_parts
 from bbparse.scoring.scorer import difference, prune
 from bbparse.scoring.templates import KINDS
-from tests.oracles.enumerate import enumerate_trees
 from tests.scoring.reference import tree_parts
 from tests.strategies import random_tree
 
@@ -108,18 +105,3 @@ def test_pruning_keeps_smaller_heads_of_equal_ones() -> None:
     assert list(zip(head.tolist(), mod.tolist())) == [
         (0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4), (2, 1),
     ]  # fmt: skip
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.booleans())
-def test_max_marginals(seed: int, n: int, single_root: bool) -> None:
-    scores = random_scores(np.random.default_rng(seed), n)
-    arc_head, arc_mod = np.nonzero(scores > -np.inf)
-    expected = np.full((n + 1, n + 1), -np.inf)
-    if len(arc_head):
-        problem = Problem(
-            n, arc_head, arc_mod, scores[arc_head, arc_mod], single_root=single_root
-        )
-        for score, arcs in enumerate_trees(problem):
-            at = arc_head[list(arcs)], arc_mod[list(arcs)]
-            expected[at] = np.maximum(expected[at], score)
-    assert np.array_equal(max_marginals(scores, single_root), expected)

@@ -55,7 +55,9 @@ TABLE: dict[str, Any] = {
     "sibling": ["h.upos s.lower m.upos +@sdirdist", "s.upos m.upos @sdist", "h.upos s-1.upos @dir"],
     "grandchild": ["g.upos h.upos m.upos +@gdir", "g.lower m.upos @gdir @gdist", "h.upos @dirdist"],
     "outermost_grandchild": ["h.upos m.upos", "g.upos m+1.upos +@gdist"],
-    "grandsibling": ["g.upos h.upos s.upos m.upos @gdir", "g.upos s.upos +@gdir", "h.lower @sdist"],
+    "grandsibling": ["g.upos h.upos s.upos m.upos @gdir", "g.upos s.upos +@gdir", "h.lower @sdist",
+                     "h.upos s.lower m.upos +@sdirdist", "g.lower m.upos @gdir @gdist",
+                     "g.upos m+1.upos +@gdist", "h.upos m.lower @dir @dist"],
 }
 TEMPLATES = TemplateSet.from_table(TABLE)
 

@@ -1,0 +1,295 @@
+"""Kernels from candidate arcs to the scores of all parts they can form, one call a sentence.
+
+Most templates of a grand-sibling look at three of its four words. They are summed once for each
+(h, s, m) and each (g, h, m), and the sums shared by the grand-siblings: the same integers, for a
+fraction of the look-ups.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from bbparse.backbone.dense import eisner
+from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.parts import all_arcs, as_square, prune_arcs
+from bbparse.scoring.tables import sentence_tables
+
+
+@njit(cache=True, nogil=True)
+def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
+    """All parts that candidate arcs can form.
+
+    Arcs are sorted by (head, mod). `want` (bool[4]) says whether siblings, grandchildren,
+    grand-siblings and chains are asked for; the arrays of the others are empty. Siblings are sorted
+    by (head, outer, inner), grandchildren and chains by (head, mod, grand) and grand-siblings by
+    (head, outer, inner, grand), -1 first, so that the parts of one arc, or of one sibling part,
+    follow each other. Chains are grandchildren and, as (-1, 0, m), the arcs from the root.
+
+    Left out is what no tree contains: cycles; with `projective`, g→h→m with g between h and m
+    (g would be a descendant of h); with `single_root`, siblings under the root.
+
+    Returns siblings int32[3, S] (head, inner, outer), grandchildren int32[3, G] (grand, head, mod),
+    grand-siblings int32[4, Q] (grand, head, inner, outer) and chains int32[3, C], and how many
+    grand-siblings there are: what follows them has no meaning.
+    """
+    n_arcs = arc_head.shape[0]
+    head_ptr = np.zeros(n + 2, np.int64)
+    in_ptr = np.zeros(n + 2, np.int64)
+    for a in range(n_arcs):
+        head_ptr[arc_head[a] + 1] += 1
+        in_ptr[arc_mod[a] + 1] += 1
+    for i in range(n + 1):
+        head_ptr[i + 1] += head_ptr[i]
+        in_ptr[i + 1] += in_ptr[i]
+    in_head = np.empty(n_arcs, np.int32)
+    fill = in_ptr.copy()
+    for a in range(n_arcs):
+        in_head[fill[arc_mod[a]]] = arc_head[a]
+        fill[arc_mod[a]] += 1
+
+    # How many heads of its head, and how many inner siblings, each arc can have.
+    inner_from = np.zeros(n_arcs, np.int64)
+    inner_to = np.zeros(n_arcs, np.int64)
+    n_sib = 0
+    n_gc = 0
+    n_chains = 0
+    n_gsib = 0
+    for a in range(n_arcs):
+        h = arc_head[a]
+        m = arc_mod[a]
+        if m > h:
+            low = a
+            while low > head_ptr[h] and arc_mod[low - 1] > h:
+                low -= 1
+            inner_from[a] = low
+            inner_to[a] = a
+        else:
+            high = a + 1
+            while high < head_ptr[h + 1] and arc_mod[high] < h:
+                high += 1
+            inner_from[a] = a + 1
+            inner_to[a] = high
+        if h == 0 and single_root:
+            inner_to[a] = inner_from[a]
+        n_grand = 1 if h == 0 else 0
+        for j in range(in_ptr[h], in_ptr[h + 1]):
+            g = in_head[j]
+            if g != m and not (projective and min(h, m) < g < max(h, m)):
+                n_grand += 1
+        siblings = 1 + inner_to[a] - inner_from[a]
+        n_sib += siblings
+        if h > 0:
+            n_gc += n_grand
+        n_chains += n_grand
+        n_gsib += siblings * n_grand
+
+    if not want[0]:
+        n_sib = 0
+    if not want[1]:
+        n_gc = 0
+    if not want[2]:
+        n_gsib = 0
+    if not want[3]:
+        n_chains = 0
+    sib = np.empty((3, n_sib), np.int32)
+    gc = np.empty((3, n_gc), np.int32)
+    gsib = np.empty((4, n_gsib), np.int32)
+    chains = np.empty((3, n_chains), np.int32)
+    i = 0
+    j = 0
+    k = 0
+    at = 0
+    grands = np.empty(n + 1, np.int32)
+    for a in range(n_arcs):
+        h = arc_head[a]
+        m = arc_mod[a]
+        count = 0
+        if h == 0:
+            grands[0] = -1
+            count = 1
+        else:
+            for c in range(in_ptr[h], in_ptr[h + 1]):
+                g = in_head[c]
+                if g != m and not (projective and min(h, m) < g < max(h, m)):
+                    grands[count] = g
+                    count += 1
+            if n_gc:
+                for c in range(count):
+                    gc[0, j] = grands[c]
+                    gc[1, j] = h
+                    gc[2, j] = m
+                    j += 1
+        if n_chains:
+            for c in range(count):
+                chains[0, at] = grands[c]
+                chains[1, at] = h
+                chains[2, at] = m
+                at += 1
+        if not n_sib and not n_gsib:
+            continue
+        for b in range(inner_from[a] - 1, inner_to[a]):
+            s = arc_mod[b] if b >= inner_from[a] else -1
+            if n_sib:
+                sib[0, i] = h
+                sib[1, i] = s
+                sib[2, i] = m
+                i += 1
+            if n_gsib:
+                for c in range(count):
+                    # Without `projective` the head of h may lie between h and m; it is not s.
+                    if s < 0 or grands[c] != s:
+                        gsib[0, k] = grands[c]
+                        gsib[1, k] = h
+                        gsib[2, k] = s
+                        gsib[3, k] = m
+                        k += 1
+    return sib, gc, gsib, chains, k
+
+
+@njit(cache=True, nogil=True)
+def _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores):
+    """Make of grand-sibling scores, without what is shared and in quanta, the whole scores."""
+    b = 0
+    first = 0
+    k = 0
+    for a in range(arc_head.shape[0]):
+        h = arc_head[a]
+        m = arc_mod[a]
+        last = first
+        while last < chains.shape[1] and chains[1, last] == h and chains[2, last] == m:
+            last += 1
+        while b < sib.shape[1] and sib[0, b] == h and sib[2, b] == m:
+            s = sib[1, b]
+            for c in range(first, last):
+                if s < 0 or chains[0, c] != s:
+                    scores[k] = (scores[k] + of_sib[b] + of_chain[c]) * quantum
+                    k += 1
+            b += 1
+        first = last
+
+
+@njit(cache=True, nogil=True)
+def score_candidates(
+    values, pad, arc_head, arc_mod, projective, single_root, marks, weights, quantum,
+    none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset, slot_mult, col_slot,
+    col_mult, between_slot,
+    kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr, sig_atom,
+    template_ptr, template_sig, template_mult, set_slot, set_column, axis_step, row_ptr, arc_rows,
+):  # fmt: skip
+    """Scores of candidate arcs (sorted by head, mod), and of all parts they can form.
+
+    Returns siblings, grandchildren and grand-siblings as `enumerate_parts` does, the scores of all
+    kinds one after the other (float64) and where each kind's start (int64[6]). Outermost
+    grandchildren are the same triples as grandchildren. Kinds without templates have no scores.
+    """
+    table, masks, words, counts = sentence_tables(
+        values, pad, none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset,
+        slot_mult, col_slot, col_mult, between_slot,
+    )  # fmt: skip
+    want = np.empty(4, np.bool_)
+    want[2] = kind_size[4] > 0
+    want[3] = want[2]
+    want[0] = kind_size[1] > 0 or want[2]
+    want[1] = kind_size[2] > 0 or kind_size[3] > 0
+    sib, gc, gsib, chains, n_gsib = enumerate_parts(
+        table.shape[0] - 2, arc_head, arc_mod, projective, single_root, want
+    )
+    start = np.zeros(6, np.int64)
+    start[1] = arc_head.shape[0]
+    start[2] = start[1] + (sib.shape[1] if kind_size[1] else 0)
+    start[3] = start[2] + (gc.shape[1] if kind_size[2] else 0)
+    start[4] = start[3] + (gc.shape[1] if kind_size[3] else 0)
+    start[5] = start[4] + n_gsib
+    scores = np.zeros(start[5])
+    of_sib = np.zeros(sib.shape[1] if want[2] else 0)
+    of_chain = np.zeros(chains.shape[1])
+    no_words = np.empty(0, np.int32)
+    # One call in the code, whatever the kind: each would be compiled again.
+    for step in range(7):
+        kind = min(step, 4)
+        if not kind_size[kind]:
+            continue
+        grand = no_words
+        inner = no_words
+        head = arc_head
+        mod = arc_mod
+        first, last = 0, 3
+        unit = quantum
+        if step == 1:
+            head, inner, mod = sib[0], sib[1], sib[2]
+        elif step == 2 or step == 3:
+            grand, head, mod = gc[0], gc[1], gc[2]
+        elif step == 4:
+            head, inner, mod = sib[0], sib[1], sib[2]
+            last = 1
+        elif step == 5:
+            grand, head = gsib[0][:n_gsib], gsib[1][:n_gsib]
+            inner, mod = gsib[2][:n_gsib], gsib[3][:n_gsib]
+            first, last = 1, 2
+        elif step == 6:
+            grand, head, mod = chains[0], chains[1], chains[2]
+            first = 2
+        if step >= 4:
+            unit = 1.0
+        into = of_sib if step == 4 else of_chain if step == 6 else (
+            scores[start[kind] : start[kind + 1]]
+        )  # fmt: skip
+        walk_parts(
+            kind, first, last, grand, head, inner, mod, table, masks, words, counts,
+            marks, weights, unit, into, False,
+            kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr,
+            sig_ptr, sig_atom, template_ptr, template_sig, shift, template_mult,
+            set_slot, set_column, axis_step, row_ptr, arc_rows,
+        )  # fmt: skip
+    if want[2]:
+        _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores[start[4] :])
+    return sib, gc, gsib, scores, start
+
+
+@njit(cache=True, nogil=True)
+def score_all_arcs(
+    values, pad, weights, quantum,
+    none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset, slot_mult, col_slot,
+    col_mult, between_slot,
+    kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr, sig_atom,
+    template_ptr, template_sig, template_mult, set_slot, set_column, axis_step, row_ptr, arc_rows,
+):  # fmt: skip
+    """Scores of all arcs by the arc templates alone: float64[n+1, n+1], -inf where is no arc."""
+    table, masks, words, counts = sentence_tables(
+        values, pad, none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset,
+        slot_mult, col_slot, col_mult, between_slot,
+    )  # fmt: skip
+    n = table.shape[0] - 2
+    head, mod = all_arcs(n)
+    scores = np.zeros(head.shape[0])
+    no_words = np.empty(0, np.int32)
+    walk_parts(
+        0, 0, 3, no_words, head, no_words, mod, table, masks, words, counts,
+        np.zeros((1, 1), np.uint16), weights, quantum, scores, False,
+        kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr,
+        sig_ptr, sig_atom, template_ptr, template_sig, shift, template_mult,
+        set_slot, set_column, axis_step, row_ptr, arc_rows,
+    )  # fmt: skip
+    return as_square(n, scores)
+
+
+@njit(cache=True, nogil=True)
+def likely_arcs(
+    k, margin, single_root, values, pad, weights, quantum,
+    none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset, slot_mult, col_slot,
+    col_mult, between_slot,
+    kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr, sig_atom,
+    template_ptr, template_sig, template_mult, set_slot, set_column, axis_step, row_ptr, arc_rows,
+):  # fmt: skip
+    """`prune_arcs` of the scores of all arcs and of the best projective tree by them."""
+    scores = score_all_arcs(
+        values, pad, weights, quantum,
+        none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset, slot_mult,
+        col_slot, col_mult, between_slot,
+        kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr,
+        sig_atom, template_ptr, template_sig, template_mult, set_slot, set_column, axis_step,
+        row_ptr, arc_rows,
+    )  # fmt: skip
+    best, _ = eisner(scores, single_root)
+    return prune_arcs(scores, k, margin, best)
