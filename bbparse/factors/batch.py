@@ -1,14 +1,15 @@
-"""Factors as flat arrays: with features (`FactorBatch`) or with scores (`ScoredFactors`)."""
+"""Factors as flat arrays, with features (`FactorBatch`) or scores (`ScoredFactors`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FactorBatch", "ScoredFactors"]
+__all__ = ["FactorBatch", "FactorBuffer", "ScoredFactors"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,21 +108,63 @@ class ScoredFactors:
         """No factors."""
         return _NO_FACTORS
 
-    @classmethod
-    def concatenate(cls, parts: Sequence[ScoredFactors]) -> ScoredFactors:
-        """One after the other, in the order given."""
-        if not parts:
-            return cls.none()
-        if len(parts) == 1:
-            return parts[0]
-        sizes = np.concatenate([np.diff(part.ptr) for part in parts])
-        ptr = np.zeros(len(sizes) + 1, dtype=np.int64)
-        np.cumsum(sizes, out=ptr[1:])
-        return cls(
-            ptr,
-            np.concatenate([part.arcs for part in parts]),
-            np.concatenate([part.scores for part in parts]),
-        )
-
 
 _NO_FACTORS = ScoredFactors(_NO_BATCH.ptr, _NO_BATCH.arcs, np.zeros(0, dtype=np.float64))
+
+
+class FactorBuffer:
+    """Room in which families put their factors with scores, one family after the other.
+
+    Attributes
+    ----------
+    ptr : int64[more than n_factors]
+        Factor f is the arcs ``arcs[ptr[f]:ptr[f + 1]]``; ``ptr[0]`` is 0.
+    arcs : int32[ptr[n_factors] or more]
+    scores : float64[n_factors or more]
+    n_factors : int
+        How many there are; what follows in the arrays has no meaning.
+    """
+
+    __slots__ = ("arcs", "n_factors", "ptr", "scores")
+
+    def __init__(self) -> None:
+        self.ptr = np.empty(1025, dtype=np.int64)
+        self.arcs = np.empty(4096, dtype=np.int32)
+        self.scores = np.empty(1024, dtype=np.float64)
+        self.ptr[0] = 0
+        self.n_factors = 0
+
+    def reserve(self, n_factors: int, n_arcs: int) -> None:
+        """Make room for more factors, and for this many arcs of all of them together."""
+        size = self.n_factors + n_factors
+        if size > len(self.scores):
+            self.scores = _grown(self.scores, 2 * size, self.n_factors)
+            self.ptr = _grown(self.ptr, 2 * size + 1, self.n_factors + 1)
+        used = int(self.ptr[self.n_factors])
+        if used + n_arcs > len(self.arcs):
+            self.arcs = _grown(self.arcs, 2 * (used + n_arcs), used)
+
+    def add(self, factors: ScoredFactors) -> None:
+        """Append factors."""
+        more = len(factors)
+        if not more:
+            return
+        self.reserve(more, len(factors.arcs))
+        first, used = self.n_factors, self.ptr[self.n_factors]
+        self.ptr[first + 1 : first + more + 1] = factors.ptr[1:] + used
+        self.arcs[used : used + len(factors.arcs)] = factors.arcs
+        self.scores[first : first + more] = factors.scores
+        self.n_factors += more
+
+    def result(self) -> ScoredFactors:
+        """The factors so far, in arrays of their own."""
+        if not self.n_factors:
+            return _NO_FACTORS
+        ptr = self.ptr[: self.n_factors + 1].copy()
+        return ScoredFactors(ptr, self.arcs[: ptr[-1]].copy(), self.scores[: self.n_factors].copy())
+
+
+def _grown(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:
+    larger = np.empty(size, dtype=array.dtype)
+    larger[:used] = array[:used]
+    return larger

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import FactorBatch, ScoredFactors
+from bbparse.factors.batch import FactorBatch, FactorBuffer, ScoredFactors
 from bbparse.factors.counts import CountBatch, from_python, tree_batches
 from bbparse.factors.labelled import LabelledArc, LabelledView, proposals
 from bbparse.factors.view import FactorView
@@ -132,6 +132,16 @@ class FactorFamily:
                 f"factor family {self.name!r}, {view.sentence.name}: {kind}{error}"
             ) from error
         return FactorBatch.from_lists(arcs, keys)
+
+    def score(self, view: FactorView, table: FactorTable, found: FactorBuffer) -> None:
+        """Put the factors whose score is not 0 into a buffer: `propose` and `FactorTable.alive`.
+
+        Raises
+        ------
+        FactorError
+            As `propose`.
+        """
+        found.add(table.alive(self.propose(view, table)))
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """What the features of the factors in a view say, for people.
@@ -265,9 +275,13 @@ def alive_factors(
     FactorError
         As `FactorFamily.propose`.
     """
-    return ScoredFactors.concatenate(
-        [table.alive(proposals(family, view, table)) for family in families]
-    )
+    found = FactorBuffer()
+    for family in families:
+        if family.labelled or isinstance(view, LabelledView):
+            found.add(table.alive(proposals(family, view, table)))
+        else:
+            family.score(view, table, found)
+    return found.result()
 
 
 def tree_keys(

@@ -4,10 +4,11 @@ A hashed weight vector gives every candidate factor some weight by collision; th
 are then alive, bounds are loose and time is lost. Here a feature has a weight only if it was seen
 in enough gold trees, so that a factor with no known feature scores 0 and does not exist.
 
-Keys are 64-bit hashes, sorted, beside their weights; an open-addressing index finds them. In front
-of it stand two filters of one bit per hash (Bloom 1970, one hash function), one for gates (coarse
-hashes that each key determines) and one for keys, so that a kernel rejects most proposals by a
-look at a few hundred kilobytes. A wrong "yes" of a filter costs time, never a score.
+Keys are 64-bit hashes, sorted, beside their weights. In front of them stand two filters of one bit
+per hash (Bloom 1970, one hash function), one for gates (coarse hashes that each key determines) and
+one for keys, so that a kernel rejects most proposals by a look at a few hundred kilobytes. A wrong
+"yes" of a filter costs time, never a score. As the filter takes the first bits of a key, the bits
+set before a key's own, counted, tell where it is among the sorted keys, give or take a few.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch, ScoredFactors
 
-__all__ = ["ALL_PASS", "FactorCounter", "FactorTable"]
+__all__ = ["ALL_PASS", "FactorCounter", "FactorTable", "first_place"]
 
 #: The filter that lets everything pass.
 ALL_PASS = np.full(1, np.iinfo(np.uint64).max, dtype=np.uint64)
@@ -49,6 +50,8 @@ class FactorTable:
     Attributes
     ----------
     keys, gates, weights, sums : as above
+    pair_weights : float64[K, 2]
+        The memory of keys and weights together; the weights are column 1.
     gate_bits, key_bits : uint64[a power of 2]
         Filters. A hash x is in `bits`, of B words, if bit ``x >> (64 - log2(64 B))`` is set, bit i
         being bit ``i & 63`` of word ``i >> 6``.
@@ -66,22 +69,29 @@ class FactorTable:
         weights: ArrayLike | None = None,
         sums: ArrayLike | None = None,
     ) -> None:
-        self.keys = _column("keys", keys, np.uint64)
-        size = len(self.keys)
+        given = _column("keys", keys, np.uint64)
+        size = len(given)
+        # A key and its weight lie side by side: who finds the one has the other.
+        self._pairs = np.empty((size, 2), dtype=np.uint64)
+        self.pair_weights = self._pairs.view(np.float64)
+        self.keys = self._pairs[:, 0]
+        self.weights = self.pair_weights[:, 1]
+        self.keys[:] = given
         if size > 1 and not bool(np.all(self.keys[1:] > self.keys[:-1])):
             raise FactorError("keys of the factor table: expected strictly ascending keys")
         self.gates = _column("gates", gates, np.uint64, size)
-        self.weights = _column("weights", weights, np.float64, size)
+        self.weights[:] = _column("weights", weights, np.float64, size)
         self.sums = _column("sums", sums, np.float64, size)
         for name, column in (("weights", self.weights), ("sums", self.sums)):
             if not bool(np.all(np.isfinite(column))):
                 raise FactorError(f"{name} of the factor table: expected finite numbers")
         self.gate_bits = _filter(np.unique(self.gates[self.gates != 0]))
         self.key_bits = _filter(self.keys)
-        # At most half full; the empty table has a slot too, so that every search ends.
-        capacity = 1 << (2 * size).bit_length()
-        self._slots = np.full(capacity, -1, dtype=np.int32)
-        _fill_slots(self.keys, self._slots)
+        # How many keys come before those of each word of the filter.
+        firsts = np.arange(len(self.key_bits), dtype=np.uint64) << np.uint64(
+            64 - (len(self.key_bits)).bit_length() + 1
+        )
+        self._starts = np.searchsorted(self.keys, firsts).astype(np.int32)
 
     def __len__(self) -> int:
         """Number of known features."""
@@ -93,7 +103,7 @@ class FactorTable:
         """Position of each key in `keys` and `weights`, -1 for the unknown; expected O(1) each."""
         wanted = np.ascontiguousarray(keys, dtype=np.uint64)
         positions = np.empty(len(wanted), dtype=np.int64)
-        _find_all(wanted, self.keys, self._slots, positions)
+        _find_all(wanted, *self.index, positions)
         return positions
 
     def score_batch(self, batch: FactorBatch) -> NDArray[np.float64]:
@@ -103,17 +113,23 @@ class FactorTable:
         -------
         float64[F]
         """
-        scores = np.empty(len(batch), dtype=np.float64)
-        _score(batch.feat_ptr, batch.feat_keys, self.keys, self._slots, self.weights, scores)
-        return scores
+        return self.score_features(batch.feat_ptr, batch.feat_keys)
 
     def score_features(
         self, feat_ptr: NDArray[np.int64], feat_keys: NDArray[np.uint64]
     ) -> NDArray[np.float64]:
         """Sums of the weights of ``feat_keys[feat_ptr[i]:feat_ptr[i + 1]]``: float64[len - 1]."""
-        scores = np.empty(len(feat_ptr) - 1, dtype=np.float64)
-        _score(feat_ptr, feat_keys, self.keys, self._slots, self.weights, scores)
+        scores = np.zeros(len(feat_ptr) - 1, dtype=np.float64)
+        _add_up(feat_ptr, self.find(feat_keys), self.pair_weights, scores)
         return scores
+
+    @property
+    def index(
+        self,
+    ) -> tuple[NDArray[np.uint64], np.uint64, NDArray[np.int32], NDArray[np.uint64]]:
+        """What `first_place` takes besides a key, and the memory of keys and weights together."""
+        shift = np.uint64(65 - (64 * len(self.key_bits)).bit_length())
+        return self.key_bits, shift, self._starts, self._pairs
 
     def alive(self, batch: FactorBatch, scores: NDArray[np.float64] | None = None) -> ScoredFactors:
         """The factors whose score is not 0.
@@ -144,7 +160,10 @@ class FactorTable:
         step : int
             Number of training examples that came before this one, for `averaged`.
         """
-        _add(keys, float(amount), float(step), self.keys, self._slots, self.weights, self.sums)
+        positions = self.find(keys)
+        known = positions[positions >= 0]
+        np.add.at(self.weights, known, float(amount))
+        np.add.at(self.sums, known, float(amount) * float(step))
 
     def averaged(self, steps: int, *, divide: bool = True) -> FactorTable:
         """The table with each weight averaged over the steps of training.
@@ -286,73 +305,60 @@ def _filter(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return bits
 
 
-@njit(cache=True, nogil=True)
-def _fill_slots(keys: NDArray[np.uint64], slots: NDArray[np.int32]) -> None:
-    mask = np.uint64(slots.shape[0] - 1)
-    one = np.uint64(1)
-    for i in range(keys.shape[0]):
-        slot = keys[i] & mask
-        while slots[slot] >= 0:
-            slot = (slot + one) & mask
-        slots[slot] = i
-
-
 @njit(cache=True, nogil=True, inline="always")
-def _position(key: np.uint64, keys: NDArray[np.uint64], slots: NDArray[np.int32]) -> int:
-    mask = np.uint64(slots.shape[0] - 1)
+def first_place(
+    key: np.uint64, bits: NDArray[np.uint64], shift: np.uint64, starts: NDArray[np.int32]
+) -> np.uint64:
+    """Where to begin to look for a key that passes the filter: it is there or a little later.
+
+    `bits` is the filter of the keys, `shift` the 64 - log2(64 B) of its B words and `starts`
+    (int32[B]) how many keys come before those of each word.
+    """
     one = np.uint64(1)
-    slot = key & mask
-    i = slots[slot]
-    while i >= 0 and keys[i] != key:
-        slot = (slot + one) & mask
-        i = slots[slot]
-    return i
+    bit = key >> shift
+    x = bits[bit >> np.uint64(6)] & ((one << (bit & np.uint64(63))) - one)
+    # Bits set (Warren 2002, figure 5-2). Compilers know it as one instruction.
+    x -= (x >> one) & np.uint64(0x5555555555555555)
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.uint64(starts[bit >> np.uint64(6)]) + (
+        (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+    )
 
 
 @njit(cache=True, nogil=True)
 def _find_all(
     wanted: NDArray[np.uint64],
-    keys: NDArray[np.uint64],
-    slots: NDArray[np.int32],
+    bits: NDArray[np.uint64],
+    shift: np.uint64,
+    starts: NDArray[np.int32],
+    pairs: NDArray[np.uint64],
     positions: NDArray[np.int64],
 ) -> None:
-    for i in range(wanted.shape[0]):
-        positions[i] = _position(wanted[i], keys, slots)
+    one = np.uint64(1)
+    for j in range(wanted.shape[0]):
+        key = wanted[j]
+        bit = key >> shift
+        positions[j] = -1
+        if (bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & one:
+            i = first_place(key, bits, shift, starts)
+            while i < pairs.shape[0] and pairs[i, 0] < key:
+                i += one
+            if i < pairs.shape[0] and pairs[i, 0] == key:
+                positions[j] = i
 
 
 @njit(cache=True, nogil=True)
-def _score(
+def _add_up(
     feat_ptr: NDArray[np.int64],
-    feat_keys: NDArray[np.uint64],
-    keys: NDArray[np.uint64],
-    slots: NDArray[np.int32],
+    positions: NDArray[np.int64],
     weights: NDArray[np.float64],
     scores: NDArray[np.float64],
 ) -> None:
     for f in range(scores.shape[0]):
-        total = 0.0
         for j in range(feat_ptr[f], feat_ptr[f + 1]):
-            i = _position(feat_keys[j], keys, slots)
-            if i >= 0:
-                total += weights[i]
-        scores[f] = total
-
-
-@njit(cache=True, nogil=True)
-def _add(
-    wanted: NDArray[np.uint64],
-    amount: float,
-    step: float,
-    keys: NDArray[np.uint64],
-    slots: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    sums: NDArray[np.float64],
-) -> None:
-    for j in range(wanted.shape[0]):
-        i = _position(wanted[j], keys, slots)
-        if i >= 0:
-            weights[i] += amount
-            sums[i] += step * amount
+            if positions[j] >= 0:
+                scores[f] += weights[positions[j], 1]
 
 
 @njit(cache=True, nogil=True)

@@ -18,13 +18,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import FactorBatch
+from bbparse.factors.batch import FactorBatch, FactorBuffer
 from bbparse.factors.family import FactorFamily, feature_key
 from bbparse.factors.table import ALL_PASS, FactorTable
+from bbparse.factors.template_kernels import hash_words, make_keys, score_rows
 from bbparse.factors.view import FactorView
 from bbparse.scoring.encode import ATTRIBUTES, PAD
 
@@ -121,11 +121,37 @@ class TemplateFamily(FactorFamily):
         gate_bits, key_bits = (
             (ALL_PASS, ALL_PASS) if table is None else (table.gate_bits, table.key_bits)
         )
+        rows, gate_words, parts = self._candidates(view, gate_bits)
+        ptr, arcs, feat_ptr, feat_keys, gates = make_keys(
+            rows, view.arc_head, view.arc_mod, self._role_arc, self._role_is_mod,
+            gate_words, self._gate_orders, parts, self._codes, key_bits, _shift(key_bits),
+        )  # fmt: skip
+        return FactorBatch(ptr, arcs, feat_ptr, feat_keys, gates)
+
+    def score(self, view: FactorView, table: FactorTable, found: FactorBuffer) -> None:
+        """As `FactorFamily.score`, in one pass over the candidates."""
+        if type(self).propose is not TemplateFamily.propose:
+            super().score(view, table, found)
+            return
+        rows, _, parts = self._candidates(view, table.gate_bits)
+        if not len(rows):
+            return
+        found.reserve(len(rows), rows.size)
+        found.n_factors = score_rows(
+            rows, view.arc_head, view.arc_mod, self._role_arc, self._role_is_mod, parts,
+            self._codes, *table.index, table.pair_weights,
+            found.n_factors, found.ptr, found.arcs, found.scores,
+        )  # fmt: skip
+
+    def _candidates(
+        self, view: FactorView, gate_bits: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint64]]:
+        """What the kernel enumerates, and the hashes of the words as gates and in templates."""
         n_rows = view.n_words + 1
         n_roles, n_templates = self._template_salts.shape
         gate_words = np.empty((n_roles, n_rows), dtype=np.uint64)
         parts = np.empty((n_roles, n_rows, n_templates), dtype=np.uint64)
-        _hash_words(
+        hash_words(
             view.values, *self._gate_spec, self._gate_salts, *self._spec_arrays,
             self._template_salts, gate_words, parts,
         )  # fmt: skip
@@ -133,11 +159,7 @@ class TemplateFamily(FactorFamily):
             view.arc_head, view.arc_mod, view.head_ptr,
             gate_words, self._gate_orders, gate_bits, _shift(gate_bits),
         )  # fmt: skip
-        ptr, arcs, feat_ptr, feat_keys, gates = _make_keys(
-            rows, view.arc_head, view.arc_mod, self._role_arc, self._role_is_mod,
-            gate_words, self._gate_orders, parts, self._codes, key_bits, _shift(key_bits),
-        )  # fmt: skip
-        return FactorBatch(ptr, arcs, feat_ptr, feat_keys, gates)
+        return rows, gate_words, parts
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """As `FactorFamily.name_features`: each template with the values of its words."""
@@ -228,112 +250,3 @@ class TemplateFamily(FactorFamily):
 def _shift(bits: NDArray[np.uint64]) -> np.uint64:
     """By how much a hash is shifted to give the number of its bit: 64 - log2(64 len(bits))."""
     return np.uint64(64 - (64 * len(bits)).bit_length() + 1)
-
-
-@njit(cache=True, nogil=True)
-def _mix(x: np.uint64) -> np.uint64:
-    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection that spreads all bits."""
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
-def _hash_words(
-    values: NDArray[np.uint64],
-    gate_ptr: NDArray[np.int32],
-    gate_offset: NDArray[np.int32],
-    gate_column: NDArray[np.int32],
-    gate_salts: NDArray[np.uint64],
-    ptr: NDArray[np.int32],
-    offset: NDArray[np.int32],
-    column: NDArray[np.int32],
-    salts: NDArray[np.uint64],
-    gate_words: NDArray[np.uint64],
-    parts: NDArray[np.uint64],
-) -> None:
-    """Fill gate_words[r, w] and parts[r, w, t]: what word w at role r adds to gate and keys."""
-    n_roles, n_rows, n_templates = parts.shape
-    pad = (values.shape[0] - n_rows) // 2
-    for r in range(n_roles):
-        for w in range(n_rows):
-            gate = gate_salts[r, 0]
-            for i in range(gate_ptr[r], gate_ptr[r + 1]):
-                gate = _mix(gate ^ values[pad + w + gate_offset[i], gate_column[i]])
-            gate_words[r, w] = gate
-            for t in range(n_templates):
-                x = _mix(gate ^ salts[r, t])
-                for i in range(ptr[t * n_roles + r], ptr[t * n_roles + r + 1]):
-                    x = _mix(x ^ values[pad + w + offset[i], column[i]])
-                parts[r, w, t] = x
-
-
-@njit(cache=True, nogil=True)
-def _make_keys(
-    rows: NDArray[np.int32],
-    arc_head: NDArray[np.int32],
-    arc_mod: NDArray[np.int32],
-    role_arc: NDArray[np.int32],
-    role_is_mod: NDArray[np.bool_],
-    gate_words: NDArray[np.uint64],
-    gate_orders: NDArray[np.uint64],
-    parts: NDArray[np.uint64],
-    codes: NDArray[np.uint64],
-    key_bits: NDArray[np.uint64],
-    key_shift: np.uint64,
-) -> tuple[
-    NDArray[np.int64],
-    NDArray[np.int32],
-    NDArray[np.int64],
-    NDArray[np.uint64],
-    NDArray[np.uint64],
-]:
-    """Keys of enumerated factors that pass the filter, and the factors that have any.
-
-    Cost: (roles + 1) additions and one look at a bit for each factor and template.
-    """
-    n_rows, size = rows.shape[0], rows.shape[1] - 1
-    n_roles, n_templates = parts.shape[0], parts.shape[2]
-    n_distances = codes.shape[0] // gate_orders.shape[0]
-    arcs = np.empty(n_rows * size, np.int32)
-    feat_ptr = np.zeros(n_rows + 1, np.int64)
-    # Memory that is never written is never taken from the system.
-    feat_keys = np.empty((n_rows + 1) * n_templates, np.uint64)
-    gates = np.empty(n_rows, np.uint64)
-    keys = np.empty(n_templates, np.uint64)
-    low = np.uint64(63)
-    six = np.uint64(6)
-    one = np.uint64(1)
-    n_factors, n_keys = 0, np.int64(0)
-    for i in range(n_rows):
-        code = rows[i, size]
-        gate = gate_orders[code // n_distances]
-        for t in range(n_templates):
-            keys[t] = codes[code, t]
-        for r in range(n_roles):
-            arc = rows[i, role_arc[r]]
-            word = arc_mod[arc] if role_is_mod[r] else arc_head[arc]
-            gate += gate_words[r, word]
-            for t in range(n_templates):
-                keys[t] += parts[r, word, t]
-        for t in range(n_templates):
-            # Written always, kept by counting it: no branch to be mispredicted.
-            feat_keys[n_keys] = keys[t]
-            bit = keys[t] >> key_shift
-            n_keys += np.int64((key_bits[bit >> six] >> (bit & low)) & one)
-        if n_keys == feat_ptr[n_factors]:
-            continue
-        gates[n_factors] = gate
-        for j in range(size):
-            arcs[n_factors * size + j] = rows[i, j]
-        n_factors += 1
-        feat_ptr[n_factors] = n_keys
-    return (
-        np.arange(n_factors + 1) * size,
-        arcs[: n_factors * size].copy(),
-        feat_ptr[: n_factors + 1].copy(),
-        feat_keys[:n_keys].copy(),
-        gates[:n_factors].copy(),
-    )
