@@ -198,6 +198,9 @@ class LearningConfig:
     keep : float
         Share of the backbone's non-zero weights that the finished model keeps, the largest; see
         :func:`bbparse.learning.averaging.keep_largest`.
+    bits : int
+        Bits of a weight of backbone and pruner in the finished model: 8, 16 or 32. Fewer bits are
+        read faster.
     """
 
     method: str = "adagrad"
@@ -210,6 +213,7 @@ class LearningConfig:
     node_limit: int = 50
     seed: int = 1
     keep: float = 1.0
+    bits: int = 32
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -227,6 +231,8 @@ class LearningConfig:
             raise ConfigError(f"learning.cost is {self.cost}, expected 0 or more")
         if not 0.0 < self.keep <= 1.0:
             raise ConfigError(f"learning.keep is {self.keep}, expected a share above 0, at most 1")
+        if self.bits not in (8, 16, 32):
+            raise ConfigError(f"learning.bits is {self.bits}, expected 8, 16 or 32")
 
 
 @dataclass(frozen=True, slots=True)

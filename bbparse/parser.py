@@ -90,6 +90,8 @@ class Parser:
         Whose opinion on the candidate arcs the templates build on.
     tagger : Tagger, optional
         Gives words their tags where the input has none; see :meth:`tagged`.
+    quantum : float, optional
+        All scores, those of factors too, are multiples of it; the scorer's by default.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Parser:
         labeller: Labeller | None = None,
         guide: Guide | None = None,
         tagger: Tagger | None = None,
+        quantum: float | None = None,
     ) -> None:
         self.config = config
         self.pruner = pruner
@@ -113,6 +116,7 @@ class Parser:
         self.labeller = labeller
         self.guide = guide
         self.tagger = tagger
+        self.quantum = scorer.quantum if quantum is None else quantum
 
     @classmethod
     def load(
@@ -237,7 +241,7 @@ class Parser:
         arc_score = parts.pop("arc_score")
         problem = Problem._trusted(
             n, arc_head, arc_mod, arc_score, single_root=self.config.model.single_root,
-            quantum=self.scorer.quantum, **parts,
+            quantum=self.quantum, **parts,
         )  # fmt: skip
         labels = self.config.labels
         if self.guide is not None and labels.mode == "arcs":

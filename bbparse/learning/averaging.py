@@ -98,3 +98,26 @@ def keep_largest(weights: NDArray[np.int32], share: float) -> NDArray[np.int32]:
         least = np.partition(sizes, len(sizes) - count)[len(sizes) - count]
         kept[np.abs(kept) < least] = 0
     return kept
+
+
+def rounded_to(weights: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
+    """Weights as multiples of a power of two, so that so many bits hold all of their factors.
+
+    Parameters
+    ----------
+    weights : int32[F]
+    bits : int
+        Of each weight, its sign included; at least 2.
+
+    Returns
+    -------
+    int32[F]
+        A copy; no weight changes by more than half of the power of two, which is the smallest
+        that is large enough.
+    """
+    most = (1 << (bits - 1)) - 1
+    largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
+    step = 1
+    while (largest + step // 2) // step > most:
+        step *= 2
+    return np.rint(weights / step).astype(np.int32) * np.int32(step)

@@ -24,7 +24,7 @@ from bbparse.parser import Parser
 from bbparse.scoring.guide import GUIDE_ARRAYS, Guide
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
 from bbparse.scoring.pruner import Pruner
-from bbparse.scoring.scorer import PartScorer
+from bbparse.scoring.scorer import PartScorer, narrow_weights
 from bbparse.scoring.templates import TemplateSet
 from bbparse.tagging.model import TAGGER_ARRAYS, tagger_arrays, tagger_from
 
@@ -56,17 +56,18 @@ def save_parser(parser: Parser, path: str | os.PathLike[str]) -> None:
     """
     header = {
         "bbparse": __version__,
-        "quantum": parser.scorer.quantum,
+        "quantum": parser.quantum,
         "configuration": parser.config.to_table(),
         "notes": parser.notes,
     }
     arrays: dict[str, NDArray[Any]] = {"header": np.array(json.dumps(header, sort_keys=True))}
-    for name, weights in (
-        ("backbone", parser.scorer.weights), ("pruner", parser.pruner.scorer.weights),
+    for name, scorer, quantum in (
+        ("backbone", parser.scorer, parser.quantum), ("pruner", parser.pruner.scorer, QUANTUM),
     ):  # fmt: skip
-        index = np.flatnonzero(weights).astype(np.uint32)
+        index = np.flatnonzero(scorer.weights).astype(np.uint32)
         arrays[f"{name}_index"] = index
-        arrays[f"{name}_value"] = weights[index]
+        times = np.int32(round(scorer.quantum / quantum))
+        arrays[f"{name}_value"] = scorer.weights[index].astype(np.int32) * times
     table = parser.table.pruned()
     arrays["factor_keys"] = table.keys
     arrays["factor_gates"] = table.gates
@@ -116,7 +117,9 @@ def load_parser(
     if config.guide.epochs:
         guide = Guide.from_arrays(config.guide_templates, arrays, where)
     tagger = None if arrays.keys().isdisjoint(TAGGER_ARRAYS) else tagger_from(arrays, where)
-    return Parser(config, pruner, scorer, families, table, notes, labeller, guide, tagger)
+    return Parser(
+        config, pruner, scorer, families, table, notes, labeller, guide, tagger, quantum
+    )
 
 
 def _scorer(
@@ -126,18 +129,16 @@ def _scorer(
     templates: TemplateSet,
     quantum: float,
 ) -> PartScorer:
-    scorer = PartScorer(templates, quantum=quantum)
+    size = 1 << templates.bits
     index, value = arrays[f"{name}_index"], arrays[f"{name}_value"]
-    if len(index) and int(index.max()) >= len(scorer.weights):
+    if len(index) and int(index.max()) >= size:
         raise ModelError(
-            f"{where}: {name}_index goes up to {int(index.max())},"
-            f" expected less than {len(scorer.weights)}"
+            f"{where}: {name}_index goes up to {int(index.max())}, expected less than {size}"
         )
-    most = np.iinfo(np.int32)
-    if len(value) and not most.min <= int(value.min()) <= int(value.max()) <= most.max:
+    most = np.iinfo(np.int32).max
+    if len(value) and not -most <= int(value.min()) <= int(value.max()) <= most:
         raise ModelError(
             f"{where}: {name}_value goes from {int(value.min())} to {int(value.max())},"
             " expected 32-bit integers"
         )
-    scorer.weights[index] = value
-    return scorer
+    return PartScorer(templates, *narrow_weights(size, index, value, quantum))

@@ -13,7 +13,7 @@ import numpy as np
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError
 from bbparse.factors import FactorFamily
-from bbparse.learning.averaging import keep_largest
+from bbparse.learning.averaging import keep_largest, rounded_to
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import TrainingData
 from bbparse.learning.report import EpochReport
@@ -118,14 +118,15 @@ class Run:
         return best
 
     def thinned(self, parser: Parser) -> Parser:
-        """The parser with the share of its backbone's weights that `learning.keep` says."""
-        share = self.config.learning.keep
-        thin = thinned(parser, share)
+        """The finished parser: with as much of its weights as `learning` says."""
+        share, bits = self.config.learning.keep, self.config.learning.bits
+        thin = rounded(thinned(parser, share), bits)
         if thin is not parser and self.dev:
             uas = unlabelled_accuracy(thin, self.dev, self.config.learning.node_limit)
             thin.notes["dev_uas"] = uas
             self.say(
-                f"the largest {100 * share:g} % of the weights kept: UAS {100 * uas:.2f} on dev"
+                f"the largest {100 * share:g} % of the weights kept, in {bits} bits:"
+                f" UAS {100 * uas:.2f} on dev"
             )
         return thin
 
@@ -154,7 +155,23 @@ def thinned(parser: Parser, share: float) -> Parser:
     )
     return Parser(
         parser.config, parser.pruner, scorer, parser.families, parser.table, parser.notes,
-        parser.labeller, parser.guide,
+        parser.labeller, parser.guide, parser.tagger, parser.quantum,
+    )  # fmt: skip
+
+
+def rounded(parser: Parser, bits: int) -> Parser:
+    """The parser with the weights of backbone and pruner in so many bits; itself with 32."""
+    if bits >= 32:
+        return parser
+    scorers = [
+        PartScorer(old.templates, rounded_to(old.weights.astype(np.int32), bits), old.quantum)
+        for old in (parser.scorer, parser.pruner.scorer)
+    ]
+    config = parser.config
+    pruner = Pruner(scorers[1], config.pruner.k, config.pruner.margin, config.model.single_root)
+    return Parser(
+        config, pruner, scorers[0], parser.families, parser.table, parser.notes, parser.labeller,
+        parser.guide, parser.tagger, parser.quantum,
     )  # fmt: skip
 
 

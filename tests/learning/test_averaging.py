@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.learning.averaging import QUANTUM, AveragedWeights, keep_largest
+from bbparse.learning.averaging import QUANTUM, AveragedWeights, keep_largest, rounded_to
 from bbparse.learning.updates import Learner
 
 ONE = round(1 / QUANTUM)
@@ -146,3 +146,21 @@ def test_the_largest_weights_are_kept(values: list[int], share: float) -> None:
     # no more than asked for, apart from ties with the smallest
     assert not left or sum(v > min(left) for v in left) < max(wanted, 1)
     assert weights.tolist() == values
+
+
+@given(
+    st.lists(st.integers(-(2**31) + 1, 2**31 - 1) | st.integers(-300, 300), max_size=20),
+    st.sampled_from([8, 16]),
+)
+def test_rounded_weights_fit_into_their_bits(values: list[int], bits: int) -> None:
+    weights = np.array(values, np.int32)
+    rounded = rounded_to(weights, bits).astype(np.int64)
+    most = 2 ** (bits - 1) - 1
+    largest = int(np.abs(rounded).max(initial=0))
+    step = 1
+    while largest > most * step:
+        step *= 2
+    assert not (rounded % step).any()
+    assert np.abs(rounded - weights).max(initial=0) <= step
+    if np.abs(weights.astype(np.int64)).max(initial=0) <= most:
+        assert np.array_equal(rounded, weights)

@@ -16,7 +16,13 @@ from hypothesis import strategies as st
 from bbparse.errors import ModelError
 from bbparse.problem import Problem
 from bbparse.scoring.encode import ATTRIBUTES, encode
-from bbparse.scoring.scorer import PartScorer, PartScores, aligned_zeros, difference
+from bbparse.scoring.scorer import (
+    PartScorer,
+    PartScores,
+    aligned_zeros,
+    difference,
+    narrow_weights,
+)
 from bbparse.scoring.templates import ARC_ATOMS, KINDS, TemplateSet
 from bbparse.treebank import Sentence
 from tests.scoring.reference import (
@@ -284,6 +290,41 @@ def test_weights_are_used_in_place_and_checked() -> None:
         zeros = aligned_zeros(size)
         assert zeros.shape == (size,) and zeros.dtype == np.int32
         assert zeros.ctypes.data % 64 == 0 and not zeros.any()
+
+
+@pytest.mark.parametrize(
+    ("largest", "step", "dtype", "quantum"),
+    [
+        (127, 1, np.int8, 0.5), (127, 64, np.int8, 32.0), (128, 1, np.int16, 0.5),
+        (32767, 8, np.int16, 4.0), (32768, 1, np.int32, 0.5), (2**31 - 1, 1, np.int32, 0.5),
+    ],
+)  # fmt: skip
+def test_narrow_weights_score_the_same(
+    largest: int, step: int, dtype: type, quantum: float
+) -> None:
+    rng = np.random.default_rng(largest)
+    wide = np.zeros(1 << TEMPLATES.bits, np.int32)
+    index = np.unique(rng.integers(0, len(wide), 1500))
+    wide[index] = rng.integers(-99, 100, len(index)) * step
+    wide[index[:2]] = (largest * step, -step) if largest * step < 2**31 else (largest, -1)
+    index = np.flatnonzero(wide)
+    narrow, worth = narrow_weights(len(wide), index, wide[index], 0.5)
+    assert (narrow.dtype, worth) == (dtype, quantum)
+    assert narrow.ctypes.data % 64 == 0
+    assert np.array_equal(narrow.astype(np.int64) * int(worth / 0.5), wide)
+    values = encode(random_sentence(rng, 5))
+    arcs = as_arrays(random_arcs(rng, 5))
+    expected = PartScorer(TEMPLATES, wide, 0.5).score(values, *arcs)
+    found = PartScorer(TEMPLATES, narrow, worth).score(values, *arcs)
+    assert all(np.array_equal(a, b) for a, b in zip(found, expected))
+
+
+def test_no_weights_are_narrow() -> None:
+    none = np.zeros(0, np.int64)
+    weights, quantum = narrow_weights(16, none, none, 0.25)
+    assert weights.tolist() == [0] * 16 and weights.dtype == np.int8 and quantum == 0.25
+    weights, _ = narrow_weights(16, np.array([3]), np.array([0]), 0.25)
+    assert not weights.any()
 
 
 def test_trees_are_checked() -> None:
