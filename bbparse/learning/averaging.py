@@ -120,4 +120,6 @@ def rounded_to(weights: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
     step = 1
     while (largest + step // 2) // step > most:
         step *= 2
-    return np.rint(weights / step).astype(np.int32) * np.int32(step)
+    # The largest 32-bit number is no multiple of the step: rounded up, it would not fit.
+    highest = np.iinfo(np.int32).max // step
+    return np.clip(np.rint(weights / step), -highest, highest).astype(np.int32) * np.int32(step)

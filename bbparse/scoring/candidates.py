@@ -205,7 +205,7 @@ def score_candidates(
     of_sib = np.zeros(sib.shape[1] if want[2] else 0)
     of_chain = np.zeros(chains.shape[1])
     no_words = np.empty(0, np.int32)
-    # One call in the code, whatever the kind: each would be compiled again.
+    # One call in the code, whatever the kind: numba copies what is called into the caller.
     for step in range(7):
         kind = min(step, 4)
         if not kind_size[kind]:
@@ -237,7 +237,7 @@ def score_candidates(
         )  # fmt: skip
         walk_parts(
             kind, first, last, grand, head, inner, mod, table, masks, words, counts,
-            marks, weights, unit, into, False,
+            marks, weights, unit, into,
             kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr,
             sig_ptr, sig_atom, template_ptr, template_sig, shift, template_mult,
             set_slot, set_column, axis_step, row_ptr, arc_rows,
@@ -265,8 +265,8 @@ def score_all_arcs(
     scores = np.zeros(head.shape[0])
     no_words = np.empty(0, np.int32)
     walk_parts(
-        0, 0, 3, no_words, head, no_words, mod, table, masks, words, counts,
-        np.zeros((1, 1), np.uint16), weights, quantum, scores, False,
+        np.int64(0), np.int64(0), np.int64(3), no_words, head, no_words, mod, table, masks, words,
+        counts, np.zeros((1, 1), np.uint16), weights, quantum, scores,
         kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr,
         sig_ptr, sig_atom, template_ptr, template_sig, shift, template_mult,
         set_slot, set_column, axis_step, row_ptr, arc_rows,
@@ -283,13 +283,21 @@ def likely_arcs(
     template_ptr, template_sig, template_mult, set_slot, set_column, axis_step, row_ptr, arc_rows,
 ):  # fmt: skip
     """`prune_arcs` of the scores of all arcs and of the best projective tree by them."""
-    scores = score_all_arcs(
-        values, pad, weights, quantum,
-        none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset, slot_mult,
-        col_slot, col_mult, between_slot,
-        kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr,
-        sig_atom, template_ptr, template_sig, template_mult, set_slot, set_column, axis_step,
-        row_ptr, arc_rows,
+    table, masks, words, counts = sentence_tables(
+        values, pad, none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset,
+        slot_mult, col_slot, col_mult, between_slot,
     )  # fmt: skip
-    best, _ = eisner(scores, single_root)
-    return prune_arcs(scores, k, margin, best)
+    n = table.shape[0] - 2
+    head, mod = all_arcs(n)
+    scores = np.zeros(head.shape[0])
+    no_words = np.empty(0, np.int32)
+    walk_parts(
+        np.int64(0), np.int64(0), np.int64(3), no_words, head, no_words, mod, table, masks, words,
+        counts, np.zeros((1, 1), np.uint16), weights, quantum, scores,
+        kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr,
+        sig_ptr, sig_atom, template_ptr, template_sig, shift, template_mult,
+        set_slot, set_column, axis_step, row_ptr, arc_rows,
+    )  # fmt: skip
+    square = as_square(n, scores)
+    best, _ = eisner(square, single_root)
+    return prune_arcs(square, k, margin, best)

@@ -34,8 +34,8 @@ def arc_features(
     table, masks, words, counts = sentence_tables(values, pad, *for_tables)
     none = np.empty(0, np.int32)
     return walk_parts(
-        0, 0, 3, none, head, none, mod, table, masks, words, counts, np.zeros((1, 1), np.uint16),
-        np.zeros(1, np.int32), 0.0, np.zeros(0), True, *for_parts,
+        np.int64(0), np.int64(0), np.int64(3), none, head, none, mod, table, masks, words, counts,
+        np.zeros((1, 1), np.uint16), np.zeros(1, np.int8), 0.0, np.zeros(0), *for_parts,
     )  # fmt: skip
 
 

@@ -54,7 +54,7 @@ def distance_bucket(distance):
 @njit(cache=True, nogil=True)
 def walk_parts(
     kind, first, last, grand, head, inner, mod, table, masks, words, counts, marks,
-    weights, quantum, scores, want_indices,
+    weights, quantum, scores,
     kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr, sig_atom,
     template_ptr, template_sig, shift, template_mult, set_slot, set_column,
     axis_step, row_ptr, arc_rows,
@@ -66,14 +66,18 @@ def walk_parts(
     says of an arc (`bbparse.scoring.guide`), read only where a template asks for it. Consecutive
     parts that differ in the fastest role only (g if there is one, else s, else m) share the sum
     over the others.
-    Scores go to `scores` (float64[P], integer sums times `quantum`); with `want_indices` the
-    weights are not read and the indices of all features are returned instead, part by part.
+    Scores go to `scores` (float64[P], integer sums times `quantum`); where it is empty, the weights
+    are not read and the indices of all features are returned instead, part by part.
+
+    From kernels, numbers are best given as variables or np.int64(…): numba compiles a kernel anew
+    for each literal, and this one takes seconds.
     """
     # Two rules keep this loop at a nanosecond for a feature. Indices of the inner loops are
     # unsigned: numba looks whether a signed one counts from the end, and then nothing is
     # vectorised. And no array is sliced, renamed or handed to a function for each part: numba
     # counts references to arrays.
     n_parts = head.shape[0]
+    want_indices = scores.shape[0] == 0
     first_group = group_ptr[3 * kind + first]
     last_group = group_ptr[3 * kind + last]
     indices = np.empty(0, np.int64)

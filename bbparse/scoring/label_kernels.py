@@ -94,7 +94,8 @@ def label_features(
     shift = for_parts[11]
     # Siblings before m and after m are different features: the highest bit of the index.
     left = np.int64(np.uint64(1) << (np.uint64(63) - shift))
-    no_weights = np.zeros(1, np.int32)
+    # Of the type that a model's weights have, so that nothing is compiled twice.
+    no_weights = np.zeros(1, np.int8)
     no_scores = np.zeros(0)
     owner = np.empty(256 * heads.shape[0], np.int32)
     indices = np.empty(256 * heads.shape[0], np.int64)
@@ -107,8 +108,8 @@ def label_features(
         if not n_parts:
             continue
         found = walk_parts(
-            kind, 0, 3, grand, head, inner, mod, table, masks, words, counts, marks,
-            no_weights, 0.0, no_scores, True, *for_parts,
+            kind, np.int64(0), np.int64(3), grand, head, inner, mod, table, masks, words, counts,
+            marks, no_weights, 0.0, no_scores, *for_parts,
         )  # fmt: skip
         n_features = found.shape[0]
         if filled + n_features > indices.shape[0]:

@@ -24,7 +24,7 @@ __all__ = [
 # and would cost a second compilation.
 _NO_WORDS = np.zeros(0, dtype=np.int32)
 _NO_SCORES = np.zeros(0, dtype=np.float64)
-_NO_WEIGHTS = np.zeros(1, dtype=np.int32)
+_NO_WEIGHTS = np.zeros(1, dtype=np.int8)
 _NO_TRIPLES = (_NO_WORDS, _NO_WORDS, _NO_WORDS)
 _NO_MARKS = np.zeros((1, 1), dtype=np.uint16)
 
@@ -267,7 +267,7 @@ class PartScorer:
         head, mod = all_arcs(len(values) - 2 * PAD - 1)
         tables = self._tables(values, None)
         indices = walk_parts(
-            0, 0, 3, _NO_WORDS, head, _NO_WORDS, mod, *tables, _NO_WEIGHTS, 0.0, _NO_SCORES, True,
+            0, 0, 3, _NO_WORDS, head, _NO_WORDS, mod, *tables, _NO_WEIGHTS, 0.0, _NO_SCORES,
             *self._for_parts,
         )  # fmt: skip
         return head, mod, indices.reshape(len(head), -1)
@@ -360,7 +360,7 @@ class PartScorer:
                 walk_parts(
                     number, 0, 3, grand if "g" in roles else _NO_WORDS, head,
                     inner if "s" in roles else _NO_WORDS, mod, *tables,
-                    _NO_WEIGHTS, 0.0, _NO_SCORES, True, *self._for_parts,
+                    _NO_WEIGHTS, 0.0, _NO_SCORES, *self._for_parts,
                 )
             )  # fmt: skip
         return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)

@@ -1,0 +1,98 @@
+"""How long `bbparse parse` takes to answer: warm, after installation, and two at once.
+
+    python bench/startup.py MODEL DEV [--repeat N]
+
+Parses one sentence, each time in a process of its own, with a folder of its own for compiled code:
+
+* cold: the folder is empty, so everything that parsing needs is compiled;
+* warm: the folder is full;
+* together: two processes that start at once on an empty folder. Both must succeed, say nothing on
+  the standard error and write the same bytes as the others.
+
+Wall-clock time depends on what else the machine does; processor time is given beside it. Writes
+bench/results/startup.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from measure import machine, write_result
+
+COMMAND = "import sys; from bbparse.cli.main import main; sys.exit(main())"
+
+
+def start(model: str, sentence: Path, folder: Path) -> subprocess.Popen[bytes]:
+    """A process that parses the sentence and prints its tree."""
+    return subprocess.Popen(
+        [sys.executable, "-c", COMMAND, "parse", str(sentence), "--model", model],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+    )
+
+
+def timed(model: str, sentence: Path, folder: Path, processes: int = 1) -> dict[str, Any]:
+    """Seconds until all have answered, processor seconds of all, and what they said."""
+    before, started = os.times(), time.perf_counter()
+    running = [start(model, sentence, folder) for _ in range(processes)]
+    answers = [process.communicate() for process in running]
+    seconds = time.perf_counter() - started
+    after = os.times()
+    for process, (_, complaints) in zip(running, answers):
+        if process.returncode or complaints:
+            raise SystemExit(f"exit code {process.returncode}: {complaints.decode()}")
+    return {
+        "seconds": round(seconds, 3),
+        "processor_seconds": round(
+            after.children_user + after.children_system
+            - before.children_user - before.children_system, 3
+        ),
+        "output": [out for out, _ in answers],
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Measure and write the result."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("model")
+    arguments.add_argument("dev")
+    arguments.add_argument("--repeat", type=int, default=5)
+    given = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        sentence = place / "sentence.conllu"
+        first = Path(given.dev).read_text(encoding="utf-8").split("\n\n", 1)[0]
+        sentence.write_text(first + "\n\n", encoding="utf-8")
+        cold = timed(given.model, sentence, place / "one")
+        warm = [timed(given.model, sentence, place / "one") for _ in range(given.repeat)]
+        together = timed(given.model, sentence, place / "two", processes=2)
+        after = timed(given.model, sentence, place / "two")
+        compiled = len(list((place / "one").rglob("*.nbc")))
+    outputs = {out for run in (cold, *warm, together, after) for out in run.pop("output")}
+    if len(outputs) != 1:
+        raise SystemExit(f"{len(outputs)} different outputs, expected the same from all processes")
+    result = {
+        "machine": machine(),
+        "cold": cold,
+        "warm": {key: median(run[key] for run in warm) for key in warm[0]},
+        "together": together,
+        "after_together": after,
+        "compiled_functions": compiled,
+    }
+    write_result("startup", result)
+    for kind in ("cold", "warm", "together", "after_together"):
+        run: dict[str, Any] = result[kind]
+        print(f"{kind}: {run['seconds']} s, processor {run['processor_seconds']} s")
+
+
+if __name__ == "__main__":
+    main()
