@@ -180,7 +180,7 @@ class FamilyStage:
         return Parser(
             self.config, self.parser.pruner, self.parser.scorer, self.families,
             FactorTable(self.table.keys, self.table.gates, weights), self.parser.notes,
-            guide=self.parser.guide,
+            guide=self.parser.guide, quantum=self.parser.quantum,
         )  # fmt: skip
 
 
