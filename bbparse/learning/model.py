@@ -1,7 +1,7 @@
 """Model files: arrays and JSON, never pickle.
 
 A model holds its whole configuration, so that it parses the same wherever it is loaded, and its
-weights as pairs of index and value, zeros left out.
+weights without the zeros (`bbparse.learning.packed`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse import __version__
-from bbparse.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
+from bbparse.archive import REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.configuration import Configuration
 from bbparse.errors import BBParseError, ModelError
 from bbparse.factors import FactorFamily, FactorTable, load_families, specification
 from bbparse.learning.averaging import QUANTUM
+from bbparse.learning.packed import pack, packed_rules, unpack
+from bbparse.model_path import model_path
 from bbparse.parser import Parser
 from bbparse.scoring.guide import GUIDE_ARRAYS, Guide
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
@@ -33,10 +35,8 @@ VERSION = 1
 
 _RULES: dict[str, Rule] = {
     "header": (TEXT, 0, None),
-    "backbone_index": ("u", 1, "backbone_index"),
-    "backbone_value": (INTS, 1, "backbone_index"),
-    "pruner_index": ("u", 1, "pruner_index"),
-    "pruner_value": (INTS, 1, "pruner_index"),
+    **packed_rules("backbone"),
+    **packed_rules("pruner"),
     "factor_keys": ("u", 1, "factor_keys"),
     "factor_gates": ("u", 1, "factor_keys"),
     "factor_weights": (REALS, 1, "factor_keys"),
@@ -64,10 +64,8 @@ def save_parser(parser: Parser, path: str | os.PathLike[str]) -> None:
     for name, scorer, quantum in (
         ("backbone", parser.scorer, parser.quantum), ("pruner", parser.pruner.scorer, QUANTUM),
     ):  # fmt: skip
-        index = np.flatnonzero(scorer.weights).astype(np.uint32)
-        arrays[f"{name}_index"] = index
-        times = np.int32(round(scorer.quantum / quantum))
-        arrays[f"{name}_value"] = scorer.weights[index].astype(np.int32) * times
+        times = round(scorer.quantum / quantum)
+        arrays |= pack(name, scorer.weights.astype(np.int64) * times)
     table = parser.table.pruned()
     arrays["factor_keys"] = table.keys
     arrays["factor_gates"] = table.gates
@@ -82,9 +80,10 @@ def save_parser(parser: Parser, path: str | os.PathLike[str]) -> None:
 
 
 def load_parser(
-    path: str | os.PathLike[str], factors: Iterable[type[FactorFamily] | FactorFamily] = ()
+    name_or_path: str | os.PathLike[str], factors: Iterable[type[FactorFamily] | FactorFamily] = ()
 ) -> Parser:
     """Read a model file; see :meth:`bbparse.parser.Parser.load`."""
+    path = model_path(name_or_path)
     optional = {*LABEL_ARRAYS, *GUIDE_ARRAYS, *TAGGER_ARRAYS}
     arrays = read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
     where = os.fspath(path)
@@ -130,15 +129,4 @@ def _scorer(
     quantum: float,
 ) -> PartScorer:
     size = 1 << templates.bits
-    index, value = arrays[f"{name}_index"], arrays[f"{name}_value"]
-    if len(index) and int(index.max()) >= size:
-        raise ModelError(
-            f"{where}: {name}_index goes up to {int(index.max())}, expected less than {size}"
-        )
-    most = np.iinfo(np.int32).max
-    if len(value) and not -most <= int(value.min()) <= int(value.max()) <= most:
-        raise ModelError(
-            f"{where}: {name}_value goes from {int(value.min())} to {int(value.max())},"
-            " expected 32-bit integers"
-        )
-    return PartScorer(templates, *narrow_weights(size, index, value, quantum))
+    return PartScorer(templates, *narrow_weights(size, *unpack(where, name, arrays, size), quantum))

@@ -1,0 +1,101 @@
+"""Sparse integer weights in few bytes.
+
+Of a table of weights the ones that are not zero are stored: the distance of each from the one
+before, and its value in units of the greatest common divisor of all, both in the narrowest type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.archive import INTS, Rule
+from bbparse.errors import ModelError
+
+
+def packed_rules(name: str) -> dict[str, Rule]:
+    """Fields of the archive that hold a packed table."""
+    return {
+        f"{name}_gap": ("u", 1, f"{name}_gap"),
+        f"{name}_value": ("i", 1, f"{name}_gap"),
+        f"{name}_step": (INTS, 0, None),
+    }
+
+
+def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]]:
+    """The fields of a table of weights.
+
+    Parameters
+    ----------
+    name : str
+        What the fields' names begin with.
+    weights : int[F]
+    """
+    index = np.flatnonzero(weights)
+    values = weights[index].astype(np.int64)
+    step = max(1, int(np.gcd.reduce(values))) if len(values) else 1
+    return {
+        f"{name}_gap": _narrowest(np.diff(index, prepend=0).astype(np.uint64)),
+        f"{name}_value": _narrowest(values // step),
+        f"{name}_step": np.array(step, np.int64),
+    }
+
+
+def unpack(
+    where: str, name: str, arrays: dict[str, NDArray[Any]], size: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places and values of the weights of a packed table.
+
+    Parameters
+    ----------
+    where : str
+        Name of the file, for errors.
+    name : str
+    arrays : dict
+        Fields as :func:`pack` gives them; not trusted.
+    size : int
+        Length of the table.
+
+    Returns
+    -------
+    index, value : int64[W]
+        The index ascends; values fit into 32 bits.
+
+    Raises
+    ------
+    ModelError
+        If an index lies outside the table, comes twice, or a weight does not fit.
+    """
+    gaps, values = arrays[f"{name}_gap"], arrays[f"{name}_value"].astype(np.int64)
+    step, most = int(arrays[f"{name}_step"].item()), int(np.iinfo(np.int32).max)
+    if not 1 <= step <= most:
+        raise ModelError(f"{where}: {name}_step is {step}, expected 1..{most}")
+    if not len(gaps):
+        return np.empty(0, np.int64), values
+    # gaps one by one are within the table, so that their sum cannot overflow 64 bits
+    if int(gaps.max()) >= size or (len(gaps) > 1 and int(gaps[1:].min()) < 1):
+        raise ModelError(f"{where}: {name}_gap is damaged: expected indices that ascend")
+    index = np.cumsum(gaps.astype(np.int64))
+    if int(index[-1]) >= size:
+        raise ModelError(
+            f"{where}: {name}_gap goes up to weight {int(index[-1])}, expected less than {size}"
+        )
+    largest = max(int(values.max()), -int(values.min())) * step
+    if largest > most:
+        raise ModelError(f"{where}: {name}_value is {largest}, expected at most {most}")
+    return index, values * step
+
+
+def _narrowest(values: NDArray[Any]) -> NDArray[Any]:
+    """The same numbers in the narrowest type of their kind."""
+    if not len(values):
+        return values.astype(np.uint8 if values.dtype.kind == "u" else np.int8)
+    low, high = int(values.min()), int(values.max())
+    for size in (1, 2, 4, 8):
+        dtype = np.dtype(f"{values.dtype.kind}{size}")
+        limits = np.iinfo(dtype)
+        if limits.min <= low and high <= limits.max:
+            return values.astype(dtype)
+    return values
