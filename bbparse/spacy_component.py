@@ -64,7 +64,8 @@ class SpacyParser:
     """Sets heads and labels of a `Doc`.
 
     Sentences are those of the `Doc` where it has them, and otherwise those that spaCy's rule-based
-    `Sentencizer` finds. Tags, lemmas and features are those of the `Doc`.
+    `Sentencizer` finds. Tags, lemmas and features are those of the `Doc`; where it has no tags, the
+    tagger in the model gives them.
 
     ``doc._.bbparse`` then has, for each sentence, a dictionary of ``start`` and ``end`` (tokens),
     ``score``, ``upper_bound`` and ``proved``.
@@ -128,12 +129,15 @@ class SpacyParser:
         yield from zip(starts, [*starts[1:], len(doc)])
 
     def _look_for_tags(self, doc: Doc) -> None:
+        parser = self.pipeline.parser
+        if parser.tagger is not None or not parser.notes.get("tagged", True):
+            return
         if self._warned or not len(doc) or doc.has_annotation("POS") or doc.has_annotation("TAG"):
             return
         self._warned = True
         warnings.warn(
             "the documents have no tags, which the parser was trained to look at: add a tagger "
-            "to the pipeline before bbparse",
+            "to the pipeline before bbparse, or to the model with 'bbparse bundle'",
             stacklevel=3,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import tomllib
 import warnings
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from spacy.tokens import Doc
 
 from bbparse.errors import ConfigError, ModelError
 from bbparse.spacy_component import SpacyParser
+from bbparse.tagging import train_tagger
 from bbparse.treebank import Sentence
 from tests import toy
 
@@ -105,6 +107,20 @@ def test_missing_tags_are_told_once(model: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nlp("She slept.")
+
+
+def test_the_tagger_of_the_model_gives_tags_where_there_are_none(tmp_path: Path) -> None:
+    parser = copy(toy.parser())
+    parser.tagger = train_tagger(toy.sentences())
+    path = tmp_path / "tagged.model"
+    parser.save(path)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("bbparse", config={"model": str(path)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        doc = nlp("She slept.")
+    expected = parser.parse(parser.tagged(Sentence.from_words(["She", "slept", "."])))[0]
+    assert doc._.bbparse[0]["score"] == expected.score
 
 
 def test_words_with_white_space_in_them(nlp: spacy.Language) -> None:

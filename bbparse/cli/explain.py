@@ -19,8 +19,12 @@ from bbparse.treebank import Sentence, open_output, read_conllu
 
 
 @click.command()
-@click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
+@click.argument("source", type=FILE, metavar="[INPUT|TEXT|-]", default="-")
 @click.option("--model", required=True, type=FILE, metavar="FILE", help="Model to parse with.")
+@click.option(
+    "--text", is_flag=True,
+    help="INPUT is running text: that of files named .txt is, and words with spaces are.",
+)  # fmt: skip
 @click.option(
     "-o", "--output", required=True, metavar="PAGE.html",
     help="The page; - is the standard output.",
@@ -48,6 +52,7 @@ from bbparse.treebank import Sentence, open_output, read_conllu
 def explain(
     source: str,
     model: str,
+    text: bool,
     output: str,
     wanted: str | None,
     k_best: int,
@@ -57,31 +62,48 @@ def explain(
 ) -> None:
     """Say why the best tree of a sentence is the best, as one page of HTML.
 
-    The input is CoNLL-U or CoNLL-X with tags, as for `parse`. The page needs no network. It shows
-    the k best trees and where they differ; what the best tree would lose without each of its arcs;
-    the arcs, parts and factors its score is made of; the bounds of the search; and what was
-    eliminated when.
+    The input is CoNLL-U, CoNLL-X or running text, as for `parse`; what has a space in it and is the
+    name of no file is the text itself. The page needs no network. It shows the k best trees and
+    where they differ; what the best tree would lose without each of its arcs; the arcs, parts and
+    factors its score is made of; the bounds of the search; and what was eliminated when.
 
     \b
     Examples:
+      bbparse explain "Time flies like an arrow." --model en.model -o page.html
       bbparse explain in.conllu --model en.model -o page.html
       bbparse explain in.conllu --model en.model --sentence 12 --k-best 5 -o page.html
     """
-    sentence = _choose(read_conllu(source), wanted, source)
+    loaded = Parser.load(model)
+    sentences, place = _read(source, text)
+    sentence = loaded.tagged(_choose(sentences, wanted, place))
     found = explain_sentence(
-        Parser.load(model), sentence, k_best=k_best, prune=prune, node_limit=node_limit,
+        loaded, sentence, k_best=k_best, prune=prune, node_limit=node_limit,
         time_limit=time_limit, watch=_with_progress,
     )  # fmt: skip
-    text = page(found, model=os.path.basename(model))
+    written = page(found, model=os.path.basename(model))
     with open_output(output) as stream:
-        stream.write(text)
+        stream.write(written)
 
 
 def _with_progress(arcs: list[int]) -> Iterable[int]:
     return tqdm(arcs, unit=" arcs", delay=2, disable=not sys.stderr.isatty())
 
 
-def _choose(sentences: Iterable[Sentence], wanted: str | None, source: str) -> Sentence:
+def _read(source: str, text: bool) -> tuple[Iterable[Sentence], str]:
+    """Sentences, and what to call the place they are from."""
+    if source == "-" or os.path.exists(source) or not any(c.isspace() for c in source):
+        place = "standard input" if source == "-" else source
+        if not text and not source.endswith(".txt"):
+            return read_conllu(source), place
+        from bbparse.text import read_text
+
+        return read_text(source), place
+    from bbparse.text import sentences_of_text
+
+    return sentences_of_text(source), "the text"
+
+
+def _choose(sentences: Iterable[Sentence], wanted: str | None, place: str) -> Sentence:
     """The sentence of a number or an id; reading stops there."""
     number = int(wanted) if wanted is not None and wanted.isdecimal() else None
     count = 0
@@ -89,7 +111,8 @@ def _choose(sentences: Iterable[Sentence], wanted: str | None, source: str) -> S
         count += 1
         if wanted is None or sentence.number == number or sentence.name == wanted:
             return sentence
-    place = "standard input" if source == "-" else source
+    if not count:
+        raise TreebankError(f"{place}: there are no words in it")
     if number is not None:
         raise TreebankError(f"{place}: has {count} sentences, so no sentence {wanted}")
     raise TreebankError(f"{place}: none of its {count} sentences has the sent_id {wanted!r}")

@@ -81,12 +81,25 @@ class Explanation:
         return {arc: calls for arc, calls in self.trace.gone.items() if arc not in best}
 
     def changed(self, k: int) -> list[int]:
-        """Words that have another head in tree k (from 0) than in the best."""
-        return [
-            m
-            for m, (a, b) in enumerate(zip(self.trees[k].heads, self.best.heads), start=1)
-            if a != b
-        ]
+        """Words that have another head in tree k (from 0) than in the best.
+
+        Where arcs have labels that the search chose, those that have another label, too.
+        """
+        tree, best = self.trees[k], self.best
+        words = range(1, len(tree.heads) + 1)
+        if self.problem.arc_label is not None and tree.labels:
+            return [
+                m
+                for m in words
+                if (tree.heads[m - 1], tree.labels[m - 1])
+                != (best.heads[m - 1], best.labels[m - 1])
+            ]
+        return [m for m in words if tree.heads[m - 1] != best.heads[m - 1]]
+
+    @property
+    def n_candidates(self) -> int:
+        """Candidate arcs, whatever their labels."""
+        return len(set(zip(self.problem.arc_head.tolist(), self.problem.arc_mod.tolist())))
 
     def feature_balance(self, k: int) -> list[tuple[tuple[str, str], float]]:
         """What each feature is worth in the best tree less what it is in tree k (from 0).

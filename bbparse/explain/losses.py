@@ -27,7 +27,7 @@ MAX_MARGINALS, SEARCH, NO_OTHER = "max-marginals", "search", "no other tree"
 
 @dataclass(frozen=True, slots=True)
 class ArcLoss:
-    """The best tree without one arc of the best tree.
+    """The best tree without one arc of the best tree, under any label.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ def arc_losses(
             found.append(ArcLoss(head, m, np.inf, np.inf, True, NO_OTHER))
             continue
         state = problem.arc_state.copy()
-        state[arc] = -1
+        state[(problem.arc_head == head) & (problem.arc_mod == m)] = -1  # whatever its label
         without = solve(
             problem._changed(arc_state=state), backbone=backbone if problem.projective else None,
             settings=settings, node_limit=node_limit, time_limit=time_limit, explain=False,
@@ -145,8 +145,8 @@ def _by_max_marginals(
     found = []
     for m, arc in enumerate(arcs.tolist(), start=1):
         rivals = np.flatnonzero((problem.arc_mod == m) & (best > -np.inf))
-        rivals = rivals[rivals != arc]
         head = int(problem.arc_head[arc])
+        rivals = rivals[problem.arc_head[rivals] != head]
         if not len(rivals):
             found.append(ArcLoss(head, m, np.inf, np.inf, True, NO_OTHER))
             continue

@@ -79,7 +79,7 @@ def _facts(e: Explanation) -> str:
         facts.append(("ahead of the next by", number(e.best.score - e.trees[1].score), ""))
     left = f"of {e.sentence.n_words**2:,}"
     facts += [
-        ("candidate arcs", f"{len(e.problem.arc_head):,}", left),
+        ("candidate arcs", f"{e.n_candidates:,}", left),
         ("factors weighed", f"{len(e.problem.factor_score):,}", ""),
         ("dynamic-program calls", f"{trace.dp_calls:,}", ""),
         ("search nodes", f"{len(trace.nodes):,}", ""),

@@ -399,8 +399,8 @@ def elimination(e: Explanation) -> str:
 <tbody>{"".join(rows)}</tbody></table>"""
     grid = (
         _box(elimination_grid(e), "Candidate arcs")
-        if len(e.problem.arc_head) <= _CELLS
-        else f"<p>The {len(e.problem.arc_head):,} candidate arcs are too many to draw.</p>"
+        if e.n_candidates <= _CELLS
+        else f"<p>The {e.n_candidates:,} candidate arcs are too many to draw.</p>"
     )
     more = f'<details class="more"><summary>The arcs as a list</summary>{lists}</details>'
     return f"""<section><h2>What was eliminated, and when</h2>

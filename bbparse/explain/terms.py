@@ -251,10 +251,11 @@ def with_features(
     marks = None
     opinion: _Opinion = {}
     if parser.guide is not None:
-        # copies: the arrays of a problem are read-only, of another type to numba
-        arcs = np.array(problem.arc_head), np.array(problem.arc_mod)
-        marks = parser.guide.marks(values, *arcs)
-        for head, mod in zip(problem.arc_head.tolist(), problem.arc_mod.tolist()):
+        # each pair of words once, whatever labels it may have
+        pairs = sorted(set(zip(problem.arc_head.tolist(), problem.arc_mod.tolist())))
+        heads, mods = (np.array(column, np.int32) for column in zip(*pairs))
+        marks = parser.guide.marks(values, heads, mods)
+        for head, mod in pairs:
             label = int(marks[head, mod]) & NO_LABEL
             known = 0 < label <= len(parser.guide.labels)
             opinion[head, mod] = parser.guide.labels[label - 1] if known else "?"
@@ -278,13 +279,19 @@ def with_features(
                         found[kind, words].append(Feature(text, float(value[i])))
     return [
         [
-            replace(term, features=_largest(found[term.kind, term.words]))
-            if term.kind in PARTS
-            else term
+            _with(term, found[term.kind, term.words]) if term.kind in PARTS else term
             for term in terms
         ]
         for (_, terms), found in zip(trees, wanted)
     ]
+
+
+def _with(term: Term, features: list[Feature]) -> Term:
+    """A term with its features; what they do not explain is what the label costs."""
+    rest = term.value - math.fsum(f.weight for f in features)
+    if abs(rest) > 1e-9 * (1.0 + abs(term.value)):
+        features = [*features, Feature("a less likely label", rest)]
+    return replace(term, features=_largest(features))
 
 
 _COLUMNS = {

@@ -65,6 +65,9 @@ def changes(explanation: Explanation, k: int) -> str:
     pieces = [
         f"{_em(explanation, m)} hangs from {_em(explanation, tree.heads[m - 1])}"
         f" instead of {_em(explanation, best.heads[m - 1])}"
+        if tree.heads[m - 1] != best.heads[m - 1]
+        else f"{_em(explanation, m)} is {markup(tree.labels[m - 1])}"
+        f" instead of {markup(best.labels[m - 1])}"
         for m in changed[:3]
     ]
     rest = len(changed) - len(pieces)
@@ -83,7 +86,7 @@ def verdict(explanation: Explanation) -> str:
         text = (
             f"<strong>No tree scores more than {number(e.best.score, 4)}.</strong> The tree below"
             " scores exactly that, so it is the best of all projective trees over"
-            f" {count(len(e.problem.arc_head), 'candidate arc')}. Proved after {calls} in {nodes}."
+            f" {count(e.n_candidates, 'candidate arc')}. Proved after {calls} in {nodes}."
         )
     else:
         limit = "time" if trace.status == "time_limit" else "node"
@@ -111,7 +114,7 @@ def scope(explanation: Explanation) -> str:
     e = explanation
     n = e.sentence.n_words
     every = n * n
-    arcs = len(e.problem.arc_head)
+    arcs = e.n_candidates
     if arcs == every:
         return "All arcs were candidates, so nothing is left out of the comparison."
     return (

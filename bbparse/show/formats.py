@@ -79,7 +79,11 @@ def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
             best = trees[0]
             changed = [m for m, head in enumerate(tree.heads, 1) if head != best.heads[m - 1]]
             facts.append(f"{best.score - tree.score:.4f} less than the best")
-            facts.append(f"{len(changed)} other head{'s' * (len(changed) != 1)} *")
+            what = "head"
+            if not changed:
+                what = "label"
+                changed = [m for m, x in enumerate(tree.labels, 1) if x != best.labels[m - 1]]
+            facts.append(f"{len(changed)} other {what}{'s' * (len(changed) != 1)} *")
         ruler = "--" if style.ascii_only else "──"
         lines.append(paint.on(f"{ruler} {title}: {', '.join(facts)}", paint.tag) + "\n")
         tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else sentence.xpos

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from bbparse.explain import explain, page
 from bbparse.parser import Parser
+from bbparse.tagging import train_tagger
+from bbparse.text import sentences_of_text
 from tests import toy
 from tests.cli.conftest import Done
 
@@ -29,6 +31,25 @@ def test_to_the_standard_output_and_other_settings(run: Run, model: Path) -> Non
     done = run("explain", toy.DEV, "--model", model, "-o", "-", *options)
     assert done.code == 0 and done.out.startswith("<!doctype html>")
     assert "All arcs were candidates" in done.out
+
+
+def test_running_text(run: Run, model: Path, tmp_path: Path) -> None:
+    parser = Parser.load(model)
+    parser.tagger = train_tagger(toy.sentences())
+    tagging = tmp_path / "tagging.model"
+    parser.save(tagging)
+    text = "The cat slept. She saw <b>!"
+    source = tmp_path / "in.txt"
+    source.write_text(text, encoding="utf-8")
+    options = ("--model", tagging, "-o", "-", "--sentence", "2")
+    spoken = run("explain", text, *options)
+    assert spoken.code == 0 and "She saw &lt;b&gt;!" in spoken.out
+    assert run("explain", source, *options).out == spoken.out
+    second = parser.tagged(list(sentences_of_text(text))[1])
+    assert spoken.out == page(explain(parser, second, k_best=3), model=tagging.name)
+    complaint = run("explain", " \t", *options).complaint()
+    assert complaint == "the text: there are no words in it"
+    assert "no tagger" in run("explain", text, "--model", model, "-o", "-").complaint()
 
 
 def test_no_such_sentence(run: Run, model: Path, tmp_path: Path) -> None:
