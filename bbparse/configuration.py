@@ -135,6 +135,8 @@ class FactorConfig:
         Added to every wrong arc while decoding.
     start : float
         Where AdaGrad's sums of squares start for the factors' weights.
+    average_from : int
+        Their weights are averaged from this epoch on; before it is reached, from the first.
     node_limit : int
         Most search nodes for one training sentence.
     rivals : int
@@ -151,11 +153,12 @@ class FactorConfig:
     epochs: int = 3
     cost: float = 4.0
     start: float = 1.0
+    average_from: int = 1
     node_limit: int = 6
     rivals: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("cutoff", "fold_epochs", "epochs", "node_limit", "rivals"):
+        for name in ("cutoff", "fold_epochs", "epochs", "average_from", "node_limit", "rivals"):
             _at_least(f"factors.{name}", getattr(self, name), 1)
         _at_least("factors.folds", self.folds, 2)
         _positive("factors.rate", self.rate)

@@ -126,6 +126,8 @@ class FamilyStage:
 
     def epoch(self, number: int, progress: bool) -> EpochReport:
         """One pass over the training data, in an order that depends on seed and epoch only."""
+        if number > 1 and number == self.config.factors.average_from:
+            self.learner.average.restart()
         report = EpochReport(number)
         order = np.random.default_rng([self.config.learning.seed, number]).permutation(
             len(self.problems)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from bbparse.factors import Arc, FactorFamily, FactorView, Feature
 from features.english.words import MATCHING
 
-__all__ = ["Brackets", "FinalStop", "PairedCommas"]
+__all__ = ["BracketSpans", "Brackets", "FinalStop", "PairedCommas", "Segments"]
 
 Factors = Iterator[tuple[list[Arc], list[Feature]]]
 
@@ -64,6 +65,66 @@ class Brackets(FactorFamily):
                                 ("under", kind, g < i, upos[g], upos[h]),
                                 ("under", g < i, upos[g], g == i - 1),
                             ]
+
+
+Counts = Iterator[tuple[list[Arc], list[list[Feature]]]]
+
+
+def crossing(view: FactorView, left: int, right: int) -> tuple[list[Arc], list[Arc]]:
+    """Candidate arcs into the words left..right from outside, and out of them."""
+    span = range(left, right + 1)
+    into = [(g, x) for x in span for g in view.heads_of(x) if g not in span]
+    out = [(x, y) for x in span for y in view.modifiers_of(x) if y not in span]
+    return into, out
+
+
+class BracketSpans(FactorFamily):
+    """What stands in brackets or quotation marks has one head; little outside hangs from it."""
+
+    name = "bracket-spans"
+    summary = "English: how many arcs lead into brackets or quotation marks, and out of them"
+
+    def counts(self, view: FactorView) -> Counts:
+        """See `FactorFamily.counts`."""
+        for i, j in pairs(view):
+            kind = view.forms[i]
+            ends = (i == 1, j >= view.n_words - 1)
+            into, out = crossing(view, i + 1, j - 1)
+            out = [arc for arc in out if arc[1] not in (i, j)]
+            for way, arcs in (("in", into), ("out", out)):
+                yield arcs, [
+                    [(way, k), (way, k, kind), (way, k, kind, ends)] for k in (1, 2, 3)
+                ]
+
+
+class Segments(FactorFamily):
+    """A stretch without punctuation marks has mostly one head."""
+
+    name = "segments"
+    summary = "English: how many arcs lead into a stretch between punctuation marks"
+
+    def counts(self, view: FactorView) -> Counts:
+        """See `FactorFamily.counts`."""
+        upos = view.upos
+        marks = [0, *(i for i, tag in enumerate(upos) if tag == "PUNCT"), view.n_words + 1]
+        if len(marks) == 2:
+            return
+        lower = [*view.lower, "</s>"]
+        for left, right in pairwise(marks):
+            if right - left < 3:
+                continue
+            into, _ = crossing(view, left + 1, right - 1)
+            size = min((right - left - 1) // 3, 3)
+            verb = "VERB" in upos[left + 1 : right]
+            yield into, [
+                [
+                    (k, lower[left], lower[right]),
+                    (k, lower[left], upos[left + 1], verb),
+                    (k, lower[right], upos[left + 1], size),
+                    (k, verb, size),
+                ]
+                for k in (1, 2, 3)
+            ]
 
 
 class PairedCommas(FactorFamily):

@@ -16,7 +16,7 @@ from features.english.attachment import (
 from features.english.clauses import Agreement, Comparison, Fronted, Speech
 from features.english.coordination import Conjuncts, Correlatives, ParallelConjuncts, Series
 from features.english.nominals import Appositions, Compounds
-from features.english.punctuation import Brackets, FinalStop, PairedCommas
+from features.english.punctuation import Brackets, BracketSpans, FinalStop, PairedCommas, Segments
 from features.english.words import feature
 from tests import toy
 from tests.factors.helpers import all_arcs, random_tree, view_of
@@ -24,7 +24,7 @@ from tests.factors.helpers import all_arcs, random_tree, view_of
 FAMILIES: tuple[type[FactorFamily], ...] = (
     Conjuncts, ParallelConjuncts, Series, Correlatives, PrepositionalPhrases, SamePreposition,
     Markers, RelativeClauses, Brackets, PairedCommas, FinalStop, Agreement, Speech, Comparison,
-    Fronted, Compounds, Appositions,
+    Fronted, Compounds, Appositions, BracketSpans, Segments,
 )  # fmt: skip
 
 
@@ -56,6 +56,9 @@ CASES: list[tuple[type[FactorFamily], str, int]] = [
     (RelativeClauses, "men/NOUN/0 who/PRON/4 have/AUX/4 sung/VERB/1", 2),
     (Brackets, "cats/NOUN/0 (/PUNCT/3 old/ADJ/1 )/PUNCT/3", 2),
     (Brackets, "cats/NOUN/0 (/PUNCT/1 old/ADJ/1 )/PUNCT/3", 1),  # apart
+    (BracketSpans, "cats/NOUN/0 (/PUNCT/3 old/ADJ/1 )/PUNCT/3", 1),
+    (BracketSpans, "cats/NOUN/0 (/PUNCT/3 old/ADJ/1 )/PUNCT/3 here/ADV/3", 2),
+    (Segments, "sing/VERB/0 well/ADV/1 ,/PUNCT/1 my/PRON/5 cats/NOUN/1", 2),
     (PairedCommas, "Bob/PROPN/6 ,/PUNCT/4 the/DET/4 boss/NOUN/1 ,/PUNCT/4 sings/VERB/0", 2),
     (FinalStop, "sings/VERB/0 !/PUNCT/1", 1),
     (FinalStop, "sings/VERB/0 he/PRON/1 !/PUNCT/2", 1),  # apart
@@ -97,7 +100,8 @@ def test_the_contract_in_real_sentences_and_odd_trees(cls: type[FactorFamily]) -
 def test_nothing_is_proposed_where_there_is_nothing(cls: type[FactorFamily]) -> None:
     family = cls()
     for s in (sentence("Hello/INTJ/0"), sentence("he/PRON/2 sings/VERB/0")):
-        assert len(family.propose(view_of(s, all_arcs(s.n_words)))) == 0
+        view = view_of(s, all_arcs(s.n_words))
+        assert len(family.propose(view)) == len(family.propose_counts(view)) == 0
     bare = Sentence.from_words(["and", ",", "as", "said", "(", ")"], heads=[0, 1, 1, 1, 1, 1])
     family.propose(FactorView.of_tree(bare, [-1, *bare.heads]))
 

@@ -10,6 +10,7 @@ import pytest
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError
+from bbparse.factors import load_families
 from bbparse.learning import run as run_module
 from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.data import prepare, prune_all
@@ -80,8 +81,6 @@ def test_factors_lower_the_errors_on_what_they_learn_from(sentences: list[Senten
     run = run_of(config, sentences)
     problems = held_out_problems(run)
     backbone = Trainer(config, run.data, run.pruner, []).averaged()
-    from bbparse.factors import load_families
-
     stage = FamilyStage(backbone, run.data, problems, load_families(config.factors.families))
     reports = [stage.epoch(number, False) for number in range(1, 7)]
     assert reports[-1].train_uas > reports[0].train_uas
@@ -105,6 +104,29 @@ def test_the_backbone_is_that_of_a_run_without_factors(
     assert staged.notes["dev_uas"] == unlabelled_accuracy(staged, dev)
     kinds = [line.split(", epoch")[0] for line in lines if ", epoch" in line]
     assert kinds == [f"fold {k}" for k in (1, 1, 2, 2, 3, 3)] + ["backbone"] * 2 + ["families"] * 2
+
+
+def test_the_average_may_begin_late(sentences: list[Sentence]) -> None:
+    config = configuration(epochs=3, average_from=3)
+    run = run_of(config, sentences)
+    stage = FamilyStage(
+        Trainer(config, run.data, run.pruner, []).averaged(), run.data, held_out_problems(run),
+        load_families(config.factors.families),
+    )  # fmt: skip
+    for number in (1, 2):
+        stage.epoch(number, False)
+    weights = [stage.weights.astype(np.int64)]
+    learn = stage._learn_from
+
+    def recorded(*given: Any) -> None:
+        learn(*given)
+        weights.append(stage.weights.astype(np.int64))
+
+    stage._learn_from = recorded  # type: ignore[method-assign]
+    stage.epoch(3, False)
+    found = stage.averaged().table.weights / QUANTUM
+    assert np.abs(found - np.mean(weights, axis=0)).max() <= 0.5
+    assert (found != 0).any()
 
 
 def result(parser: Parser) -> dict[str, Any]:
