@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bbparse.document import Document, ParsedSentence
 from bbparse.errors import ModelError, TreebankError
+from bbparse.model_path import DEFAULT_MODEL
 from bbparse.treebank import Sentence
 
 if TYPE_CHECKING:
@@ -25,13 +26,15 @@ NODE_LIMIT = 200
 
 
 def load(
-    path: str | os.PathLike[str], factors: Iterable[type[FactorFamily] | FactorFamily] = ()
+    model: str | os.PathLike[str] = DEFAULT_MODEL,
+    factors: Iterable[type[FactorFamily] | FactorFamily] = (),
 ) -> Pipeline:
     """Read a model, to be called with what is to be parsed.
 
     Parameters
     ----------
-    path : path
+    model : path or name
+        A file, or the name of a model that comes with the package.
     factors : iterable of families, optional
         Families the model was trained with that are not installed as plug-ins.
 
@@ -53,7 +56,7 @@ def load(
     """
     from bbparse.parser import Parser
 
-    return Pipeline(Parser.load(path, factors))
+    return Pipeline(Parser.load(model, factors))
 
 
 class Pipeline:

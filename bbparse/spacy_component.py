@@ -19,7 +19,7 @@ from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, Token
 
 from bbparse.document import Tree
-from bbparse.errors import ConfigError
+from bbparse.model_path import DEFAULT_MODEL
 from bbparse.pipeline import NODE_LIMIT, Pipeline, load
 from bbparse.treebank import Sentence
 
@@ -31,13 +31,15 @@ _SPACE = "dep"  # what spaCy calls the arc of a token of white space
 
 @Language.factory(
     "bbparse",
-    default_config={"model": None, "prune": None, "node_limit": NODE_LIMIT, "time_limit": None},
+    default_config={
+        "model": DEFAULT_MODEL, "prune": None, "node_limit": NODE_LIMIT, "time_limit": None,
+    },
     assigns=["token.head", "token.dep", "token.is_sent_start", "doc.sents"],
 )
 def make_parser(
     nlp: Language,
     name: str,
-    model: str | None,
+    model: str,
     prune: int | None,
     node_limit: int | None,
     time_limit: float | None,
@@ -46,15 +48,9 @@ def make_parser(
 
     Raises
     ------
-    ConfigError
-        If no model is named.
     ModelError
         If the model cannot be read.
     """
-    if model is None:
-        raise ConfigError(
-            'the component bbparse needs a model: nlp.add_pipe("bbparse", config={"model": path})'
-        )
     return SpacyParser(
         load(model), name, prune=prune, node_limit=node_limit, time_limit=time_limit
     )

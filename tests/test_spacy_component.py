@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 import tomllib
 import warnings
 from copy import copy
@@ -12,7 +13,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from bbparse.errors import ConfigError, ModelError
+import bbparse
+from bbparse.errors import ModelError
 from bbparse.spacy_component import SpacyParser
 from bbparse.tagging import train_tagger
 from bbparse.treebank import Sentence
@@ -131,8 +133,6 @@ def test_words_with_white_space_in_them(nlp: spacy.Language) -> None:
 
 def test_settings(model: str, tmp_path: Path) -> None:
     nlp = spacy.blank("en")
-    with pytest.raises(ConfigError, match="needs a model"):
-        nlp.add_pipe("bbparse")
     with pytest.raises(ModelError):
         nlp.add_pipe("bbparse", config={"model": str(tmp_path / "nothing.model")})
     component = nlp.add_pipe("bbparse", config={"model": model, "prune": 2, "node_limit": 5})
@@ -144,6 +144,18 @@ def test_settings(model: str, tmp_path: Path) -> None:
     sentence = toy.dev_sentences()[2]
     doc = nlp(doc_of(nlp, [sentence]))
     assert doc._.bbparse[0]["score"] == toy.parser().parse(sentence, prune=2)[0].score
+
+
+def test_the_model_that_comes_with_the_package(
+    model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shutil.copy(model, tmp_path / "english.model")
+    monkeypatch.setattr("bbparse.model_path._FOLDER", tmp_path)
+    monkeypatch.chdir(tmp_path.parent)
+    nlp = spacy.blank("en")
+    component = nlp.add_pipe("bbparse")
+    assert isinstance(component, SpacyParser)
+    assert repr(component.pipeline) == repr(bbparse.load())
 
 
 def test_spacy_can_find_it() -> None:

@@ -14,13 +14,17 @@ from bbparse.cli.parse import PruneParameter
 from bbparse.errors import TreebankError
 from bbparse.explain import explain as explain_sentence
 from bbparse.explain import page
+from bbparse.model_path import DEFAULT_MODEL
 from bbparse.parser import Parser
 from bbparse.treebank import Sentence, open_output, read_conllu
 
 
 @click.command()
 @click.argument("source", type=FILE, metavar="[INPUT|TEXT|-]", default="-")
-@click.option("--model", required=True, type=FILE, metavar="FILE", help="Model to parse with.")
+@click.option(
+    "--model", default=DEFAULT_MODEL, show_default=True, type=FILE, metavar="FILE",
+    help="Model to parse with: a file, or the name of one that comes with bbparse.",
+)  # fmt: skip
 @click.option(
     "--text", is_flag=True,
     help="INPUT is running text: that of files named .txt is, and words with spaces are.",
@@ -69,7 +73,7 @@ def explain(
 
     \b
     Examples:
-      bbparse explain "Time flies like an arrow." --model en.model -o page.html
+      bbparse explain "Time flies like an arrow." -o page.html
       bbparse explain in.conllu --model en.model -o page.html
       bbparse explain in.conllu --model en.model --sentence 12 --k-best 5 -o page.html
     """
