@@ -21,7 +21,7 @@ def expand_count_factors(problem: Problem) -> Problem:
     """The same problem with small count factors written as plain factors.
 
     A score f(k) of the number k of arcs of a set c that are in the tree is a polynomial in the
-    arcs (Newton's forward differences, which solve the system of QL13 §5.1):
+    arcs (Newton's forward differences, which solve the system of QL13 §5.1)::
 
         f(|c ∩ y|) = Σ_j Δ^j f(0) · binomial(|c ∩ y|, j) = Σ_{s ⊆ c} Δ^|s| f(0) · [s ⊆ y]
 
