@@ -11,6 +11,7 @@ import click
 
 from bbparse.cli.files import FILE
 from bbparse.cli.parse import PruneParameter
+from bbparse.model_path import DEFAULT_MODEL
 from bbparse.parser import Parser
 from bbparse.treebank import read_conllu
 from bbparse.tuning import Setting, Suggestion, measure_settings, suggest
@@ -37,7 +38,10 @@ class PruneList(click.ParamType):
 
 @click.command()
 @click.argument("dev", type=FILE, metavar="DEV")
-@click.option("--model", required=True, type=FILE, metavar="FILE", help="Model to parse with.")
+@click.option(
+    "--model", default=DEFAULT_MODEL, show_default=True, type=FILE, metavar="FILE",
+    help="Model to parse with: a file, or the name of one that comes with bbparse.",
+)  # fmt: skip
 @click.option(
     "--prune", "prunes", type=PruneList(), default="3,5,10,20,none", show_default=True,
     metavar="K,K…", help="Numbers of candidate heads to try; none: all words.",

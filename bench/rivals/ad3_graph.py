@@ -20,6 +20,7 @@ from bbparse.problem import Problem
 from bbparse.solve import solve as branch_and_bound
 from rivals.common import Answer, check_plain, counts, crossing
 
+# the package's default
 ITERATIONS = 1000
 NEVER = -1e4
 
