@@ -163,7 +163,7 @@ class FormEncoder:
         out[:PAD] = _BEFORE
         out[PAD + n :] = _AFTER
         out[PAD : PAD + n, :_N_FORM] = rows[places]
-        out[PAD : PAD + n, _N_FORM] = _hash("style", style(forms))
+        out[PAD : PAD + n, _N_FORM] = _HASHES["style"][style(forms)]
         return out
 
     def _learn(self, forms: Iterable[str]) -> tuple[list[int], NDArray[np.uint64]]:
@@ -189,17 +189,21 @@ class FormEncoder:
             return [index[form] for form in forms], self._rows
 
 
-_hashes: dict[tuple[str, str], int] = {}
+class _Hashes(dict[str, int]):
+    """Hashes of the values of one column, remembered."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__()
+        self.column = column
+
+    def __missing__(self, value: str) -> int:
+        if len(self) > 100_000:
+            self.clear()
+        found = self[value] = attribute_hash(self.column, value)
+        return found
 
 
-def _hash(column: str, value: str) -> int:
-    key = (column, value)
-    found = _hashes.get(key)
-    if found is None:
-        if len(_hashes) > 200_000:
-            _hashes.clear()
-        found = _hashes[key] = attribute_hash(column, value)
-    return found
+_HASHES = {column: _Hashes(column) for column in TAG_COLUMNS}
 
 
 def fill_tags(
@@ -223,26 +227,21 @@ def fill_tags(
     n = len(forms)
     if tags is not None:
         upos = [tag.partition("\t")[0] for tag in tags]
-        values[PAD : PAD + n, _N_FORM + 1] = [_hash("tag", tag) for tag in tags]
-        values[PAD : PAD + n, _N_FORM + 2] = [_hash("upos", tag) for tag in upos]
-        nominal = [i for i in range(n) if upos[i] in _NOMINALS]
-        before = after = -1
-        left, left_tag, right = [], [], []
-        position = 0
-        for i in range(n):
-            while position < len(nominal) and nominal[position] <= i:
-                position += 1
-            after = nominal[position] if position < len(nominal) else -1
-            near = before >= 0 and i - before <= _REACH
-            left.append(_hash("subject", forms[before].lower() if near else ""))
-            left_tag.append(_hash("subjecttag", tags[before] if near else ""))
-            right.append(
-                _hash("object", forms[after].lower() if 0 <= after - i <= _REACH else "")
-            )
-            if upos[i] in _NOMINALS:
+        before = -1
+        left, left_tag, right = [""] * n, [""] * n, [""] * n
+        for i, tag in enumerate(upos):
+            if 0 <= before and i - before <= _REACH:
+                left[i], left_tag[i] = forms[before].lower(), tags[before]
+            if tag in _NOMINALS:
+                lower = forms[i].lower()
+                for j in range(max(before, i - _REACH, 0), i):
+                    right[j] = lower
                 before = i
-        values[PAD : PAD + n, _N_FORM + 4] = left
-        values[PAD : PAD + n, _N_FORM + 5] = right
-        values[PAD : PAD + n, _N_FORM + 6] = left_tag
+        columns = (("tag", tags), ("upos", upos), ("subject", left), ("object", right),
+                   ("subjecttag", left_tag))  # fmt: skip
+        for name, column in columns:
+            memory = _HASHES[name]
+            values[PAD : PAD + n, COLUMNS.index(name)] = [memory[value] for value in column]
     if feats is not None:
-        values[PAD : PAD + n, _N_FORM + 3] = [_hash("feats", value) for value in feats]
+        memory = _HASHES["feats"]
+        values[PAD : PAD + n, COLUMNS.index("feats")] = [memory[value] for value in feats]

@@ -1,8 +1,9 @@
 """Kernels of the tagger: features of words, scores of their candidates, and the best sequence.
 
 A feature is 32 bits of a hash. Its weights are found in sorted arrays: `first` says where the keys
-with given high bits begin, so that a look-up reads one or two neighbouring keys, and `ptr` where a
-key's pairs of label and weight are. Scores are sums of small integers.
+with given high bits begin, so that a look-up reads one or two neighbouring keys, beside each key
+stands where its entries begin, and an entry is a label and a weight in 32 bits. So a look-up costs
+three accesses to memory, which is what tagging waits for. Scores are sums of small integers.
 
 The best sequence is found exactly (Viterbi 1967), in O(n·K²) for K candidates a word.
 """
@@ -125,10 +126,8 @@ def _score_labels(
     features: Keys,
     first: Ints,
     shift: int,
-    keys: Keys,
-    ptr: Ints,
-    labels: NDArray[np.uint16],
-    weights: NDArray[np.int16],
+    keys: NDArray[np.uint32],
+    entries: NDArray[np.uint32],
     scores: Longs,
 ) -> None:
     """Add the weights of all features of a word to `scores`, int64[L]."""
@@ -136,9 +135,10 @@ def _score_labels(
         key = features[f]
         bucket = key >> np.uint32(shift)
         for place in range(first[bucket], first[bucket + 1]):
-            if keys[place] == key:
-                for e in range(ptr[place], ptr[place + 1]):
-                    scores[labels[e]] += weights[e]
+            if keys[place, 0] == key:
+                for e in range(keys[place, 1], keys[place + 1, 1]):
+                    entry = entries[e]
+                    scores[entry >> np.uint32(16)] += np.int16(entry & np.uint32(0xFFFF))
                 break
 
 
@@ -176,7 +176,7 @@ def label_words(
     labels = np.empty((n, width), np.int32)
     scores = np.zeros((n, width), np.int64)
     ptr, offset, column, multiplier = templates
-    first, shift, keys, entry_ptr, entry_label, weights, n_labels = table
+    first, shift, keys, entries, n_labels = table
     features = np.empty(ptr.shape[0] - 1, np.uint32)
     every = np.zeros(n_labels, np.int64)
     own_labels = np.empty(widest, np.int32)
@@ -188,7 +188,7 @@ def label_words(
             continue
         feature_keys(values, pad + i, ptr, offset, column, multiplier, features)
         every[:] = 0
-        _score_labels(features, first, shift, keys, entry_ptr, entry_label, weights, every)
+        _score_labels(features, first, shift, keys, entries, every)
         for k in range(count):
             own_labels[k] = cand_label[cand_ptr[i] + k]
             own_scores[k] = every[own_labels[k]]

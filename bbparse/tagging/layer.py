@@ -89,12 +89,11 @@ class Weights:
         high = (keys >> np.uint32(self.shift)).astype(np.int64)
         self.first = np.searchsorted(high, np.arange((1 << bits) + 1)).astype(np.int32)
         self.n_labels = n_labels
-
-    @property
-    def table(self) -> tuple[Any, ...]:
-        """What the kernels read."""
-        return (
-            self.first, self.shift, self.keys, self.ptr, self.labels, self.values, self.n_labels,
+        places = np.column_stack((np.append(keys, np.uint32(0)), ptr.astype(np.uint32)))
+        entries = labels.astype(np.uint32) << np.uint32(16) | values.view(np.uint16)
+        #: What the kernels read.
+        self.table = (
+            self.first, self.shift, np.ascontiguousarray(places), entries, n_labels,
         )  # fmt: skip
 
     @classmethod

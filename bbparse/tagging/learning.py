@@ -54,7 +54,7 @@ class LayerSettings:
     cost: float = 2.0
     dropout: float = 0.1
     cutoff: int = 2
-    least: float = 0.02
+    least: float = 0.04
 
 
 @dataclass(frozen=True, slots=True)
