@@ -28,6 +28,7 @@ from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.encode import encode
 from bbparse.scoring.guide import Guide
 from bbparse.scoring.labeller import Labeller
+from bbparse.scoring.marginals import arcs_in_trees
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.solve import solve
@@ -210,7 +211,14 @@ class Parser:
             raise ProblemError(f"prune is {prune}, expected 0 (all arcs) or more")
         values = encode(sentence)
         arc_head, arc_mod = self.pruner.candidates(values, prune, margin)
-        return self.score_arcs(sentence, values, arc_head, arc_mod)
+        marks = None
+        if prune != 0:
+            if self.guide is not None:  # an arc's odds are those against all candidates
+                marks = self.guide.marks(values, arc_head, arc_mod)
+            arc_head, arc_mod = arcs_in_trees(
+                sentence.n_words, arc_head, arc_mod, self.config.model.single_root
+            )
+        return self.score_arcs(sentence, values, arc_head, arc_mod, marks)
 
     def score_arcs(
         self,
