@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 BENCH = Path(__file__).parent.parent / "bench"
-SCRIPTS = ("decode", "dense", "kernels", "learning", "measure", "scaling", "tables", "throughput")
+SCRIPTS = (
+    "decode",
+    "dense",
+    "kernels",
+    "learning",
+    "measure",
+    "multipliers",
+    "scaling",
+    "tables",
+    "throughput",
+)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

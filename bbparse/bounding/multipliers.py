@@ -149,6 +149,69 @@ def step_polyak(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, gap, othe
 
 
 @njit(cache=True, nogil=True)
+def arc_leads(n_words, group_ptr, group_mod, gscore, arc_score, base, marginal, lead):
+    """``lead[a]``: by how much the best tree with arc a beats the best without it, under a bound.
+
+    As each word has one head, the best tree without an arc has another arc into its word. The
+    lead is 0 for dead arcs, and for the only arc of a word.
+    """
+    best = np.full(n_words + 1, NEG)
+    second = np.full(n_words + 1, NEG)
+    for b in range(group_mod.shape[0]):
+        m = group_mod[b]
+        for a in range(group_ptr[b], group_ptr[b + 1]):
+            lead[a] = NEG
+            if base[a] == NEG or marginal[b] == NEG:
+                continue
+            lead[a] = marginal[b] - gscore[b] + arc_score[a]
+            if lead[a] > best[m]:
+                second[m] = best[m]
+                best[m] = lead[a]
+            elif lead[a] > second[m]:
+                second[m] = lead[a]
+    for b in range(group_mod.shape[0]):
+        m = group_mod[b]
+        for a in range(group_ptr[b], group_ptr[b + 1]):
+            rival = second[m] if lead[a] == best[m] else best[m]
+            lead[a] = lead[a] - rival if lead[a] > NEG and rival > NEG else 0.0
+
+
+@njit(cache=True, nogil=True)
+def step_leads(n_factors, fac_ptr, fac_arcs, fac_weight, lam, lead, times, scratch):
+    """Move each factor's multipliers to where arcs need them, all factors at once.
+
+    With the backbone's arcs taken as independent, each with its lead, the best multipliers of one
+    factor alone are in closed form, as in MPLP (Globerson & Jaakkola 2007): those of φ ≥ 0 are the
+    projection of ``lam - lead`` on the simplex, and that of φ < 0 rises by the least lead. An arc
+    gives each of the n factors that name it 1/n of its lead, as they move together. ``times``
+    (float64[A]) and ``scratch`` are overwritten.
+    """
+    times[:] = 0.0
+    for i in range(fac_ptr[n_factors]):
+        times[fac_arcs[i]] += 1.0
+    for c in range(n_factors):
+        lo = fac_ptr[c]
+        hi = fac_ptr[c + 1]
+        least = np.inf
+        for i in range(lo, hi):
+            x = lead[fac_arcs[i]] / times[fac_arcs[i]]
+            least = min(least, x)
+            if fac_weight[c] >= 0.0:
+                lam[i] -= x
+        if fac_weight[c] < 0.0:
+            lam[lo] = min(max(lam[lo] + least, 0.0), -fac_weight[c])
+            continue
+        project_simplex(lam, lo, hi, fac_weight[c], scratch)
+        missing = fac_weight[c]  # what rounding lost where leads are much larger than the weight
+        largest = lo
+        for i in range(lo, hi):
+            missing -= lam[i]
+            if lam[i] > lam[largest]:
+                largest = i
+        lam[largest] += missing
+
+
+@njit(cache=True, nogil=True)
 def factor_gaps(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, arc_gap):
     """Factor gaps G_c summed onto arcs, G_e = Σ_{c∋e} G_c (QL13 §3.3); returns Σ_c G_c."""
     arc_gap[:] = 0.0

@@ -30,8 +30,10 @@ from bbparse.bounding.counts import (
 from bbparse.bounding.incumbents import insert_tree, tree_score
 from bbparse.bounding.multipliers import (
     apply_multipliers,
+    arc_leads,
     factor_gaps,
     simplify_factors,
+    step_leads,
     step_paper,
     step_polyak,
 )
@@ -39,7 +41,7 @@ from bbparse.bounding.multipliers import (
 NEG = -np.inf
 
 CLOSED, OPEN = 0, 1
-PAPER, POLYAK = 0, 1
+PAPER, POLYAK, LEADS, MIXED = 0, 1, 2, 3
 
 
 @njit(cache=True, nogil=True)
@@ -111,7 +113,9 @@ def bound_node(
     trees, scores, count
         The k best trees so far (:mod:`bbparse.bounding.incumbents`), shared by all nodes.
     method : int
-        ``PAPER``: subgradient with the paper's step and stopping rules; ``POLYAK``.
+        ``PAPER``: subgradient with the paper's step and stopping rules; ``POLYAK``: with Polyak's
+        step; ``LEADS``: by max-marginal differences, found at every pass; ``MIXED``: by these where
+        elimination finds them, by Polyak's step elsewhere.
     max_calls : int
         Most Viterbi passes.
     eliminate_every : int
@@ -119,7 +123,7 @@ def bound_node(
     close_k : int
         List this many trees under the last bound to close the node before branching.
     precision : float
-        Stop when the bound fell by less (QL13: 1e-8).
+        ``PAPER`` stops when the bound fell by less (QL13: 1e-8).
     quantum, slack, hard : float
         Score quantum (0: none), numerical slack, stand-in for an infinite weight.
     full_edges : float
@@ -152,6 +156,7 @@ def bound_node(
     renumber = np.empty(sizes[0], np.int32)
     marginal = np.empty(n_groups)
     arc_gap = np.empty(n_arcs)
+    times = np.empty(n_arcs)
     chosen = np.zeros(n_arcs, np.int8)
     scratch = np.empty(n_words + 2)
     copy = np.zeros(cnt_arcs.shape[0], np.int8)
@@ -230,13 +235,21 @@ def bound_node(
             return CLOSED  # the bound is the score of the tree just found
         if bound < best_bound:
             best_bound = bound
-        if eliminate_every > 0 and floor > NEG and call % eliminate_every == 0:
+        tight = value > NEG and bound - value <= slack
+        eliminates = eliminate_every > 0 and floor > NEG and call % eliminate_every == 0
+        by_leads = method == LEADS or (method == MIXED and eliminates)
+        if by_leads or eliminates:
             outside_pass(
                 sizes[0], item_ptr, item_group, left, right, weight, gscore, inside, outside
             )
             counters[0] += 2.0
             counters[1] += 2.0 * share
             group_marginals(sizes[0], item_group, inside, outside, marginal)
+            if by_leads:
+                arc_leads(
+                    n_words, group_ptr, group_mod, gscore, arc_score, base, marginal, arc_gap
+                )
+        if eliminates:
             before = item_ptr[sizes[0]]
             left_items = eliminate(
                 sizes[0], item_ptr, item_group, left, right, weight, gscore, inside, outside,
@@ -280,15 +293,25 @@ def bound_node(
             if sizes[2] > 0:
                 step_counts(sizes[2], cnt_ptr, cnt_arcs, cnt_lam, copy, chosen, step * unit)
         else:
+            if by_leads and sizes[1] > 0:
+                if tight:
+                    break
+                step_leads(
+                    sizes[1], fac_ptr, fac_arcs, fac_weight, lam, arc_gap, times, scratch
+                )
+            if by_leads and sizes[2] == 0:
+                previous = bound
+                continue
             target = scores[min(k, count[0]) - 1] if count[0] > 0 else bound - abs(bound)
             if fell < 0.0:
                 mild *= 0.7
             apart = disagreement(sizes[2], cnt_ptr, cnt_arcs, copy, chosen)
-            gap = mild * max(bound - target, precision)
+            gap = mild * max(bound - target, slack)
             norm = step_polyak(
-                sizes[1], fac_ptr, fac_arcs, fac_weight, lam, chosen, gap, apart, scratch
-            )
-            if norm == 0.0:
+                0 if by_leads else sizes[1], fac_ptr, fac_arcs, fac_weight, lam, chosen, gap, apart,
+                scratch,
+            )  # fmt: skip
+            if norm == 0.0 and not by_leads:
                 break
             if apart > 0.0:
                 step_counts(sizes[2], cnt_ptr, cnt_arcs, cnt_lam, copy, chosen, gap / norm)

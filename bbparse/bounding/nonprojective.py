@@ -97,7 +97,7 @@ def bound_node(
     c_ptr, c_arcs, c_score_ptr, c_score,
     root_base, root_ptr, root_lit, root_neg, root_weight,
     base, t_ptr, t_lit, t_neg, t_weight, lam, c_lam, sizes, constant,
-    trees, scores, count, max_calls, eliminate_every, precision, quantum, typical,
+    trees, scores, count, max_calls, eliminate_every, quantum, typical,
     tree, counters, out,
 ):  # fmt: skip
     """Bound a node, in place.
@@ -121,7 +121,7 @@ def bound_node(
         Score that every tree of the node has beside these.
     trees, scores, count
         The k best trees so far (:mod:`bbparse.bounding.incumbents`).
-    max_calls, eliminate_every, precision
+    max_calls, eliminate_every
         Most calls of Edmonds' algorithm; elimination after the first and then every so many (0:
         never); least step.
     quantum : float
@@ -261,7 +261,7 @@ def bound_node(
         gap = reach + typical
         if count[0] > 0:
             gap = min(gap, bound - scores[min(k, count[0]) - 1])
-        alpha = mild * max(gap, precision) / norm
+        alpha = mild * max(gap, slack) / norm
         step_terms(sizes[0], t_ptr, t_lit, t_neg, t_weight, lam, on, alpha, scratch)
         step_valencies(c_arcs, c_lam, copy, chosen, alpha)
 

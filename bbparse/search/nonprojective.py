@@ -184,7 +184,7 @@ class NonprojectiveSearch:
     k : int
         Number of trees wanted.
     settings : SearchSettings
-        ``root_calls``, ``node_calls``, ``eliminate_every`` and ``precision`` are used.
+        ``root_calls``, ``node_calls`` and ``eliminate_every`` are used.
     """
 
     def __init__(self, problem: Problem, k: int, settings: SearchSettings) -> None:
@@ -233,8 +233,8 @@ class NonprojectiveSearch:
             self.base, t.ptr, t.lit, t.neg, t.weight,
             node.base, node.t_ptr, node.t_lit, node.t_neg, node.t_weight, node.lam, node.c_lam,
             node.sizes, node.constant, self.trees, self.scores, self.count,
-            calls, self.settings.eliminate_every, self.settings.precision,
-            self.quantum, self.typical, tree, self.counters, out,
+            calls, self.settings.eliminate_every, self.quantum, self.typical, tree, self.counters,
+            out,
         )  # fmt: skip
         node.bound = min(node.bound, float(out[0]))
         node.arc = int(out[1])

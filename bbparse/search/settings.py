@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from bbparse.bounding.node import PAPER, POLYAK
+from bbparse.bounding.node import LEADS, MIXED, PAPER, POLYAK
 from bbparse.errors import ConfigError
 
-METHODS = {"paper": PAPER, "polyak": POLYAK}
+METHODS = {"paper": PAPER, "polyak": POLYAK, "max-marginal": LEADS, "mixed": MIXED}
 ORDERS = ("best-first", "level")
 
 
@@ -18,8 +18,10 @@ class SearchSettings:
 
     Attributes
     ----------
-    method : {"polyak", "paper"}
-        Multiplier update.
+    method : {"mixed", "polyak", "max-marginal", "paper"}
+        Multiplier update: subgradient with Polyak's or with the paper's step, or block coordinate
+        descent on max-marginal differences at every pass, or where elimination finds them anyway
+        (`mixed`).
     order : {"best-first", "level"}
         Which node next; ``level`` branches a whole level on the arc of its node with the highest
         lower bound (QL13 §3.3).
@@ -35,7 +37,7 @@ class SearchSettings:
         Stop at a node when the bound falls by less.
     """
 
-    method: str = "polyak"
+    method: str = "mixed"
     order: str = "best-first"
     lower_start: int = 0
     root_calls: int = 12

@@ -22,6 +22,9 @@ from tests.strategies import random_problem
 WEAK = DEFAULT.with_(root_calls=1, node_calls=1, eliminate_every=0, close_k=1)
 SETTINGS = {
     "default": DEFAULT,
+    "polyak": DEFAULT.with_(method="polyak"),
+    "max-marginal": DEFAULT.with_(method="max-marginal", eliminate_every=2),
+    "max-marginal, weak": WEAK.with_(method="max-marginal", root_calls=3),
     "published": AS_PUBLISHED,
     "weak": WEAK,
     "weak, by levels": WEAK.with_(order="level"),

@@ -1,0 +1,93 @@
+"""Max-marginal differences, and the step that moves multipliers by them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bbparse.backbone.chart import build
+from bbparse.backbone.passes import group_marginals, group_scores, inside_pass, outside_pass
+from bbparse.bounding.multipliers import arc_leads, step_leads
+from tests.bounding.helpers import random_case
+from tests.bounding.test_multipliers import check_feasible
+from tests.oracles.enumerate import enumerate_trees
+from tests.strategies import random_problem
+
+
+def test_leads_agree_with_enumeration() -> None:
+    rng = np.random.default_rng(81)
+    compared = 0
+    for _ in range(150):
+        p = random_problem(rng, max_words=5, projective=True, max_factors=0, scale="normal")
+        chart = build(p)
+        if chart.n_items == 1:
+            continue
+        gscore = np.empty(len(chart.group_mod))
+        group_scores(chart.group_ptr, chart.arc_score, gscore)
+        inside, outside = np.empty(chart.n_items), np.empty(chart.n_items)
+        arrays = (chart.n_items, chart.item_ptr, chart.item_group, chart.left, chart.right)
+        inside_pass(*arrays, chart.weight, gscore, inside)
+        outside_pass(*arrays, chart.weight, gscore, inside, outside)
+        marginal = np.empty(len(gscore))
+        group_marginals(chart.n_items, chart.item_group, inside, outside, marginal)
+        lead = np.empty(len(chart.order))
+        arc_leads(
+            p.n_words, chart.group_ptr, chart.group_mod, gscore, chart.arc_score,
+            chart.arc_score, marginal, lead,
+        )  # fmt: skip
+        trees = list(enumerate_trees(p))
+        for i, arc in enumerate(chart.order.tolist()):
+            with_arc = [score for score, tree in trees if arc in tree]
+            without = [score for score, tree in trees if arc not in tree]
+            expected = max(with_arc) - max(without) if with_arc and without else 0.0
+            assert lead[i] == pytest.approx(expected, abs=1e-9)
+            compared += bool(with_arc and without)
+    assert compared > 300
+
+
+def test_steps_keep_multipliers_feasible() -> None:
+    rng = np.random.default_rng(82)
+    for _ in range(200):
+        case = random_case(rng, hard=bool(rng.random() < 0.2))
+        case.draw_multipliers(rng)
+        times = np.empty(len(case.base))
+        for _ in range(5):
+            lead = rng.normal(size=len(case.base)) * float(rng.choice([0.0, 1.0, 1e3]))
+            step_leads(
+                int(case.sizes[1]), case.fac_ptr, case.fac_arcs, case.fac_weight, case.lam,
+                lead, times, np.empty(16),
+            )  # fmt: skip
+            check_feasible(case)
+
+
+@pytest.mark.parametrize("weight", [2.0, -2.0])
+def test_one_factor_over_independent_arcs_is_minimised(weight: float) -> None:
+    """No multipliers give a lower bound Σ_e max(0, γ_e ± lam_e) than the step does."""
+    rng = np.random.default_rng(83)
+    for _ in range(200):
+        r = int(rng.integers(2, 5))
+        gamma = 1.5 * rng.normal(size=r)
+
+        def bound(lam: np.ndarray, r: int = r, gamma: np.ndarray = gamma) -> float:
+            if weight > 0:
+                return float(np.maximum(0.0, gamma + lam).sum())
+            return float(np.maximum(0.0, gamma - lam[0]).sum() + lam[0] * (r - 1))
+
+        lam = np.zeros(r)
+        if weight > 0:
+            lam[:] = weight * rng.dirichlet(np.ones(r))
+            lead = gamma + lam
+        else:
+            lam[0] = -weight * rng.random()
+            lead = gamma - lam[0]
+        step_leads(
+            1, np.array([0, r]), np.arange(r, dtype=np.int32), np.array([weight]), lam, lead,
+            np.empty(r), np.empty(r),
+        )  # fmt: skip
+        for _ in range(200):
+            other = np.zeros(r)
+            if weight > 0:
+                other[:] = weight * rng.dirichlet(np.full(r, 0.5))
+            else:
+                other[0] = -weight * rng.random()
+            assert bound(lam) <= bound(other) + 1e-12
