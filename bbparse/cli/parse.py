@@ -10,6 +10,7 @@ import click
 from tqdm import tqdm
 
 from bbparse.cli.files import FILE
+from bbparse.model_path import DEFAULT_MODEL
 from bbparse.parser import Parser
 from bbparse.problem import Solution
 from bbparse.show.formats import FORMATS, Style, Writer
@@ -41,7 +42,10 @@ class PruneParameter(click.ParamType):
 
 @click.command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
-@click.option("--model", required=True, type=FILE, metavar="FILE", help="Model to parse with.")
+@click.option(
+    "--model", default=DEFAULT_MODEL, show_default=True, type=FILE, metavar="NAME|FILE",
+    help="Model to parse with: a file, or the name of one that comes with bbparse.",
+)  # fmt: skip
 @click.option(
     "--text", is_flag=True, help="INPUT is running text, as is that of files named .txt."
 )
@@ -104,9 +108,9 @@ def parse(
 
     \b
     Examples:
-      bbparse parse in.conllu --model en.model --output out.conllu
+      echo "Time flies." | bbparse parse --text --format tree
+      bbparse parse in.conllu --output out.conllu
       bbparse parse in.conllu --model en.model --k-best 3
-      echo "Time flies." | bbparse parse --text --model en.model
       bbparse parse in.conllu --model en.model --format tree | less -R
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
     """

@@ -225,7 +225,7 @@ def test_files_that_cannot_be_read(run: Run, config: Path, tmp_path: Path) -> No
         ("k = 4", "k = -4", "pruner.k is -4, expected a whole number of at least 0"),
         ("h.upos b.upos", "h.upso b.upos", "unknown attribute 'upso' in 'h.upso'; attributes are "),
         ("[learning]", "[search]\nrooot_calls = 3\n[learning]", "rooot_calls"),
-        ('"grandchildren"]', '"granny"]', "no factor family 'granny'; there are: combs, "),
+        ('"grandchildren"]', '"granny"]', "no factor family 'granny'; there are: agreement, "),
         ("[model]", "[model", "not TOML: "),
     ],
 )
@@ -244,7 +244,7 @@ def test_mistakes_in_the_configuration_are_named(
 def test_unknown_names_say_which_exist(run: Run, config: Path, tmp_path: Path) -> None:
     model = tmp_path / "toy.model"
     done = run("train", toy.DEV, "--config", config, "--model", model, "--factors", "siblings,x")
-    assert "no factor family 'x'; there are: combs, grandchildren, " in done.complaint()
+    assert "no factor family 'x'; there are: agreement, appositions, " in done.complaint()
     done = run("train", toy.DEV, "--config", "klingon", "--model", model)
     assert "no configuration 'klingon': " in done.complaint()
     assert "english" in done.complaint()

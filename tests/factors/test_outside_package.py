@@ -142,5 +142,5 @@ def test_it_trains_and_parses_by_name(target: Path, tmp_path: Path) -> None:
         done = bbparse(*command, path=None)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1
-        assert "no factor family 'neighbours'; there are: combs, " in done.stderr
+        assert "no factor family 'neighbours'; there are: agreement, " in done.stderr
     assert not (tmp_path / "out.conllu").exists()
