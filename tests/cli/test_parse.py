@@ -225,11 +225,10 @@ def test_a_full_disk(run: Run, model: Path) -> None:
     "arguments",
     [
         ["--k-best", "0"], ["--k-best", "many"], ["--prune", "0"], ["--prune", "all"],
-        ["--threads", "0"], ["--time-limit", "0"], ["--time-limit", "-1"], ["--beam", "8"], [],
+        ["--threads", "0"], ["--time-limit", "0"], ["--time-limit", "-1"], ["--beam", "8"],
     ],
 )  # fmt: skip
 def test_wrong_usage_is_one_line(run: Run, arguments: list[str]) -> None:
-    model = ["--model", "toy.model"] if arguments else []
-    done = run("parse", toy.DEV, *model, *arguments)
+    done = run("parse", toy.DEV, "--model", "toy.model", *arguments)
     assert done.err.count("\n") == 1
     assert "(see bbparse parse --help)" in done.complaint()
