@@ -19,6 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView, feature_key
+from bbparse.factors.template_kernels import mix
 from bbparse.scoring.encode import ATTRIBUTES, PAD
 
 __all__ = ["MAX_LENGTH", "MIN_LENGTH", "Combs"]
@@ -97,16 +98,6 @@ class Combs(FactorFamily):
 
 
 @njit(cache=True, nogil=True)
-def _mix(x: np.uint64) -> np.uint64:
-    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
 def _count_combs(arc_mod: NDArray[np.int32], head_ptr: NDArray[np.int32]) -> tuple[int, int]:
     """How many combs there are, and how many arcs they have together."""
     n_combs = n_arcs = 0
@@ -166,19 +157,19 @@ def enumerate_combs(
                 for t in range(n_templates):
                     value = values[pad + last, word_column[t]]
                     if length == 1:
-                        state[t] = _mix(values[pad + h, head_column[t]] ^ salts[t, 0])
+                        state[t] = mix(values[pad + h, head_column[t]] ^ salts[t, 0])
                         if kind[t] == ENDS:
-                            state[t] = _mix(state[t] ^ value)
+                            state[t] = mix(state[t] ^ value)
                     if kind[t] == BAG:
-                        state[t] += _mix(value)
+                        state[t] += mix(value)
                     elif kind[t] == SEQUENCE:
-                        state[t] = _mix(state[t] ^ value)
+                        state[t] = mix(state[t] ^ value)
                     if length < MIN_LENGTH:
                         continue
                     key = state[t]
                     if kind[t] == ENDS:
-                        key = _mix(key ^ value) + np.uint64(length)
-                    key = _mix(key ^ salts[t, place])
+                        key = mix(key ^ value) + np.uint64(length)
+                    key = mix(key ^ salts[t, place])
                     bit = key >> shift
                     if (bits[bit >> six] >> (bit & low)) & one:
                         feat_keys[n_keys] = key

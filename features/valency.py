@@ -12,6 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.factors import CountBatch, FactorFamily, FactorTable, FactorView, feature_key
+from bbparse.factors.template_kernels import mix
 from bbparse.scoring.encode import ATTRIBUTES, PAD
 
 __all__ = ["CLASSES", "MOST", "ModifiersOfKind", "Valency"]
@@ -114,16 +115,6 @@ class ModifiersOfKind(_Counted):
 
 
 @njit(cache=True, nogil=True)
-def _mix(x: np.uint64) -> np.uint64:
-    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
 def _sets(
     arc_mod: NDArray[np.int32],
     head_ptr: NDArray[np.int32],
@@ -162,7 +153,7 @@ def _sets(
                     k = min(used - start, salts.shape[2] - 1)
                     arcs[used] = a
                     for t in range(n_templates):
-                        key = _mix(values[pad + h, columns[t]] ^ salts[side, kind, k, t])
+                        key = mix(values[pad + h, columns[t]] ^ salts[side, kind, k, t])
                         bit = key >> shift
                         if (bits[bit >> six] >> (bit & low)) & one:
                             feat_keys[n_keys] = key

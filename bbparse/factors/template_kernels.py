@@ -13,7 +13,7 @@ from bbparse.factors.table import first_place
 
 
 @njit(cache=True, nogil=True)
-def _mix(x: np.uint64) -> np.uint64:
+def mix(x: np.uint64) -> np.uint64:
     """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection that spreads all bits."""
     x ^= x >> np.uint64(30)
     x *= np.uint64(0xBF58476D1CE4E5B9)
@@ -43,12 +43,12 @@ def hash_words(
         for w in range(n_rows):
             gate = gate_salts[r, 0]
             for i in range(gate_ptr[r], gate_ptr[r + 1]):
-                gate = _mix(gate ^ values[pad + w + gate_offset[i], gate_column[i]])
+                gate = mix(gate ^ values[pad + w + gate_offset[i], gate_column[i]])
             gate_words[r, w] = gate
             for t in range(n_templates):
-                x = _mix(gate ^ salts[r, t])
+                x = mix(gate ^ salts[r, t])
                 for i in range(ptr[t * n_roles + r], ptr[t * n_roles + r + 1]):
-                    x = _mix(x ^ values[pad + w + offset[i], column[i]])
+                    x = mix(x ^ values[pad + w + offset[i], column[i]])
                 parts[r, w, t] = x
 
 

@@ -283,21 +283,13 @@ def likely_arcs(
     template_ptr, template_sig, template_mult, set_slot, set_column, axis_step, row_ptr, arc_rows,
 ):  # fmt: skip
     """`prune_arcs` of the scores of all arcs and of the best projective tree by them."""
-    table, masks, words, counts = sentence_tables(
-        values, pad, none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset,
-        slot_mult, col_slot, col_mult, between_slot,
+    square = score_all_arcs(
+        values, pad, weights, quantum,
+        none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset, slot_mult,
+        col_slot, col_mult, between_slot,
+        kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr,
+        sig_atom, template_ptr, template_sig, template_mult, set_slot, set_column, axis_step,
+        row_ptr, arc_rows,
     )  # fmt: skip
-    n = table.shape[0] - 2
-    head, mod = all_arcs(n)
-    scores = np.zeros(head.shape[0])
-    no_words = np.empty(0, np.int32)
-    walk_parts(
-        np.int64(0), np.int64(0), np.int64(3), no_words, head, no_words, mod, table, masks, words,
-        counts, np.zeros((1, 1), np.uint16), weights, quantum, scores,
-        kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr,
-        sig_ptr, sig_atom, template_ptr, template_sig, shift, template_mult,
-        set_slot, set_column, axis_step, row_ptr, arc_rows,
-    )  # fmt: skip
-    square = as_square(n, scores)
     best, _ = eisner(square, single_root)
     return prune_arcs(square, k, margin, best)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from bbparse.factors import FactorCounter, FactorView, check_family, feature_key, tree_batches
+from bbparse.factors.template_kernels import mix
 from bbparse.scoring.encode import attribute_hash, attribute_values
-from features.valency import CLASSES, MOST, ModifiersOfKind, Valency, _mix
+from features.valency import CLASSES, MOST, ModifiersOfKind, Valency
 from tests import toy
 from tests.factors.helpers import random_arcs, random_sentence, random_tree, view_of
 
@@ -34,7 +35,7 @@ def fired(family: Valency | ModifiersOfKind, view: FactorView, heads: list[int])
         for name in HEAD:
             salt = np.uint64(feature_key(family.name, (name, side, kind, min(k, MOST))))
             value = np.uint64(attribute_hash(name, of[name]))
-            keys[int(_mix(value ^ salt))] += 1
+            keys[int(mix(value ^ salt))] += 1
     return keys
 
 
