@@ -13,8 +13,8 @@ import pytest
 
 from bbparse.errors import OutputError, ProblemError
 from bbparse.problem import FIELDS, Problem, Solution
+from tests.problem.helpers import SOLUTION
 from tests.strategies import random_problem
-from tests.test_problem import SOLUTION
 
 
 def same(left: Any, right: Any) -> bool:
