@@ -9,22 +9,18 @@ from collections.abc import Iterable
 import click
 from tqdm import tqdm
 
+from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.cli.parse import PruneParameter
 from bbparse.errors import TreebankError
 from bbparse.explain import explain as explain_sentence
 from bbparse.explain import page
-from bbparse.model_path import DEFAULT_MODEL
 from bbparse.parser import Parser
 from bbparse.treebank import Sentence, open_output, read_conllu
 
 
 @click.command()
 @click.argument("source", type=FILE, metavar="[INPUT|TEXT|-]", default="-")
-@click.option(
-    "--model", default=DEFAULT_MODEL, show_default=True, type=FILE, metavar="FILE",
-    help="Model to parse with: a file, or the name of one that comes with bbparse.",
-)  # fmt: skip
+@options.model
 @click.option(
     "--text", is_flag=True,
     help="INPUT is running text: that of files named .txt is, and words with spaces are.",
@@ -37,22 +33,10 @@ from bbparse.treebank import Sentence, open_output, read_conllu
     "--sentence", "wanted", metavar="N|ID",
     help="Which sentence: its number, from 1, or its sent_id. Default: the first.",
 )  # fmt: skip
-@click.option(
-    "--k-best", type=click.IntRange(1), default=3, show_default=True, metavar="K",
-    help="Show the K best trees.",
-)  # fmt: skip
-@click.option(
-    "--prune", type=PruneParameter(), metavar="K|none",
-    help="Candidate heads of a word, instead of the model's.",
-)  # fmt: skip
-@click.option(
-    "--time-limit", type=click.FloatRange(0.0, min_open=True), metavar="SECONDS",
-    help="For each search: one for the trees, one for the record, one for each arc.",
-)  # fmt: skip
-@click.option(
-    "--node-limit", type=click.IntRange(1), default=200, show_default=True, metavar="N",
-    help="Search nodes of each search.",
-)  # fmt: skip
+@options.k_best(3, "Show the K best trees.")
+@options.prune
+@options.time_limit("For each search: one for the trees, one for the record, one for each arc.")
+@options.node_limit("Search nodes of each search.")
 def explain(
     source: str,
     model: str,

@@ -9,8 +9,8 @@ from dataclasses import replace
 import click
 from tqdm import tqdm
 
+from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.model_path import DEFAULT_MODEL
 from bbparse.parser import Parser
 from bbparse.problem import Solution
 from bbparse.show.formats import FORMATS, Style, Writer
@@ -18,62 +18,26 @@ from bbparse.show.text import wants_ascii, wants_colour
 from bbparse.treebank import Sentence, open_output, read_conllu
 
 
-class PruneParameter(click.ParamType):
-    """A number of candidate heads, or ``none``."""
-
-    name = "prune"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """0 for none."""
-        if isinstance(value, int):
-            return value
-        if value == "none":
-            return 0
-        try:
-            k = int(str(value))
-        except ValueError:
-            k = 0
-        if k < 1:
-            self.fail(f"{value!r} is neither 'none' nor a whole number of at least 1", param, ctx)
-        return k
-
-
 @click.command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
-@click.option(
-    "--model", default=DEFAULT_MODEL, show_default=True, type=FILE, metavar="NAME|FILE",
-    help="Model to parse with: a file, or the name of one that comes with bbparse.",
-)  # fmt: skip
+@options.model
 @click.option(
     "--text", is_flag=True, help="INPUT is running text, as is that of files named .txt."
 )
-@click.option(
-    "--output", "-o", default="-", type=FILE, metavar="FILE",
-    help="Default: the standard output.",
-)  # fmt: skip
+@options.output
 @click.option(
     "--format", "format_name", type=click.Choice(list(FORMATS)), default="conllu",
     show_default=True, help="CoNLL-U, JSON lines, or trees drawn for reading.",
 )  # fmt: skip
-@click.option(
-    "--k-best", type=click.IntRange(1), default=1, metavar="K",
-    help="Write the K best trees of each sentence, best first.",
-)  # fmt: skip
-@click.option(
-    "--prune", type=PruneParameter(), metavar="K|none",
-    help="Candidate heads of a word, instead of the model's.",
-)  # fmt: skip
-@click.option("--threads", type=click.IntRange(1), default=1, metavar="T")
-@click.option(
-    "--time-limit", type=click.FloatRange(0.0, min_open=True), metavar="SECONDS",
-    help="For the search of one sentence; the best trees found so far are written then.",
-)  # fmt: skip
-@click.option(
-    "--node-limit", type=click.IntRange(1), default=200, show_default=True, metavar="N",
-    help="Search nodes for one sentence, as --time-limit, but the same on every machine.",
-)  # fmt: skip
+@options.k_best(1, "Write the K best trees of each sentence, best first.")
+@options.prune
+@options.threads
+@options.time_limit(
+    "For the search of one sentence; the best trees found so far are written then."
+)
+@options.node_limit(
+    "Search nodes for one sentence, as --time-limit, but the same on every machine."
+)
 @click.option(
     "--color/--no-color", "colour", default=None,
     help="Colours in drawn trees; by default where the terminal has them and NO_COLOR is not set.",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from bbparse.cli import options
 from bbparse.cli.files import FILE
 from bbparse.errors import OutputError
 from bbparse.problem import Problem, Solution
@@ -25,16 +26,9 @@ _MEANING = {
 
 @click.command()
 @click.argument("problem_file", type=FILE, metavar="PROBLEM.npz")
-@click.option(
-    "--k-best", type=click.IntRange(1), default=1, metavar="K", help="Find the K best trees."
-)
-@click.option(
-    "--time-limit", type=click.FloatRange(0.0, min_open=True), metavar="SECONDS",
-    help="Stop after so long, with the best trees found so far.",
-)  # fmt: skip
-@click.option(
-    "--node-limit", type=click.IntRange(1), metavar="N", help="Stop after so many search nodes."
-)
+@options.k_best(1, "Find the K best trees.")
+@options.time_limit("Stop after so long, with the best trees found so far.")
+@options.node_limit("Stop after so many search nodes.", default=None)
 @click.option(
     "--gap", type=click.FloatRange(0.0), default=0.0, metavar="G",
     help="Stop when bound and score differ by this share, such as 0.01.",

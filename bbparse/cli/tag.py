@@ -7,6 +7,7 @@ import sys
 import click
 from tqdm import tqdm
 
+from bbparse.cli import options
 from bbparse.cli.files import FILE
 from bbparse.tagging.jackknife import jackknife
 from bbparse.tagging.tagger import Tagger
@@ -19,10 +20,7 @@ from bbparse.treebank import read_conllu, write_conllu
     "--model", type=FILE, metavar="FILE",
     help="Tagger, or parser with a tagger in its model.",
 )  # fmt: skip
-@click.option(
-    "--output", "-o", default="-", type=FILE, metavar="FILE",
-    help="Default: the standard output.",
-)  # fmt: skip
+@options.output
 @click.option(
     "--jackknife", "folds", type=click.IntRange(2), metavar="K",
     help="Tag INPUT by taggers trained on the other K-1 parts of it; needs no model.",

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import click
 
+from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.cli.parse import PruneParameter
-from bbparse.model_path import DEFAULT_MODEL
 from bbparse.parser import Parser
 from bbparse.treebank import read_conllu
 from bbparse.tuning import Setting, Suggestion, measure_settings, suggest
@@ -29,7 +28,7 @@ class PruneList(click.ParamType):
         """0 stands for none."""
         if isinstance(value, list):
             return value
-        one = PruneParameter()
+        one = options.PruneParameter()
         names = [name.strip() for name in str(value).split(",") if name.strip()]
         if not names:
             self.fail("expected numbers of candidate heads, separated by commas", param, ctx)
@@ -38,10 +37,7 @@ class PruneList(click.ParamType):
 
 @click.command()
 @click.argument("dev", type=FILE, metavar="DEV")
-@click.option(
-    "--model", default=DEFAULT_MODEL, show_default=True, type=FILE, metavar="FILE",
-    help="Model to parse with: a file, or the name of one that comes with bbparse.",
-)  # fmt: skip
+@options.model
 @click.option(
     "--prune", "prunes", type=PruneList(), default="3,5,10,20,none", show_default=True,
     metavar="K,K…", help="Numbers of candidate heads to try; none: all words.",
@@ -65,11 +61,11 @@ class PruneList(click.ParamType):
     "--passes", type=click.IntRange(1), default=3, show_default=True, metavar="N",
     help="How often the speed is measured; the median counts.",
 )  # fmt: skip
-@click.option("--threads", type=click.IntRange(1), default=1, metavar="T")
-@click.option(
-    "--node-limit", type=click.IntRange(1), default=200, show_default=True, metavar="N",
-    help="Search nodes for one sentence.",
-)  # fmt: skip
+@options.threads
+@options.time_limit(
+    "For the search of one sentence; without pruning, long ones may need it.", default=10.0
+)
+@options.node_limit("Search nodes for one sentence.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def tune(
     dev: str,
@@ -81,6 +77,7 @@ def tune(
     sentences: int | None,
     passes: int,
     threads: int,
+    time_limit: float,
     node_limit: int,
     as_json: bool,
 ) -> None:
@@ -109,8 +106,8 @@ def tune(
     if sentences is not None and sentences < len(treebank):
         treebank = random.Random(1).sample(treebank, sentences)
     settings = measure_settings(
-        parser, treebank, prunes, passes=passes, threads=threads, node_limit=node_limit,
-        progress=sys.stderr.isatty(),
+        parser, treebank, prunes, passes=passes, threads=threads, time_limit=time_limit,
+        node_limit=node_limit, progress=sys.stderr.isatty(),
     )  # fmt: skip
     found = suggest(settings, max_loss / 100.0, measure)
     if plot is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from statistics import fmean, median
 
 import numpy as np
@@ -17,8 +18,9 @@ from bbparse.parser import Parser
 from bbparse.problem import Solution
 from bbparse.treebank import Difference, Scores, Sentence, Tally, compare_tallies
 
-#: Sentences parsed before the clock runs: the compiled code is loaded, the processor awake.
-WARM_UP = 20
+#: Sentences parsed before the clock runs: the compiled code is loaded, the processor awake. None
+#: of more words than this, as without pruning a long one takes seconds.
+WARM_UP, WARM_UP_WORDS = 20, 30
 #: A pass that takes longer, in seconds, is not repeated: it is its own average.
 LONG_PASS = 60.0
 
@@ -167,6 +169,7 @@ def measure_settings(
     *,
     passes: int = 3,
     threads: int = 1,
+    time_limit: float | None = None,
     node_limit: int | None = None,
     progress: bool = False,
 ) -> list[Setting]:
@@ -188,6 +191,8 @@ def measure_settings(
         On one thread, a first pass that takes so long gives the speed, too.
     threads : int
         For the passes that give the speed.
+    time_limit : float, optional
+        Seconds for the search of a sentence.
     node_limit : int, optional
         Search nodes of a sentence.
     progress : bool
@@ -221,41 +226,54 @@ def measure_settings(
             sentences, desc=f"prune {prune_name(prune)}", unit=" sentences", delay=2,
             disable=not progress, file=sys.stderr,
         )  # fmt: skip
-        started = time.perf_counter()
-        settings.append(_first_pass(parser, bar, prune, node_limit))
-        seconds = time.perf_counter() - started
-        if threads == 1 and seconds > LONG_PASS and not settings[-1].failure:
-            settings[-1].passes.append(seconds)
-    for number in tqdm(range(passes), desc="speed", unit=" passes", delay=2, disable=not progress):
+        setting, seconds = _first_pass(parser, bar, prune, time_limit, node_limit)
+        if threads == 1 and seconds > LONG_PASS and not setting.failure:
+            setting.passes.append(seconds)
+        settings.append(setting)
+    for _ in tqdm(range(passes), desc="speed", unit=" passes", delay=2, disable=not progress):
         for setting in settings:
             slow = setting.passes and setting.passes[0] > LONG_PASS
-            if setting.failure or (number and slow):
+            if setting.failure or slow:
                 continue
             started = time.perf_counter()
             for sentence, solution in parser.parse_all(
-                sentences, threads=threads, prune=setting.prune, node_limit=node_limit
-            ):
+                sentences, threads=threads, prune=setting.prune, time_limit=time_limit,
+                node_limit=node_limit,
+            ):  # fmt: skip
                 parser.labels_of(sentence, solution)
             setting.passes.append(time.perf_counter() - started)
     return settings
 
 
 def _first_pass(
-    parser: Parser, sentences: tqdm[Sentence], prune: int, node_limit: int | None
-) -> Setting:
-    """Accuracy, and the time and work of each sentence."""
+    parser: Parser,
+    sentences: tqdm[Sentence],
+    prune: int,
+    time_limit: float | None,
+    node_limit: int | None,
+) -> tuple[Setting, float]:
+    """Accuracy, and the time and work of each sentence; the seconds of the whole pass."""
     setting = Setting(prune, labelled=parser.labeller is not None)
     solutions: list[Solution] = []
     seconds: list[float] = []
+    few_words = (s for s in sentences.iterable if s.n_words <= WARM_UP_WORDS)
     try:
-        for sentence, solution, time_taken in _solve(parser, sentences, prune, node_limit):
+        for sentence in islice(few_words, WARM_UP):
+            parser.solve(sentence, prune=prune, node_limit=1)
+        begun = time.perf_counter()
+        for sentence in sentences:
+            started = time.perf_counter()
+            solution = parser.solve(
+                sentence, prune=prune, time_limit=time_limit, node_limit=node_limit
+            )
+            seconds.append(time.perf_counter() - started)
             labels = parser.labels_of(sentence, solution)
             setting.tally.add(sentence, solution.heads[0, 1:].tolist(), labels)
             solutions.append(solution)
-            seconds.append(time_taken)
     except ProblemError as error:
         sentences.close()
-        return Setting(prune, failure=str(error))
+        return Setting(prune, failure=str(error)), 0.0
+    whole = time.perf_counter() - begun
 
     def mean(name: str) -> float:
         return fmean(solution.stats.get(name, 0) for solution in solutions)
@@ -274,20 +292,7 @@ def _first_pass(
     setting.proved = fmean(proved)
     setting.proved_to_60_words = fmean(short) if short else 1.0
     setting.most_nodes = max(nodes)
-    return setting
-
-
-def _solve(
-    parser: Parser, sentences: tqdm[Sentence], prune: int, node_limit: int | None
-) -> Iterator[tuple[Sentence, Solution, float]]:
-    warm = 0
-    for sentence in sentences:
-        if warm < WARM_UP:
-            warm += 1
-            parser.solve(sentence, prune=prune, node_limit=node_limit)
-        started = time.perf_counter()
-        solution = parser.solve(sentence, prune=prune, node_limit=node_limit)
-        yield sentence, solution, time.perf_counter() - started
+    return setting, whole
 
 
 def suggest(

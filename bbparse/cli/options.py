@@ -1,0 +1,85 @@
+"""What several commands ask for: which model, how much to prune, when to stop.
+
+Each is a decorator, as those of click are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from bbparse.cli.files import FILE
+from bbparse.model_path import DEFAULT_MODEL
+
+#: Search nodes of one sentence, where nothing else is said.
+NODE_LIMIT = 200
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class PruneParameter(click.ParamType):
+    """A number of candidate heads, or ``none``."""
+
+    name = "prune"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """0 for none."""
+        if isinstance(value, int):
+            return value
+        if value == "none":
+            return 0
+        try:
+            k = int(str(value))
+        except ValueError:
+            k = 0
+        if k < 1:
+            self.fail(f"{value!r} is neither 'none' nor a whole number of at least 1", param, ctx)
+        return k
+
+
+model = click.option(
+    "--model", default=DEFAULT_MODEL, show_default=True, type=FILE, metavar="NAME|FILE",
+    help="Model to parse with: a file, or the name of one that comes with bbparse.",
+)  # fmt: skip
+
+prune = click.option(
+    "--prune", type=PruneParameter(), metavar="K|none",
+    help="Candidate heads of a word, instead of the model's.",
+)  # fmt: skip
+
+output = click.option(
+    "--output", "-o", default="-", type=FILE, metavar="FILE", help="Default: the standard output."
+)
+
+threads = click.option(
+    "--threads", type=click.IntRange(1), default=1, show_default=True, metavar="T",
+    help="Sentences that are parsed at the same time.",
+)  # fmt: skip
+
+
+def k_best(default: int, text: str) -> Decorator:
+    """``--k-best K``."""
+    return click.option(
+        "--k-best", type=click.IntRange(1), default=default, show_default=default > 1, metavar="K",
+        help=text,
+    )  # fmt: skip
+
+
+def time_limit(text: str, default: float | None = None) -> Decorator:
+    """``--time-limit SECONDS``."""
+    return click.option(
+        "--time-limit", type=click.FloatRange(0.0, min_open=True), metavar="SECONDS",
+        default=default, show_default=default is not None, help=text,
+    )  # fmt: skip
+
+
+def node_limit(text: str, default: int | None = NODE_LIMIT) -> Decorator:
+    """``--node-limit N``."""
+    return click.option(
+        "--node-limit", type=click.IntRange(1), metavar="N", default=default,
+        show_default=default is not None, help=text,
+    )  # fmt: skip
