@@ -103,10 +103,17 @@ class Tree:
         """(head, modifier, label) of each word, in their order."""
         return [(word.head, word.id, word.label) for word in self]
 
-    def to_svg(self, title: str = "") -> str:
-        """The tree as an SVG image; see `bbparse.show.draw_svg`."""
-        tags = self.sentence.upos
-        return draw_svg(self.sentence.forms, self.heads, self.labels, tags, title=title)
+    def to_svg(self, title: str = "", *, against: Tree | None = None) -> str:
+        """The tree as an SVG image; see `bbparse.show.draw_svg`.
+
+        What only the tree ``against`` has is drawn dashed below the words.
+        """
+        s = self.sentence
+        heads, labels = (against.heads, against.labels) if against is not None else ((), ())
+        return draw_svg(
+            s.forms, self.heads, self.labels, s.upos, other_heads=heads, other_labels=labels,
+            title=title,
+        )  # fmt: skip
 
     def to_text(self, *, colour: bool = False, ascii_only: bool = False) -> str:
         """The tree drawn line by line; see `bbparse.show.draw_text`."""

@@ -25,6 +25,10 @@ svg.bbp:root { color-scheme: light dark; background: #fff; color: #1c2024; }
 .bbp-arc text { fill: currentColor; font-size: 11px; text-anchor: middle; }
 .bbp-arc.root path { opacity: 1; stroke-width: 1.8; }
 .bbp-arc.root text { font-weight: 600; }
+.bbp-arc.mine { color: #2474e5; } .bbp-arc.theirs { color: #c9531c; }
+.bbp-arc.mine path, .bbp-arc.theirs path { opacity: 1; stroke-width: 2; }
+.bbp-arc.mine text, .bbp-arc.theirs text { font-weight: 600; }
+.bbp-arc.theirs path:not(.bbp-tip) { stroke-dasharray: 4 3.5; }
 @media (prefers-color-scheme: dark) {
   svg.bbp:root { background: #15171a; color: #e8e6e3; }
 }
@@ -52,6 +56,8 @@ def draw_svg(
     labels: Sequence[str] = (),
     tags: Sequence[str] = (),
     *,
+    other_heads: Sequence[int] = (),
+    other_labels: Sequence[str] = (),
     title: str = "",
 ) -> str:
     """A tree as an SVG image with a title and a description.
@@ -63,6 +69,10 @@ def draw_svg(
         0 for the root.
     labels, tags : sequence of str, length n, optional
         Labels of the arcs; tags of the words.
+    other_heads : sequence of int, length n, optional
+        Another tree: what only it has is drawn dashed below the words.
+    other_labels : sequence of str, length n, optional
+        Labels of its arcs.
     title : str
         What it is; "Dependency tree of …" if left out.
 
@@ -77,16 +87,23 @@ def draw_svg(
         If the lengths differ or a head is out of range.
     """
     check_tree_columns(len(forms), heads, labels, tags)
-    arcs = [
-        Arc(head, m, "" if not labels or labels[m - 1] == "_" else labels[m - 1])
-        for m, head in enumerate(heads, start=1)
-    ]
+    ours = [(head, m, _label(labels, m)) for m, head in enumerate(heads, start=1)]
+    arcs = [Arc(*arc) for arc in ours]
+    description = describe_tree(forms, heads, labels)
+    if other_heads:
+        check_tree_columns(len(forms), other_heads, other_labels)
+        theirs = [(head, m, _label(other_labels, m)) for m, head in enumerate(other_heads, start=1)]
+        arcs = [Arc(*arc, classes="" if arc in theirs else "mine") for arc in ours]
+        arcs += [Arc(*arc, classes="theirs", below=True) for arc in theirs if arc not in ours]
+        description += f" The other tree: {describe_tree(forms, other_heads, other_labels)}"
     return draw_arcs(
-        forms, arcs, tags,
-        title=title or f"Dependency tree of: {' '.join(forms)}",
-        description=describe_tree(forms, heads, labels),
-        style=STYLE,
+        forms, arcs, tags, title=title or f"Dependency tree of: {' '.join(forms)}",
+        description=description, style=STYLE,
     )  # fmt: skip
+
+
+def _label(labels: Sequence[str], word: int) -> str:
+    return "" if not labels or labels[word - 1] == "_" else labels[word - 1]
 
 
 def draw_arcs(

@@ -167,8 +167,10 @@ def plot_settings(
     shown = [setting for setting in settings if not setting.failure]
     figure, (trade, times, calls) = new_figure(3)
     _draw_trade(trade, shown, measure, suggestion)
+    highest = []
     for i, setting in enumerate(shown):
         rows = setting.by_length()
+        highest.append(float(rows[:, 1].max(initial=0.0)))
         style = {
             "color": PALETTE[i % len(PALETTE)], "marker": MARKERS[i % len(MARKERS)],
             "markersize": 4.5, "linewidth": 1.6, "label": _name(setting),
@@ -177,8 +179,13 @@ def plot_settings(
         calls.plot(rows[:, 0], rows[:, 1], **style)
     times.set_yscale("log")
     plain_numbers(times.yaxis)
-    calls.set_ylim(bottom=0.0)
-    calls.yaxis.set_major_locator(_ticker().MaxNLocator(nbins=7, integer=True))
+    # as without pruning
+    if max(highest, default=0.0) > 8.0 * max(1.0, min(highest, default=0.0)):
+        calls.set_yscale("log")
+        plain_numbers(calls.yaxis)
+    else:
+        calls.set_ylim(bottom=0.0)
+        calls.yaxis.set_major_locator(_ticker().MaxNLocator(nbins=7, integer=True))
     for ax in (times, calls):
         ax.set_xlim(left=0.0)
     label(times, "Time by sentence length", "words in the sentence", "milliseconds a sentence")

@@ -122,3 +122,19 @@ def test_no_words() -> None:
 def test_bad_trees_are_refused() -> None:
     with pytest.raises(ValueError, match=r"heads\[0\]"):
         draw_svg(["a"], [1])
+
+
+def test_another_tree_is_drawn_where_it_differs() -> None:
+    image = draw_svg(
+        list("abc"), [2, 0, 2], ["x", "root", "y"],
+        other_heads=[2, 0, 1], other_labels=["z", "root", "y"],
+    )  # fmt: skip
+    classes = [group.get("class", "") for group in ElementTree.fromstring(image).iter(f"{SVG}g")]
+    assert classes.count("bbp-arc mine") == 2  # a's label and c's head differ
+    assert classes.count("bbp-arc theirs") == 2
+    assert classes.count("bbp-arc root") == 1
+    assert "The other tree: a depends on b as z;" in image
+    same = draw_svg(list("ab"), [2, 0], other_heads=[2, 0])
+    assert 'theirs"' not in same
+    with pytest.raises(ValueError, match=r"heads: expected 2 values, found 1"):
+        draw_svg(list("ab"), [2, 0], other_heads=[2])

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from bbparse.errors import BBParseError, OutputError
@@ -41,6 +42,20 @@ def test_png_and_nothing_to_draw(settings: list[Setting], tmp_path: Path) -> Non
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     plot_settings(settings[-1:], tmp_path / "b.png")
     assert (tmp_path / "b.png").stat().st_size > 1000
+
+
+def test_many_calls_are_drawn_on_a_logarithmic_axis(tmp_path: Path) -> None:
+    def setting(prune: int, calls: int) -> Setting:
+        return Setting(
+            prune, passes=[1.0], lengths=np.full(10, 9, np.int32),
+            sentence_calls=np.full(10, calls), sentence_seconds=np.full(10, 0.1),
+        )  # fmt: skip
+
+    for calls, ticks in ((12, {"0", "4", "8", "12"}), (400, {"5", "10", "200"})):
+        path = tmp_path / f"{calls}.svg"
+        plot_settings([setting(3, 4), setting(0, calls)], path, measure="uas")
+        drawn = {text.strip() for text in ElementTree.parse(path).getroot().itertext()}
+        assert ticks <= drawn
 
 
 def test_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
