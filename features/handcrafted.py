@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bbparse.factors import Arc, FactorFamily, FactorView, Feature
+from bbparse.factors import Arc, FactorView, Feature, RuleFamily
 
 __all__ = ["RatherThan"]
 
 
-class RatherThan(FactorFamily):
+class RatherThan(RuleFamily):
     """A rather than B, where A and B are alike: "through action rather than through silence".
 
     The example is the paper's case, in which A and B are the same preposition; two nouns, verbs or

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import FactorBatch, FactorBuffer, ScoredFactors
+from bbparse.factors.batch import FactorBatch, FactorBuffer
 from bbparse.factors.counts import CountBatch, from_python, tree_batches
-from bbparse.factors.labelled import LabelledArc, LabelledView, proposals
+from bbparse.factors.labelled import LabelledArc, LabelledView
 from bbparse.factors.view import FactorView
 
 if TYPE_CHECKING:
     from bbparse.factors.table import FactorTable
 
 __all__ = [
-    "Arc", "FactorFamily", "Feature", "LabelledFamily", "alive_factors", "feature_key", "tree_keys",
+    "Arc", "FactorFamily", "Feature", "LabelledFamily", "feature_key", "tree_keys",
 ]  # fmt: skip
 
 Arc = tuple[int, int]
@@ -255,35 +255,6 @@ class LabelledFamily(FactorFamily):
         return indices if indices[0] >= 0 else []
 
 
-def alive_factors(
-    families: Iterable[FactorFamily], view: FactorView, table: FactorTable
-) -> ScoredFactors:
-    """The factors of a sentence that have a score: what goes into its `Problem`.
-
-    Factors keep the order of the families. Two families may give the same set of arcs, each with
-    its score.
-
-    Parameters
-    ----------
-    families : iterable of FactorFamily
-    view : FactorView
-        Over the candidate arcs.
-    table : FactorTable
-
-    Raises
-    ------
-    FactorError
-        As `FactorFamily.propose`.
-    """
-    found = FactorBuffer()
-    for family in families:
-        if family.labelled or isinstance(view, LabelledView):
-            found.add(table.alive(proposals(family, view, table)))
-        else:
-            family.score(view, table, found)
-    return found.result()
-
-
 def tree_keys(
     families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
 ) -> NDArray[np.uint64]:
@@ -327,7 +298,7 @@ def feature_key(family: str, feature: Feature) -> int:
 
 
 def _key(family: str, feature: Feature) -> int:
-    text = f"{len(family)}:{family}" + _canonical(feature)
+    text = f"{len(family)}:{family}" + canonical(feature)
     return int.from_bytes(
         blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
     )
@@ -344,12 +315,12 @@ def readable(feature: Feature) -> str:
     return feature if isinstance(feature, str) else str(index(feature))
 
 
-def _canonical(feature: Feature) -> str:
+def canonical(feature: Feature) -> str:
     """Text that differs for different features: lengths and brackets keep the pieces apart."""
     if isinstance(feature, str):
         return f"s{len(feature)}:{feature}"
     if isinstance(feature, tuple):
-        return "(" + "".join(map(_canonical, feature)) + ")"
+        return "(" + "".join(map(canonical, feature)) + ")"
     try:
         return f"i{index(feature)};"
     except TypeError:

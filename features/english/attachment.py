@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bbparse.factors import Arc, FactorFamily, FactorView, Feature
+from bbparse.factors import Arc, FactorView, Feature, RuleFamily
 from features.english.words import NOMINAL, between, feature
 
 __all__ = ["Markers", "PrepositionalPhrases", "RelativeClauses", "SamePreposition"]
@@ -17,7 +17,7 @@ _GOVERNORS = frozenset(("VERB", "ADJ", "NOUN"))
 _RELATIVE = frozenset(("who", "which", "that", "whom", "whose", "where", "when", "why"))
 
 
-class PrepositionalPhrases(FactorFamily):
+class PrepositionalPhrases(RuleFamily):
     """Eats pizza with a fork: verb, object, preposition and noun decide together."""
 
     name = "prepositional-phrases"
@@ -62,7 +62,7 @@ class PrepositionalPhrases(FactorFamily):
                             ]
 
 
-class SamePreposition(FactorFamily):
+class SamePreposition(RuleFamily):
     """In A in B: one head seldom has two phrases with one preposition."""
 
     name = "same-preposition"
@@ -71,30 +71,30 @@ class SamePreposition(FactorFamily):
     def factors(self, view: FactorView) -> Factors:
         """See `FactorFamily.factors`."""
         upos, lower = view.upos, view.lower
-        places: dict[str, list[int]] = {}
         for p, tag in enumerate(upos):
-            if tag == "ADP":
-                places.setdefault(lower[p], []).append(p)
-        for word, found in places.items():
-            for i, p in enumerate(found):
-                for q in found[i + 1 :]:
-                    for n in view.heads_of(p):
-                        for m in view.heads_of(q):
-                            if n < p or m < q or n >= q:
-                                continue
-                            for h in view.heads_of(m):
-                                if h == n:
-                                    yield [(n, m), (m, q), (n, p)], [
-                                        "below", ("below", word), ("below", upos[n], upos[m])
-                                    ]
-                                elif view.has_arc(h, n):
-                                    yield [(h, n), (h, m), (n, p), (m, q)], [
-                                        "beside", ("beside", word), ("beside", word, upos[h]),
-                                        ("beside", upos[h], h < n),
-                                    ]
+            if tag != "ADP":
+                continue
+            word = lower[p]
+            for q in range(p + 1, view.n_words + 1):
+                if upos[q] != "ADP" or lower[q] != word:
+                    continue
+                for n in view.heads_of(p):
+                    for m in view.heads_of(q):
+                        if n < p or m < q or n >= q:
+                            continue
+                        for h in view.heads_of(m):
+                            if h == n:
+                                yield [(n, m), (m, q), (n, p)], [
+                                    "below", ("below", word), ("below", upos[n], upos[m])
+                                ]
+                            elif view.has_arc(h, n):
+                                yield [(h, n), (h, m), (n, p), (m, q)], [
+                                    "beside", ("beside", word), ("beside", word, upos[h]),
+                                    ("beside", upos[h], h < n),
+                                ]
 
 
-class Markers(FactorFamily):
+class Markers(RuleFamily):
     """Clauses with a marker: how far up the clause hangs, by its marker."""
 
     name = "markers"
@@ -130,7 +130,7 @@ class Markers(FactorFamily):
                     ]
 
 
-class RelativeClauses(FactorFamily):
+class RelativeClauses(RuleFamily):
     """The man of the city who lives: the verb agrees with the noun, most often the nearest."""
 
     name = "relative-clauses"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bbparse.factors import Arc, FactorFamily, FactorView, Feature
+from bbparse.factors import Arc, FactorView, Feature, RuleFamily
 from features.english.words import NOMINAL, feature
 
 __all__ = ["Agreement", "Comparison", "Fronted", "Speech"]
@@ -19,7 +19,12 @@ _STANDARD = frozenset(("than", "as", "that", "to", "for"))
 _DEGREE = frozenset("as so too more less such enough most least very rather other same".split())
 
 
-class Agreement(FactorFamily):
+def degree(word: str, tag: str) -> str:
+    """What kind of comparison a word makes: itself, the tag of a comparative, "" for none."""
+    return word if word in _DEGREE else tag if tag in ("JJR", "RBR") else ""
+
+
+class Agreement(RuleFamily):
     """The subject agrees with the finite auxiliary or copula of its predicate."""
 
     name = "agreement"
@@ -45,7 +50,7 @@ class Agreement(FactorFamily):
                     ]
 
 
-class Speech(FactorFamily):
+class Speech(RuleFamily):
     """It works, he said: what is said hangs from the verb if it follows, above it if not."""
 
     name = "speech"
@@ -78,7 +83,7 @@ class Speech(FactorFamily):
                     ]
 
 
-class Comparison(FactorFamily):
+class Comparison(RuleFamily):
     """As good as B, more than B, too late to B: the standard hangs from what is compared."""
 
     name = "comparison"
@@ -86,20 +91,17 @@ class Comparison(FactorFamily):
 
     def factors(self, view: FactorView) -> Factors:
         """See `FactorFamily.factors`."""
-        lower, upos, xpos = view.lower, view.upos, view.xpos
-        degrees = [i for i, w in enumerate(lower) if w in _DEGREE or xpos[i] in ("JJR", "RBR")]
-        if not degrees:
-            return
+        lower, upos = view.lower, view.upos
         for c, word in enumerate(lower):
             if word not in _STANDARD:
                 continue
             for b in view.heads_of(c):
                 if b < c:
                     continue
-                for d in degrees:
-                    if not max(1, c - 8) <= d < c:
+                for d in range(max(1, c - 8), c):
+                    kind = degree(lower[d], view.xpos[d])
+                    if kind == "":
                         continue
-                    kind = lower[d] if lower[d] in _DEGREE else xpos[d]
                     for h in view.heads_of(b):
                         if not 0 < h < c:
                             continue
@@ -117,7 +119,7 @@ class Comparison(FactorFamily):
                             ]
 
 
-class Fronted(FactorFamily):
+class Fronted(RuleFamily):
     """In A, B does: what stands before the subject, with its comma."""
 
     name = "fronted"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bbparse.factors import Arc, FactorFamily, FactorView, Feature
+from bbparse.factors import Arc, FactorView, Feature, RuleFamily
 
 __all__ = ["Conjuncts", "Correlatives", "ParallelConjuncts", "Series"]
 
@@ -16,6 +16,21 @@ _PARTNERS = {
     "both": "and", "either": "or", "neither": "nor", "not": "but", "only": "but",
     "whether": "or", "between": "and",
 }  # fmt: skip
+
+
+def partner(word: str) -> str:
+    """The conjunction that a correlative announces, "" for other words."""
+    return _PARTNERS.get(word, "")
+
+
+def ending(word: str) -> str:
+    """The last two characters."""
+    return word[-2:]
+
+
+def capital(word: str) -> bool:
+    """Whether it begins with a capital."""
+    return word[:1].isupper()
 
 
 def joined(view: FactorView) -> Iterator[tuple[int, int, int]]:
@@ -31,7 +46,7 @@ def joined(view: FactorView) -> Iterator[tuple[int, int, int]]:
                     yield first, later, cc
 
 
-class Conjuncts(FactorFamily):
+class Conjuncts(RuleFamily):
     """A and B: the first conjunct is most often the nearest word before *and* that is like B."""
 
     name = "conjuncts"
@@ -56,8 +71,8 @@ class Conjuncts(FactorFamily):
                 (xpos[a], xpos[b], near[1]),
                 (lower[cc], upos[a], upos[b], same),
                 ("feats", feats[a] == feats[b], upos[a], near[0]),
-                ("suffix", lower[a][-2:] == lower[b][-2:], same),
-                ("capitals", view.forms[a][:1].isupper(), view.forms[b][:1].isupper(), same),
+                ("suffix", ending(lower[a]) == ending(lower[b]), same),
+                ("capitals", capital(view.forms[a]), capital(view.forms[b]), same),
                 ("next", a == cc - 1, b == cc + 1, same),
                 ("comma", lower[cc - 1] == ",", upos[a], upos[b], near[0]),
                 (start, upos[cc + 1], upos[a], upos[b]),
@@ -65,7 +80,7 @@ class Conjuncts(FactorFamily):
             ]
 
 
-class ParallelConjuncts(FactorFamily):
+class ParallelConjuncts(RuleFamily):
     """In A and in B: a function word that B brings, and whether A has one like it."""
 
     name = "parallel-conjuncts"
@@ -94,7 +109,7 @@ class ParallelConjuncts(FactorFamily):
                         ]
 
 
-class Series(FactorFamily):
+class Series(RuleFamily):
     """A, B and C: all later conjuncts hang from the first."""
 
     name = "series"
@@ -129,7 +144,7 @@ class Series(FactorFamily):
                     ]
 
 
-class Correlatives(FactorFamily):
+class Correlatives(RuleFamily):
     """Both A and B, either A or B, not (only) A but B."""
 
     name = "correlatives"
@@ -137,12 +152,10 @@ class Correlatives(FactorFamily):
 
     def factors(self, view: FactorView) -> Factors:
         """See `FactorFamily.factors`."""
-        if _PARTNERS.keys().isdisjoint(view.lower):
-            return
         lower, upos = view.lower, view.upos
         for a, b, cc in joined(view):
             for x in range(1, cc):
-                if _PARTNERS.get(lower[x]) != lower[cc]:
+                if partner(lower[x]) != lower[cc]:
                     continue
                 for head in view.heads_of(x):
                     place = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bbparse.factors import Arc, FactorFamily, FactorView, Feature
+from bbparse.factors import Arc, FactorView, Feature, RuleFamily
 
 __all__ = ["Appositions", "Compounds"]
 
@@ -14,14 +14,13 @@ _PARTS = frozenset(("NOUN", "PROPN", "NUM", "SYM", "X", "ADJ"))
 _NOUNS = frozenset(("NOUN", "PROPN", "NUM", "PRON"))
 
 
-def kind(view: FactorView, i: int) -> str:
+def kind(form: str, tag: str) -> str:
     """Tag, and how the word is written."""
-    form = view.forms[i]
     written = "A" if form.isupper() else "Aa" if form[:1].isupper() else "a"
-    return view.upos[i] + ("0" if form[:1].isdigit() else written)
+    return tag + ("0" if form[:1].isdigit() else written)
 
 
-class Compounds(FactorFamily):
+class Compounds(RuleFamily):
     """World Trade Center, May 5, 2003: two neighbours side by side, or one below the other."""
 
     name = "compounds"
@@ -29,21 +28,21 @@ class Compounds(FactorFamily):
 
     def factors(self, view: FactorView) -> Factors:
         """See `FactorFamily.factors`."""
-        upos = view.upos
+        upos, forms = view.upos, view.forms
         for b in range(2, view.n_words + 1):
             a = b - 1
             if upos[a] not in _PARTS or upos[b] not in _PARTS:
                 continue
             last = b == view.n_words or upos[b + 1] not in _PARTS
             first = upos[a - 1] not in _PARTS
-            pair = (kind(view, a), kind(view, b))
+            pair = (kind(forms[a], upos[a]), kind(forms[b], upos[b]))
             for h in view.heads_of(a):
                 if h == b or not view.has_arc(h, b):
                     continue
                 near = "next" if h == b + 1 else "right" if h > b else "left"
                 yield [(h, a), (h, b)], [
                     ("beside", near, *pair, first, last),
-                    ("beside", near, upos[a], upos[b], kind(view, h)),
+                    ("beside", near, upos[a], upos[b], kind(forms[h], upos[h])),
                     ("beside", near, view.lemmas[a], view.lemmas[b]),
                 ]
             for low, high in ((a, b), (b, a)):
@@ -53,12 +52,12 @@ class Compounds(FactorFamily):
                     near = "next" if abs(h - high) == 1 else "right" if h > b else "left"
                     yield [(h, high), (high, low)], [
                         ("below", low < high, near, *pair, first, last),
-                        ("below", low < high, near, upos[a], upos[b], kind(view, h)),
+                        ("below", low < high, near, upos[a], upos[b], kind(forms[h], upos[h])),
                         ("below", low < high, view.lemmas[low], view.lemmas[high]),
                     ]
 
 
-class Appositions(FactorFamily):
+class Appositions(RuleFamily):
     """Bob, the boss: a nominal after a comma or bracket that no conjunction joins."""
 
     name = "appositions"
@@ -66,7 +65,7 @@ class Appositions(FactorFamily):
 
     def factors(self, view: FactorView) -> Factors:
         """See `FactorFamily.factors`."""
-        upos, lower = view.upos, view.lower
+        upos, lower, forms = view.upos, view.lower, view.forms
         for mark, form in enumerate(lower):
             if form not in (",", "(", "-", "--", ":", "–"):
                 continue
@@ -79,7 +78,7 @@ class Appositions(FactorFamily):
                     joined = any(tag == "CCONJ" for tag in upos[b + 1 : b + 7])
                     between = sum(tag in _NOUNS for tag in upos[a + 1 : mark])
                     yield [(a, b), (b, mark)], [
-                        (form, kind(view, a), kind(view, b), joined),
+                        (form, kind(forms[a], upos[a]), kind(forms[b], upos[b]), joined),
                         (form, min(between, 2), joined),
                         (form, upos[a], upos[b], min(between, 2), upos[mark + 1]),
                         (form, a == mark - 1, upos[mark + 1], joined),

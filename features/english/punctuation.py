@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from bbparse.factors import Arc, FactorFamily, FactorView, Feature
+from bbparse.factors import Arc, FactorFamily, FactorView, Feature, RuleFamily
 from features.english.words import MATCHING
 
 __all__ = ["BracketSpans", "Brackets", "FinalStop", "PairedCommas", "Segments"]
@@ -13,23 +13,28 @@ __all__ = ["BracketSpans", "Brackets", "FinalStop", "PairedCommas", "Segments"]
 Factors = Iterator[tuple[list[Arc], list[Feature]]]
 
 _CLOSERS = frozenset(".!?")
+_DASHES = frozenset((",", "-", "--", "–", "—"))
+
+
+def partner(form: str) -> str:
+    """What closes a bracket or quotation mark; "" for other words."""
+    return MATCHING.get(form, "")
 
 
 def pairs(view: FactorView) -> Iterator[tuple[int, int]]:
     """Opening and closing bracket or quotation mark, the nearest partner that is free."""
     taken: set[int] = set()
     for i, form in enumerate(view.forms):
-        partner = MATCHING.get(form)
-        if partner is None or i in taken or view.upos[i] != "PUNCT":
+        if partner(form) == "" or i in taken or view.upos[i] != "PUNCT":
             continue
         for j in range(i + 2, view.n_words + 1):
-            if view.forms[j] == partner and view.upos[j] == "PUNCT":
+            if view.forms[j] == partner(form) and view.upos[j] == "PUNCT":
                 taken.add(j)
                 yield i, j
                 break
 
 
-class Brackets(FactorFamily):
+class Brackets(RuleFamily):
     """Brackets and quotation marks of a pair have one head, most often the one inside."""
 
     name = "brackets"
@@ -127,7 +132,7 @@ class Segments(FactorFamily):
             ]
 
 
-class PairedCommas(FactorFamily):
+class PairedCommas(RuleFamily):
     """A, B, C: what stands between two commas and hangs from a word outside."""
 
     name = "paired-commas"
@@ -135,11 +140,17 @@ class PairedCommas(FactorFamily):
 
     def factors(self, view: FactorView) -> Factors:
         """See `FactorFamily.factors`."""
-        marks = [i for i, form in enumerate(view.lower) if form in (",", "-", "--", "–", "—")]
         upos = view.upos
-        for a, i in enumerate(marks):
-            for j in marks[a + 1 : a + 4]:
-                between = marks.index(j) - a - 1
+        for i, form in enumerate(view.lower):
+            if form not in _DASHES:
+                continue
+            between = -1
+            for j in range(i + 1, view.n_words + 1):
+                if view.lower[j] not in _DASHES:
+                    continue
+                between += 1
+                if between == 3:
+                    break
                 for h in view.heads_of(i):
                     if not view.has_arc(h, j):
                         continue
@@ -158,7 +169,7 @@ class PairedCommas(FactorFamily):
                             ]
 
 
-class FinalStop(FactorFamily):
+class FinalStop(RuleFamily):
     """The last full stop hangs from the root's modifier."""
 
     name = "final-stop"
