@@ -12,7 +12,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -63,19 +65,45 @@ def promised(page: Path) -> list[str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def programs() -> Iterator[Path]:
+    """A folder with ``python`` and ``bbparse``: see `tests.forked`, where processes can fork."""
+    if not hasattr(os, "fork"):
+        yield Path(sys.executable).parent
+        return
+    # not pytest's own, whose path may be too long for the name of a socket
+    with TemporaryDirectory(prefix="bbparse-") as folder:
+        command = [sys.executable, "-X", "utf8", str(ROOT / "tests" / "forked.py"), folder]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+        ) as server:  # the end of this block ends its standard input, and the server
+            assert server.stdout is not None and server.stdout.readline() == "ready\n"
+            yield Path(folder)
+            assert server.stdin is not None
+            server.stdin.close()
+
+
+def environment(*folders: Path) -> dict[str, str]:
+    """That of this process, with folders of programs, and this checkout to import."""
+    path = [*map(str, folders), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    python_path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {
+        **os.environ, "PATH": os.pathsep.join(path), "PYTHONPATH": python_path, "PYTHONUTF8": "1"
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page(page: Path, tmp_path: Path) -> None:
+def test_a_page(page: Path, programs: Path, tmp_path: Path) -> None:
+    if not any(language in ("python", "sh") for _, language, _ in blocks_of(page)):
+        return
     for part in ("train", "dev"):
         shutil.copy(ROOT / "tests" / "data" / f"small-{part}.conllu", tmp_path / f"{part}.conllu")
     script = tmp_path / f"{page.stem}.py"
     script.write_text(PRELUDE + python_of(page), encoding="utf-8")
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    python_path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     # Shell output does not count: only what Python prints is promised.
     done = subprocess.run(
-        [sys.executable, "-X", "utf8", script.name], cwd=tmp_path, capture_output=True, text=True,
-        encoding="utf-8", timeout=900,
-        env={**os.environ, "PATH": path, "PYTHONPATH": python_path, "PYTHONUTF8": "1"},
+        [str(programs / "python"), script.name], cwd=tmp_path, capture_output=True, text=True,
+        encoding="utf-8", timeout=900, env=environment(programs),
     )  # fmt: skip
     assert done.returncode == 0, f"{page.name}:\n{done.stderr}"
     if promised(page):
