@@ -129,6 +129,9 @@ class FactorConfig:
         trained on the others.
     fold_epochs : int
         Passes over the training data for these backbones.
+    fold_restarts : int
+        Each of these backbones is the mean of so many runs, as `learning.restarts` says it of the
+        backbone: factors learn from errors like those they will meet.
     epochs : int
         Passes for the factors.
     cost : float
@@ -150,6 +153,7 @@ class FactorConfig:
     stage: str = "joint"
     folds: int = 4
     fold_epochs: int = 3
+    fold_restarts: int = 1
     epochs: int = 3
     cost: float = 4.0
     start: float = 1.0
@@ -158,7 +162,10 @@ class FactorConfig:
     rivals: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("cutoff", "fold_epochs", "epochs", "average_from", "node_limit", "rivals"):
+        for name in (
+            "cutoff", "fold_epochs", "fold_restarts", "epochs", "average_from", "node_limit",
+            "rivals",
+        ):  # fmt: skip
             _at_least(f"factors.{name}", getattr(self, name), 1)
         _at_least("factors.folds", self.folds, 2)
         _positive("factors.rate", self.rate)

@@ -1,6 +1,6 @@
 """What the benchmarks share: clocks, tables, results; and the measurements of one trained model.
 
-    python bench/measure.py MODEL DEV [--prune K|none] [--repeat N] [--sentences N]
+    python bench/measure.py MODEL DEV [--prune K|none] [--repeat N] [--sentences N] [--cpu]
 
 prints a JSON object. Other benchmarks run it in a process of its own, so that peak memory and
 warm-up are each model's own.
@@ -126,11 +126,15 @@ def main() -> None:
     arguments.add_argument("--prune")
     arguments.add_argument("--repeat", type=int, default=3)
     arguments.add_argument("--sentences", type=int)
+    arguments.add_argument("--cpu", action="store_true", help="by the clock of the processor")
     given = arguments.parse_args()
     parser = Parser.load(given.model)
     prune = parser.pruner.k if given.prune is None else prune_of(given.prune)
     sentences = read_sample(given.dev, given.sentences)
-    (setting,) = measure_settings(parser, sentences, [prune], passes=given.repeat, node_limit=200)
+    (setting,) = measure_settings(
+        parser, sentences, [prune], passes=given.repeat, node_limit=200,
+        clock=time.process_time if given.cpu else time.perf_counter,
+    )  # fmt: skip
     result = {
         "sentences": len(sentences),
         "words": sum(sentence.n_words for sentence in sentences),

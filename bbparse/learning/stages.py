@@ -19,7 +19,7 @@ from bbparse.factors import FactorFamily
 from bbparse.learning.data import TrainingData
 from bbparse.learning.family_stage import FamilyStage
 from bbparse.learning.restarts import learn_restarts
-from bbparse.learning.run import Run, thinned
+from bbparse.learning.run import Run
 from bbparse.parser import Parser
 from bbparse.problem import Problem
 
@@ -37,29 +37,56 @@ def train_in_stages(run: Run, families: Sequence[FactorFamily]) -> Parser:
     Parser
         Without labels.
     """
+    backbone, problems = learn_backbone(run)
+    return learn_factors(run, backbone, problems, families)
+
+
+def learn_backbone(run: Run) -> tuple[Parser, list[Problem]]:
+    """The backbone of a run, and what factors are learned from: see `held_out_problems`.
+
+    Several sets of families may be learned for one backbone.
+    """
     # labels come with the factors that speak of them
     plain = replace(run.config, factors=_backbones_only(run.config.factors))
     plain = plain.with_("labels", mode="tree")
     problems = held_out_problems(run.of("", config=plain))
     backbone = run.of("backbone", config=plain)
-    parser = backbone.thinned(learn_restarts(backbone, []))
-    parser.config = run.config
+    return backbone.thinned(learn_restarts(backbone, [])), problems
+
+
+def learn_factors(
+    run: Run, backbone: Parser, problems: Sequence[Problem], families: Sequence[FactorFamily]
+) -> Parser:
+    """The backbone with factors whose weights are learned from the scores of its fold backbones.
+
+    Parameters
+    ----------
+    run : Run
+        That the backbone was learned in; of its configuration, `factors` may differ.
+    backbone, problems
+        From `learn_backbone`; neither is changed.
+    families : sequence of FactorFamily
+    """
+    parser = Parser(
+        run.config, backbone.pruner, backbone.scorer, guide=backbone.guide,
+        quantum=backbone.quantum,
+        notes={f"backbone_{key}": value for key, value in backbone.notes.items()},
+    )  # fmt: skip
     stage = FamilyStage(parser, run.data, problems, families)
     run.say(
         f"{len(stage.table)} factor features;"
         f" {sum(map(len, stage.proposals)) / len(problems):.0f} factors a sentence"
     )
-    parser.notes = {f"backbone_{key}": value for key, value in parser.notes.items()}
     # what is best on dev depends on the backbone
-    families_run = run.of("families", longer=False)
-    return families_run.learn(stage, run.config.factors.epochs)
+    return run.of("families", longer=False).learn(stage, run.config.factors.epochs)
 
 
 def _backbones_only(factors: FactorConfig) -> FactorConfig:
     """What the backbones depend on; a run whose factors are learned otherwise may use them too."""
     return FactorConfig(
-        stage=factors.stage, folds=factors.folds, fold_epochs=factors.fold_epochs
-    )
+        stage=factors.stage, folds=factors.folds, fold_epochs=factors.fold_epochs,
+        fold_restarts=factors.fold_restarts,
+    )  # fmt: skip
 
 
 def held_out_problems(run: Run) -> list[Problem]:
@@ -67,21 +94,19 @@ def held_out_problems(run: Run) -> list[Problem]:
 
     The order of the sentences is that of the training data.
     """
-    from bbparse.learning.trainer import Trainer
-
     config, data = run.config, run.data
+    factors = config.factors
+    own = config.with_("learning", epochs=factors.fold_epochs, restarts=factors.fold_restarts)
     count = len(data.sentences)
-    folds = min(config.factors.folds, count)
+    folds = min(factors.folds, count)
     fold_of = np.random.default_rng(config.learning.seed).permutation(count) % max(folds, 1)
     problems: dict[int, Problem] = {}
     for fold in range(folds):
         # a single sentence has no other to learn from
         seen = np.flatnonzero(fold_of != fold) if folds > 1 else np.arange(count)
         part = subset(data, seen)
-        rest = run.of(f"fold {fold + 1}", data=part, dev=())
-        trainer = Trainer(config, part, run.pruner, [])
-        learned = rest.learn(trainer, config.factors.fold_epochs)
-        judge = thinned(learned, config.learning.keep)
+        rest = run.of(f"fold {fold + 1}", config=own, data=part, dev=())
+        judge = rest.thinned(learn_restarts(rest, []))
         for i in np.flatnonzero(fold_of == fold):
             problems[int(i)] = judge.score_arcs(
                 data.sentences[i], data.values[i], *data.arcs[i], data.marks_of(int(i))

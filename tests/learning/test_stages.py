@@ -15,8 +15,9 @@ from bbparse.learning import run as run_module
 from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.data import prepare, prune_all
 from bbparse.learning.family_stage import FamilyStage
+from bbparse.learning.restarts import mean_of
 from bbparse.learning.run import Run
-from bbparse.learning.stages import held_out_problems
+from bbparse.learning.stages import held_out_problems, subset
 from bbparse.learning.trainer import Trainer, train, unlabelled_accuracy
 from bbparse.parser import Parser
 from bbparse.treebank import Sentence
@@ -74,6 +75,29 @@ def test_no_backbone_sees_what_it_scores(
         assert problem.n_words == sentence.n_words
         assert problem.arc_head.tolist() == arcs[0].tolist()
         assert len(problem.factor_score) == 0
+
+
+def test_fold_backbones_may_be_means_of_restarts(sentences: list[Sentence]) -> None:
+    config = configuration(fold_restarts=2).with_("learning", keep=0.5, bits=16)
+    run = run_of(config, sentences)
+    lines: list[str] = []
+    run.say = lines.append
+    problems = held_out_problems(run)
+    assert [line.split(", epoch")[0] for line in lines if ", epoch" in line] == [
+        f"fold {fold} restart {restart}" for fold in (1, 2, 3) for restart in (1, 1, 2, 2)
+    ]
+    # the second fold's, made by hand
+    fold_of = np.random.default_rng(config.learning.seed).permutation(len(sentences)) % 3
+    part = subset(run.data, np.flatnonzero(fold_of != 1))
+    parts = []
+    for restart in range(2):
+        trainer = Trainer(config, part, run.pruner, [], restart)
+        parts.append(Run(config, part, run.pruner).learn(trainer, 2))
+    mean = Run(config, part, run.pruner).thinned(mean_of(parts))
+    i = int(np.flatnonzero(fold_of == 1)[0])
+    expected = mean.score_arcs(sentences[i], run.data.values[i], *run.data.arcs[i])
+    assert problems[i].arc_score.tolist() == expected.arc_score.tolist()
+    assert problems[i].quantum == expected.quantum
 
 
 def test_factors_lower_the_errors_on_what_they_learn_from(sentences: list[Sentence]) -> None:
@@ -198,6 +222,7 @@ def test_small_treebanks() -> None:
         ("stage", "apart", "factors.stage is 'apart', expected one of joint, jackknife"),
         ("folds", 1, "factors.folds is 1, expected a whole number of at least 2"),
         ("fold_epochs", 0, "factors.fold_epochs is 0"),
+        ("fold_restarts", 0, "factors.fold_restarts is 0"),
         ("epochs", 0, "factors.epochs is 0"),
         ("rivals", 0, "factors.rivals is 0"),
         ("cost", -1.0, "factors.cost is -1.0, expected 0 or more"),

@@ -1,0 +1,71 @@
+"""Parsers that differ in their factors only: one backbone, many sets of families."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from bbparse.configuration import Configuration
+from bbparse.factors import load_families, specification
+from bbparse.learning.data import prepare, prune_all
+from bbparse.learning.guide import guide_all
+from bbparse.learning.labeller import train_labeller
+from bbparse.learning.run import Run
+from bbparse.learning.stages import learn_backbone, learn_factors
+from bbparse.parser import Parser
+from bbparse.treebank import Sentence, read_conllu
+
+
+class OneBackbone:
+    """Pruner, guide, backbone and labeller of a treebank, and the fold backbones' scores.
+
+    Parameters
+    ----------
+    train, dev : path
+        Treebanks.
+    config : Configuration
+        Factors are learned in a stage of their own, whatever it says.
+    checkpoint : path
+        An interrupted run goes on from there.
+
+    Attributes
+    ----------
+    seconds : float
+        Processor time that all this took.
+    """
+
+    def __init__(self, train: Path, dev: Path, config: Configuration, checkpoint: Path) -> None:
+        started = time.process_time()
+        self.sentences = list(read_conllu(train, require_heads=True))
+        dev_sentences: Sequence[Sentence] = list(read_conllu(dev, require_heads=True))
+        config = config.with_("factors", stage="jackknife", families=())
+        data = prepare(self.sentences, config.model.single_root)
+        pruner = prune_all(data, config)
+        guide_all(data, config)
+        self.run = Run(config, data, pruner, dev_sentences, _say, checkpoint=checkpoint)
+        self.backbone, self.problems = learn_backbone(self.run)
+        gold = [np.array([-1, *sentence.heads], np.int32) for sentence in self.sentences]
+        self.backbone.labeller = train_labeller(
+            config, self.sentences, data.values, gold, config.learning.seed, data.marks or None
+        )
+        self.seconds = time.process_time() - started
+
+    def parser(self, names: Sequence[str]) -> Parser:
+        """The parser with these families."""
+        if not names:
+            return self.backbone
+        families = load_families(names)
+        specified = tuple(specification(family) for family in families)
+        config = self.run.config.with_("factors", families=specified)
+        run = replace(self.run, config=config, checkpoint=None)
+        parser = learn_factors(run, self.backbone, self.problems, families)
+        parser.labeller = self.backbone.labeller
+        return parser
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
