@@ -1,11 +1,12 @@
 """Progress bars for loops that lie deep: the command line says whether they are drawn.
 
-A bar appears after two seconds, on standard error, and goes when its loop is done.
+A bar appears after two seconds, on standard error, and goes when its loop is done. What takes long
+without a loop is the first run, in which numba compiles: that is told in one line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
@@ -41,3 +42,25 @@ def watched(items: Iterable[T], what: str, unit: str = " sentences") -> Iterable
     if not _drawn.get():
         return items
     return tqdm(items, desc=what, unit=unit, delay=2, leave=False)
+
+
+def watch_compiling(tell: Callable[[], None]) -> None:
+    """Have ``tell`` called once, when numba first compiles a function that is in no cache.
+
+    numba is imported for it.
+    """
+    from numba.core import event
+
+    told = False
+
+    class Watch(event.Listener):
+        def on_start(self, event: object) -> None:
+            nonlocal told
+            if not told:
+                told = True
+                tell()
+
+        def on_end(self, event: object) -> None:
+            pass
+
+    event.register("numba:compile", Watch())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from numba import njit
 
 from bbparse import progress
-from bbparse.progress import progress_bars, watched
+from bbparse.progress import progress_bars, watch_compiling, watched
 
 
 def test_silent_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,3 +33,16 @@ def test_bars(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     with pytest.raises(KeyError), progress_bars():
         raise KeyError
     assert watched([1], "after") == [1]
+
+
+def test_compiling_is_told_once() -> None:
+    told = []
+    watch_compiling(lambda: told.append("compiling"))
+
+    @njit
+    def double(x: float) -> float:
+        return x + x
+
+    assert told == []
+    assert (double(1), double(1.5), double(2.5)) == (2, 3.0, 5.0)
+    assert told == ["compiling"]

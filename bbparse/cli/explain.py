@@ -11,11 +11,12 @@ from tqdm import tqdm
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
+from bbparse.cli.sources import read_sentences
 from bbparse.errors import TreebankError
 from bbparse.explain import explain as explain_sentence
 from bbparse.explain import page
 from bbparse.parser import Parser
-from bbparse.treebank import Sentence, open_output, read_conllu
+from bbparse.treebank import Sentence, open_output
 
 
 @click.command()
@@ -79,13 +80,10 @@ def _with_progress(arcs: list[int]) -> Iterable[int]:
 
 def _read(source: str, text: bool) -> tuple[Iterable[Sentence], str]:
     """Sentences, and what to call the place they are from."""
-    if source == "-" or os.path.exists(source) or not any(c.isspace() for c in source):
+    spoken = not source or any(c.isspace() for c in source)
+    if not spoken or source == "-" or os.path.exists(source):
         place = "standard input" if source == "-" else source
-        if not text and not source.endswith(".txt"):
-            return read_conllu(source), place
-        from bbparse.text import read_text
-
-        return read_text(source), place
+        return read_sentences(source, text), place
     from bbparse.text import sentences_of_text
 
     return sentences_of_text(source), "the text"

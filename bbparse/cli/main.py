@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import cache
 
 import click
 from click.shell_completion import CompletionItem, shell_complete
@@ -61,6 +62,8 @@ class LazyGroup(click.Group):
             return None
         module, _, function = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), function)
+        if "numba" in sys.modules and sys.stderr is not None and sys.stderr.isatty():
+            _tell_of_compiling()
         return command
 
     def resolve_command(
@@ -164,6 +167,15 @@ def _run(arguments: list[str]) -> int:
             hint = " (use --debug to see where)"
         _complain(f"internal error: {type(error).__name__}: {_one_line(error)}{hint}")
         return EXIT_INTERNAL_ERROR
+
+
+@cache
+def _tell_of_compiling() -> None:
+    """Have the first run say what takes so long."""
+    from bbparse.progress import watch_compiling
+
+    text = "compiling for this machine, once, which takes a minute or two"
+    watch_compiling(lambda: _complain(text))
 
 
 def _one_line(error: BaseException | str) -> str:

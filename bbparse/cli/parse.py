@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 
 import click
@@ -11,11 +10,12 @@ from tqdm import tqdm
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
+from bbparse.cli.sources import read_sentences
 from bbparse.parser import Parser
 from bbparse.problem import Solution
 from bbparse.show.formats import FORMATS, Style, Writer
 from bbparse.show.text import wants_ascii, wants_colour
-from bbparse.treebank import Sentence, open_output, read_conllu
+from bbparse.treebank import Sentence, open_output
 
 
 @click.command()
@@ -80,7 +80,7 @@ def parse(
     """
     loaded = Parser.load(model)
     results = loaded.parse_all(
-        map(loaded.tagged, _sentences(source, text)), threads=threads, k_best=k_best,
+        map(loaded.tagged, read_sentences(source, text)), threads=threads, k_best=k_best,
         prune=prune, time_limit=time_limit, node_limit=node_limit,
     )  # fmt: skip
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
@@ -94,14 +94,6 @@ def parse(
             previous = item
         if previous is not None:
             stream.write(_written(loaded, *previous, write, style))
-
-
-def _sentences(source: str, text: bool) -> Iterator[Sentence]:
-    if not text and not source.endswith(".txt"):
-        return read_conllu(source)
-    from bbparse.text import read_text
-
-    return read_text(source)
 
 
 def _style(output: str, k_best: int, colour: bool | None, ascii_only: bool) -> Style:

@@ -47,8 +47,9 @@ def test_running_text(run: Run, model: Path, tmp_path: Path) -> None:
     assert run("explain", source, *options).out == spoken.out
     second = parser.tagged(list(sentences_of_text(text))[1])
     assert spoken.out == page(explain(parser, second, k_best=3), model=tagging.name)
-    complaint = run("explain", " \t", *options).complaint()
-    assert complaint == "the text: there are no words in it"
+    for nothing in (" \t", ""):
+        complaint = run("explain", nothing, *options).complaint()
+        assert complaint == "the text: there are no words in it"
     assert "no tagger" in run("explain", text, "--model", model, "-o", "-").complaint()
 
 

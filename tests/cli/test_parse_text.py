@@ -93,6 +93,10 @@ def test_text(
     assert "the words have no tags" in run("parse", path, "--model", model).complaint()
     path.write_text(" \n", encoding="utf-8")
     assert "no words" in run("parse", path, "--model", both).complaint()
+    path = tmp_path / "story"
+    path.write_text("Once upon a time.\n", encoding="utf-8")
+    complaint = run("parse", path, "--model", both).complaint()
+    assert complaint.endswith("expected 10 columns, found 1; for running text say --text")
 
 
 def test_text_from_python(both: Path) -> None:
