@@ -7,30 +7,21 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.errors import ModelError, ProblemError
-from bbparse.factors import (
-    FactorFamily,
-    FactorTable,
-    FactorView,
-    LabelledView,
-    alive_counts,
-    alive_factors,
-)
+from bbparse.errors import ModelError
+from bbparse.factors import FactorFamily, FactorTable, FactorView
 from bbparse.problem import Problem, Solution
-from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.encode import encode
 from bbparse.scoring.guide import Guide
 from bbparse.scoring.labeller import Labeller
-from bbparse.scoring.marginals import arcs_in_trees
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
+from bbparse.sentence_batch import Work, chunks, name_arcs, prepare, score_all, view_of
 from bbparse.solve import solve
 from bbparse.treebank import Sentence
 from bbparse.treebank.columns import has_tags
@@ -38,12 +29,8 @@ from bbparse.treebank.columns import has_tags
 if TYPE_CHECKING:
     from bbparse.tagging.tagger import Tagger
 
-# Sentences that a thread takes at a time, as passing on each would cost much of what it gains,
-# and how often that it may be ahead of the reader: enough to keep it busy, few enough to stream.
-_PER_TASK = 8
-_AHEAD = 4
-# Candidate parts that a sentence may have before memory is in danger (24 bytes each and more).
-MAX_PARTS = 60_000_000
+# Batches that a thread may be ahead of the reader: enough to keep it busy, few enough to stream.
+_AHEAD = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,18 +194,7 @@ class Parser:
             If so many arcs are left that the parts would not fit into memory, or ``prune`` is
             negative.
         """
-        if prune is not None and prune < 0:
-            raise ProblemError(f"prune is {prune}, expected 0 (all arcs) or more")
-        values = encode(sentence)
-        arc_head, arc_mod = self.pruner.candidates(values, prune, margin)
-        marks = None
-        if prune != 0:
-            if self.guide is not None:  # an arc's odds are those against all candidates
-                marks = self.guide.marks(values, arc_head, arc_mod)
-            arc_head, arc_mod = arcs_in_trees(
-                sentence.n_words, arc_head, arc_mod, self.config.model.single_root
-            )
-        return self.score_arcs(sentence, values, arc_head, arc_mod, marks)
+        return prepare(self, [sentence], prune, margin)[0].problem
 
     def score_arcs(
         self,
@@ -233,44 +209,9 @@ class Parser:
         ``marks`` are the guide's (for training sentences, those of one that did not see them);
         where they are not given, the guide is asked.
         """
-        n = sentence.n_words
-        per_word = len(arc_head) / n
-        if len(arc_head) * per_word * (1.0 + per_word / 4.0) > MAX_PARTS:
-            raise ProblemError(
-                f"{sentence.source or 'input'}, {sentence.name}: {n} words with "
-                f"{per_word:.0f} candidate heads each are too many parts for memory; prune more"
-            )
-        if marks is None and self.guide is not None:
-            marks = self.guide.marks(values, arc_head, arc_mod)
-        scores = self.scorer.score(
-            values, arc_head, arc_mod, True, self.config.model.single_root, marks
-        )
-        parts = scores._asdict()
-        arc_score = parts.pop("arc_score")
-        problem = Problem._trusted(
-            n, arc_head, arc_mod, arc_score, single_root=self.config.model.single_root,
-            quantum=self.quantum, **parts,
-        )  # fmt: skip
-        labels = self.config.labels
-        if self.guide is not None and labels.mode == "arcs":
-            chances = self.guide.log_probabilities(values, arc_head, arc_mod)
-            quantum = self.scorer.quantum
-            problem = ArcLabels.best(chances, labels.per_arc, labels.weight, quantum).onto(problem)
-        if self.families and len(self.table):
-            view = self.view_of(sentence, problem, values)
-            factors = alive_factors(self.families, view, self.table)
-            found = {
-                "factor_ptr": factors.ptr, "factor_arcs": factors.arcs,
-                "factor_score": factors.scores,
-            }  # fmt: skip
-            counts = alive_counts(self.families, view, self.table)
-            if counts is not None:
-                found.update(
-                    count_ptr=counts.ptr, count_arcs=counts.arcs,
-                    count_score_ptr=counts.score_ptr, count_score=counts.scores,
-                )  # fmt: skip
-            problem = problem._changed(**found)
-        return problem
+        work = Work(sentence, values)
+        work.arc_head, work.arc_mod, work.marks = arc_head, arc_mod, marks
+        return score_all(self, [work])[0].problem
 
     def view_of(
         self,
@@ -283,12 +224,7 @@ class Parser:
 
         ``arcs`` are the indices of some of them, ascending; all by default.
         """
-        chosen: NDArray[np.int64] | slice = slice(None) if arcs is None else arcs
-        head, mod = problem.arc_head[chosen], problem.arc_mod[chosen]
-        if problem.arc_label is None or self.guide is None:
-            return FactorView(sentence, head, mod, values)
-        label = problem.arc_label[chosen]
-        return LabelledView.of_arcs(sentence, head, mod, label, self.guide.labels, values)
+        return view_of(self, sentence, problem, values, arcs)
 
     def solve(
         self,
@@ -310,17 +246,47 @@ class Parser:
             # all arcs of a long sentence are too many; ten heads a word hold more than k trees
             wider += [(prune, np.inf), (10, np.inf), (0, None)]
         for heads, margin in wider:
-            solution = solve(
-                self.problem(sentence, heads, margin),
-                k_best=k_best,
-                time_limit=time_limit,
-                node_limit=node_limit,
-                backbone=self.config.model.backbone,
-                settings=self.config.search,
-            )
+            problem = self.problem(sentence, heads, margin)
+            solution = self._search(problem, k_best, time_limit, node_limit)
             if len(solution) >= k_best or solution.status != "optimal":
                 break
         return solution
+
+    def _search(
+        self, problem: Problem, k_best: int, time_limit: float | None, node_limit: int | None
+    ) -> Solution:
+        return solve(
+            problem,
+            k_best=k_best,
+            time_limit=time_limit,
+            node_limit=node_limit,
+            backbone=self.config.model.backbone,
+            settings=self.config.search,
+        )
+
+    def _solve_together(
+        self,
+        sentences: list[Sentence],
+        *,
+        k_best: int = 1,
+        prune: int | None = None,
+        time_limit: float | None = None,
+        node_limit: int | None = None,
+    ) -> list[Solution]:
+        """What `solve` gives for each of the sentences, with the labels of the trees found."""
+        batch = prepare(self, sentences, prune, None)
+        solutions = [
+            self._search(work.problem, k_best, time_limit, node_limit) for work in batch
+        ]
+        for i, work in enumerate(batch):
+            if len(solutions[i]) < k_best and solutions[i].status == "optimal":
+                solutions[i] = self.solve(
+                    work.sentence, k_best=k_best, prune=prune, time_limit=time_limit,
+                    node_limit=node_limit,
+                )  # fmt: skip
+            else:
+                name_arcs(self, work, solutions[i])
+        return solutions
 
     def parse(
         self,
@@ -362,6 +328,9 @@ class Parser:
         """Labels of the k-th tree of a solution of `solve`; None without labels."""
         if solution.labels is not None and self.guide is not None:
             return [self.guide.labels[i] for i in solution.labels[k].tolist()]
+        names: list[list[str]] | None = solution.__dict__.get("_names")
+        if names is not None:
+            return list(names[k])
         return self.labels(sentence, solution.heads[k])
 
     def labels(self, sentence: Sentence, heads: NDArray[np.int32]) -> list[str] | None:
@@ -389,38 +358,50 @@ class Parser:
         options
             As for :meth:`solve`.
         """
+        batches = chunks(sentences, together=options.get("prune") != 0)
         if threads <= 1:
-            for sentence in sentences:
-                yield sentence, self.solve(sentence, **options)
+            for batch in batches:
+                found, error = self._tried(batch, options)
+                yield from zip(batch, found)
+                if error is not None:
+                    raise error
             return
 
-        def some(chunk: list[Sentence]) -> tuple[list[Solution], Exception | None]:
+        waiting: deque[tuple[list[Sentence], Future[Any]]] = deque()
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                for batch in batches:
+                    waiting.append((batch, pool.submit(self._tried, batch, options)))
+                    if len(waiting) >= _AHEAD * threads:
+                        yield from _results(*waiting.popleft())
+                while waiting:
+                    yield from _results(*waiting.popleft())
+            finally:  # after an error nothing more is worth doing
+                pool.shutdown(wait=True, cancel_futures=True)
+
+    def _tried(
+        self, batch: list[Sentence], options: dict[str, Any]
+    ) -> tuple[list[Solution], Exception | None]:
+        """Solutions of a batch up to the first sentence that fails, and its error."""
+        try:
+            return self._solve_together(batch, **options), None
+        except Exception:  # which of them it was shows one by one
             found: list[Solution] = []
             try:
-                for sentence in chunk:
+                for sentence in batch:
                     found.append(self.solve(sentence, **options))
             except Exception as error:  # raised after the sentences before it have come back
                 return found, error
             return found, None
 
-        waiting: deque[tuple[list[Sentence], Future[Any]]] = deque()
-        source = iter(sentences)
-        with ThreadPoolExecutor(threads) as pool:
-            try:
-                while True:
-                    chunk = list(islice(source, _PER_TASK))
-                    if chunk:
-                        waiting.append((chunk, pool.submit(some, chunk)))
-                    while waiting and (not chunk or len(waiting) >= _AHEAD * threads):
-                        given, future = waiting.popleft()
-                        solutions, error = future.result()
-                        yield from zip(given, solutions)
-                        if error is not None:
-                            raise error
-                    if not chunk:
-                        return
-            finally:  # after an error nothing more is worth doing
-                pool.shutdown(wait=True, cancel_futures=True)
+
+def _results(
+    batch: list[Sentence], future: Future[tuple[list[Solution], Exception | None]]
+) -> Iterator[tuple[Sentence, Solution]]:
+    found, error = future.result()
+    yield from zip(batch, found)
+    if error is not None:
+        raise error
 
 
 def trees_of(solution: Solution) -> list[ScoredTree]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bbparse.scoring.kernels import LABEL_BITS, NO_LABEL, walk_parts
 from bbparse.scoring.tables import sentence_tables
 
-__all__ = ["arc_features", "arc_label_scores", "marks_of", "odds_step"]
+__all__ = ["arc_features", "arc_label_scores", "marks_of", "odds_step", "sure_marks"]
 
 Ints = NDArray[np.int32]
 Hashes = NDArray[np.uint64]
@@ -117,3 +117,17 @@ def marks_of(
         step = 1 + odds_step(np.exp(shares[arc]))
         marks[head[arc], mod[arc]] = min(1 + best, NO_LABEL) | (step << LABEL_BITS)
     return marks
+
+
+def sure_marks(marks: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Marks of arcs each of which is the only candidate of its modifier.
+
+    The best label of an arc does not depend on which other arcs there are, and alone it has
+    probability 1. Given the marks among all candidates, those of the arcs of any tree over them.
+    """
+    label = marks & np.uint16((1 << LABEL_BITS) - 1)
+    return label | np.uint16(_SURE << LABEL_BITS)
+
+
+#: One more than the highest step.
+_SURE = 12

@@ -21,7 +21,7 @@ from bbparse.scoring.guide import (
     check_guide_templates,
     default_guide_templates,
 )
-from bbparse.scoring.guide_kernels import odds_step
+from bbparse.scoring.guide_kernels import odds_step, sure_marks
 from bbparse.scoring.label_rows import LABEL_QUANTUM
 from bbparse.scoring.templates import TemplateSet
 from bbparse.treebank import Sentence
@@ -95,6 +95,18 @@ def test_a_word_with_one_candidate_is_certain_of_it() -> None:
     mod = np.arange(1, 5, dtype=np.int32)
     marks = guide.marks(values, mod - 1, mod)
     assert (marks[mod - 1, mod] >> 10 == 12).all()
+
+
+@given(CASES)
+def test_marks_of_a_tree_follow_from_those_among_other_candidates(case: tuple[int, int]) -> None:
+    guide, values, head, mod = random_case(*case)
+    rng = np.random.default_rng(case[0])
+    tree = np.array(
+        [rng.choice(np.flatnonzero(mod == m)) for m in range(1, case[1] + 1)], np.int64
+    )
+    alone = guide.marks(values, head[tree], mod[tree])
+    sure = sure_marks(guide.marks(values, head, mod))
+    np.testing.assert_array_equal(sure[head[tree], mod[tree]], alone[head[tree], mod[tree]])
 
 
 def test_files_hold_the_same_guide(tmp_path: Path) -> None:
