@@ -84,6 +84,7 @@ svg.bbp { font-family: var(--sans); color: var(--ink); max-width: none; }
 .bbp-arc[tabindex]:hover path:not(.bbp-target), .bbp-arc[tabindex]:focus path:not(.bbp-target) {
   stroke-width: 2.4; opacity: 1; }
 .bbp-arc[tabindex] { cursor: help; }
+pre.lines { width: max-content; margin: 0 auto; color: var(--ink); font: .82rem/1.2 var(--mono); }
 /* rows of arcs and terms */
 .rows { margin: 1.1rem 0 0; border-top: 1px solid var(--line); }
 .rows details { border-bottom: 1px solid var(--line); }
@@ -163,6 +164,7 @@ dfn { color: var(--ink); font-style: normal; font-weight: 600; }
   .rows .loss { grid-column: 2 / 4; } .rows .instead { grid-column: 2 / 4; font-size: .88rem; }
   .rows .other::before { content: "instead: "; color: var(--soft); }
   .rows .never { display: none; }
+  pre.lines { font-size: .7rem; }
   .why { padding-left: 0; } .box { border-radius: 10px; padding: .9rem .7rem; }
   footer dl { grid-template-columns: 1fr; } footer dd { margin-bottom: .5rem; }
 }
@@ -194,7 +196,9 @@ SCRIPT = """
   for (const box of document.querySelectorAll(".box")) {
     const first = box.querySelector(".other, .gone");
     if (first && box.scrollWidth > box.clientWidth) {
-      const at = first.getBoundingClientRect(), own = box.getBoundingClientRect();
+      // where the arc arrives: all of a long one does not fit
+      const tip = first.querySelector(".bbp-tip") || first;
+      const at = tip.getBoundingClientRect(), own = box.getBoundingClientRect();
       box.scrollLeft += at.left + at.width / 2 - own.left - own.width / 2;
     }
   }

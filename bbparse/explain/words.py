@@ -21,7 +21,7 @@ def number(value: float, digits: int = 2) -> str:
         return "∞" if value > 0 else "−∞"
     text = f"{value:,.{digits}f}"
     if value and not text.strip("-0.,"):
-        text = f"{value:.1e}"
+        text = f"{value:.1g}" if abs(value) >= 1e-4 else f"{value:.1e}"
     return text.replace("-", "−")
 
 

@@ -17,6 +17,7 @@ from bbparse.explain.charts import _tidy, bound_curve, ticks
 from bbparse.explain.explanation import Explanation as Record
 from bbparse.explain.trace import Point, trace_search
 from bbparse.explain.words import count, number, ordinal, signed
+from bbparse.show.text import draw_text
 from bbparse.solve import solve
 from bbparse.treebank import Sentence
 from tests import toy
@@ -87,6 +88,11 @@ def test_what_the_page_says(explanation: Explanation) -> None:
         "How it was proved", "What was eliminated",
     ):  # fmt: skip
         assert title in words
+    drawn = draw_text(
+        explanation.sentence.forms, explanation.best.heads, explanation.best.labels,
+        explanation.sentence.upos,
+    )  # fmt: skip
+    assert html.escape(drawn.rstrip("\n")) in text
     assert "toy.model" in words and "The small cat slept behind the stove." in words
     assert page(explanation, model="toy.model") == text, "the same page each time"
 
@@ -211,7 +217,7 @@ def test_there_is_nothing_to_explain_without_a_tree() -> None:
 
 def test_numbers() -> None:
     assert number(-1234.5) == "−1,234.50"
-    assert number(0.0) == "0.00" and number(0.001) == "1.0e−03"
+    assert number(0.0) == "0.00" and (number(0.001), number(-2e-7)) == ("0.001", "−2.0e−07")
     assert number(float("inf")) == "∞" and number(-float("inf")) == "−∞"
     assert signed(2.0) == "+2.00" and signed(-2.0) == "−2.00"
     assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)] == [

@@ -10,6 +10,7 @@ from bbparse.explain.sections.boxes import box
 from bbparse.explain.sections.terms import term_name
 from bbparse.explain.words import arc_text, changes, count, number, ordinal, word
 from bbparse.show.svg import Arc, describe_tree, draw_arcs, markup
+from bbparse.show.text import draw_text
 
 if TYPE_CHECKING:
     from bbparse.explain.explanation import Explanation
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Features that are listed for each side of a balance.
 _TIPS = 8
+#: More words than this, and the tree is wider than most screens.
+_MANY_WORDS = 20
 
 
 def best_tree(e: Explanation) -> str:
@@ -48,7 +51,19 @@ def best_tree(e: Explanation) -> str:
     return f"""<section><h2>The best tree</h2>
 <p class="soft">Point at an arc, tap it, or go through the arcs with the Tab key to see what the
 tree would lose without it.</p>
-{box(image, "The best tree")}{shown}</section>"""
+{box(image, "The best tree")}{shown}{_word_by_word(e)}</section>"""
+
+
+def _word_by_word(e: Explanation) -> str:
+    """The best tree with a line for each word, which a narrow screen holds, too."""
+    drawn = draw_text(e.sentence.forms, e.best.heads, e.best.labels, e.sentence.upos)
+    lines = "\n".join(map(markup, drawn.splitlines()))
+    lines = f'<pre class="lines">{lines}</pre>'
+    shown = " open" if e.sentence.n_words > _MANY_WORDS else ""
+    return (
+        f'<details class="more"{shown}><summary>Word by word</summary>'
+        f"{box(lines, 'The best tree, word by word')}</details>"
+    )
 
 
 def _loss_text(e: Explanation, loss: ArcLoss) -> str:
