@@ -5,6 +5,8 @@ from __future__ import annotations
 from setuptools import find_packages, setup
 
 setup(
-    packages=[*find_packages(include=["bbparse*", "features*"]), "bbparse.configs"],
+    packages=[
+        *find_packages(include=["bbparse*", "features*"]), "bbparse.configs", "bbparse.models"
+    ],  # fmt: skip
     package_dir={"bbparse.configs": "configs"},
 )
