@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from setuptools import find_packages, setup
 
+code = find_packages(include=["bbparse*", "features*"])
+
 setup(
-    packages=[
-        *find_packages(include=["bbparse*", "features*"]), "bbparse.configs", "bbparse.models"
-    ],  # fmt: skip
+    packages=[*code, "bbparse.configs", "bbparse.models"],
     package_dir={"bbparse.configs": "configs"},
 )

@@ -21,17 +21,17 @@ from bbparse.errors import BBParseError
 
 # name → (where the command is, the line that --help shows)
 COMMANDS: dict[str, tuple[str, str]] = {
+    "parse": ("bbparse.cli.parse:parse", "Find the best trees of every sentence of a file."),
+    "explain": ("bbparse.cli.explain:explain", "Say why a tree is the best, as a page of HTML."),
+    "evaluate": ("bbparse.cli.evaluate:evaluate", "Compare predicted trees with gold trees."),
+    "tune": ("bbparse.cli.tune:tune", "Find how much to prune: accuracy against speed."),
     "train": ("bbparse.cli.train:train", "Learn a model from a treebank."),
     "train-tagger": ("bbparse.cli.train_tagger:train_tagger", "Learn a tagger from a treebank."),
     "tag": ("bbparse.cli.tag:tag", "Find tags, features and lemmas of every word of a file."),
     "bundle": ("bbparse.cli.bundle:bundle", "Put a tagger into a parser's model."),
-    "parse": ("bbparse.cli.parse:parse", "Find the best trees of every sentence of a file."),
-    "explain": ("bbparse.cli.explain:explain", "Say why a tree is the best, as a page of HTML."),
-    "solve": ("bbparse.cli.solve:solve", "Find the best trees of a problem in a file."),
-    "evaluate": ("bbparse.cli.evaluate:evaluate", "Compare predicted trees with gold trees."),
-    "tune": ("bbparse.cli.tune:tune", "Find how much to prune: accuracy against speed."),
-    "verify": ("bbparse.cli.verify:verify", "Check the proof that comes with a solution."),
     "factors": ("bbparse.cli.factors:factors", "List the factor families that are installed."),
+    "solve": ("bbparse.cli.solve:solve", "Find the best trees of a problem in a file."),
+    "verify": ("bbparse.cli.verify:verify", "Check the proof that comes with a solution."),
 }
 
 EXIT_USER_ERROR = 2
@@ -98,9 +98,10 @@ def cli(debug: bool) -> None:
 
     \b
     Examples:
-      bbparse train train.conllu --dev dev.conllu --model en.model
-      bbparse parse in.conllu --model en.model --output out.conllu
-      bbparse parse --help
+      echo "Time flies like an arrow." | bbparse parse --text --format tree
+      bbparse explain "Time flies like an arrow." -o why.html
+      bbparse parse in.conllu --output out.conllu
+      bbparse train train.conllu --dev dev.conllu --model my.model
     """
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from bbparse.cli.files import FILE
-from bbparse.model_path import DEFAULT_MODEL
+from bbparse.cli.files import FILE, FileOrName
+from bbparse.model_path import DEFAULT_MODEL, model_names
 
 #: Search nodes of one sentence, where nothing else is said.
 NODE_LIMIT = 200
@@ -42,7 +42,8 @@ class PruneParameter(click.ParamType):
 
 
 model = click.option(
-    "--model", default=DEFAULT_MODEL, show_default=True, type=FILE, metavar="NAME|FILE",
+    "--model", default=DEFAULT_MODEL, show_default=True, type=FileOrName(model_names),
+    metavar="NAME|FILE",
     help="Model to parse with: a file, or the name of one that comes with bbparse.",
 )  # fmt: skip
 

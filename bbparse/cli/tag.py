@@ -8,7 +8,8 @@ import click
 from tqdm import tqdm
 
 from bbparse.cli import options
-from bbparse.cli.files import FILE
+from bbparse.cli.files import FILE, FileOrName
+from bbparse.model_path import DEFAULT_MODEL, model_names, model_path
 from bbparse.tagging.jackknife import jackknife
 from bbparse.tagging.tagger import Tagger
 from bbparse.treebank import read_conllu, write_conllu
@@ -17,8 +18,8 @@ from bbparse.treebank import read_conllu, write_conllu
 @click.command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @click.option(
-    "--model", type=FILE, metavar="FILE",
-    help="Tagger, or parser with a tagger in its model.",
+    "--model", type=FileOrName(model_names), metavar="NAME|FILE",
+    help=f"Tagger, or parser with a tagger in its model.  [default: {DEFAULT_MODEL}]",
 )  # fmt: skip
 @options.output
 @click.option(
@@ -33,12 +34,13 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
 
     \b
     Examples:
-      bbparse tag in.conllu --model en.tagger -o tagged.conllu
+      bbparse tag in.conllu -o tagged.conllu
+      bbparse tag in.conllu --model my.tagger -o tagged.conllu
       bbparse tag train.conllu --jackknife 10 -o train-tagged.conllu
     """
-    if (model is None) == (folds is None):
-        raise click.UsageError("give either --model FILE or --jackknife K")
     if folds is not None:
+        if model is not None:
+            raise click.UsageError("--jackknife trains taggers of its own: leave --model out")
         terminal = sys.stderr.isatty()
         sentences = list(read_conllu(source))
         tagged = jackknife(
@@ -46,7 +48,7 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
         )
         write_conllu(output, tagged)
         return
-    tagger = Tagger.load(str(model))
+    tagger = Tagger.load(model_path(model or DEFAULT_MODEL))
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
     stream = tqdm(read_conllu(source), unit=" sentences", delay=2, disable=silent)
     write_conllu(output, map(tagger, stream))

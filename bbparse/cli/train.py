@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from bbparse.cli.files import FILE
+from bbparse.cli.files import FILE, FileOrName
 from bbparse.configuration import Configuration
+from bbparse.configuration_path import configuration_names
 from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.learning.trainer import train as learn
 from bbparse.progress import progress_bars
@@ -23,7 +24,8 @@ from bbparse.treebank import Sentence, read_conllu
     help="Treebank on which the best epoch is chosen.",
 )  # fmt: skip
 @click.option(
-    "--config", "config_name", default="english", show_default=True, type=FILE, metavar="NAME|FILE",
+    "--config", "config_name", default="english", show_default=True,
+    type=FileOrName(configuration_names), metavar="NAME|FILE",
     help="Configuration: a TOML file, or the name of one that is shipped.",
 )  # fmt: skip
 @click.option("--model", required=True, type=FILE, metavar="FILE", help="Where to write the model.")

@@ -84,6 +84,8 @@ def test_completion(
     assert "plain,--debug" in complete(monkeypatch, capsys, "bbparse --")
     assert complete(monkeypatch, capsys, "bbparse evaluate --aga") == ["plain,--against"]
     assert complete(monkeypatch, capsys, "bbparse evaluate a b --by dis") == ["plain,distance"]
+    assert complete(monkeypatch, capsys, "bbparse parse --model en") == ["plain,english"]
+    assert complete(monkeypatch, capsys, "bbparse train t --config u") == ["plain,universal"]
     assert complete(monkeypatch, capsys, "bbparse parze --m") == [""]
     for line in ("parse in", "parse --model m", "solve p", "verify p s", "train t --dev d",
                  "tune d", "tag t", "explain e", "evaluate g p --against a"):  # fmt: skip

@@ -46,6 +46,20 @@ def test_text_is_parsed_where_no_model_is_named(
     assert [word[7] for word in words][:3] == ["det", "nsubj", "root"]
 
 
+def test_words_are_tagged_where_no_model_is_named(
+    run: Callable[..., Any], tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare.conllu"
+    bare.write_text(
+        "".join(f"{i}\t{form}" + "\t_" * 8 + "\n" for i, form in enumerate(("She", "slept"), 1))
+        + "\n",
+        encoding="utf-8",
+    )
+    done = run("tag", bare)
+    words = [line.split("\t")[1:4] for line in done.out.splitlines() if line]
+    assert words == [["She", "she", "PRON"], ["slept", "sleep", "VERB"]]
+
+
 def test_it_can_be_called_from_python() -> None:
     doc = bbparse.load()("She sleeps. They don't.", k_best=2)
     assert [len(sentence) for sentence in doc] == [3, 4]
