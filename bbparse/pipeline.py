@@ -54,9 +54,9 @@ def load(
         for word in doc[0]:
             print(word.form, word.head, word.label)
     """
-    from bbparse.parser import Parser
+    from bbparse.compiling import load_compiled
 
-    return Pipeline(Parser.load(model, factors))
+    return Pipeline(load_compiled(model, factors))
 
 
 class Pipeline:

@@ -33,7 +33,8 @@ from numba import njit
 @njit(cache=True, nogil=True)
 def _grown(array, used):
     bigger = np.empty(2 * array.shape[0], array.dtype)
-    bigger[:used] = array[:used]
+    for i in range(used):
+        bigger[i] = array[i]
     return bigger
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from bbparse.bounding.copying import copy_into
+
 
 @njit(cache=True, nogil=True)
 def insert_tree(trees, scores, count, tree, score, slack):
@@ -30,10 +32,10 @@ def insert_tree(trees, scores, count, tree, score, slack):
     at = n if n < k else k - 1
     while at > 0 and scores[at - 1] < score:
         scores[at] = scores[at - 1]
-        trees[at] = trees[at - 1]
+        copy_into(trees[at], trees[at - 1])
         at -= 1
     scores[at] = score
-    trees[at] = tree
+    copy_into(trees[at], tree)
     if n < k:
         count[0] = n + 1
     return True

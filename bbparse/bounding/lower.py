@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from bbparse.backbone.passes import backtrace, group_scores, inside_pass
+from bbparse.bounding.copying import copy_into
 from bbparse.bounding.incumbents import insert_tree, tree_score
 
 NEG = -np.inf
@@ -34,7 +35,7 @@ def lower_bound_start(
     tree = np.empty(n_words, np.int32)
     last = NEG
     shift = constant[0]
-    arc_score[:] = base
+    copy_into(arc_score, base)
     for call in range(max_calls):
         group_scores(group_ptr, arc_score, gscore)
         goal = inside_pass(sizes[0], item_ptr, item_group, left, right, weight, gscore, inside)
@@ -56,7 +57,7 @@ def lower_bound_start(
             if goal + shift <= last + slack:
                 return
             last = goal + shift
-        arc_score[:] = base
+        copy_into(arc_score, base)
         shift = constant[0]
         for c in range(sizes[1]):
             lo = fac_ptr[c]

@@ -15,6 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from bbparse.bounding.copying import copy_into
+
 NEG = -np.inf
 
 
@@ -64,7 +66,7 @@ def start_multipliers(n_factors, fac_ptr, fac_weight, lam):
 @njit(cache=True, nogil=True)
 def apply_multipliers(base, n_factors, fac_ptr, fac_arcs, fac_weight, lam, arc_score):
     """Fill ``arc_score`` with base scores plus multipliers; return the bound's constant."""
-    arc_score[:] = base
+    copy_into(arc_score, base)
     constant = 0.0
     for c in range(n_factors):
         lo = fac_ptr[c]

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from bbparse.backbone.arborescence import best_arborescence
+from bbparse.bounding.copying import copy_into
 from bbparse.bounding.incumbents import insert_tree
 from bbparse.bounding.terms import (
     BROKEN,
@@ -174,7 +175,7 @@ def bound_node(
     call = -1
     while True:
         call += 1
-        arc_score[:] = base
+        copy_into(arc_score, base)
         for a in range(n_arcs):
             arc_abs[a] = abs(base[a]) if base[a] > NEG else 0.0
         info[0] = abs(constant[0])
@@ -221,12 +222,12 @@ def bound_node(
             return CLOSED
         if bound <= best_bound or not known:
             best_bound = min(bound, best_bound)
-            best_lam[:] = lam
-            best_c_lam[:] = c_lam
-            tree[:] = current
+            copy_into(best_lam, lam)
+            copy_into(best_c_lam, c_lam)
+            copy_into(tree, current)
             known = True
         if bound - score <= slack:
-            tree[:] = current
+            copy_into(tree, current)
             return SOLVED if k > 1 else CLOSED
         died = False
         if eliminate_every > 0 and call % eliminate_every == 0:
@@ -240,8 +241,8 @@ def bound_node(
                     lit_ptr, lit_arcs, lit_mod, c_ptr, c_arcs, c_score_ptr, c_score, constant,
                 ):  # fmt: skip
                     return CLOSED
-                best_lam[:] = lam
-                best_c_lam[:] = c_lam
+                copy_into(best_lam, lam)
+                copy_into(best_c_lam, c_lam)
                 known = False
         if call + 1 >= max_calls:
             if died:  # look once more, so that `tree` belongs to what is alive
@@ -265,8 +266,8 @@ def bound_node(
         step_terms(sizes[0], t_ptr, t_lit, t_neg, t_weight, lam, on, alpha, scratch)
         step_valencies(c_arcs, c_lam, copy, chosen, alpha)
 
-    lam[:] = best_lam
-    c_lam[:] = best_c_lam
+    copy_into(lam, best_lam)
+    copy_into(c_lam, best_c_lam)
     chosen[:] = 0
     for a in tree:
         chosen[a] = 1

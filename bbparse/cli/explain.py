@@ -12,10 +12,10 @@ from tqdm import tqdm
 from bbparse.cli import options
 from bbparse.cli.files import FILE
 from bbparse.cli.sources import read_sentences
+from bbparse.compiling import load_compiled
 from bbparse.errors import TreebankError
 from bbparse.explain import explain as explain_sentence
 from bbparse.explain import page
-from bbparse.parser import Parser
 from bbparse.treebank import Sentence, open_output
 
 
@@ -62,7 +62,7 @@ def explain(
       bbparse explain in.conllu --model en.model -o page.html
       bbparse explain in.conllu --model en.model --sentence 12 --k-best 5 -o page.html
     """
-    loaded = Parser.load(model)
+    loaded = load_compiled(model)
     sentences, place = _read(source, text)
     sentence = loaded.tagged(_choose(sentences, wanted, place))
     found = explain_sentence(

@@ -11,6 +11,7 @@ from tqdm import tqdm
 from bbparse.cli import options
 from bbparse.cli.files import FILE
 from bbparse.cli.sources import read_sentences
+from bbparse.compiling import load_compiled
 from bbparse.parser import Parser
 from bbparse.problem import Solution
 from bbparse.show.formats import FORMATS, Style, Writer
@@ -78,7 +79,7 @@ def parse(
       bbparse parse in.conllu --model en.model --format tree | less -R
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
     """
-    loaded = Parser.load(model)
+    loaded = load_compiled(model)
     results = loaded.parse_all(
         map(loaded.tagged, read_sentences(source, text)), threads=threads, k_best=k_best,
         prune=prune, time_limit=time_limit, node_limit=node_limit,

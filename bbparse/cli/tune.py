@@ -11,7 +11,7 @@ import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.parser import Parser
+from bbparse.compiling import load_compiled
 from bbparse.treebank import read_conllu
 from bbparse.tuning import Setting, Suggestion, measure_settings, suggest
 from bbparse.tuning.plots import check_plot, plot_settings
@@ -97,7 +97,7 @@ def tune(
     """
     if plot is not None:
         check_plot(plot)
-    parser = Parser.load(model)
+    parser = load_compiled(model)
     if measure is None:
         measure = "las" if parser.labeller is not None else "uas"
     elif measure == "las" and parser.labeller is None:

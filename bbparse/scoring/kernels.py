@@ -256,7 +256,8 @@ def walk_parts(
             needed = filled + np.int64(waiting)
             if needed > indices.shape[0]:
                 grown = np.empty(2 * needed, np.int64)
-                grown[:filled] = indices[:filled]
+                for i in range(filled):
+                    grown[i] = indices[i]
                 indices = grown
             for i in range(waiting):
                 indices[filled + np.int64(i)] = out[i]

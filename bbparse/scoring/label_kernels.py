@@ -116,8 +116,9 @@ def label_features(
             size = 2 * (filled + n_features)
             more_owner = np.empty(size, np.int32)
             more_indices = np.empty(size, np.int64)
-            more_owner[:filled] = owner[:filled]
-            more_indices[:filled] = indices[:filled]
+            for i in range(filled):
+                more_owner[i] = owner[i]
+                more_indices[i] = indices[i]
             owner = more_owner
             indices = more_indices
         each = n_features // n_parts
