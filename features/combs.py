@@ -19,6 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView, feature_key
+from bbparse.factors.table import ALL_PASS
 from bbparse.factors.template_kernels import mix
 from bbparse.scoring.encode import ATTRIBUTES, PAD
 
@@ -63,12 +64,10 @@ class Combs(FactorFamily):
 
     def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """As `FactorFamily.propose`; with a table, what it does not know is left out."""
-        bits = np.full(1, ~np.uint64(0)) if table is None else table.key_bits
+        bits = ALL_PASS if table is None else table.key_bits
         return self._propose(view, bits, slice(None))
 
-    def _propose(
-        self, view: FactorView, bits: NDArray[np.uint64], which: slice
-    ) -> FactorBatch:
+    def _propose(self, view: FactorView, bits: NDArray[np.uint64], which: slice) -> FactorBatch:
         """The combs with a key of some of the templates that the filter passes."""
         ptr, arcs, feat_ptr, feat_keys = enumerate_combs(
             view.arc_mod, view.head_ptr, view.values, PAD, self._head_column[which],
@@ -80,9 +79,8 @@ class Combs(FactorFamily):
     def name_features(self, view: FactorView) -> dict[int, str]:
         """As `FactorFamily.name_features`."""
         names: dict[int, str] = {}
-        everything = np.full(1, ~np.uint64(0))
         for t, (head_name, word_name, kind) in enumerate(TEMPLATES):
-            batch = self._propose(view, everything, slice(t, t + 1))
+            batch = self._propose(view, ALL_PASS, slice(t, t + 1))
             for f, key in enumerate(batch.feat_keys.tolist()):  # one template, one key a comb
                 arcs = batch.arcs[batch.ptr[f] : batch.ptr[f + 1]]
                 head = view.attribute(int(view.arc_head[arcs[0]]), head_name)
@@ -144,6 +142,9 @@ def enumerate_combs(
         end = head_ptr[h + 1]
         for start in range(head_ptr[h], end):
             first = arc_mod[start]
+            shortest = start + MIN_LENGTH - 1
+            if shortest >= end or arc_mod[shortest] != first + MIN_LENGTH - 1:
+                continue  # most words begin no comb
             for i in range(start, min(start + MAX_LENGTH, end)):
                 last = arc_mod[i]
                 length = i - start + 1

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from bbparse.factors.table import first_place
+from bbparse.factors.template_kernels import mix
 
 (
     END, MOVE, ADD, SUB, DIV, MIN, MAX, ABS, LOAD, JUMP_LOAD, JUMP_LT, JUMP_LE, JUMP_EQ, JUMP_NE,
@@ -140,7 +141,7 @@ def _into(n, head_ptr, arc_mod):
 
 @njit(cache=True, nogil=True)
 def run_rules(
-    code, args, registers, n_sets, text_ptr, text, cols, arc_mod, head_ptr,
+    code, args, registers, n_sets, text_ptr, text, known, cols, arc_mod, head_ptr,
     keep_keys, key_bits, key_shift, starts, pairs, weights,
     n_factors, ptr, arcs, scores, feat_ptr, feat_keys,
 ):  # fmt: skip
@@ -158,6 +159,9 @@ def run_rules(
         Sets of words that the families use.
     text_ptr, text : int64[T + 1], uint8[...]
         Canonical texts (`bbparse.factors.family.feature_key`).
+    known : uint64[a power of 2, 2]
+        Keys of features that were asked for lately, each with what tells that it is whole: threads
+        may write at the same time. At first no key.
     cols : int32[n + 1, C]
     arc_mod, head_ptr : int32[A], int32[n + 2]
         Of a `FactorView`.
@@ -312,8 +316,20 @@ def run_rules(
             if dead:
                 pc = c
         elif op == FEATURE:
-            size = 0
+            # Most features were asked for before: one number for the feature and its values leads
+            # to the key. (An entry is the exclusive or of both, and the key, as in Hyatt & Mann's
+            # shared tables: one of which another thread wrote half fits no number.)
+            number = mix(np.uint64(a))
             for i in range(a, a + 2 * b, 2):
+                if args[i] != LITERAL:
+                    number = mix(number ^ np.uint64(r[args[i + 1]]))
+            slot = number & np.uint64(known.shape[0] - 1)
+            key = known[slot, 1]
+            if known[slot, 0] ^ key == number:
+                size = -1
+            else:
+                size = 0
+            for i in range(a, a + 2 * b if size == 0 else a, 2):
                 value = args[i + 1]
                 if args[i] != LITERAL:
                     value = r[value]
@@ -345,7 +361,10 @@ def run_rules(
                 for k in range(last - first):
                     buffer[size + k] = text[first + k]
                 size += last - first
-            key = blake2b_64(buffer, size, words)
+            if size >= 0:
+                key = blake2b_64(buffer, size, words)
+                known[slot, 1] = key
+                known[slot, 0] = number ^ key
             if keep_keys:
                 if n_keys >= feat_keys.shape[0]:
                     return NO_ROOM

@@ -30,6 +30,7 @@ Question = Callable[[dict[str, str]], "str | int"]
 """What a column asks: from the fields of a word, by name, to text or a number."""
 
 _MAX_WORDS = 100_000
+_MAX_KEYS = 1 << 15
 
 
 class _Memory:
@@ -41,6 +42,9 @@ class _Memory:
         self.numbers: dict[str | bytes, int] = {}
         self.text = np.empty(4096, np.uint8)
         self.text_ptr = np.zeros(512, np.int64)
+        # What no feature's number fits: entries of the kernel's memory of keys.
+        self.known = np.zeros((_MAX_KEYS, 2), np.uint64)
+        self.known[:, 0] = np.arange(1, _MAX_KEYS + 1)
 
     def number(self, piece: str | bytes) -> int:
         """Of a text that features may have as their own, or of a literal piece of one."""
@@ -88,7 +92,7 @@ class RuleWords:
 
     def __call__(
         self, sentence: Sentence
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32]]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint64], NDArray[np.int32]]:
         """Texts and columns.
 
         Returns
@@ -96,6 +100,8 @@ class RuleWords:
         text_ptr : int64[more than the number of texts]
         text : uint8[...]
             Text i is the bytes ``text[text_ptr[i]:text_ptr[i + 1]]``.
+        known : uint64[a power of 2, 2]
+            Keys of features over these texts, for `bbparse.factors.rule_kernel.run_rules`.
         cols : int32[n + 1, number of columns]
             Row w is word w, row 0 the root.
         """
@@ -108,7 +114,7 @@ class RuleWords:
             memory, places = self._learn(
                 list(zip(s.forms, s.lemmas, s.upos, s.xpos, s.feats))
             )
-        return memory.text_ptr, memory.text, memory.rows.take(places, axis=0)
+        return memory.text_ptr, memory.text, memory.known, memory.rows.take(places, axis=0)
 
     def _learn(self, keys: list[tuple[str, ...]]) -> tuple[_Memory, list[int]]:
         with self._lock:

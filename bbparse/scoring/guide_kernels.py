@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.scoring.kernels import LABEL_BITS, NO_LABEL, walk_parts
+from bbparse.scoring.prefetch import add_rows
 from bbparse.scoring.tables import sentence_tables
 
 __all__ = ["arc_features", "arc_label_scores", "marks_of", "odds_step", "sure_marks"]
@@ -44,14 +45,13 @@ def arc_label_scores(
     features: NDArray[np.int64], n_arcs: int, weights: NDArray[np.int16]
 ) -> Ints:
     """Scores of all labels of arcs, int32[A, width], in quanta."""
-    width = weights.shape[1]
-    scores = np.zeros((n_arcs, width), np.int32)
+    scores = np.zeros((n_arcs, weights.shape[1]), np.int32)
+    owner = np.empty(features.shape[0], np.int32)
     each = features.shape[0] // max(n_arcs, 1)
     for arc in range(n_arcs):
         for f in range(arc * each, (arc + 1) * each):
-            row = features[f]
-            for label in range(width):
-                scores[arc, label] += weights[row, label]
+            owner[f] = arc
+    add_rows(features, owner, weights, scores)
     return scores
 
 

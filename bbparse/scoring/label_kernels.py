@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import tree_parts
+from bbparse.scoring.prefetch import add_rows
 from bbparse.scoring.tables import sentence_tables
 
 __all__ = ["best_labels", "label_features", "label_parts", "label_scores"]
@@ -144,13 +145,8 @@ def label_scores(
 ) -> Ints:
     """Scores of all labels, int32[n+1, width], in quanta."""
     owner, indices = label_features(values, pad, heads, reach, for_tables, for_parts, marks)
-    width = weights.shape[1]
-    scores = np.zeros((heads.shape[0], width), np.int32)
-    for f in range(indices.shape[0]):
-        m = owner[f]
-        row = indices[f]
-        for label in range(width):
-            scores[m, label] += weights[row, label]
+    scores = np.zeros((heads.shape[0], weights.shape[1]), np.int32)
+    add_rows(indices, owner, weights, scores)
     return scores
 
 
