@@ -14,7 +14,7 @@ from bbparse.solve import solve
 from tests import strategies, toy
 from tests.explain.test_trace import hard_problem
 from tests.oracles.enumerate import enumerate_trees
-from tests.test_solve import spread
+from tests.solutions import spread
 
 
 def check_against_all_trees(p: Problem) -> set[str]:

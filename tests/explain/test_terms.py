@@ -19,7 +19,7 @@ from bbparse.parser import Parser
 from bbparse.solve import solve
 from bbparse.treebank import Sentence
 from tests import strategies, toy
-from tests.test_solve import spread
+from tests.solutions import spread
 
 
 def test_terms_add_up() -> None:

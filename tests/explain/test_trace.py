@@ -13,7 +13,8 @@ from bbparse.search.settings import DEFAULT
 from bbparse.solve import solve
 from tests import strategies, toy
 from tests.oracles.enumerate import enumerate_trees
-from tests.test_solve import SETTINGS, spread
+from tests.solutions import spread
+from tests.test_solve import SETTINGS
 
 
 def random_problem(rng: np.random.Generator) -> Problem:

@@ -15,8 +15,8 @@ from bbparse.ilp import TOLERANCE, solve_ilp
 from bbparse.problem import Problem
 from bbparse.solve import solve
 from tests.oracles.enumerate import Scored, enumerate_trees
+from tests.solutions import check_trees, spread
 from tests.strategies import random_problem
-from tests.test_solve import check_trees, spread
 
 
 def check(p: Problem, s: Any, expected: list[Scored], k: int) -> None:

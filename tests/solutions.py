@@ -1,0 +1,43 @@
+"""What must hold of every solution, and of one that is compared with all trees."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bbparse.problem import FIELDS, Problem, Solution
+from tests.oracles.enumerate import Scored
+
+
+def spread(p: Problem) -> float:
+    """The sum of all magnitudes, of which rounding errors are a tiny share."""
+    arrays = [getattr(p, name) for name in FIELDS if name.endswith("_score")]
+    return float(sum(np.abs(a[np.isfinite(a)]).sum() for a in arrays))
+
+
+def check_trees(p: Problem, s: Solution) -> None:
+    """Everything that must hold of a solution, however the search ended."""
+    rounding = 1e-14 * spread(p)
+    assert s.heads.shape == (len(s), p.n_words + 1)
+    assert len({tuple(row) for row in s.arcs.tolist()}) == len(s)
+    for heads, arcs, score in zip(s.heads, s.arcs, s.scores):
+        assert p.is_feasible(arcs)
+        assert heads.tolist() == [-1, *p.arc_head[arcs].tolist()]
+        assert p.score(arcs) == pytest.approx(score, rel=1e-12, abs=rounding)
+    assert (np.diff(s.scores) <= 0).all()
+    assert (s.upper_bounds >= s.scores).all()
+    assert (np.diff(s.upper_bounds) <= 0).all()
+    dataclasses.replace(s)  # which checks shapes and dtypes
+
+
+def check_optimal(p: Problem, s: Solution, expected: list[Scored], k: int) -> None:
+    """The k best trees, all of them if there are fewer."""
+    check_trees(p, s)
+    assert s.status == ("optimal" if expected else "infeasible")
+    assert len(s) == min(k, len(expected))
+    assert s.proved.all()
+    assert s.scores.tolist() == pytest.approx(
+        [score for score, _ in expected[:k]], rel=1e-9, abs=1e-14 * spread(p)
+    )
