@@ -205,4 +205,6 @@ class Guide:
         """
         size = 1 << templates.bits
         names, weights, _ = rows_from_arrays("guide", arrays, size, where)
-        return cls(templates, names, weights[:, : len(names)])
+        guide = cls(templates, names)
+        guide.weights = weights  # aligned and padded already; a copy takes longer than reading
+        return guide

@@ -146,5 +146,7 @@ def rows_from_arrays(
     if values.dtype != np.int16:
         raise ModelError(f"{where}: {prefix}_weights has dtype {values.dtype}, expected int16")
     weights = aligned_rows(size, len(names))
-    weights[np.repeat(np.arange(size), counts), columns] = values
+    place = np.repeat(np.arange(size) * weights.shape[1], counts)
+    place += columns
+    weights.reshape(-1)[place] = values
     return names, weights, int(arrays[f"{prefix}_root"])

@@ -226,9 +226,11 @@ class Labeller:
         size = 1 << templates.bits
         names, weights, root = rows_from_arrays("label", arrays, size, where)
         try:
-            return cls(templates, names, weights[:, : len(names)], root)
+            labeller = cls(templates, names, root=root)
         except ModelError as error:
             raise ModelError(f"{where}: {error}") from None
+        labeller.weights = weights  # aligned and padded already; a copy takes longer than reading
+        return labeller
 
 
 def checked_heads(values: NDArray[np.uint64], heads: NDArray[np.int32]) -> Ints:

@@ -98,9 +98,10 @@ def narrow_weights(
     quantum : float
         The given one times a power of two, by which the weights were divided.
     """
-    largest = int(np.abs(value.astype(np.int64)).max(initial=0))
+    value = np.asarray(value, np.int64)
+    largest = int(np.abs(value).max(initial=0))
     # The lowest bit that any of them has: what divides them all.
-    together = int(np.bitwise_or.reduce(value.astype(np.int64))) if len(value) else 0
+    together = int(np.bitwise_or.reduce(value)) if len(value) else 0
     step = together & -together or 1
     for dtype in (np.int8, np.int16):
         if largest <= step * int(np.iinfo(dtype).max):
