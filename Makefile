@@ -20,7 +20,7 @@ parse: $(MODEL)
 	$(BIN)/bbparse parse $(DATA)/small-dev.conllu --model $(MODEL) --k-best 3
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(PYTEST_OPTIONS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

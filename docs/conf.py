@@ -6,6 +6,7 @@ import bbparse
 
 project = "bbparse"
 author = "The bbparse authors"
+copyright = author
 release = version = bbparse.__version__
 
 extensions = [
