@@ -75,6 +75,7 @@ class Pipeline:
         text: str | Sentence | Iterable[Sentence] | Sequence[Token] | Iterable[Sequence[Token]],
         *,
         k_best: int = 1,
+        keep_heads: bool = False,
         prune: int | None = None,
         time_limit: float | None = None,
         node_limit: int | None = NODE_LIMIT,
@@ -91,6 +92,9 @@ class Pipeline:
             without tags are tagged first where the model has a tagger.
         k_best : int
             How many trees of each sentence.
+        keep_heads : bool
+            Find the best trees with all heads and labels that a `Sentence` has; a head of -1 is
+            none. One sentence at a time.
         prune : int, optional
             Most candidate heads of a word, instead of the model's; 0: all arcs.
         time_limit : float, optional
@@ -102,7 +106,7 @@ class Pipeline:
         Raises
         ------
         TreebankError
-            If words are given in another form.
+            If words are given in another form, or no tree has the heads to keep.
         ModelError
             If raw text is given and the model has no tagger.
         """
@@ -110,10 +114,16 @@ class Pipeline:
         options = {
             "k_best": k_best, "prune": prune, "time_limit": time_limit, "node_limit": node_limit,
         }  # fmt: skip
-        return Document(list(self.pipe(sentences, threads=threads, **options)))
+        found = self.pipe(sentences, threads=threads, keep_heads=keep_heads, **options)
+        return Document(list(found))
 
     def pipe(
-        self, sentences: Iterable[Sentence], *, threads: int = 1, **options: Any
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        threads: int = 1,
+        keep_heads: bool = False,
+        **options: Any,
     ) -> Iterator[ParsedSentence]:
         """Parse a stream of sentences, a little ahead of the reader.
 
@@ -122,14 +132,24 @@ class Pipeline:
         sentences : iterable of Sentence
             `bbparse.read_conllu` gives one.
         threads : int
+        keep_heads : bool
         options
             As for a call.
         """
+        from bbparse.given_heads import fill_in_all, with_given_labels
+
         options.setdefault("node_limit", NODE_LIMIT)
         # without a tagger, words without tags are parsed by their forms
         tagged = sentences if self.parser.tagger is None else map(self.parser.tagged, sentences)
-        for sentence, solution in self.parser.parse_all(tagged, threads=threads, **options):
+        found = (
+            fill_in_all(self.parser, tagged, **options)
+            if keep_heads
+            else self.parser.parse_all(tagged, threads=threads, **options)
+        )
+        for sentence, solution in found:
             trees = self.parser.scored_trees(sentence, solution)
+            if keep_heads:
+                trees = with_given_labels(sentence, trees)
             yield ParsedSentence(sentence, trees, solution.status)
 
     def _sentences(self, text: str | Iterable[Any]) -> list[Sentence]:

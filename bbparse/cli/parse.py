@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import click
@@ -12,6 +13,7 @@ from bbparse.cli import options
 from bbparse.cli.files import FILE
 from bbparse.cli.sources import read_sentences
 from bbparse.compiling import load_compiled
+from bbparse.given_heads import fill_in_all, with_given_labels
 from bbparse.parser import Parser
 from bbparse.problem import Solution
 from bbparse.show.formats import FORMATS, Style, Writer
@@ -31,6 +33,10 @@ from bbparse.treebank import Sentence, open_output
     show_default=True, help="CoNLL-U, JSON lines, or trees drawn for reading.",
 )  # fmt: skip
 @options.k_best(1, "Write the K best trees of each sentence, best first.")
+@click.option(
+    "--keep-heads", is_flag=True,
+    help="Fill in heads that are _ only, around those that INPUT has.",
+)  # fmt: skip
 @options.prune
 @options.threads
 @options.time_limit(
@@ -54,6 +60,7 @@ def parse(
     output: str,
     format_name: str,
     k_best: int,
+    keep_heads: bool,
     prune: int | None,
     threads: int,
     time_limit: float | None,
@@ -71,6 +78,9 @@ def parse(
     tree of that rank, and whether it is proved to be the tree of its rank. With one tree a comment
     is added only where the search was cut short.
 
+    With --keep-heads, words that have a HEAD keep it, and their DEPREL if they have one: the trees
+    are the best of those with these arcs.
+
     \b
     Examples:
       echo "Time flies." | bbparse parse --text --format tree
@@ -80,21 +90,24 @@ def parse(
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
     """
     loaded = load_compiled(model)
-    results = loaded.parse_all(
-        map(loaded.tagged, read_sentences(source, text)), threads=threads, k_best=k_best,
-        prune=prune, time_limit=time_limit, node_limit=node_limit,
-    )  # fmt: skip
+    sentences = map(loaded.tagged, read_sentences(source, text))
+    limits = {"prune": prune, "time_limit": time_limit, "node_limit": node_limit}
+    results = (
+        fill_in_all(loaded, sentences, k_best=k_best, **limits)
+        if keep_heads
+        else loaded.parse_all(sentences, threads=threads, k_best=k_best, **limits)
+    )
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
-    write = FORMATS[format_name]
+    write = _writer(loaded, FORMATS[format_name], keep_heads)
     style = _style(output, k_best, colour, ascii_only)
     with open_output(output) as stream:
         previous: tuple[Sentence, Solution] | None = None
         for item in tqdm(results, unit=" sentences", delay=2, disable=silent):
             if previous is not None:
-                stream.write(_written(loaded, *previous, write, replace(style, last=False)))
+                stream.write(write(*previous, replace(style, last=False)))
             previous = item
         if previous is not None:
-            stream.write(_written(loaded, *previous, write, style))
+            stream.write(write(*previous, style))
 
 
 def _style(output: str, k_best: int, colour: bool | None, ascii_only: bool) -> Style:
@@ -104,7 +117,13 @@ def _style(output: str, k_best: int, colour: bool | None, ascii_only: bool) -> S
     return Style(k_best, colour=bool(colour), ascii_only=ascii_only)
 
 
-def _written(
-    parser: Parser, sentence: Sentence, solution: Solution, write: Writer, style: Style
-) -> str:
-    return write(sentence, parser.scored_trees(sentence, solution), solution.status, style)
+def _writer(
+    parser: Parser, write: Writer, keep_heads: bool
+) -> Callable[[Sentence, Solution, Style], str]:
+    def written(sentence: Sentence, solution: Solution, style: Style) -> str:
+        trees = parser.scored_trees(sentence, solution)
+        if keep_heads:
+            trees = with_given_labels(sentence, trees)
+        return write(sentence, trees, solution.status, style)
+
+    return written

@@ -232,3 +232,22 @@ def test_wrong_usage_is_one_line(run: Run, arguments: list[str]) -> None:
     done = run("parse", toy.DEV, "--model", "toy.model", *arguments)
     assert done.err.count("\n") == 1
     assert "(see bbparse parse --help)" in done.complaint()
+
+
+def test_heads_that_are_there_can_be_kept(run: Run, model: Path, tmp_path: Path) -> None:
+    source = tmp_path / "some.conllu"
+    rows = [("I", "PRON", "_", "_"), ("saw", "VERB", "_", "_"), ("stars", "NOUN", "1", "odd")]
+    source.write_text(
+        "".join(
+            f"{i}\t{form}\t_\t{upos}\t_\t_\t{head}\t{label}\t_\t_\n"
+            for i, (form, upos, head, label) in enumerate(rows, 1)
+        )
+        + "\n",
+        encoding="utf-8",
+    )
+    kept = run("parse", source, "--model", model, "--keep-heads")
+    words = [line.split("\t") for line in kept.out.splitlines() if line]
+    assert (words[2][6], words[2][7]) == ("1", "odd")
+    assert all(word[6] != "_" and word[7] != "_" for word in words)
+    free = run("parse", source, "--model", model)
+    assert free.code == 0 and "\todd\t" not in free.out

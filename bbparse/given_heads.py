@@ -1,0 +1,108 @@
+"""Trees around given heads: an annotator has fixed some arcs, and the parser fills in the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bbparse.errors import TreebankError
+from bbparse.problem import Problem, Solution
+from bbparse.scoring.encode import encode
+from bbparse.solve import solve
+from bbparse.treebank.sentence import NO_HEAD
+
+if TYPE_CHECKING:
+    from bbparse.parser import Parser, ScoredTree
+    from bbparse.treebank import Sentence
+
+__all__ = ["fill_in", "fill_in_all", "with_given_labels"]
+
+
+def fill_in(
+    parser: Parser,
+    sentence: Sentence,
+    *,
+    k_best: int = 1,
+    prune: int | None = None,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+) -> Solution:
+    """The best trees among those with every head that a sentence has.
+
+    Given arcs are candidates, whatever the pruner thinks of them. Where the candidates hold fewer
+    than ``k_best`` trees, pruning is loosened, as by `Parser.solve`.
+
+    Parameters
+    ----------
+    parser : Parser
+    sentence : Sentence
+        Words whose head is -1 (``_`` in a file) get one.
+    k_best, prune, time_limit, node_limit
+        As for `Parser.solve`.
+
+    Raises
+    ------
+    TreebankError
+        If no tree has all these heads; says which of them contradict each other.
+    """
+    given = {m: h for m, h in enumerate(sentence.heads, start=1) if h != NO_HEAD}
+    wider: list[tuple[int | None, float | None]] = [(prune, None)]
+    if prune != 0:
+        wider += [(prune, np.inf), (0, None)]
+    for heads, margin in wider:
+        solution = solve(
+            _problem(parser, sentence, given, heads, margin),
+            k_best=k_best, time_limit=time_limit, node_limit=node_limit,
+            backbone=parser.config.model.backbone, settings=parser.config.search,
+        )  # fmt: skip
+        if len(solution) >= k_best or solution.status not in ("optimal", "infeasible"):
+            break
+    if solution.status == "infeasible":
+        reasons = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
+        raise TreebankError(
+            f"{sentence.source or 'input'}, {sentence.name}: no projective tree with one root has"
+            f" all heads that are given{reasons}"
+        )
+    return solution
+
+
+def _problem(
+    parser: Parser,
+    sentence: Sentence,
+    given: dict[int, int],
+    prune: int | None,
+    margin: float | None,
+) -> Problem:
+    values = encode(sentence)
+    head, mod = parser.pruner.candidates(values, prune, margin)
+    candidates = set(zip(head.tolist(), mod.tolist())) | {(h, m) for m, h in given.items()}
+    head, mod = np.array(sorted(candidates), np.int32).T.copy()
+    return parser.score_arcs(sentence, values, head, mod).with_heads(given)
+
+
+def fill_in_all(
+    parser: Parser, sentences: Iterable[Sentence], **options: Any
+) -> Iterator[tuple[Sentence, Solution]]:
+    """`fill_in` of one sentence after the other; those without any head as by `Parser.solve`."""
+    for sentence in sentences:
+        if all(head == NO_HEAD for head in sentence.heads):
+            yield sentence, parser.solve(sentence, **options)
+        else:
+            yield sentence, fill_in(parser, sentence, **options)
+
+
+def with_given_labels(sentence: Sentence, trees: Iterable[ScoredTree]) -> list[ScoredTree]:
+    """The trees of a sentence, with the labels that it has for its given heads."""
+    return [
+        replace(
+            tree,
+            labels=tuple(
+                own if head != NO_HEAD and own != "_" else label
+                for label, head, own in zip(tree.labels, sentence.heads, sentence.deprels)
+            ),
+        )
+        for tree in trees
+    ]

@@ -1,0 +1,70 @@
+"""Trees around heads that are given: they stay, and nothing better has them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from bbparse.errors import TreebankError
+from bbparse.given_heads import fill_in, with_given_labels
+from bbparse.pipeline import Pipeline
+from bbparse.solve import solve
+from bbparse.treebank import Sentence
+from bbparse.treebank.columns import with_columns
+from tests import toy
+
+
+def with_heads(sentence: Sentence, heads: dict[int, int], labels: dict[int, str]) -> Sentence:
+    """The sentence with these heads and labels only."""
+    words = range(1, sentence.n_words + 1)
+    changed = with_columns(sentence)
+    changed.heads = [heads.get(m, -1) for m in words]
+    changed.deprels = [labels.get(m, "_") for m in words]
+    return changed
+
+
+def test_given_heads_stay_and_the_rest_is_the_best() -> None:
+    parser = toy.parser()
+    rng = random.Random(5)
+    moved = 0
+    for sentence in toy.dev_sentences():
+        words = range(1, sentence.n_words + 1)
+        m = rng.choice(words)
+        head = rng.choice([h for h in (0, *words) if h != m])
+        found = fill_in(parser, with_heads(sentence, {m: head}, {}), k_best=2, prune=0)
+        best = solve(
+            parser.problem(sentence, 0).with_heads({m: head}), k_best=2,
+            backbone=parser.config.model.backbone, settings=parser.config.search,
+        )  # fmt: skip
+        assert found.status == "optimal" and (found.heads[:, m] == head).all()
+        assert found.scores.tolist() == best.scores.tolist()
+        pruned = fill_in(parser, with_heads(sentence, {m: head}, {}))
+        assert pruned.heads[0, m] == head and pruned.proved.all()
+        assert len(found) == 1 or pruned.scores[0] <= found.scores[0]
+        moved += parser.parse(sentence)[0].heads[m - 1] != head
+    assert moved > 10
+
+
+def test_all_heads_given_is_the_tree_itself() -> None:
+    nlp = Pipeline(toy.parser())
+    for sentence in toy.dev_sentences()[:10]:
+        labels = {m: f"own:{m}" for m in range(1, sentence.n_words + 1)}
+        given = with_heads(sentence, dict(enumerate(sentence.heads, start=1)), labels)
+        doc = nlp(given, keep_heads=True, k_best=3)
+        assert [tree.heads for tree in doc[0].trees] == [tuple(sentence.heads)]
+        assert doc[0].labels == tuple(labels.values())
+
+
+def test_labels_of_given_heads_only() -> None:
+    parser, sentence = toy.parser(), toy.dev_sentences()[0]
+    free = parser.parse(sentence)
+    given = with_heads(sentence, {1: free[0].heads[0]}, {1: "mine", 2: "of no head"})
+    (tree,) = with_given_labels(given, free)
+    assert tree.labels == ("mine", *free[0].labels[1:])
+
+
+def test_heads_that_no_tree_has() -> None:
+    sentence = with_heads(toy.dev_sentences()[1], {1: 2, 2: 1}, {})
+    with pytest.raises(TreebankError, match=r"small-dev-002: no projective tree .*word 1"):
+        fill_in(toy.parser(), sentence)
