@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from bbparse.pipeline import Pipeline, load
     from bbparse.problem import Problem, Solution, expand_count_factors
     from bbparse.proof.verify import verify
-    from bbparse.solve import solve, solve_batch
+    from bbparse.solve import solve
+    from bbparse.solve_batch import solve_batch
     from bbparse.treebank import Sentence, read_conllu
 
 __version__ = "0.1.0"
@@ -57,7 +58,7 @@ _HOME = {
     "load": "bbparse.pipeline",
     "read_conllu": "bbparse.treebank",
     "solve": "bbparse.solve",
-    "solve_batch": "bbparse.solve",
+    "solve_batch": "bbparse.solve_batch",
     "verify": "bbparse.proof.verify",
 }
 

@@ -1,10 +1,8 @@
-"""`solve` and `solve_batch`: from a `Problem` to a `Solution`, whichever solver does the work."""
+"""`solve`: from a `Problem` to a `Solution`, whichever solver does the work."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.backbone.chart import build, parts_of
+from bbparse.backbone.dense import best_tree
 from bbparse.backbone.recurrences import RECURRENCES, Recurrence, cheapest
 from bbparse.conflict import explain_infeasible
-from bbparse.errors import BBParseError, ProblemError
+from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
 from bbparse.presolve import presolve
 from bbparse.problem import Problem, Solution
@@ -29,8 +28,6 @@ from bbparse.search.tree import Outcome, Search, search
 
 #: How a problem can be solved; auto is branch and bound, which takes every problem.
 METHODS = ("auto", "bb", "ilp")
-# Problems that a thread takes at a time: most take less time than passing them on does.
-_PER_TASK = 8
 
 
 def solve(
@@ -144,6 +141,8 @@ def _solve(
             problem, k_best, time_limit, node_limit, gap, settings, started
         )
     recurrence = _recurrence(problem, backbone)
+    if k_best == 1 and recurrence.mode == 0 and _is_dense(problem):
+        return _solve_dense(problem, started)
     if problem.arc_label is None and len(problem.count_ptr) == 1 and not settings.lower_start:
         found = _solve_at_root(
             problem, recurrence, k_best, time_limit, node_limit, gap, settings, started
@@ -172,6 +171,34 @@ def _solve(
     )  # fmt: skip
     arcs = info.original_arcs(chart.order[outcome.trees])
     return _solution(problem, arcs, outcome, k_best, gap, started)
+
+
+def _is_dense(problem: Problem) -> bool:
+    """Whether a problem is arcs and nothing else, and so many that a chart of them costs more."""
+    return (
+        4 * len(problem.arc_head) >= problem.n_words**2
+        and len(problem.factor_ptr) == len(problem.count_ptr) == 1
+        and problem.arc_label is None
+    )
+
+
+def _solve_dense(problem: Problem, started: float) -> Solution:
+    """Solve a problem of arcs alone; no bound is needed where one pass finds the best tree."""
+    p = problem
+    heads, arcs = best_tree(
+        p.n_words, p.arc_head, p.arc_mod, p.arc_score, p.arc_state, p.single_root
+    )
+    if len(arcs) < p.n_words:
+        return _nothing(p, started)
+    scores = rescore(p, arcs[np.newaxis], heads[np.newaxis])
+    stats: dict[str, float | int] = {
+        "nodes": 1, "dp_calls": 1, "dp_work": 1.0, "trees_tried": 1, "closed_at_root": 1,
+        "edges": 0, "upper_bound": float(scores[0]), "seconds": time.perf_counter() - started,
+    }  # fmt: skip
+    return Solution._trusted(
+        heads[np.newaxis], arcs[np.newaxis], scores, scores.copy(), np.ones(1, bool), "optimal",
+        stats,
+    )  # fmt: skip
 
 
 def _solve_at_root(
@@ -303,53 +330,8 @@ def _recurrence(problem: Problem, backbone: str | None) -> Recurrence:
     return recurrence
 
 
-def solve_batch(
-    problems: Iterable[Problem], *, threads: int = 1, **options: Any
-) -> list[Solution]:
-    """Solve many problems.
-
-    Parameters
-    ----------
-    problems : iterable of Problem
-    threads : int
-        How many problems are solved side by side. The trees, scores and bounds are the same
-        whatever the number, unless a time limit stops a search.
-    options
-        As for :func:`solve`, for each problem.
-
-    Returns
-    -------
-    list of Solution
-        In the order of the problems.
-
-    Raises
-    ------
-    BBParseError
-        As :func:`solve`, with the place of the problem; the first in order if there are several.
-    """
-    _check_whole("threads", threads)
-    given = list(problems)
-
-    def some(start: int) -> list[Solution]:
-        found = []
-        for i in range(start, min(start + _PER_TASK, len(given))):
-            try:
-                found.append(solve(given[i], **options))
-            except BBParseError as error:
-                raise type(error)(f"problems[{i}]: {error}") from error
-        return found
-
-    starts = range(0, len(given), _PER_TASK)
-    if threads == 1 or len(starts) < 2:
-        return [solution for start in starts for solution in some(start)]
-    pool = ThreadPoolExecutor(min(threads, len(starts)))
-    try:
-        return [solution for found in pool.map(some, starts) for solution in found]
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _check_whole(name: str, value: Any) -> None:
+def check_whole(name: str, value: Any) -> None:
+    """Raise ProblemError unless an argument is a whole number of at least 1."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise ProblemError(f"{name} is {value!r}, expected a whole number")
     if value < 1:
@@ -377,11 +359,11 @@ def _check(
     """Refuse impossible arguments."""
     if not isinstance(problem, Problem):
         raise ProblemError(f"problem is of type {type(problem).__name__}, expected a Problem")
-    _check_whole("k_best", k_best)
+    check_whole("k_best", k_best)
     if time_limit is not None:
         _check_real("time_limit", time_limit)
     if node_limit is not None:
-        _check_whole("node_limit", node_limit)
+        check_whole("node_limit", node_limit)
     _check_real("gap", gap)
     if method not in METHODS:
         raise ProblemError(f"unknown method {method!r}: one of {', '.join(METHODS)}")

@@ -10,7 +10,8 @@ import pytest
 import bbparse
 from bbparse.errors import BBParseError, ProblemError
 from bbparse.problem import Problem, Solution
-from bbparse.solve import METHODS, solve, solve_batch
+from bbparse.solve import METHODS, solve
+from bbparse.solve_batch import solve_batch
 from tests.strategies import random_problem
 
 

@@ -155,3 +155,43 @@ def eisner(scores, single_root):
     stack[0, 2] = 0
     _follow(scores, right, left, inc_right, inc_left, heads, stack, 1)
     return heads, right[0, n]
+
+
+@njit(cache=True, nogil=True)
+def best_tree(n, arc_head, arc_mod, arc_score, arc_state, single_root):
+    """Best projective tree over candidate arcs, one a pair of words, by Eisner's algorithm.
+
+    Parameters
+    ----------
+    n : int
+    arc_head, arc_mod : int32[A]
+    arc_score : float64[A]
+    arc_state : int8[A]
+        1: required, -1: forbidden, as in :class:`bbparse.problem.Problem`.
+    single_root : bool
+
+    Returns
+    -------
+    heads : int32[n+1]
+        ``heads[0] = -1``.
+    arcs : int32[n]
+        The arc of each word; empty where there is no tree.
+    """
+    place = np.full((n + 1, n + 1), -1, np.int32)
+    scores = np.full((n + 1, n + 1), NEG)
+    required = np.full(n + 1, -1, np.int32)
+    for a in range(arc_head.shape[0]):
+        if arc_state[a] > 0:
+            required[arc_mod[a]] = a
+    for a in range(arc_head.shape[0]):
+        m = arc_mod[a]
+        if arc_state[a] >= 0 and (required[m] < 0 or required[m] == a):
+            place[arc_head[a], m] = a
+            scores[arc_head[a], m] = arc_score[a]
+    heads, score = eisner(scores, single_root)
+    if score == NEG:
+        return heads, np.empty(0, np.int32)
+    arcs = np.empty(n, np.int32)
+    for m in range(1, n + 1):
+        arcs[m - 1] = place[heads[m], m]
+    return heads, arcs

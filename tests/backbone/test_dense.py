@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from bbparse.backbone.chart import build
 from bbparse.backbone.dense import eisner
 from bbparse.problem import Problem
+from bbparse.solve import solve
 from tests.oracles.enumerate import enumerate_trees, is_projective, is_tree
 from tests.strategies import SCALES, random_scores
 
@@ -93,3 +95,34 @@ def test_ties_are_broken_the_same_way_every_time() -> None:
     again, _ = eisner(scores.copy(), True)
     assert first.tolist() == again.tolist()
     check_tree(scores, first, 0.0, True)
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+def test_a_problem_of_arcs_alone_is_solved_as_enumeration_says(single_root: bool) -> None:
+    rng = np.random.default_rng(43)
+    outcomes = {"optimal": 0, "infeasible": 0}
+    for i in range(400):
+        n = int(rng.integers(1, 6))
+        scores = random_matrix(rng, n, SCALES[i % len(SCALES)], float(rng.choice([0.6, 1.0])))
+        if not (scores[:, 1:] > -math.inf).any():
+            continue
+        p = Problem.from_arc_scores(scores, single_root=single_root)
+        state = rng.choice([-1, 0, 0, 0, 0, 0, 0, 1], size=len(p.arc_head)).astype(np.int8)
+        for m in range(1, n + 1):  # two required heads of a word are refused
+            required = np.flatnonzero((p.arc_mod == m) & (state > 0))
+            state[required[1:]] = 0
+        p = dataclasses.replace(p, arc_state=state)
+        found = solve(p)
+        outcomes[found.status] += 1
+        expected = enumerate_trees(p)
+        if not expected:
+            assert found.status == "infeasible"
+            continue
+        spread = float(np.abs(p.arc_score).sum())
+        assert found.scores[0] == pytest.approx(expected[0][0], rel=0, abs=1e-14 * spread)
+        assert found.proved.all() and found.upper_bounds[0] == found.scores[0]
+        assert (p.arc_head[found.arcs[0]] == found.heads[0, 1:]).all()
+        assert (p.arc_mod[found.arcs[0]] == np.arange(1, n + 1)).all()
+        assert (state[found.arcs[0]] >= 0).all()
+        assert set(np.flatnonzero(state > 0)) <= set(found.arcs[0].tolist())
+    assert min(outcomes.values()) > 20
