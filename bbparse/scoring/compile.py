@@ -55,12 +55,13 @@ class CompiledTemplates:
     if the template has no word in that role). kind_cols[k, r] is where the columns of role r of
     kind k start. groups[group_ptr[3 k + i]:group_ptr[3 k + i + 1]] are the groups of templates of
     its section i (see `SECTIONS`). Template t of kind k, of which the first kind_single[k] have no
-    role b, is number template_ptr[k] + t, and used[k, a] says whether it needs arc atom a. Row
-    Σ axis · axis_step[k, axis] of `arc_rows`, which starts at row_ptr[k] and is kind_size[k] long,
-    has the hashes of the arc atoms that are functions of the axes (`AXES`). The other templates
-    with arc atoms are hashed part by part: signature kind_sig_ptr[k] + template_sig[i] of template
-    number i is the set of arc atoms sig_atom[sig_ptr[s]:sig_ptr[s+1]], -1 if there is none, and
-    template_mult[i] the multiplier of their hash.
+    role b, is number template_ptr[k] + t, and used[3 k + i, a] says whether one of its section i
+    needs arc atom a. Row Σ axis · axis_step[k, axis] of `arc_rows`, which starts at row_ptr[k] and
+    is kind_size[k] long, has the hashes of the arc atoms that are functions of the axes (`AXES`).
+    The other templates with arc atoms are hashed part by part: the signature s = template_sig[i] of
+    template number i is the set of arc atoms sig_atom[sig_ptr[s]:sig_ptr[s+1]], -1 if there is
+    none, and template_mult[i] the multiplier of their hash. Those of section i of kind k are
+    numbers kind_sig_ptr[3 k + i] to kind_sig_ptr[3 k + i + 1] - 1.
     """
 
     shift: np.uint64
@@ -220,7 +221,7 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
     template_mult: list[int] = []
     kind_single: list[int] = []
     kind_cols = np.full((len(KINDS), len(ROLE_ORDER)), -1, dtype=np.int32)
-    used = np.zeros((len(KINDS), len(ARC_ATOMS)), dtype=np.bool_)
+    used = np.zeros((len(KINDS) * SECTIONS, len(ARC_ATOMS)), dtype=np.bool_)
     set_slot = set_column = -1
     shift = 64 - templates.bits
     axis_step = np.zeros((len(KINDS), len(AXES)), dtype=np.int64)
@@ -229,7 +230,7 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
 
     for k, (kind, roles) in enumerate(KINDS.items()):
         in_order: list[Template] = []
-        signatures: dict[tuple[str, ...], int] = {}
+        signatures: dict[tuple[int, tuple[str, ...]], int] = {}
         sections = [0] * SECTIONS
         for group in _in_groups(kind, templates.templates[kind]):
             slot, also = group[0].slot("b"), group[0].also
@@ -242,15 +243,19 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
             sections[_section(kind, group[0])] += 1
             for template in group:
                 for name in (*template.arcs, *((also,) if also else ())):
-                    used[k, atom_number[name]] = True
-        for template in in_order:
-            if _hashed(template) and template.arcs not in signatures:
-                signatures[template.arcs] = len(signatures)
-                sig_atom += [atom_number[name] for name in template.arcs]
-                sig_ptr.append(len(sig_atom))
-            template_sig.append(signatures.get(template.arcs, -1))
-            template_mult.append(_multiplier(f"{kind} {template.text}: arcs"))
-        kind_sig_ptr.append(len(sig_ptr) - 1)
+                    used[SECTIONS * k + _section(kind, template), atom_number[name]] = True
+        for section in range(SECTIONS):
+            for template in in_order:
+                if _section(kind, template) != section:
+                    continue
+                signature = section, template.arcs
+                if _hashed(template) and signature not in signatures:
+                    signatures[signature] = len(sig_ptr) - 1
+                    sig_atom += [atom_number[name] for name in template.arcs]
+                    sig_ptr.append(len(sig_atom))
+                template_sig.append(signatures.get(signature, -1))
+                template_mult.append(_multiplier(f"{kind} {template.text}: arcs"))
+            kind_sig_ptr.append(len(sig_ptr) - 1)
         kind_single.append(sum(not template.slot("b") for template in in_order))
         for role in roles:
             kind_cols[k, ROLE_ORDER.index(role)] = len(col_slot)

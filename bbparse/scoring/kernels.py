@@ -26,9 +26,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from bbparse.scoring.prefetch import prefetch
+
 # A mark of the guide: the label in the lower bits, the step of the odds above them.
 LABEL_BITS = 10
 NO_LABEL = (1 << LABEL_BITS) - 1  # of an arc that is not there
+_NEAR = 1 << 21  # weights that caches hold
 
 
 @njit(cache=True, nogil=True)
@@ -97,9 +100,12 @@ def walk_parts(
     b_col = np.uint64(kind_cols[kind, 4])
     n_single = min(t_to, np.uint64(kind_single[kind]))
     t0 = np.uint64(template_ptr[kind])
-    sig_first = kind_sig_ptr[kind]
-    sig_last = kind_sig_ptr[kind + 1]
-    sig_key = np.empty(sig_last - sig_first, np.uint64)
+    sig_first = kind_sig_ptr[3 * kind + first]
+    sig_last = kind_sig_ptr[3 * kind + last]
+    sig_key = np.empty(sig_last, np.uint64)
+    need = np.zeros(used.shape[1], np.bool_)
+    for section in range(3 * kind + first, 3 * kind + last):
+        need |= used[section]
     most = 0
     for group in range(first_group, last_group):
         values = 64 if groups[group, 4] >= 0 else 1
@@ -114,13 +120,15 @@ def walk_parts(
     n_waiting = 0
     waiting = np.uint64(0)
     atoms = np.zeros(used.shape[1], np.int64)
-    sibling_atoms = has_inner and (used[kind, 3] or used[kind, 4])
-    grand_atoms = has_grand and (used[kind, 5] or used[kind, 6])
-    count_atoms = used[kind, 7] or used[kind, 8] or used[kind, 9]
-    set_atom = used[kind, 10]
-    mark_atoms = used[kind, 11] or used[kind, 12] or used[kind, 13] or used[kind, 14]
+    sibling_atoms = has_inner and (need[3] or need[4])
+    grand_atoms = has_grand and (need[5] or need[6])
+    count_atoms = need[7] or need[8] or need[9]
+    set_atom = need[10]
+    mark_atoms = need[11] or need[12] or need[13] or need[14]
     if want_indices:
         indices = np.empty(n_parts * (2 * kind_size[kind] + 16), np.int64)
+    # In a large table each weight is waited for, unless it was asked for in time.
+    far = not want_indices and weights.shape[0] > _NEAR
     filled = 0
     g = -1
     s = -1
@@ -207,7 +215,7 @@ def walk_parts(
             key = np.uint64(0)
             for j in range(sig_ptr[signature], sig_ptr[signature + 1]):
                 key = key * np.uint64(0x9E3779B97F4A7C15) + np.uint64(atoms[sig_atom[j]] + 1)
-            sig_key[signature - sig_first] = key
+            sig_key[signature] = key
         count = begin + n_single
         listed = -1
         n_rows = np.uint64(0)
@@ -247,6 +255,9 @@ def walk_parts(
                     out[count + i] = out[source + i] ^ flip
                 count += extra
 
+        if far:
+            for i in range(waiting, count):
+                prefetch(weights, np.int64(out[i]))
         ends[n_waiting] = count
         n_waiting += 1
         waiting = count

@@ -24,23 +24,28 @@ _AHEAD = 24
 @intrinsic
 def _prefetch(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
     """Ask for the line of memory of ``array[row, column]``, which must exist."""
-    signature = types.void(array, row, column)
+    return types.void(array, row, column), _generate
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array_type = signature.args[0]
-        given = context.make_array(array_type)(context, builder, args[0])
-        place = cgutils.get_item_pointer(context, builder, array_type, given, [args[1], args[2]])
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        function = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(ir.VoidType(), [byte, number, number, number]),
-            "llvm.prefetch.p0",
-        )
-        # To be read (0), and kept as near as can be (3); data, not code (1).
-        builder.call(function, [builder.bitcast(place, byte), number(0), number(3), number(1)])
-        return context.get_dummy_value()
 
-    return signature, generate
+@intrinsic
+def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
+    """Ask for the line of memory of ``array[place]``, which must exist."""
+    return types.void(array, place), _generate
+
+
+def _generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    array_type = signature.args[0]
+    given = context.make_array(array_type)(context, builder, args[0])
+    place = cgutils.get_item_pointer(context, builder, array_type, given, list(args[1:]))
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    function = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(ir.VoidType(), [byte, number, number, number]),
+        "llvm.prefetch.p0",
+    )
+    # To be read (0), and kept as near as can be (3); data, not code (1).
+    builder.call(function, [builder.bitcast(place, byte), number(0), number(3), number(1)])
+    return context.get_dummy_value()
 
 
 @njit(cache=True, nogil=True)
