@@ -10,11 +10,19 @@ import click
 
 from bbparse.cli.files import FILE, FileOrName
 from bbparse.configuration import Configuration
-from bbparse.configuration_path import configuration_names
+from bbparse.configuration_path import configuration_names, configuration_path
 from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.learning.trainer import train as learn
 from bbparse.progress import progress_bars
 from bbparse.treebank import Sentence, read_conllu
+
+
+def _print_configuration(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None and not ctx.resilient_parsing:
+        path = configuration_path(value)
+        Configuration.load(path)  # which says what is wrong with it
+        click.echo(path.read_text(encoding="utf-8"), nl=False)
+        ctx.exit()
 
 
 @click.command()
@@ -27,6 +35,11 @@ from bbparse.treebank import Sentence, read_conllu
     "--config", "config_name", default="english", show_default=True,
     type=FileOrName(configuration_names), metavar="NAME|FILE",
     help="Configuration: a TOML file, or the name of one that is shipped.",
+)  # fmt: skip
+@click.option(
+    "--print-config", is_eager=True, expose_value=False, callback=_print_configuration,
+    type=FileOrName(configuration_names), metavar="NAME|FILE",
+    help="Print a configuration, to be changed and given as --config, and stop.",
 )  # fmt: skip
 @click.option("--model", required=True, type=FILE, metavar="FILE", help="Where to write the model.")
 @click.option(
@@ -56,8 +69,10 @@ def train(
     that is interrupted leaves a checkpoint beside the model; the same command goes on from there.
 
     \b
-    Example:
+    Examples:
       bbparse train train.conllu --dev dev.conllu --config english --model en.model
+      bbparse train --print-config english > mine.toml
+      bbparse train train.conllu --dev dev.conllu --config mine.toml --model mine.model
     """
     config = Configuration.load(config_name)
     config = config.with_("pruner", k=prune).with_("learning", epochs=epochs, seed=seed)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bbparse.configuration import Configuration
 from bbparse.learning.trainer import Trainer
 from bbparse.parser import Parser
 from tests import toy
@@ -276,3 +277,12 @@ def test_a_model_that_cannot_be_written(run: Run, config: Path, tmp_path: Path) 
         assert message in done.complaint()
         assert "cannot be written" in done.complaint()
     assert leftovers(tmp_path) == []
+
+
+def test_a_configuration_can_be_printed(run: Run, tmp_path: Path) -> None:
+    done = run("train", "--print-config", "universal")
+    assert done.code == 0
+    own = tmp_path / "own.toml"
+    own.write_text(done.out, encoding="utf-8")
+    assert Configuration.load(own) == Configuration.load("universal")
+    assert "no configuration 'odd'" in run("train", "--print-config", "odd").complaint()
