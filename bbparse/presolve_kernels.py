@@ -9,13 +9,13 @@ nothing changes; as every step only removes, the end does not depend on the orde
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from bbparse.jit import kernel
 from bbparse.presolve_order import MOST_ARCS, factor_key, same_set, sort_factors
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _crosses(a: int, b: int, c: int, d: int) -> bool:
     """Whether the arcs between words a and b and between c and d cross."""
     if a > b:
@@ -25,7 +25,7 @@ def _crosses(a: int, b: int, c: int, d: int) -> bool:
     return a < c < b < d or c < a < d < b
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _leads_to(up: NDArray[np.int32], start: int, goal: int) -> bool:
     """Whether the heads in `up` (-1: open) lead from start to goal, start itself included."""
     word = start
@@ -38,7 +38,7 @@ def _leads_to(up: NDArray[np.int32], start: int, goal: int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _propagate(
     n: int, head: NDArray[np.int32], mod: NDArray[np.int32], alive: NDArray[np.bool_],
     fixed: NDArray[np.int32], up: NDArray[np.int32], projective: bool, single_root: bool,
@@ -94,7 +94,7 @@ def _propagate(
                 alive[a] = False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _shrink(
     ptr: NDArray[np.int64], arcs: NDArray[np.int32], score: NDArray[np.float64],
     length: NDArray[np.int64], mod: NDArray[np.int32], alive: NDArray[np.bool_],
@@ -127,7 +127,7 @@ def _shrink(
     return dropped, False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _arc_ends(
     head: NDArray[np.int32], mod: NDArray[np.int32], up: NDArray[np.int32]
 ) -> NDArray[np.int32]:
@@ -146,7 +146,7 @@ def _arc_ends(
     return ends
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _can_fire(
     lo: int, hi: int, arcs: NDArray[np.int32], ends: NDArray[np.int32], projective: bool,
     single_root: bool,
@@ -185,7 +185,7 @@ def _can_fire(
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reduce_problem(
     n: int,
     head: NDArray[np.int32],
@@ -317,7 +317,7 @@ def reduce_problem(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ranks(
     n: int, head: NDArray[np.int32], mod: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -343,7 +343,7 @@ def _ranks(
     return rank, per_head
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def classify(
     n: int, head: NDArray[np.int32], mod: NDArray[np.int32], ptr: NDArray[np.int64],
     arcs: NDArray[np.int32], score: NDArray[np.float64], holds_gc: bool, holds_sib: bool,

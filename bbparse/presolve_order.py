@@ -8,8 +8,9 @@ runs of equal keys take, which are short unless sets are there many times or are
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from bbparse.jit import kernel
 
 # Bits of a digit of the key, and digits of arc indices in it.
 _BITS = 20
@@ -21,7 +22,7 @@ MOST_ARCS = _MASK
 _SHORT_RUN = 12
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _in_order(
     f: int, g: int, ptr: NDArray[np.int64], arcs: NDArray[np.int32], length: NDArray[np.int64],
     score: NDArray[np.float64],
@@ -36,7 +37,7 @@ def _in_order(
     return score[f] <= score[g]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sort_run(
     order: NDArray[np.int64], spare: NDArray[np.int64], start: int, end: int,
     ptr: NDArray[np.int64], arcs: NDArray[np.int32], length: NDArray[np.int64],
@@ -73,7 +74,7 @@ def _sort_run(
             order[k] = source[k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def factor_key(
     f: int, ptr: NDArray[np.int64], arcs: NDArray[np.int32], length: NDArray[np.int64]
 ) -> int:
@@ -86,7 +87,7 @@ def factor_key(
     return key
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def same_set(
     f: int, g: int, ptr: NDArray[np.int64], arcs: NDArray[np.int32], length: NDArray[np.int64]
 ) -> bool:
@@ -99,7 +100,7 @@ def same_set(
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_factors(
     live: NDArray[np.int64], keys: NDArray[np.int64], ptr: NDArray[np.int64],
     arcs: NDArray[np.int32], length: NDArray[np.int64], score: NDArray[np.float64], n_arcs: int,

@@ -7,13 +7,13 @@ the same however the tree was found and in whatever order the factors are given.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from bbparse.jit import inlined, kernel
 from bbparse.problem import Problem
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _add(total, low, value):
     """Add to a sum kept as two doubles (Neumaier 1974): as good as exact, whatever the order."""
     new = total + value
@@ -24,7 +24,7 @@ def _add(total, low, value):
     return new, low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rescore_trees(
     n, arcs, heads, arc_score,
     sib_head, sib_inner, sib_outer, sib_score,

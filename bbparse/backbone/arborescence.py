@@ -19,12 +19,13 @@ free a bound on the trees that use it (its reduced score).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bbparse.jit import kernel
 
 NEG = -np.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, info):
     """The best tree, and how much any tree with a given arc must lose against it.
 

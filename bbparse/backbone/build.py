@@ -27,10 +27,11 @@ Sources: Eisner 1996; McDonald & Pereira 2006; Carreras 2007; Koo & Collins 2010
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bbparse.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _grown(array, used):
     bigger = np.empty(2 * array.shape[0], array.dtype)
     for i in range(used):
@@ -38,7 +39,7 @@ def _grown(array, used):
     return bigger
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _link(h, m, c, e, first, last, next_arc):
     """List arc c from h to m under (h, e); of right arcs, that with the nearest m comes last."""
     if first[h, e] < 0:
@@ -54,7 +55,7 @@ def _link(h, m, c, e, first, last, next_arc):
         last[h, e] = c
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def build_chart(n, head, mod, mode, single_root, index, weights):
     """Write down all items and hyperedges, smaller spans first.
 

@@ -8,12 +8,13 @@ Recurrences as in :mod:`bbparse.backbone.build`, first order. O(n^3) time, O(n^2
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bbparse.jit import kernel
 
 NEG = -np.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _inside(scores, right, left, inc_right, inc_left):
     """Fill the span tables of words 1..n (word 0 apart): head left or right, complete or not."""
     n = scores.shape[0] - 1
@@ -47,7 +48,7 @@ def _inside(scores, right, left, inc_right, inc_left):
             left[j, i] = best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _follow(scores, right, left, inc_right, inc_left, heads, stack, depth):
     """Write the heads of the spans on the stack, rows (head, end, 1 if incomplete)."""
     while depth > 0:
@@ -89,7 +90,7 @@ def _follow(scores, right, left, inc_right, inc_left, heads, stack, depth):
         depth += 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def eisner(scores, single_root):
     """Best projective tree of a score matrix.
 
@@ -157,7 +158,7 @@ def eisner(scores, single_root):
     return heads, right[0, n]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_tree(n, arc_head, arc_mod, arc_score, arc_state, single_root):
     """Best projective tree over candidate arcs, one a pair of words, by Eisner's algorithm.
 

@@ -11,12 +11,13 @@ each signed place for a negative one, which would take them up to twice as long.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bbparse.jit import kernel
 
 NEG = -np.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def group_scores(group_ptr, arc_score, out):
     """Best arc score of each head-modifier pair (they differ only where arcs carry labels)."""
     for b in range(group_ptr.shape[0] - 1):
@@ -26,7 +27,7 @@ def group_scores(group_ptr, arc_score, out):
         out[b] = best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def inside_pass(n_items, item_ptr, item_group, left, right, weight, gscore, inside):
     """Fill ``inside[i]``, the best score of a derivation of item i; return that of the goal."""
     inside[0] = 0.0
@@ -43,7 +44,7 @@ def inside_pass(n_items, item_ptr, item_group, left, right, weight, gscore, insi
     return inside[n_items - 1] if n_items > 1 else NEG
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def backtrace(
     n_items, item_ptr, item_group, left, right, weight, group_ptr, arc_score, gmod, inside, tree
 ):
@@ -83,7 +84,7 @@ def backtrace(
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def outside_pass(n_items, item_ptr, item_group, left, right, weight, gscore, inside, outside):
     """Fill ``outside[i]``: the best score of a whole tree around item i, without item i."""
     for i in range(n_items):
@@ -108,7 +109,7 @@ def outside_pass(n_items, item_ptr, item_group, left, right, weight, gscore, ins
                 outside[y] = value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def group_marginals(n_items, item_group, inside, outside, out):
     """Best score of a tree with each head-modifier pair (-inf: in no tree)."""
     for b in range(out.shape[0]):
@@ -121,7 +122,7 @@ def group_marginals(n_items, item_group, inside, outside, out):
                 out[b] = value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def eliminate(
     n_items, item_ptr, item_group, left, right, weight, gscore, inside, outside, floor, renumber
 ):
@@ -170,7 +171,7 @@ def eliminate(
     return kept_items
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _insert(values, first, second, third, count, k, value, a, b, c):
     """Insert into a list sorted by falling value; equal values keep their order of arrival."""
     if count == k:
@@ -193,7 +194,7 @@ def _insert(values, first, second, third, count, k, value, a, b, c):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def k_best_pass(
     n_items, item_ptr, item_group, left, right, weight, group_ptr, arc_score, gmod, n_words, k
 ):

@@ -10,10 +10,11 @@ i is ``inc_w[inc_ptr[b] + j * r + i]``; the outermost-grandchild weight of conte
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bbparse.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def index_groups(n, head, mod):
     """Index candidate head-modifier pairs ("groups") sorted by (head, mod).
 
@@ -47,7 +48,7 @@ def index_groups(n, head, mod):
     return table, out_ptr, out_mid, in_ptr, in_list, in_rank
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rank(h, inner, outer, table, out_mid):
     """Place of an inner sibling (-1: none, place 0) among those of an arc; -1: no candidate."""
     if inner < 0:
@@ -58,7 +59,7 @@ def _rank(h, inner, outer, table, out_mid):
     return s - out_mid[h] + 1 if outer > h else out_mid[h] - s
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_sib(h, inner, outer, score, table, out_mid, ranks, ctx_ptr, inc_ptr, inc_w):
     b = table[h, outer]
     rank = _rank(h, inner, outer, table, out_mid)
@@ -68,7 +69,7 @@ def _add_sib(h, inner, outer, score, table, out_mid, ranks, ctx_ptr, inc_ptr, in
         inc_w[inc_ptr[b] + j * ranks[b] + rank] += score
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_gc(g, h, m, score, table, in_rank, ranks, inc_ptr, inc_w):
     p = table[g, h]
     b = table[h, m]
@@ -79,7 +80,7 @@ def _add_gc(g, h, m, score, table, in_rank, ranks, inc_ptr, inc_w):
         inc_w[start + j] += score
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_ogc(g, h, m, score, table, in_rank, out_ctx_ptr, out_w):
     p = table[g, h]
     b = table[h, m]
@@ -87,7 +88,7 @@ def _add_ogc(g, h, m, score, table, in_rank, out_ctx_ptr, out_w):
         out_w[out_ctx_ptr[b] + in_rank[p]] += score
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_gsib(g, h, inner, outer, score, table, out_mid, in_rank, ranks, inc_ptr, inc_w):
     b = table[h, outer]
     rank = _rank(h, inner, outer, table, out_mid)
@@ -98,7 +99,7 @@ def _add_gsib(g, h, inner, outer, score, table, out_mid, in_rank, ranks, inc_ptr
     inc_w[inc_ptr[b] + j * ranks[b] + rank] += score
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weight_tables(
     n, head, mod, mode, index,
     sib_head, sib_inner, sib_outer, sib_score,
@@ -159,7 +160,7 @@ def weight_tables(
     return ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_factors(kind, words, score, index, weights):
     """Add factors that equal parts; ``kind`` and ``words`` as `classify` in presolve gives them."""
     table, _, out_mid, _in_ptr, _in_list, in_rank = index

@@ -7,10 +7,10 @@ call it: 2,700 lines of LLVM's language in a kernel that has 400 without. So ker
 
 from __future__ import annotations
 
-from numba import njit
+from bbparse.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def copy_into(target, source):
     """Copy a vector into one of the same length."""
     for i in range(source.shape[0]):

@@ -15,12 +15,13 @@ to them, and its scores start at ``score[score_ptr[c]]``.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bbparse.jit import kernel
 
 NEG = -np.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rising(lo, hi, values):
     """Places in ``values[lo:hi]``, by rising value; stable. A merge sort, from below."""
     size = hi - lo
@@ -43,7 +44,7 @@ def _rising(lo, hi, values):
     return order
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_copy(lo, hi, lam, score, start, copy):
     """Maximum of f(k) minus the k smallest multipliers; marks them in ``copy[lo:hi]``."""
     order = _rising(lo, hi, lam)
@@ -60,7 +61,7 @@ def best_copy(lo, hi, lam, score, start, copy):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def apply_counts(n_sets, ptr, arcs, score_ptr, score, lam, copy, arc_score):
     """Add the multipliers of all sets to ``arc_score``; return the bound's constant."""
     constant = 0.0
@@ -71,7 +72,7 @@ def apply_counts(n_sets, ptr, arcs, score_ptr, score, lam, copy, arc_score):
     return constant
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_score_of(n_sets, ptr, arcs, score_ptr, score, chosen):
     """Σ_c f(|c ∩ y|) of the tree marked in ``chosen``."""
     total = 0.0
@@ -83,7 +84,7 @@ def count_score_of(n_sets, ptr, arcs, score_ptr, score, chosen):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def disagreement(n_sets, ptr, arcs, copy, chosen):
     """Squared length of the subgradient z - copy over all sets."""
     norm = 0.0
@@ -94,7 +95,7 @@ def disagreement(n_sets, ptr, arcs, copy, chosen):
     return norm
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step_counts(n_sets, ptr, arcs, lam, copy, chosen, alpha):
     """lam ← lam - alpha (z - copy)."""
     for c in range(n_sets):
@@ -102,7 +103,7 @@ def step_counts(n_sets, ptr, arcs, lam, copy, chosen, alpha):
             lam[i] -= alpha * (chosen[arcs[i]] - copy[i])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_gaps(n_sets, ptr, arcs, score_ptr, score, lam, copy, chosen, hard, arc_gap):
     """Add the gap of every set, bound minus score, to its arcs; returns the sum of the gaps."""
     total = 0.0
@@ -122,7 +123,7 @@ def count_gaps(n_sets, ptr, arcs, score_ptr, score, lam, copy, chosen, hard, arc
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def require_arc(arc, n_arcs, arc_mod, base, alive):
     """Kill the rivals of an arc."""
     m = arc_mod[arc]
@@ -132,7 +133,7 @@ def require_arc(arc, n_arcs, arc_mod, base, alive):
             alive[m] -= 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def simplify_counts(
     n_words, arc_mod, base, sizes, ptr, arcs, score_ptr, score, lam, constant
 ):

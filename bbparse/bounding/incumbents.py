@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from bbparse.bounding.copying import copy_into
+from bbparse.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def insert_tree(trees, scores, count, tree, score, slack):
     """Insert a tree unless it is there already or too poor; keep scores falling.
 
@@ -41,7 +41,7 @@ def insert_tree(trees, scores, count, tree, score, slack):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tree_score(
     tree, base, weights, constant, n_factors, fac_ptr, fac_arcs, fac_weight, hard, chosen
 ):

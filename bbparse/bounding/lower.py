@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from bbparse.backbone.passes import backtrace, group_scores, inside_pass
 from bbparse.bounding.copying import copy_into
 from bbparse.bounding.incumbents import insert_tree, tree_score
+from bbparse.jit import kernel
 
 NEG = -np.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lower_bound_start(
     n_words, group_ptr, group_mod,
     item_ptr, item_group, left, right, weight,

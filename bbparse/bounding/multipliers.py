@@ -13,14 +13,14 @@ Multipliers are kept scaled by |φ|, as ``lam``, so that they are themselves arc
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from bbparse.bounding.copying import copy_into
+from bbparse.jit import kernel
 
 NEG = -np.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def project_simplex(values, lo, hi, total, scratch):
     """Project ``values[lo:hi]`` in place on {x ≥ 0, Σ x = total}, in Euclidean distance.
 
@@ -52,7 +52,7 @@ def project_simplex(values, lo, hi, total, scratch):
         values[i] = max(values[i] - theta, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def start_multipliers(n_factors, fac_ptr, fac_weight, lam):
     """The paper's start: p uniform for φ ≥ 0, p¹ = 0 for φ < 0 (QL13 §4.4)."""
     for c in range(n_factors):
@@ -63,7 +63,7 @@ def start_multipliers(n_factors, fac_ptr, fac_weight, lam):
             lam[i] = share
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def apply_multipliers(base, n_factors, fac_ptr, fac_arcs, fac_weight, lam, arc_score):
     """Fill ``arc_score`` with base scores plus multipliers; return the bound's constant."""
     copy_into(arc_score, base)
@@ -82,7 +82,7 @@ def apply_multipliers(base, n_factors, fac_ptr, fac_arcs, fac_weight, lam, arc_s
     return constant
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step_paper(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, alpha, scratch):
     """One projected subgradient step p ← P(p - α ∂ψ/∂p) at the tree ``chosen`` (QL13 §3.2)."""
     for c in range(n_factors):
@@ -102,7 +102,7 @@ def step_paper(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, alpha, scr
             lam[lo] = min(max(lam[lo] + step * (on - (hi - lo - 1)), 0.0), -weight)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step_polyak(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, gap, others, scratch):
     """One projected subgradient step of Polyak's length, in the space of arc scores.
 
@@ -150,7 +150,7 @@ def step_polyak(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, gap, othe
     return norm
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def arc_leads(n_words, group_ptr, group_mod, gscore, arc_score, base, marginal, lead):
     """``lead[a]``: by how much the best tree with arc a beats the best without it, under a bound.
 
@@ -178,7 +178,7 @@ def arc_leads(n_words, group_ptr, group_mod, gscore, arc_score, base, marginal, 
             lead[a] = lead[a] - rival if lead[a] > NEG and rival > NEG else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step_leads(n_factors, fac_ptr, fac_arcs, fac_weight, lam, lead, times, scratch):
     """Move each factor's multipliers to where arcs need them, all factors at once.
 
@@ -213,7 +213,7 @@ def step_leads(n_factors, fac_ptr, fac_arcs, fac_weight, lam, lead, times, scrat
         lam[largest] += missing
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def factor_gaps(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, arc_gap):
     """Factor gaps G_c summed onto arcs, G_e = Σ_{c∋e} G_c (QL13 §3.3); returns Σ_c G_c."""
     arc_gap[:] = 0.0
@@ -238,7 +238,7 @@ def factor_gaps(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, arc_gap):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def simplify_factors(
     n_words, arc_mod, base, sizes, fac_ptr, fac_arcs, fac_weight, lam, constant, hard
 ):

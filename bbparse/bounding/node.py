@@ -8,7 +8,6 @@ incumbent, deletes what provably is in no better tree, and says which arc to bra
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from bbparse.backbone.passes import (
     backtrace,
@@ -37,6 +36,7 @@ from bbparse.bounding.multipliers import (
     step_paper,
     step_polyak,
 )
+from bbparse.jit import kernel
 
 NEG = -np.inf
 
@@ -44,7 +44,7 @@ CLOSED, OPEN = 0, 1
 PAPER, POLYAK, LEADS, MIXED = 0, 1, 2, 3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def floor_to_beat(scores, count, quantum, slack):
     """Least score of a tree that would change the k best: the k-th score and a little more.
 
@@ -57,7 +57,7 @@ def floor_to_beat(scores, count, quantum, slack):
     return scores[k - 1] + (quantum - slack if quantum > 2.0 * slack else slack)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _simplify(
     n_words, arc_mod, base, sizes, constant, hard,
     fac_ptr, fac_arcs, fac_weight, lam,
@@ -81,7 +81,7 @@ def _simplify(
             return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bound_node(
     n_words, group_ptr, group_mod, arc_mod,
     item_ptr, item_group, left, right, weight,

@@ -14,7 +14,6 @@ problem, so that a tree has one score whichever node meets it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from bbparse.backbone.arborescence import best_arborescence
 from bbparse.bounding.copying import copy_into
@@ -37,6 +36,7 @@ from bbparse.bounding.valency import (
     valency_gaps,
     valency_norm,
 )
+from bbparse.jit import kernel
 
 NEG = -np.inf
 EPSILON = 2.220446049250313e-16
@@ -47,7 +47,7 @@ TINY = 1e-280
 CLOSED, OPEN, SOLVED = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def score_tree(
     tree, arc_score, t_ptr, t_lit, t_neg, t_weight, lit_ptr, lit_arcs,
     c_ptr, c_arcs, c_score_ptr, c_score, chosen, on,
@@ -63,7 +63,7 @@ def score_tree(
     return score + score_valencies(c_ptr, c_arcs, c_score_ptr, c_score, chosen)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _simplify(
     n_words, mod_ptr, arc_mod, base, alive, sizes, t_ptr, t_lit, t_neg, t_weight, lam,
     lit_ptr, lit_arcs, lit_mod, c_ptr, c_arcs, c_score_ptr, c_score, constant,
@@ -92,7 +92,7 @@ def _simplify(
             return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bound_node(
     single_root, mod_ptr, arc_head, arc_mod, lit_ptr, lit_arcs, lit_mod,
     c_ptr, c_arcs, c_score_ptr, c_score,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bbparse.jit import kernel
 
 NEG = -np.inf
 
@@ -14,7 +15,7 @@ RELATIVE_SLACK = 1e-12
 LEAST_SLACK = 1e-300
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def score_spread(n_words, arc_score, part_weight, fac_weight, cnt_score):
     """The largest sums of magnitudes, and of positive scores, that a tree can have.
 
@@ -42,13 +43,13 @@ def score_spread(n_words, arc_score, part_weight, fac_weight, cnt_score):
     return size, high
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def slack_of(size):
     """What bounds may be wrong by, where no tree's scores have a larger sum of magnitudes."""
     return max(RELATIVE_SLACK * size, LEAST_SLACK)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hard_weight(size):
     """A stand-in for an infinite weight: no sum of scores makes up for it."""
     return 4.0 * size if size > 0.0 else 1.0

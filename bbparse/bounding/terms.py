@@ -20,16 +20,16 @@ shrink.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from bbparse.bounding.multipliers import project_simplex
+from bbparse.jit import kernel
 
 NEG = -np.inf
 #: Stands for the infinite gap of a hard constraint that a tree breaks; larger than any honest one.
 BROKEN = 1e150
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def start_terms(n_terms, t_ptr, t_weight, lam):
     """The paper's start: lam uniform for φ ≥ 0, 0 for φ < 0 (QL13 §4.4)."""
     for t in range(n_terms):
@@ -38,7 +38,7 @@ def start_terms(n_terms, t_ptr, t_weight, lam):
             lam[i] = share
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def apply_terms(
     n_terms, t_ptr, t_lit, t_neg, t_weight, lam, lit_ptr, lit_arcs, arc_score, arc_abs, info
 ):
@@ -70,7 +70,7 @@ def apply_terms(
     return constant
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_literals(lit_ptr, lit_arcs, chosen, on):
     """``on[j]``: whether the tree marked in ``chosen`` has an arc of literal j."""
     for j in range(on.shape[0]):
@@ -79,7 +79,7 @@ def mark_literals(lit_ptr, lit_arcs, chosen, on):
             on[j] |= chosen[lit_arcs[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def score_terms(n_terms, t_ptr, t_lit, t_neg, t_weight, on):
     """Σ φ of the terms all of whose literals are true."""
     score = 0.0
@@ -94,7 +94,7 @@ def score_terms(n_terms, t_ptr, t_lit, t_neg, t_weight, on):
     return score
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def term_norm(n_terms, t_ptr, t_lit, t_neg, t_weight, lam, on):
     """Squared length of the subgradient, without what the limits of lam cut off."""
     norm = 0.0
@@ -117,7 +117,7 @@ def term_norm(n_terms, t_ptr, t_lit, t_neg, t_weight, lam, on):
     return norm
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step_terms(n_terms, t_ptr, t_lit, t_neg, t_weight, lam, on, alpha, scratch):
     """One projected subgradient step of length ``alpha``."""
     for t in range(n_terms):
@@ -138,7 +138,7 @@ def step_terms(n_terms, t_ptr, t_lit, t_neg, t_weight, lam, on, alpha, scratch):
                 lam[lo] = min(max(lam[lo] + alpha * d, 0.0), -t_weight[t])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def term_gaps(
     n_terms, t_ptr, t_lit, t_neg, t_weight, lam, on, lit_ptr, lit_arcs, arc_gap
 ):
@@ -166,7 +166,7 @@ def term_gaps(
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def simplify_terms(
     n_terms, t_ptr, t_lit, t_neg, t_weight, lam, lit_ptr, lit_arcs, lit_mod,
     base, alive, mod_ptr, constant,

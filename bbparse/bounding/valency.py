@@ -13,12 +13,13 @@ word".) The sets do not shrink: words that have become fixed are seen at each ca
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bbparse.jit import kernel
 
 NEG = -np.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _open_words(lo, hi, arcs, arc_mod, base, alive, lam, word_arc, word_pays, counts):
     """Collect the words of a set: optional ones from the front, forced ones counted and marked.
 
@@ -53,7 +54,7 @@ def _open_words(lo, hi, arcs, arc_mod, base, alive, lam, word_arc, word_pays, co
     counts[1] = forced
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def apply_valencies(
     ptr, arcs, score_ptr, score, arc_mod, base, alive, lam, copy, arc_score, arc_abs, info
 ):
@@ -101,7 +102,7 @@ def apply_valencies(
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def score_valencies(ptr, arcs, score_ptr, score, chosen):
     """Σ f(number of the set's arcs in the tree marked in ``chosen``)."""
     total = 0.0
@@ -113,7 +114,7 @@ def score_valencies(ptr, arcs, score_ptr, score, chosen):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def valency_norm(arcs, copy, chosen):
     """Squared length of the subgradient, the tree's arcs minus the copy's."""
     norm = 0.0
@@ -122,14 +123,14 @@ def valency_norm(arcs, copy, chosen):
     return norm
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step_valencies(arcs, lam, copy, chosen, alpha):
     """lam ← lam - alpha (tree - copy)."""
     for i in range(arcs.shape[0]):
         lam[i] -= alpha * (chosen[arcs[i]] - copy[i])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def valency_gaps(
     ptr, arcs, score_ptr, score, arc_mod, base, alive, lam, chosen, broken, arc_gap
 ):
@@ -162,7 +163,7 @@ def valency_gaps(
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fix_by_valencies(ptr, arcs, score_ptr, score, arc_mod, mod_ptr, base, alive):
     """Kill arcs that no allowed number leaves room for.
 

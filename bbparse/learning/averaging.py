@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from bbparse.jit import kernel
 
 #: What a stored weight of 1 is worth. A power of two: sums of scores are exact in double precision.
 QUANTUM = 2.0**-16
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add(
     weights: NDArray[np.int32],
     sums: NDArray[np.int64],
@@ -25,7 +26,7 @@ def _add(
         sums[indices[i]] += clock * change
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _average(
     weights: NDArray[np.int32],
     sums: NDArray[np.int64],

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
+from bbparse.jit import kernel
 from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.data import TrainingData
 from bbparse.progress import watched
@@ -31,7 +31,7 @@ Ints = NDArray[np.int32]
 _LEAST_GRADIENT = 1e-2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _step(
     values: NDArray[np.uint64],
     pad: int,

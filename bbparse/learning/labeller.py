@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
+from bbparse.jit import kernel
 from bbparse.progress import watched
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import PAD
@@ -32,7 +32,7 @@ _LEAST_GRADIENT = 1e-2
 _START = 5.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _step(
     values: NDArray[np.uint64],
     pad: int,

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.factors import (
@@ -25,6 +24,7 @@ from bbparse.factors import (
     count_proposals,
     proposals,
 )
+from bbparse.jit import kernel
 from bbparse.problem import Problem
 
 Ints = NDArray[np.int32]
@@ -249,7 +249,7 @@ def _numbers(ptr: Longs, arcs: Ints, tree: Flags) -> Longs:
     return np.diff(upto[ptr])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cell_scores(
     feature_ptr: Longs, features: Ints, weights: Ints, quantum: float, out: NDArray[np.float64]
 ) -> None:
@@ -260,7 +260,7 @@ def _cell_scores(
         out[i] = total * quantum
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _known(
     ptr: Longs, arcs: Ints, feat_ptr: Longs, places: Longs
 ) -> tuple[Longs, Ints, Longs, Ints]:
@@ -290,7 +290,7 @@ def _known(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scored(
     ptr: Longs, arcs: Ints, feature_ptr: Longs, features: Ints, weights: Ints, quantum: float
 ) -> tuple[Longs, Ints, NDArray[np.float64]]:
@@ -314,7 +314,7 @@ def _scored(
     return new_ptr[: n + 1].copy(), new_arcs[:i].copy(), scores[:n].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fired(
     ptr: Longs, arcs: Ints, feature_ptr: Longs, features: Ints, gold: Flags, other: Flags
 ) -> tuple[Longs, Longs]:
@@ -337,7 +337,7 @@ def _fired(
     return places[:size], signs[:size]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _differ(ptr: Longs, arcs: Ints, gold: Flags, others: Flags) -> Flags:
     out = np.zeros(ptr.shape[0] - 1, np.bool_)
     for f in range(ptr.shape[0] - 1):

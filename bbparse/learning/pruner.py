@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.configuration import PrunerConfig
+from bbparse.jit import kernel
 from bbparse.learning.averaging import QUANTUM
 from bbparse.progress import watched
 from bbparse.scoring.pruner import Pruner
@@ -25,7 +25,7 @@ _LEAST_GRADIENT = 1e-3
 _START = 0.01
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _step(
     n: int,
     head: NDArray[np.int32],

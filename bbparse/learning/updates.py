@@ -16,13 +16,13 @@ multiples of the quantum whichever rule is used.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from bbparse.jit import kernel
 from bbparse.learning.averaging import QUANTUM, AveragedWeights
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _adagrad(
     weights: NDArray[np.int32],
     sums: NDArray[np.int64],

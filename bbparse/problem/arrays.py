@@ -10,16 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
+from bbparse.jit import kernel
 
 #: The largest magnitude of a score: sums and bounds of larger ones could overflow.
 MAX_SCORE = 1e100
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_outside(values: NDArray[Any], low: int, high: int) -> int:
     """Index of the first value that is not in low..high (both included), -1 if there is none."""
     for i in range(values.shape[0]):
@@ -28,7 +28,7 @@ def first_outside(values: NDArray[Any], low: int, high: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_bad_score(scores: NDArray[np.float64], allow_minus_inf: bool) -> int:
     """First index of NaN or of a magnitude above 1e100 (-inf aside, if allowed), -1 if none."""
     for i in range(scores.shape[0]):
@@ -38,7 +38,7 @@ def first_bad_score(scores: NDArray[np.float64], allow_minus_inf: bool) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_off_quantum(scores: NDArray[np.float64], quantum: float) -> int:
     """First index of a finite score that is no integer multiple of the quantum, -1 if none.
 

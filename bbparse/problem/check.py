@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
+from bbparse.jit import kernel
 from bbparse.problem.arrays import check_lengths, check_range, check_scores, first_off_quantum
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_WORDS = 32_000
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_equal(left: NDArray[Any], right: NDArray[Any]) -> int:
     """First index where the two arrays hold the same value, -1 if there is none."""
     for i in range(left.shape[0]):
@@ -27,7 +27,7 @@ def first_equal(left: NDArray[Any], right: NDArray[Any]) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_not_between(head: NDArray[Any], inner: NDArray[Any], outer: NDArray[Any]) -> int:
     """First index whose inner is neither -1 nor strictly between head and outer, -1 if none."""
     for i in range(head.shape[0]):
@@ -38,7 +38,7 @@ def first_not_between(head: NDArray[Any], inner: NDArray[Any], outer: NDArray[An
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_repeat(keys: NDArray[np.int64]) -> tuple[int, int]:
     """First index whose key was seen before and the index of that key; (-1, -1) if none.
 
@@ -69,7 +69,7 @@ def first_repeat(keys: NDArray[np.int64]) -> tuple[int, int]:
     return -1, -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def second_required(arc_mod: NDArray[np.int32], arc_state: NDArray[np.int8], n: int) -> int:
     """First required arc whose modifier already has a required arc, -1 if there is none."""
     seen = np.zeros(n + 1, dtype=np.bool_)
@@ -81,7 +81,7 @@ def second_required(arc_mod: NDArray[np.int32], arc_state: NDArray[np.int8], n: 
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_bad_set(
     ptr: NDArray[np.int64], arcs: NDArray[np.int32], n_arcs: int, least: int
 ) -> tuple[int, int]:

@@ -18,15 +18,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from bbparse.jit import kernel
 
 if TYPE_CHECKING:
     from bbparse.problem.problem import Problem
     from bbparse.problem.solution import Solution
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rising(head: NDArray[np.int32], mod: NDArray[np.int32], label: NDArray[np.int32]) -> bool:
     """Whether arcs are sorted by head, modifier and label (empty: no labels)."""
     for a in range(1, head.shape[0]):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from bbparse.jit import kernel
 from bbparse.problem import Problem
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def settle(
     alive: NDArray[np.bool_],
     choices: NDArray[np.int64],

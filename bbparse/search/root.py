@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.backbone.build import build_chart
@@ -19,6 +18,7 @@ from bbparse.backbone.weights import add_factors, index_groups, weight_tables
 from bbparse.bounding.multipliers import start_multipliers
 from bbparse.bounding.node import CLOSED, bound_node, floor_to_beat
 from bbparse.bounding.slack import hard_weight, score_spread, slack_of
+from bbparse.jit import kernel
 from bbparse.presolve_kernels import classify, reduce_problem
 from bbparse.rescore import rescore_trees
 
@@ -62,7 +62,7 @@ class OpenRoot(NamedTuple):
     found: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _counting_sort(order, key, n):
     """Sort arcs stably by a word."""
     start = np.zeros(n + 2, np.int64)
@@ -77,7 +77,7 @@ def _counting_sort(order, key, n):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _chart_order(n, head, mod, alive):
     """The arcs that are alive, by head and modifier."""
     order = np.empty(head.shape[0], np.int32)
@@ -96,7 +96,7 @@ def _chart_order(n, head, mod, alive):
     return _counting_sort(_counting_sort(order[:kept].copy(), mod, n), head, n)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _in_chart(n, head, mod, score, alive, gain, constant, factor_arcs):
     """Arcs in chart order with their scores; ``factor_arcs`` becomes chart arcs in place.
 
@@ -121,7 +121,7 @@ def _in_chart(n, head, mod, score, alive, gain, constant, factor_arcs):
     return order, chart_head, chart_mod, base
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _without_parts(kind, ptr, arcs, score):
     """Drop, in place, the factors that became parts; returns how many are left."""
     kept = 0
@@ -139,7 +139,7 @@ def _without_parts(kind, ptr, arcs, score):
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def solve_root(
     n, arc_head, arc_mod, arc_score, arc_state,
     sib_head, sib_inner, sib_outer, sib_score,

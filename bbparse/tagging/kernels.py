@@ -13,8 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from bbparse.jit import kernel
 
 __all__ = ["best_first", "best_sequence", "feature_keys", "label_words", "sentence_keys"]
 
@@ -23,7 +24,7 @@ Longs = NDArray[np.int64]
 Keys = NDArray[np.uint32]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def feature_keys(
     values: NDArray[np.uint64],
     word: int,
@@ -43,7 +44,7 @@ def feature_keys(
         out[t] = np.uint32(key >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sentence_keys(
     values: NDArray[np.uint64],
     pad: int,
@@ -58,7 +59,7 @@ def sentence_keys(
         feature_keys(values, pad + i, ptr, offset, column, multiplier, out[i])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_first(labels: Ints, scores: Longs, count: int, most: int) -> int:
     """Keep the `most` candidates of a word with the highest scores; returns how many are left."""
     if count <= most:
@@ -74,7 +75,7 @@ def best_first(labels: Ints, scores: Longs, count: int, most: int) -> int:
     return most
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_sequence(counts: Ints, labels: Ints, scores: Longs, bigrams: Ints, out: Ints) -> None:
     """The best sequence of candidates.
 
@@ -121,7 +122,7 @@ def best_sequence(counts: Ints, labels: Ints, scores: Longs, bigrams: Ints, out:
         out[i] = best_place
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _score_labels(
     features: Keys,
     first: Ints,
@@ -142,7 +143,7 @@ def _score_labels(
                 break
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def label_words(
     values: NDArray[np.uint64],
     pad: int,

@@ -8,9 +8,9 @@ whole quanta and averaged as in `bbparse.learning.averaging`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from bbparse.jit import kernel
 from bbparse.tagging.kernels import best_first, best_sequence
 
 __all__ = ["learn_sentence"]
@@ -20,7 +20,7 @@ Longs = NDArray[np.int64]
 Reals = NDArray[np.float32]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _change(
     weights: Ints, sums: Reals, squares: Reals, place: int, sign: int, rate: float, clock: int
 ) -> None:
@@ -30,7 +30,7 @@ def _change(
     sums[place] += clock * step
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def learn_sentence(
     features: Ints,
     cand_ptr: Ints,
