@@ -14,9 +14,9 @@ With predicted tags (lemmas and features, too) the dev file is tagged by a tagge
 the training file, and the training file by ten taggers that each learned from the other nine tenths
 of it (QL13 §4.2). Accuracy is always counted against the dev file as it is.
 
-Models, parsed files and measurements are kept in DIR; what is there already is not done again, so
-that a run that was interrupted goes on. ``--sentences N`` trains on and measures N sentences only,
-to try the script. Speeds are by the clock of the processor: other work on the machine counts
+Models are kept in DIR and not made again, so that a run that was interrupted goes on. Treebanks
+that were measured before stay in the result. ``--sentences N`` trains on and measures N sentences
+only, to try the script. Speeds are by the clock of the processor: other work on the machine counts
 little. Writes bench/results/tables.json, tables.md and tables-….svg for each treebank.
 """
 
@@ -29,13 +29,13 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from measure import (
     RESULTS,
-    in_own_process,
     machine,
     markdown,
     prune_of,
@@ -47,8 +47,7 @@ from one_backbone import OneBackbone
 from bbparse.configuration import Configuration
 from bbparse.factors import available
 from bbparse.parser import Parser
-from bbparse.treebank import Tally, compare_tallies, read_conllu, write_conllu
-from bbparse.treebank.evaluation import paired_sentences
+from bbparse.treebank import Sentence, Tally, compare_tallies, read_conllu, write_conllu
 from bbparse.tuning import Setting, measure_settings, suggest
 from bbparse.tuning.plots import plot_settings
 
@@ -71,6 +70,12 @@ def gain(name: str) -> Any:
     return show
 
 
+def beyond(row: dict[str, Any]) -> str:
+    """Share of longer sentences whose tree is proved, and how many they are."""
+    number = row["sentences_beyond_60_words"]
+    return f"{100 * row['proved_beyond_60_words']:.2f} of {number}" if number else "–"
+
+
 TABLE_2 = (
     ("UAS", points("uas")),
     ("+ (p)", gain("uas")),
@@ -81,8 +86,8 @@ TABLE_2 = (
     ("DP calls", lambda row: f"{row['dp_calls']:.2f}"),
     ("full-size calls", lambda row: f"{row['dp_work']:.2f}"),
     ("closed at root, %", points("closed_at_root")),
-    ("proved, %", points("proved")),
-    ("peak memory, MB", lambda row: f"{row['peak_memory_mb'] or 0:.0f}"),
+    ("proved to 60 words, %", points("proved_to_60_words")),
+    ("beyond, %", beyond),
     ("training, s", lambda row: f"{row['training_seconds']:.0f}"),
 )
 TABLE_3 = (
@@ -93,8 +98,8 @@ TABLE_3 = (
     ("full-size calls", lambda row: f"{row['dp_work']:.2f}"),
     ("closed at root, %", points("closed_at_root")),
     ("within three nodes, %", points("within_three_nodes")),
-    ("proved, %", points("proved")),
     ("proved to 60 words, %", points("proved_to_60_words")),
+    ("beyond, %", beyond),
 )
 
 
@@ -166,11 +171,17 @@ class Treebank:
         families = Configuration.load(self.config).factors.families
         known = [name for name in available() if name in families]
         rows = {BASELINE: [], **{name: [name] for name in known}, ALL: list(families)}
-        wanted = self.given.rows.split(",") if self.given.rows else list(rows)
-        for name in wanted:
-            if name not in rows:
-                raise SystemExit(f"{self.name}: no row {name!r}; there are {', '.join(rows)}")
-        return {name: rows[name] for name in rows if name in wanted}
+        if self.given.rows:
+            wanted = self.given.rows.split(",")
+            # others that there are have rows where they are asked for
+            more = {name: [name] for name in available() if name in wanted and name not in known}
+            rows = {BASELINE: [], **more, **rows}
+            for name in wanted:
+                if name not in rows:
+                    known = [*rows, *available()]
+                    raise SystemExit(f"no row {name!r}; there are {', '.join(known)}")
+            rows = {name: rows[name] for name in rows if name in wanted}
+        return rows
 
     def row(self, name: str, families: list[str]) -> tuple[dict[str, Any], Tally]:
         """The figures and counts of one model, made now or before."""
@@ -184,21 +195,27 @@ class Treebank:
             started = time.process_time()
             self._shared.parser(families).save(model)
             clock.write_text(str(self._shared.seconds + time.process_time() - started))
-        parsed = model.with_suffix(".conllu")
-        if not newer(parsed, model):
-            run("parse", self.dev, "--model", model, "--output", parsed)
-        figures = model.with_suffix(".json")
-        if not newer(figures, model) or self.given.measure_again:
-            figures.write_text(json.dumps(in_own_process("measure.py", model, self.dev, "--cpu")))
-        tally = Tally()
-        gold = read_conllu(self.gold, require_heads=True)
-        for sentence, found in paired_sentences(gold, read_conllu(parsed, require_heads=True)):
-            tally.add(sentence, found.heads, found.deprels, found)
-        row = json.loads(figures.read_text())
-        row.update(tally.scores().as_dict())
+        parser = Parser.load(model)
+        (found,) = self.measured(parser, [parser.pruner.k], list(self.sentences()))
         # where a run was interrupted, training took longer than the clock says
-        row["training_seconds"] = float(clock.read_text()) if clock.exists() else 0.0
-        return row, tally
+        seconds = float(clock.read_text()) if clock.exists() else 0.0
+        figures = {
+            **found.as_dict(), **found.tally.scores().as_dict(), "families": families,
+            "factor_features": len(parser.table.pruned()), "training_seconds": seconds,
+        }  # fmt: skip
+        return figures, found.tally
+
+    def sentences(self) -> Iterator[Sentence]:
+        """Those of dev."""
+        return read_conllu(self.dev, require_heads=True)
+
+    @staticmethod
+    def measured(parser: Parser, prunes: list[int], sentences: list[Sentence]) -> list[Setting]:
+        """Accuracy, work and speed by the processor's clock; one pass for each and for speed."""
+        return measure_settings(
+            parser, sentences, prunes, passes=1, node_limit=200, clock=time.process_time,
+            progress=sys.stderr.isatty(),
+        )  # fmt: skip
 
     def table_2(self) -> list[tuple[str, dict[str, Any]]]:
         """Every row, with its differences to the baseline."""
@@ -206,7 +223,6 @@ class Treebank:
         baseline: Tally | None = None
         for name, families in self.rows().items():
             row, tally = self.row(name, families)
-            row["families"] = families
             row["differences"] = {}
             if name == BASELINE:
                 baseline = tally
@@ -221,13 +237,10 @@ class Treebank:
         """The last row's model under several numbers of candidate heads; draws the figures."""
         model = self.store / f"{list(self.rows())[-1]}.model"
         prunes = [prune_of(name) for name in self.given.prune.split(",")]
-        sentences = list(read_conllu(self.dev, require_heads=True))
+        sentences = list(self.sentences())
         if self.given.prune_sentences and self.given.prune_sentences < len(sentences):
             sentences = random.Random(1).sample(sentences, self.given.prune_sentences)
-        settings = measure_settings(
-            Parser.load(model), sentences, prunes, node_limit=200, progress=sys.stderr.isatty(),
-            clock=time.process_time,
-        )  # fmt: skip
+        settings = self.measured(Parser.load(model), prunes, sentences)
         plot_settings(
             settings, RESULTS / f"tables-{self.store.name}.svg", suggestion=suggest(settings, 0.001)
         )
@@ -263,26 +276,38 @@ def main() -> None:
     parser.add_argument("--prune", default="none,20,10,5,3", help="columns of Table 3; '' for none")
     parser.add_argument("--prune-sentences", type=int, help="for Table 3, a random choice of dev")
     parser.add_argument("--sentences", type=int, help="of train and dev each, to try the script")
-    parser.add_argument(
-        "--measure-again", action="store_true", help="speed and memory of models that are there"
-    )
     given = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
-    result: dict[str, Any] = {"machine": machine(), "treebanks": {}}
-    text = []
+    stored = RESULTS / "tables.json"
+    found = json.loads(stored.read_text())["treebanks"] if stored.exists() else {}
     kinds = {"gold": [False], "predicted": [True], "both": [False, True]}[given.tags]
     for folder, predicted in itertools.product(given.treebanks, kinds):
         treebank = Treebank(folder, given, predicted)
-        rows = treebank.table_2()
-        table = {"config": treebank.config, "epochs": given.epochs, "table_2": dict(rows)}
-        text.append(f"## {treebank.name}\n\n{markdown('model', rows, TABLE_2)}")
+        config = treebank.settings()
+        found[treebank.name] = {
+            "config": treebank.config,
+            "epochs": config.learning.epochs, "restarts": config.learning.restarts,
+            "fold_epochs": config.factors.fold_epochs,
+            "fold_restarts": config.factors.fold_restarts,
+            "table_2": dict(treebank.table_2()),
+        }  # fmt: skip
         if given.prune:
-            settings = [(s.name, s.as_dict()) for s in treebank.table_3() if not s.failure]
-            table["table_3"] = dict(settings)
-            text.append(markdown("candidate heads", settings, TABLE_3))
-        result["treebanks"][treebank.name] = table
-        write_result("tables", result, "\n".join(text))
-    print("\n".join(text))
+            settings = [s for s in treebank.table_3() if not s.failure]
+            found[treebank.name]["table_3"] = {s.name: s.as_dict() for s in settings}
+        text = [text_of(name, table) for name, table in found.items()]
+        write_result("tables", {"machine": machine(), "treebanks": found}, "\n".join(text))
+
+
+def text_of(name: str, table: dict[str, Any]) -> str:
+    """The tables of a treebank in Markdown."""
+    runs = (
+        f"{table['config']}.toml; {table['restarts']} runs of {table['epochs']} epochs for the"
+        f" backbone, {table['fold_restarts']} of {table['fold_epochs']} for those of the folds."
+    )
+    text = f"## {name}\n\n{runs}\n\n{markdown('model', table['table_2'].items(), TABLE_2)}"
+    if "table_3" in table:
+        text += "\n" + markdown("candidate heads", table["table_3"].items(), TABLE_3)
+    return text
 
 
 if __name__ == "__main__":

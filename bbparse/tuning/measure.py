@@ -42,8 +42,11 @@ class Setting:
     dp_calls, dp_work, nodes : float
         Means over the sentences: calls of the dynamic program; the same weighed by the share of
         the chart they ran over, an inside-outside pass counting as three; search nodes.
-    closed_at_root, within_three_nodes, proved, proved_to_60_words : float
+    closed_at_root, within_three_nodes, proved : float
         Shares of the sentences.
+    proved_to_60_words, proved_beyond_60_words : float
+        Shares of the sentences of such lengths; 1 where there are none.
+    sentences_beyond_60_words : int
     most_nodes : int
         Of any sentence.
     lengths : int32[sentences]
@@ -67,6 +70,8 @@ class Setting:
     within_three_nodes: float = 0.0
     proved: float = 0.0
     proved_to_60_words: float = 0.0
+    proved_beyond_60_words: float = 0.0
+    sentences_beyond_60_words: int = 0
     most_nodes: int = 0
     lengths: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     sentence_calls: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -108,6 +113,8 @@ class Setting:
             "within_three_nodes": self.within_three_nodes,
             "proved": self.proved,
             "proved_to_60_words": self.proved_to_60_words,
+            "proved_beyond_60_words": self.proved_beyond_60_words,
+            "sentences_beyond_60_words": self.sentences_beyond_60_words,
             "most_nodes": self.most_nodes,
         }
 
@@ -286,6 +293,7 @@ def _first_pass(
     proved = [bool(solution.proved.all()) for solution in solutions]
     setting.lengths = np.array([s.heads.shape[1] - 1 for s in solutions], np.int32)
     short = [p for p, n in zip(proved, setting.lengths) if n <= 60]
+    long = [p for p, n in zip(proved, setting.lengths) if n > 60]
     setting.sentence_calls = np.array([s.stats.get("dp_calls", 0) for s in solutions], np.int64)
     setting.sentence_seconds = np.array(seconds)
     setting.dp_calls = mean("dp_calls")
@@ -295,6 +303,8 @@ def _first_pass(
     setting.within_three_nodes = fmean(count <= 3 for count in nodes)
     setting.proved = fmean(proved)
     setting.proved_to_60_words = fmean(short) if short else 1.0
+    setting.proved_beyond_60_words = fmean(long) if long else 1.0
+    setting.sentences_beyond_60_words = len(long)
     setting.most_nodes = max(nodes)
     return setting, whole
 
