@@ -20,6 +20,7 @@ from bbparse.problem import Problem
 from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.encode import encode
 from bbparse.scoring.guide_kernels import sure_marks
+from bbparse.scoring.labeller import NO_MARKS
 from bbparse.scoring.marginals import arcs_in_trees
 from bbparse.scoring.scorer import PartScores
 
@@ -123,7 +124,7 @@ def score_all(parser: Parser, batch: list[Work]) -> list[Work]:
                 work.marks = parser.guide.marks(work.values, work.arc_head, work.arc_mod)
     for work in batch:
         work.parts = parser.scorer.score(
-            work.values, work.arc_head, work.arc_mod, True, single_root, work.marks
+            work.values, work.arc_head, work.arc_mod, True, single_root, work.marks, frozen=True
         )
     labelled = parser.guide is not None and parser.config.labels.mode == "arcs"
     if labelled or not parser.families or not len(parser.table):
@@ -158,10 +159,9 @@ def _check_size(work: Work) -> None:
 
 
 def _set_problem(parser: Parser, work: Work, factors: dict[str, Any]) -> None:
-    parts = work.parts._asdict()
-    work.problem = Problem._trusted(
-        work.sentence.n_words, work.arc_head, work.arc_mod, parts.pop("arc_score"),
-        single_root=parser.config.model.single_root, quantum=parser.quantum, **parts, **factors,
+    work.problem = Problem._scored(
+        work.sentence.n_words, work.arc_head, work.arc_mod, PartScores._fields, work.parts,
+        single_root=parser.config.model.single_root, quantum=parser.quantum, **factors,
     )  # fmt: skip
 
 
@@ -211,8 +211,8 @@ def name_arcs(parser: Parser, work: Work, solution: Solution) -> None:
     labeller = parser.labeller
     if labeller is None or solution.labels is not None:
         return
-    marks = None if work.marks is None else sure_marks(work.marks)
-    if labeller.guided and marks is None:
+    if labeller.guided and work.marks is None:
         return
-    names = [labeller.label(work.values, heads, marks) for heads in solution.heads]
-    solution._fill(_names=names)
+    marks = NO_MARKS if work.marks is None else sure_marks(work.marks)
+    names = [labeller.name(work.values, heads, marks) for heads in solution.heads]
+    solution.__dict__["_names"] = names

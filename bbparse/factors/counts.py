@@ -189,8 +189,11 @@ def alive_counts(
     FactorError
         As `FactorFamily.propose`.
     """
-    batches = [count_proposals(family, view, table) for family in families]
-    batches = [batch for batch in batches if len(batch)]
+    batches = [
+        batch
+        for family in families
+        if family.has_counts and len(batch := count_proposals(family, view, table))
+    ]
     if not batches:
         return None
     return ScoredCounts.of(

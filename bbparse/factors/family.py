@@ -59,6 +59,15 @@ class FactorFamily:
     summary: str = ""
     labelled: bool = False
 
+    @property
+    def has_counts(self) -> bool:
+        """Whether the family may score how many arcs of a set there are."""
+        own = type(self)
+        return (
+            own.counts is not FactorFamily.counts
+            or own.propose_counts is not FactorFamily.propose_counts
+        )
+
     def factors(self, view: FactorView) -> Iterable[tuple[Iterable[Arc], Sequence[Feature]]]:
         """Propose factors; what a family of a few lines writes.
 
@@ -75,12 +84,8 @@ class FactorFamily:
             Text, integers, tuples of them. Each has a weight learned from the training data; the
             factor's score is their sum.
         """
-        own = type(self)
-        if (
-            own.counts is FactorFamily.counts
-            and own.propose_counts is FactorFamily.propose_counts
-        ):
-            raise NotImplementedError(f"{own.__name__}.factors")
+        if not self.has_counts:
+            raise NotImplementedError(f"{type(self).__name__}.factors")
         return ()
 
     def counts(

@@ -13,6 +13,7 @@ scores -inf, and, as the flags say, it is projective and the root has exactly on
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -28,7 +29,8 @@ from bbparse.problem.tree import arcs_of, broken_constraint, tree_score
 _NO_WORDS = np.zeros(0, dtype=np.int32)
 _NO_SCORES = np.zeros(0, dtype=np.float64)
 _NO_FACTORS = np.zeros(1, dtype=np.int64)
-for _array in (_NO_WORDS, _NO_SCORES, _NO_FACTORS):
+_FREE = np.zeros(4096, dtype=np.int8)  # states of arcs that nothing is known of
+for _array in (_NO_WORDS, _NO_SCORES, _NO_FACTORS, _FREE):
     _array.setflags(write=False)
 
 
@@ -224,6 +226,30 @@ class Problem:
         if values["arc_state"] is None:
             values["arc_state"] = np.zeros(len(arc_head), dtype=np.int8)
         problem._fill(values)
+        return problem
+
+    @classmethod
+    def _scored(
+        cls,
+        n_words: int,
+        arc_head: NDArray[np.int32],
+        arc_mod: NDArray[np.int32],
+        fields: Iterable[str],
+        parts: Iterable[NDArray[Any]],
+        **others: Any,
+    ) -> Problem:
+        """As `_trusted`, with arrays of parts that are read-only already, and their names."""
+        problem = object.__new__(cls)
+        values = problem.__dict__
+        values.update(_DEFAULTS)
+        values.update(zip(fields, parts))
+        n_arcs = len(arc_head)
+        states = _FREE[:n_arcs] if n_arcs <= len(_FREE) else np.zeros(n_arcs, np.int8)
+        others.update(arc_head=arc_head, arc_mod=arc_mod, arc_state=states)
+        for value in others.values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+        values.update(others, n_words=n_words)
         return problem
 
     def _changed(self, **changes: Any) -> Problem:

@@ -118,16 +118,19 @@ def marks_of(
         marks[head[arc], mod[arc]] = min(1 + best, NO_LABEL) | (step << LABEL_BITS)
     return marks
 
+#: One more than the highest step.
+_SURE = 12
 
+
+@njit(cache=True, nogil=True)
 def sure_marks(marks: NDArray[np.uint16]) -> NDArray[np.uint16]:
     """Marks of arcs each of which is the only candidate of its modifier.
 
     The best label of an arc does not depend on which other arcs there are, and alone it has
     probability 1. Given the marks among all candidates, those of the arcs of any tree over them.
     """
-    label = marks & np.uint16((1 << LABEL_BITS) - 1)
-    return label | np.uint16(_SURE << LABEL_BITS)
-
-
-#: One more than the highest step.
-_SURE = 12
+    out = np.empty_like(marks)
+    for h in range(marks.shape[0]):
+        for m in range(marks.shape[1]):
+            out[h, m] = (marks[h, m] & NO_LABEL) | (_SURE << LABEL_BITS)
+    return out

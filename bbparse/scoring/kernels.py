@@ -31,7 +31,7 @@ from bbparse.scoring.prefetch import prefetch
 # A mark of the guide: the label in the lower bits, the step of the odds above them.
 LABEL_BITS = 10
 NO_LABEL = (1 << LABEL_BITS) - 1  # of an arc that is not there
-_NEAR = 1 << 21  # weights that caches hold
+_AHEAD = np.uint64(128)  # weights that are under way
 
 
 @njit(cache=True, nogil=True)
@@ -114,7 +114,7 @@ def walk_parts(
     base = np.empty(n_templates, np.uint32)
     plain = np.empty(n_templates, np.uint32)
     block = most + 4096
-    out = np.empty(block, np.uint32)
+    out = np.zeros(np.uint64(block) + _AHEAD, np.uint32)  # what follows those in use is valid, too
     ends = np.empty(256, np.uint64)
     rows = np.empty(65, np.uint64)
     n_waiting = 0
@@ -124,11 +124,15 @@ def walk_parts(
     grand_atoms = has_grand and (need[5] or need[6])
     count_atoms = need[7] or need[8] or need[9]
     set_atom = need[10]
+    set_value = np.empty(64, np.int64)
+    n_values = np.uint64(0)
+    if set_atom:
+        n_values = np.uint64(words[set_slot, 64])
+        for bit in range(n_values):
+            set_value[bit] = table[np.uint64(words[set_slot, bit]), np.uint64(set_column)]
     mark_atoms = need[11] or need[12] or need[13] or need[14]
     if want_indices:
         indices = np.empty(n_parts * (2 * kind_size[kind] + 16), np.int64)
-    # In a large table each weight is waited for, unless it was asked for in time.
-    far = not want_indices and weights.shape[0] > _NEAR
     filled = 0
     g = -1
     s = -1
@@ -191,9 +195,8 @@ def walk_parts(
             # The sum over the distinct values of a hash of the value.
             mask = between_mask(masks, set_slot, low, high)
             total = np.int64(0)
-            for bit in range(np.uint64(words[set_slot, 64])):
-                value = np.int64(table[np.uint64(words[set_slot, bit]), np.uint64(set_column)])
-                total += value * np.int64((mask >> bit) & np.uint64(1))
+            for bit in range(n_values):
+                total += set_value[bit] * np.int64((mask >> bit) & np.uint64(1))
             atoms[10] = total
         if mark_atoms:
             mark = np.int64(marks[h, m])
@@ -211,10 +214,11 @@ def walk_parts(
             out[begin + t] = base[t] ^ table[row, last_col + t] ^ arc_rows[arc_at + t]
         for t in range(n_single, t_to):
             plain[t] = base[t] ^ table[row, last_col + t] ^ arc_rows[arc_at + t]
-        for signature in range(sig_first, sig_last):
+        for signature in range(np.uint64(sig_first), np.uint64(sig_last)):
             key = np.uint64(0)
-            for j in range(sig_ptr[signature], sig_ptr[signature + 1]):
-                key = key * np.uint64(0x9E3779B97F4A7C15) + np.uint64(atoms[sig_atom[j]] + 1)
+            for j in range(sig_ptr[signature], sig_ptr[signature + np.uint64(1)]):
+                atom = np.uint64(sig_atom[np.uint64(j)])
+                key = key * np.uint64(0x9E3779B97F4A7C15) + np.uint64(atoms[atom] + 1)
             sig_key[signature] = key
         count = begin + n_single
         listed = -1
@@ -255,9 +259,6 @@ def walk_parts(
                     out[count + i] = out[source + i] ^ flip
                 count += extra
 
-        if far:
-            for i in range(waiting, count):
-                prefetch(weights, np.int64(out[i]))
         ends[n_waiting] = count
         n_waiting += 1
         waiting = count
@@ -278,6 +279,9 @@ def walk_parts(
             for j in range(n_waiting):
                 sum_ = np.int64(0)
                 for i in range(at, ends[j]):
+                    # Asked for in time, nothing is waited for; and no vectors are made of it: they
+                    # would be put together number by number.
+                    prefetch(weights, np.int64(out[i + _AHEAD]))
                     sum_ += weights[out[i]]
                 at = ends[j]
                 scores[part + 1 - n_waiting + j] = sum_ * quantum

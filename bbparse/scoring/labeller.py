@@ -54,7 +54,7 @@ REACH = 4
 LABEL_ARRAYS: dict[str, Rule] = array_rules("label")
 
 # Writable, as every array that a kernel sees: read-only ones are of another type to numba.
-_NO_MARKS = np.zeros((1, 1), np.uint16)
+NO_MARKS = np.zeros((1, 1), np.uint16)
 
 
 class Labeller:
@@ -146,6 +146,19 @@ class Labeller:
         labels = self.labels
         return [labels[i] for i in self.label_numbers(values, heads, marks).tolist()]
 
+    def name(
+        self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
+    ) -> list[str]:
+        """As `label`, of heads and marks that a parser has found: nothing is checked."""
+        own = heads.copy()  # writable, and without the -1 of the root
+        own[0] = 0
+        found = best_labels(
+            values, PAD, own, *self._features, marks if self.guided else NO_MARKS, self.weights,
+            len(self.labels), self.root,
+        )  # fmt: skip
+        labels = self.labels
+        return [labels[i] for i in found.tolist()]
+
     def label_numbers(
         self,
         values: NDArray[np.uint64],
@@ -168,7 +181,7 @@ class Labeller:
             If they are needed and missing, or have another shape than (size, size).
         """
         if not self.guided:
-            return _NO_MARKS
+            return NO_MARKS
         if marks is None or marks.shape != (size, size):
             found = "none" if marks is None else f"shape {marks.shape}"
             raise ProblemError(f"marks: found {found}, expected shape {(size, size)}")

@@ -26,6 +26,9 @@ _NO_WORDS = np.zeros(0, dtype=np.int32)
 _NO_SCORES = np.zeros(0, dtype=np.float64)
 _NO_WEIGHTS = np.zeros(1, dtype=np.int8)
 _NO_TRIPLES = (_NO_WORDS, _NO_WORDS, _NO_WORDS)
+_FROZEN = np.zeros(0, dtype=np.int32)
+_FROZEN.setflags(write=False)
+_FROZEN_TRIPLES = (_FROZEN, _FROZEN, _FROZEN)
 _NO_MARKS = np.zeros((1, 1), dtype=np.uint16)
 
 Marks = NDArray[np.uint16]
@@ -172,6 +175,7 @@ class PartScorer:
         projective: bool = True,
         single_root: bool = True,
         marks: Marks | None = None,
+        frozen: bool = False,
     ) -> PartScores:
         """Scores of candidate arcs and of all parts that they can form.
 
@@ -185,6 +189,8 @@ class PartScorer:
             Leave out parts that no such tree contains.
         marks : uint16[n_words + 1, n_words + 1], optional
             What the guide says of the arcs; needed where templates have atoms of the guide.
+        frozen : bool
+            Give read-only arrays, as a `Problem` has them: sooner done here than for each array.
 
         Returns
         -------
@@ -200,17 +206,21 @@ class PartScorer:
             values, PAD, arc_head, arc_mod, projective, single_root, self._marks(values, marks),
             self.weights, self.quantum, *self._for_sentence,
         )  # fmt: skip
+        nothing = _NO_TRIPLES
+        if frozen:
+            nothing = _FROZEN_TRIPLES
+            for array in (sib, gc, gsib, scores):
+                array.setflags(write=False)
         arc, sib_end, gc_end, ogc_end, end = start[1:].tolist()
         has_sib, has_gc, has_ogc = arc < sib_end, sib_end < gc_end, gc_end < ogc_end
-        siblings = (sib[0], sib[1], sib[2]) if has_sib else _NO_TRIPLES
-        triples = (gc[0], gc[1], gc[2]) if has_gc or has_ogc else _NO_TRIPLES
-        quads = tuple(row[: end - ogc_end] for row in gsib)
+        n_quads = end - ogc_end
         return PartScores._make((
             scores[:arc],
-            *siblings, scores[arc:sib_end],
-            *(triples if has_gc else _NO_TRIPLES), scores[sib_end:gc_end],
-            *(triples if has_ogc else _NO_TRIPLES), scores[gc_end:ogc_end],
-            *quads, scores[ogc_end:end],
+            *((sib[0], sib[1], sib[2]) if has_sib else nothing), scores[arc:sib_end],
+            *((gc[0], gc[1], gc[2]) if has_gc else nothing), scores[sib_end:gc_end],
+            *((gc[0], gc[1], gc[2]) if has_ogc else nothing), scores[gc_end:ogc_end],
+            gsib[0, :n_quads], gsib[1, :n_quads], gsib[2, :n_quads], gsib[3, :n_quads],
+            scores[ogc_end:end],
         ))  # fmt: skip
 
     def _marks(self, values: NDArray[np.uint64], marks: Marks | None) -> Marks:
