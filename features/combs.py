@@ -15,12 +15,12 @@ This is the pattern for families whose factors vary in size: `propose` with a ke
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView, feature_key
 from bbparse.factors.table import ALL_PASS
 from bbparse.factors.template_kernels import mix
+from bbparse.jit import kernel
 from bbparse.scoring.encode import ATTRIBUTES, PAD
 
 __all__ = ["MAX_LENGTH", "MIN_LENGTH", "Combs"]
@@ -95,7 +95,7 @@ class Combs(FactorFamily):
         return names
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_combs(arc_mod: NDArray[np.int32], head_ptr: NDArray[np.int32]) -> tuple[int, int]:
     """How many combs there are, and how many arcs they have together."""
     n_combs = n_arcs = 0
@@ -109,7 +109,7 @@ def _count_combs(arc_mod: NDArray[np.int32], head_ptr: NDArray[np.int32]) -> tup
     return n_combs, n_arcs
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def enumerate_combs(
     arc_mod: NDArray[np.int32],
     head_ptr: NDArray[np.int32],

@@ -13,20 +13,21 @@ a word, about n k² / 2 pairs of siblings and chains of two, n k³ / 6 triples, 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from bbparse.jit import kernel
 
 Ints = NDArray[np.int32]
 Hashes = NDArray[np.uint64]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _passes(gate: np.uint64, bits: Hashes, shift: np.uint64) -> bool:
     bit = gate >> shift
     return (bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1) != np.uint64(0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _with_room(rows: Ints, count: int, more: int) -> Ints:
     """The rows; copied into twice the room, if that for `more` is not left."""
     if count + more <= rows.shape[0]:
@@ -38,7 +39,7 @@ def _with_room(rows: Ints, count: int, more: int) -> Ints:
     return grown
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _seven_classes(distance: int) -> int:
     """0 to 6: 1, 2, 3, 4, 5-7, 8-12, more."""
     if distance <= 4:
@@ -46,25 +47,25 @@ def _seven_classes(distance: int) -> int:
     return 4 if distance <= 7 else 5 if distance <= 12 else 6
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _four_classes(distance: int) -> int:
     """0 to 3: 1, 2, 3-6, more."""
     return distance - 1 if distance <= 2 else 2 if distance <= 6 else 3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _three_classes(distance: int) -> int:
     """0 to 2: 1, 2-4, more."""
     return 0 if distance == 1 else 1 if distance <= 4 else 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _beyond(above: int, head: int, mod: int) -> bool:
     """Whether the arc from head to mod reaches the word above head, or passes over it."""
     return head < above <= mod or mod <= above < head
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sibling_pairs(
     arc_head: Ints,
     arc_mod: Ints,
@@ -98,7 +99,7 @@ def sibling_pairs(
     return rows[:count]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sibling_triples(
     arc_head: Ints,
     arc_mod: Ints,
@@ -135,7 +136,7 @@ def sibling_triples(
     return rows[:count]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def chains_of_two(
     arc_head: Ints,
     arc_mod: Ints,
@@ -171,7 +172,7 @@ def chains_of_two(
     return rows[:count]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def chains_of_three(
     arc_head: Ints,
     arc_mod: Ints,
@@ -216,7 +217,7 @@ def chains_of_three(
     return rows[:count]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def nephews(
     arc_head: Ints,
     arc_mod: Ints,

@@ -8,11 +8,11 @@ count factors, each number of modifiers having features of its own; four and mor
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.factors import CountBatch, FactorFamily, FactorTable, FactorView, feature_key
 from bbparse.factors.template_kernels import mix
+from bbparse.jit import kernel
 from bbparse.scoring.encode import ATTRIBUTES, PAD
 
 __all__ = ["CLASSES", "MOST", "ModifiersOfKind", "Valency"]
@@ -114,7 +114,7 @@ class ModifiersOfKind(_Counted):
         return np.array([_CLASS_OF.get(tag, -1) for tag in view.upos], np.int32)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sets(
     arc_mod: NDArray[np.int32],
     head_ptr: NDArray[np.int32],

@@ -10,10 +10,10 @@ values, and numbers of texts. ``cols[w, c]`` is what column c says of word w.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from bbparse.factors.table import first_place
 from bbparse.factors.template_kernels import mix
+from bbparse.jit import kernel
 
 (
     END, MOVE, ADD, SUB, DIV, MIN, MAX, ABS, LOAD, JUMP_LOAD, JUMP_LT, JUMP_LE, JUMP_EQ, JUMP_NE,
@@ -56,7 +56,7 @@ _SIGMA = np.array(
 )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _stir(a, b, c, d, x, y):
     """The function G of BLAKE2b."""
     a = a + b + x
@@ -74,7 +74,7 @@ def _stir(a, b, c, d, x, y):
     return a, b, c, d
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def blake2b_64(message, size, words):
     """BLAKE2b (RFC 7693) with a digest of 8 bytes, read as a number, low byte first.
 
@@ -119,7 +119,7 @@ def blake2b_64(message, size, words):
     return h[0]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _into(n, head_ptr, arc_mod):
     """Candidate heads of each word, ascending, as (in_ptr, in_head), and every arc's place."""
     in_ptr = np.zeros(n + 2, np.int64)
@@ -139,7 +139,7 @@ def _into(n, head_ptr, arc_mod):
     return in_ptr, in_head, place
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def run_rules(
     code, args, registers, n_sets, text_ptr, text, known, cols, arc_mod, head_ptr,
     keep_keys, key_bits, key_shift, starts, pairs, weights,

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch, ScoredFactors
+from bbparse.jit import inlined, kernel
 
 __all__ = ["ALL_PASS", "FactorCounter", "FactorTable", "first_place"]
 
@@ -305,7 +305,7 @@ def _filter(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return bits
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def first_place(
     key: np.uint64, bits: NDArray[np.uint64], shift: np.uint64, starts: NDArray[np.int32]
 ) -> np.uint64:
@@ -326,7 +326,7 @@ def first_place(
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find_all(
     wanted: NDArray[np.uint64],
     bits: NDArray[np.uint64],
@@ -348,7 +348,7 @@ def _find_all(
                 positions[j] = i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_up(
     feat_ptr: NDArray[np.int64],
     positions: NDArray[np.int64],
@@ -361,7 +361,7 @@ def _add_up(
                 scores[f] += weights[positions[j], 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drop_dead(
     ptr: NDArray[np.int64], arcs: NDArray[np.int32], scores: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:

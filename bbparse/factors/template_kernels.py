@@ -6,13 +6,13 @@ See `bbparse.factors.templates` for the hashing.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bbparse.factors.table import first_place
+from bbparse.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mix(x: np.uint64) -> np.uint64:
     """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection that spreads all bits."""
     x ^= x >> np.uint64(30)
@@ -22,7 +22,7 @@ def mix(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hash_words(
     values: NDArray[np.uint64],
     gate_ptr: NDArray[np.int32],
@@ -52,7 +52,7 @@ def hash_words(
                 parts[r, w, t] = x
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def make_keys(
     rows: NDArray[np.int32],
     arc_head: NDArray[np.int32],
@@ -121,7 +121,7 @@ def make_keys(
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def score_rows(
     rows: NDArray[np.int32],
     arc_head: NDArray[np.int32],

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import FactorError
+from bbparse.jit import kernel
 from bbparse.scoring.encode import attribute_values, encode
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class FactorView:
         return heads
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _index(
     arc_head: NDArray[np.int32], arc_mod: NDArray[np.int32], head_ptr: NDArray[np.int32]
 ) -> int:

@@ -8,15 +8,15 @@ fraction of the look-ups.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from bbparse.backbone.dense import eisner
+from bbparse.jit import kernel
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import all_arcs, as_square, prune_arcs
 from bbparse.scoring.tables import sentence_tables
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
     """All parts that candidate arcs can form.
 
@@ -147,7 +147,7 @@ def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
     return sib, gc, gsib, chains, k
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores):
     """Make of grand-sibling scores, without what is shared and in quanta, the whole scores."""
     b = 0
@@ -169,7 +169,7 @@ def _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, score
         first = last
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def score_candidates(
     values, pad, arc_head, arc_mod, projective, single_root, marks, weights, quantum,
     none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset, slot_mult, col_slot,
@@ -247,7 +247,7 @@ def score_candidates(
     return sib, gc, gsib, scores, start
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def score_all_arcs(
     values, pad, weights, quantum,
     none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset, slot_mult, col_slot,
@@ -274,7 +274,7 @@ def score_all_arcs(
     return as_square(n, scores)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def likely_arcs(
     k, margin, single_root, values, pad, weights, quantum,
     none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset, slot_mult, col_slot,

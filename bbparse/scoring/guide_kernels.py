@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from bbparse.jit import kernel
 from bbparse.scoring.kernels import LABEL_BITS, NO_LABEL, walk_parts
 from bbparse.scoring.prefetch import add_rows
 from bbparse.scoring.tables import sentence_tables
@@ -22,7 +22,7 @@ Ints = NDArray[np.int32]
 Hashes = NDArray[np.uint64]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def arc_features(
     values: Hashes,
     pad: int,
@@ -40,7 +40,7 @@ def arc_features(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def arc_label_scores(
     features: NDArray[np.int64], n_arcs: int, weights: NDArray[np.int16]
 ) -> Ints:
@@ -55,7 +55,7 @@ def arc_label_scores(
     return scores
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def odds_step(probability: float) -> int:
     """In which of 12 steps a probability lies; finer near 0 and 1."""
     thresholds = (0.001, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999)
@@ -66,7 +66,7 @@ def odds_step(probability: float) -> int:
     return step
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def log_sums(scores: Ints, n_labels: int, quantum: float) -> NDArray[np.float64]:
     """Logarithm of the sum over labels of exp(score), float64[A]."""
     out = np.empty(scores.shape[0])
@@ -83,7 +83,7 @@ def log_sums(scores: Ints, n_labels: int, quantum: float) -> NDArray[np.float64]
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def log_shares(mod: Ints, weight: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """Logarithm of the probability of each arc among those of its modifier, float64[A]."""
     top = np.full(n + 1, -np.inf)
@@ -98,7 +98,7 @@ def log_shares(mod: Ints, weight: NDArray[np.float64], n: int) -> NDArray[np.flo
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def marks_of(
     n: int, head: Ints, mod: Ints, scores: Ints, n_labels: int, quantum: float
 ) -> NDArray[np.uint16]:
@@ -122,7 +122,7 @@ def marks_of(
 _SURE = 12
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sure_marks(marks: NDArray[np.uint16]) -> NDArray[np.uint16]:
     """Marks of arcs each of which is the only candidate of its modifier.
 

@@ -24,8 +24,8 @@ arc atoms.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from bbparse.jit import kernel
 from bbparse.scoring.prefetch import prefetch
 
 # A mark of the guide: the label in the lower bits, the step of the odds above them.
@@ -34,7 +34,7 @@ NO_LABEL = (1 << LABEL_BITS) - 1  # of an arc that is not there
 _AHEAD = np.uint64(128)  # weights that are under way
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def between_mask(masks, j, low, high):
     """Values of slot j strictly between words low < high, as bits."""
     length = high - low - 1
@@ -46,7 +46,7 @@ def between_mask(masks, j, low, high):
     return masks[j, level, low + 1] | masks[j, level, high - (1 << level)]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def distance_bucket(distance):
     """1, 2, 3, 4, 5, 6-10, 11 and more, as 0..6."""
     if distance <= 5:
@@ -54,7 +54,7 @@ def distance_bucket(distance):
     return 5 if distance <= 10 else 6
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def walk_parts(
     kind, first, last, grand, head, inner, mod, table, masks, words, counts, marks,
     weights, quantum, scores,

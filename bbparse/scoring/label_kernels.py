@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from bbparse.jit import kernel
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import tree_parts
 from bbparse.scoring.prefetch import add_rows
@@ -24,7 +24,7 @@ Ints = NDArray[np.int32]
 Hashes = NDArray[np.uint64]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def label_parts(heads: Ints, kind: int, reach: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Parts of one kind of a tree, and the arc that each of them speaks about.
 
@@ -73,7 +73,7 @@ def label_parts(heads: Ints, kind: int, reach: int) -> tuple[Ints, Ints, Ints, I
     return out[0, :count], out[1, :count], no_words, out[2, :count], out[1, :count]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def label_features(
     values: Hashes,
     pad: int,
@@ -132,7 +132,7 @@ def label_features(
     return owner[:filled], indices[:filled]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def label_scores(
     values: Hashes,
     pad: int,
@@ -150,7 +150,7 @@ def label_scores(
     return scores
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_labels(
     values: Hashes,
     pad: int,

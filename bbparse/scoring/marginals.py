@@ -11,10 +11,11 @@ memory.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bbparse.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def max_marginals(scores, single_root):
     """Score of the best projective tree with each arc.
 
@@ -103,14 +104,14 @@ def max_marginals(scores, single_root):
     return best_with
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bits(low, high):
     """The bits low..high - 1 of a word of 64."""
     one = np.uint64(1)
     return (one << np.uint64(high)) - (one << np.uint64(low))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _in_trees_by_bits(n, arcs, single_root):
     """Whether each arc is in a tree, for at most 62 words: bool[n+1, n+1] like `arcs`.
 
@@ -185,7 +186,7 @@ def _in_trees_by_bits(n, arcs, single_root):
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def arcs_in_trees(n, arc_head, arc_mod, single_root):
     """Those of the candidate arcs (int32[A]) that some projective tree has, in their order.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bbparse.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tree_parts(heads):
     """The parts of a tree, one of each kind for every modifier that has one.
 
@@ -43,7 +44,7 @@ def tree_parts(heads):
     return grand, inner, outermost
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def parts_not_in(heads, others, kind, compare):
     """Parts of one kind of a tree; with `compare`, those that the tree `others` has not.
 
@@ -78,7 +79,7 @@ def parts_not_in(heads, others, kind, compare):
     return out[0, :count], out[1, :count], out[2, :count], out[3, :count]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merge_difference(added, removed):
     """Multiset difference of two sorted int64 arrays: indices (ascending) and counts, none 0."""
     n_added = added.shape[0]
@@ -107,7 +108,7 @@ def merge_difference(added, removed):
     return indices[:filled], counts[:filled]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def all_arcs(n):
     """Every arc of a sentence of n words, sorted by (head, mod): int32 arrays head, mod."""
     head = np.empty(n * n, np.int32)
@@ -122,7 +123,7 @@ def all_arcs(n):
     return head, mod
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def as_square(n, scores):
     """Scores of `all_arcs` as float64[n+1, n+1], -inf where there is no arc."""
     square = np.full((n + 1, n + 1), -np.inf)
@@ -135,7 +136,7 @@ def as_square(n, scores):
     return square
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def prune_arcs(scores, k, margin, best_heads):
     """The candidate arcs worth keeping.
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from bbparse.jit import kernel
 
 __all__ = ["add_rows"]
 
@@ -48,7 +50,7 @@ def _generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.get_dummy_value()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_rows(
     rows: NDArray[np.int64],
     owner: NDArray[np.int32],

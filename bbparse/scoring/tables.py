@@ -6,10 +6,11 @@ See `bbparse.scoring.kernels` for the hashing, and `bbparse.scoring.compile` for
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bbparse.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sentence_tables(
     values, pad, none_key, shift, upos_column, counted,
     slot_ptr, slot_attr, slot_offset, slot_mult, col_slot, col_mult, between_slot,
