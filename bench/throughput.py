@@ -21,6 +21,7 @@ from typing import Any
 from measure import RESULTS, machine, markdown, prune_of, race, read_sample, write_result
 
 from bbparse.parser import Parser
+from bbparse.sentence_batch import Work, chunks, name_arcs, prepare
 from bbparse.solve import solve
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.tuning.plots import PALETTE, label, legend_below, new_figure, save_figure
@@ -48,18 +49,32 @@ class Run:
         self.text = text
         self.threads = threads
         self.sentences = list(read_conllu(io.StringIO(text)))
-        self.problems = [parser.problem(sentence, prune) for sentence in self.sentences]
+        self.batches = list(chunks(self.sentences, together=prune != 0))
+        self.works = self.score()
+        self.problems = [work.problem for work in self.works]
         self.solutions = [self._solve(problem) for problem in self.problems]
-        self.labels = [
-            parser.labels_of(sentence, solution)
-            for sentence, solution in zip(self.sentences, self.solutions)
-        ]
+        self.labels = self.label()
 
     def _solve(self, problem: Any) -> Any:
         config = self.parser.config
         return solve(
             problem, node_limit=NODE_LIMIT, backbone=config.model.backbone, settings=config.search
         )
+
+    def score(self) -> list[Work]:
+        """The second phase by itself."""
+        return [
+            work for batch in self.batches for work in prepare(self.parser, batch, self.prune, None)
+        ]
+
+    def label(self) -> list[list[str] | None]:
+        """The last phase but one by itself."""
+        for work, solution in zip(self.works, self.solutions):
+            name_arcs(self.parser, work, solution)
+        return [
+            self.parser.labels_of(sentence, solution)
+            for sentence, solution in zip(self.sentences, self.solutions)
+        ]
 
     def whole(self, threads: int) -> str:
         """From text to text, as ``bbparse parse`` does it."""
@@ -82,17 +97,13 @@ class Run:
 
     def calls(self) -> dict[str, Callable[[], object]]:
         """What is timed."""
-        parser = self.parser
         found: dict[str, Callable[[], object]] = {
             f"threads {t}": lambda t=t: self.whole(t) for t in self.threads
         }
         found["reading"] = lambda: list(read_conllu(io.StringIO(self.text)))
-        found["scoring"] = lambda: [parser.problem(s, self.prune) for s in self.sentences]
+        found["scoring"] = self.score
         found["solving"] = lambda: [self._solve(problem) for problem in self.problems]
-        found["labelling"] = lambda: [
-            parser.labels_of(sentence, solution)
-            for sentence, solution in zip(self.sentences, self.solutions)
-        ]
+        found["labelling"] = self.label
         found["writing"] = self.write
         return found
 
