@@ -32,7 +32,7 @@ docs: $(VENV)/installed-docs
 clean:
 	rm -rf $(VENV) build
 
-# numba does not notice changes in the kernels that a kernel calls
+# compiled kernels; they are made again when they are called
 clean-cache:
 	find bbparse features -name '*.nb[ci]' -delete
 

@@ -1,12 +1,76 @@
-"""How kernels are compiled: one decorator, so that all are compiled alike."""
+"""How kernels are compiled: one decorator, so that all are compiled alike.
+
+numba keeps compiled code as long as the file of a function stays as it is. But a kernel has the
+code of the kernels that it calls in it, and the constants of other files: after an upgrade, one
+that had not changed itself would go on with what it called before. So its code is kept as long as
+all files of this project that its file imports, and theirs, stay as they are.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
 from numba import njit
 
-#: For functions over arrays and scalars. ``cache``: compiled once for a machine. ``nogil``: other
-#: threads go on. ``no_cfunc_wrapper``: numba would also compile a way in for callers in C, of which
-#: there are none; that is a tenth of what the first run waits for.
-kernel = njit(cache=True, nogil=True, no_cfunc_wrapper=True)
-#: For a few lines that are compiled anew into each kernel that calls them.
-inlined = njit(cache=True, nogil=True, inline="always")
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_IMPORT = re.compile(rb"^from ((?:bbparse|features)[\w.]*) import ([\w, ]*)", re.MULTILINE)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function over arrays and scalars when it is first called, once for a machine.
+
+    Without the interpreter's lock, so that other threads go on; and without numba's way in for
+    callers in C, of which there are none: it is a tenth of what the first run waits for.
+    """
+    return _dated(njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function))
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """The same for a few lines that are compiled anew into each kernel that calls them."""
+    return _dated(njit(cache=True, nogil=True, inline="always")(function))
+
+
+def _dated(compiled: Any) -> Any:
+    """Have the cache of a jitted function look at the files it depends on."""
+    # numba has no other way; where it is not as here, the cache looks at the function's file only
+    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if file is not None and hasattr(file, "_source_stamp"):
+        file._source_stamp = (file._source_stamp, _stamp(compiled.py_func.__code__.co_filename))
+    return compiled
+
+
+@cache
+def _stamp(path: str) -> str:
+    """What changes with any file of this project that a file imports, at any remove."""
+    found: set[str] = set()
+    waiting = [path]
+    while waiting:
+        file = waiting.pop()
+        if file not in found:
+            found.add(file)
+            waiting.extend(_read(file)[1])
+    return sha256(b"".join(_read(file)[0] for file in sorted(found))).hexdigest()
+
+
+@cache
+def _read(file: str) -> tuple[bytes, list[str]]:
+    """Digest of a source file, and where what it imports from this project may lie."""
+    try:
+        with open(file, "rb") as stream:
+            content = stream.read()
+    except OSError:  # no such module, or one in an archive
+        return b"", []
+    imported = []
+    for module, names in _IMPORT.findall(content):
+        place = os.path.join(_ROOT, *module.decode().split("."))
+        imported.append(place + ".py")
+        if os.path.isdir(place):  # a package, of which modules may be imported
+            imported.append(os.path.join(place, "__init__.py"))
+            for name in names.decode().split(","):
+                imported.append(os.path.join(place, name.strip() + ".py"))
+    return sha256(content).digest(), imported
