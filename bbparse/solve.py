@@ -247,9 +247,7 @@ def _solve_at_root(
         order = np.argsort(-scores, kind="stable")
         heads, arcs, scores = heads[order], arcs[order], scores[order]
     stats["seconds"] = time.perf_counter() - started
-    return Solution._trusted(
-        heads, arcs, scores, scores.copy(), np.ones(len(scores), bool), "optimal", stats
-    )
+    return Solution._optimal(heads, arcs, scores, stats)
 
 
 def _solve_nonprojective(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -189,11 +190,8 @@ def alive_counts(
     FactorError
         As `FactorFamily.propose`.
     """
-    batches = [
-        batch
-        for family in families
-        if family.has_counts and len(batch := count_proposals(family, view, table))
-    ]
+    batches = [count_proposals(family, view, table) for family in _counting(tuple(families))]
+    batches = [batch for batch in batches if len(batch)]
     if not batches:
         return None
     return ScoredCounts.of(
@@ -201,6 +199,12 @@ def alive_counts(
         np.concatenate([batch.arcs for batch in batches]),
         np.concatenate([table.score_features(b.feat_ptr, b.feat_keys) for b in batches]),
     )
+
+
+@lru_cache(maxsize=64)
+def _counting(families: tuple[FactorFamily, ...]) -> tuple[FactorFamily, ...]:
+    """Those of the families that may have count factors."""
+    return tuple(family for family in families if family.has_counts)
 
 
 def tree_batches(

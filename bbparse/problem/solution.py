@@ -19,6 +19,15 @@ from bbparse.proof.proof import Proof
 STATUSES = ("optimal", "time_limit", "node_limit", "infeasible")
 
 
+def _true(count: int) -> NDArray[np.bool_]:
+    out = np.ones(count, bool)
+    out.setflags(write=False)
+    return out
+
+
+_TRUE = _true(1)
+
+
 @dataclass(frozen=True, eq=False, init=False)
 class Solution:
     """The best trees of a problem, best first, and what is known about them.
@@ -124,6 +133,25 @@ class Solution:
         solution._fill(
             heads=heads, arcs=arcs, scores=scores, upper_bounds=upper_bounds, proved=proved,
             status=status, stats=stats, proof=proof, conflict=conflict,
+        )  # fmt: skip
+        return solution
+
+    @classmethod
+    def _optimal(
+        cls,
+        heads: NDArray[np.int32],
+        arcs: NDArray[np.int32],
+        scores: NDArray[np.float64],
+        stats: dict[str, float | int],
+    ) -> Solution:
+        """As `_trusted`, of trees that are all proved: their bounds are their scores."""
+        solution = object.__new__(cls)
+        for array in (heads, arcs, scores):
+            array.setflags(write=False)
+        solution.__dict__.update(
+            heads=heads, arcs=arcs, scores=scores, upper_bounds=scores, status="optimal",
+            proved=_TRUE if len(scores) == 1 else _true(len(scores)),
+            stats=stats, proof=None, conflict=(),
         )  # fmt: skip
         return solution
 
