@@ -234,7 +234,8 @@ def from_python(
     arcs: list[list[int]] = []
     keys: list[list[list[int]]] = []
     for pairs, features in sets:
-        found = sorted({view.arc_index(head, mod) for head, mod in pairs} - {-1})
+        place = view.arc_places
+        found = sorted({place[arc] for arc in pairs if arc in place})
         if not found:
             continue
         if isinstance(features, str) or not isinstance(features, Sequence):

@@ -75,12 +75,24 @@ class Brackets(RuleFamily):
 Counts = Iterator[tuple[list[Arc], list[list[Feature]]]]
 
 
-def crossing(view: FactorView, left: int, right: int) -> tuple[list[Arc], list[Arc]]:
-    """Candidate arcs into the words left..right from outside, and out of them."""
-    span = range(left, right + 1)
-    into = [(g, x) for x in span for g in view.heads_of(x) if g not in span]
-    out = [(x, y) for x in span for y in view.modifiers_of(x) if y not in span]
-    return into, out
+def arcs_into(view: FactorView, left: int, right: int) -> list[Arc]:
+    """Candidate arcs into the words left..right from outside."""
+    return [
+        (g, x)
+        for x in range(left, right + 1)
+        for g in view.heads_of(x)
+        if not left <= g <= right
+    ]
+
+
+def arcs_out_of(view: FactorView, left: int, right: int) -> list[Arc]:
+    """Candidate arcs from the words left..right to others."""
+    return [
+        (x, y)
+        for x in range(left, right + 1)
+        for y in view.modifiers_of(x)
+        if not left <= y <= right
+    ]
 
 
 class BracketSpans(FactorFamily):
@@ -94,8 +106,8 @@ class BracketSpans(FactorFamily):
         for i, j in pairs(view):
             kind = view.forms[i]
             ends = (i == 1, j >= view.n_words - 1)
-            into, out = crossing(view, i + 1, j - 1)
-            out = [arc for arc in out if arc[1] not in (i, j)]
+            into = arcs_into(view, i + 1, j - 1)
+            out = [arc for arc in arcs_out_of(view, i + 1, j - 1) if arc[1] not in (i, j)]
             for way, arcs in (("in", into), ("out", out)):
                 yield arcs, [
                     [(way, k), (way, k, kind), (way, k, kind, ends)] for k in (1, 2, 3)
@@ -118,7 +130,7 @@ class Segments(FactorFamily):
         for left, right in pairwise(marks):
             if right - left < 3:
                 continue
-            into, _ = crossing(view, left + 1, right - 1)
+            into = arcs_into(view, left + 1, right - 1)
             size = min((right - left - 1) // 3, 3)
             verb = "VERB" in upos[left + 1 : right]
             yield into, [
