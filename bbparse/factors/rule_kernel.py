@@ -127,9 +127,14 @@ def _into(n, head_ptr, arc_mod):
         in_ptr[arc_mod[a] + 1] += 1
     for w in range(n + 1):
         in_ptr[w + 1] += in_ptr[w]
-    fill = in_ptr.copy()
+    fill = np.empty(n + 2, np.int64)
+    for w in range(n + 2):
+        fill[w] = in_ptr[w]
     in_head = np.empty(arc_mod.shape[0], np.int64)
-    place = np.full((n + 1, n + 1), np.int32(-1))
+    place = np.empty((n + 1, n + 1), np.int32)
+    for h in range(n + 1):
+        for m in range(n + 1):
+            place[h, m] = -1
     for h in range(n + 1):
         for a in range(head_ptr[h], head_ptr[h + 1]):
             m = arc_mod[a]
@@ -183,9 +188,11 @@ def run_rules(
     """
     n = cols.shape[0] - 1
     in_ptr, in_head, place = _into(n, head_ptr, arc_mod)
-    r = registers.copy()
+    r = np.empty(registers.shape[0], np.int64)
+    for i in range(1, registers.shape[0]):
+        r[i] = registers[i]
     r[0] = n
-    sets = np.zeros((n_sets, n + 1), np.bool_)
+    sets = np.zeros(n_sets * (n + 1), np.bool_)
     buffer = np.empty(_BUFFER, np.uint8)
     words = buffer.view(np.uint64)
     chosen = np.empty(MOST_ARCS, np.int32)
@@ -397,13 +404,14 @@ def run_rules(
             n_factors += 1
             ptr[n_factors] = at
         elif op == SET_CLEAR:
-            sets[a, :] = False
+            for w in range(n + 1):
+                sets[a * (n + 1) + w] = False
         elif op == SET_ADD:
             if r[b] < 0 or r[b] > n:
                 return -1 - family
-            sets[a, r[b]] = True
+            sets[a * (n + 1) + r[b]] = True
         elif op == JUMP_SET:
-            has = 0 <= r[c] <= n and sets[b, r[c]]
+            has = 0 <= r[c] <= n and sets[b * (n + 1) + r[c]]
             if has == (d != 0):
                 pc = a
         elif op == FAMILY:
