@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -319,10 +319,10 @@ class Parser:
 
     def scored_trees(self, sentence: Sentence, solution: Solution) -> list[ScoredTree]:
         """The trees of a sentence's solution as plain records, with labels."""
-        return [
-            replace(tree, labels=tuple(self.labels_of(sentence, solution, k) or ()))
-            for k, tree in enumerate(trees_of(solution))
+        labels = [
+            tuple(self.labels_of(sentence, solution, k) or ()) for k in range(len(solution))
         ]
+        return trees_of(solution, labels)
 
     def labels_of(self, sentence: Sentence, solution: Solution, k: int = 0) -> list[str] | None:
         """Labels of the k-th tree of a solution of `solve`; None without labels."""
@@ -404,14 +404,15 @@ def _results(
         raise error
 
 
-def trees_of(solution: Solution) -> list[ScoredTree]:
-    """The trees of a solution as plain records."""
+def trees_of(
+    solution: Solution, labels: Sequence[tuple[str, ...]] | None = None
+) -> list[ScoredTree]:
+    """The trees of a solution as plain records, with the labels of each if they are given."""
+    rows = zip(
+        solution.heads[:, 1:].tolist(), solution.scores.tolist(), solution.upper_bounds.tolist(),
+        solution.proved.tolist(), labels or [()] * len(solution),
+    )  # fmt: skip
     return [
-        ScoredTree(
-            tuple(solution.heads[k, 1:].tolist()),
-            float(solution.scores[k]),
-            float(solution.upper_bounds[k]),
-            bool(solution.proved[k]),
-        )
-        for k in range(len(solution))
+        ScoredTree(tuple(heads), score, bound, proved, own)
+        for heads, score, bound, proved, own in rows
     ]

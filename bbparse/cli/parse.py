@@ -100,11 +100,12 @@ def parse(
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
     write = _writer(loaded, FORMATS[format_name], keep_heads)
     style = _style(output, k_best, colour, ascii_only)
+    followed = replace(style, last=False)
     with open_output(output) as stream:
         previous: tuple[Sentence, Solution] | None = None
         for item in tqdm(results, unit=" sentences", delay=2, disable=silent):
             if previous is not None:
-                stream.write(write(*previous, replace(style, last=False)))
+                stream.write(write(*previous, followed))
             previous = item
         if previous is not None:
             stream.write(write(*previous, style))
