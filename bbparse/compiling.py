@@ -79,15 +79,11 @@ def _solving_compiled() -> Iterator[None]:
     others = []
     parts = ("root", "node") if (os.cpu_count() or 1) > 2 else ("root",)
     if sys.executable:
+        none = subprocess.DEVNULL
         with contextlib.suppress(OSError):
             for part in parts:
-                others.append(
-                    subprocess.Popen(
-                        [sys.executable, "-m", "bbparse.compiling", part],
-                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                        stderr=subprocess.DEVNULL,
-                    )  # fmt: skip
-                )
+                command = [sys.executable, "-m", "bbparse.compiling", part]
+                others.append(subprocess.Popen(command, stdin=none, stdout=none, stderr=none))
     try:
         yield
     except BaseException:
