@@ -35,6 +35,8 @@ def test_the_trace_ends_where_the_search_does(name: str) -> None:
         rounding = 1e-12 * (1.0 + spread(p))
         assert trace.lower == pytest.approx(expected.scores[0], abs=rounding)
         assert trace.upper == pytest.approx(expected.upper_bounds[0], abs=rounding)
+        if expected.stats["edges"] == 0:  # solved over a matrix, without a search
+            continue
         assert trace.dp_calls == expected.stats["dp_calls"]
         assert len(trace.nodes) == expected.stats["nodes"]
         branched += len(trace.nodes) > 1

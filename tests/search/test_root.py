@@ -100,9 +100,11 @@ def test_what_takes_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
         return found
 
     monkeypatch.setattr(solve_module, "solve_root", spy)
-    solve(plain)
+    solve(plain)  # arcs alone, over a matrix
+    assert taken == []
+    solve(plain, k_best=2)
     solve(plain.with_factors([([(0, 1), (1, 2)], -1e9)]))
     assert taken == [root.SOLVED, root.UNBALANCED]
     solve(plain.with_valency(1, high=1))
-    solve(plain, settings=DEFAULT.with_(lower_start=2))
+    solve(plain, k_best=2, settings=DEFAULT.with_(lower_start=2))
     assert len(taken) == 2
