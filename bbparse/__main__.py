@@ -1,6 +1,6 @@
 """``python -m bbparse``: the command line, where no script was installed."""
 
-from bbparse.cli.main import main
+from bbparse.cli.main import console
 
 if __name__ == "__main__":
-    main()
+    console()

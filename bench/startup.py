@@ -27,7 +27,9 @@ from typing import Any
 
 from measure import machine, write_result
 
-COMMAND = "import sys; from bbparse.cli.main import main; sys.exit(main())"
+# An installation has its bytecode compiled already, or may compile it.
+INSTALLED = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+COMMAND = "from bbparse.cli.main import console; console()"
 
 
 def start(model: str, sentence: Path, folder: Path) -> subprocess.Popen[bytes]:
@@ -36,7 +38,7 @@ def start(model: str, sentence: Path, folder: Path) -> subprocess.Popen[bytes]:
         [sys.executable, "-c", COMMAND, "parse", str(sentence), "--model", model],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+        env={**INSTALLED, "NUMBA_CACHE_DIR": str(folder)},
     )
 
 
