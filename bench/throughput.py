@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import argparse
 import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from measure import RESULTS, machine, markdown, prune_of, race, read_sample, write_result
 
+from bbparse.cli.main import SWITCH_INTERVAL
 from bbparse.parser import Parser
 from bbparse.sentence_batch import Work, chunks, name_arcs, prepare
 from bbparse.solve import solve
@@ -139,6 +141,7 @@ def main() -> None:
     arguments.add_argument("--sentences", type=int)
     arguments.add_argument("--repeat", type=int, default=5)
     given = arguments.parse_args()
+    sys.setswitchinterval(SWITCH_INTERVAL)  # as the command does
     threads = [int(t) for t in given.threads.split(",")]
     sentences = read_sample(given.dev, given.sentences)
     text = text_of(sentences)

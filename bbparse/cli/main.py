@@ -35,6 +35,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("bbparse.cli.verify:verify", "Check the proof that comes with a solution."),
 }
 
+#: Seconds after which a thread gives Python's lock to one that waits for it.
+SWITCH_INTERVAL = 2e-4
+
 EXIT_USER_ERROR = 2
 EXIT_INTERNAL_ERROR = 70
 EXIT_INTERRUPTED = 130
@@ -122,12 +125,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def console() -> None:
-    """What the installed command runs: `main`, in a process that hardly collects garbage.
+    """What the installed command runs: `main`, with the interpreter set up for it.
 
     Loading numba and its compiled code makes a million objects that stay until the end. Looking
-    through them again and again, and once more at the end, is a fifth of a short run.
+    through them for garbage again and again, and once more at the end, is a fifth of a short run.
+    And a thread that comes out of a kernel should not wait for Python's lock for as long as tens of
+    kernels take, which is what it does by default (5 ms).
     """
     gc.set_threshold(200_000, 20, 100)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         main()
     finally:
