@@ -102,8 +102,10 @@ def plain_numbers(axis: Any) -> None:
 def legend_below(figure: Any, ax: Any) -> None:
     """One legend for the whole figure, below it, of what ``ax`` shows."""
     handles, names = ax.get_legend_handles_labels()
+    inches = 0.5 + 0.09 * max(map(len, names), default=0)  # of the widest entry, at 10 points
+    columns = max(1, min(len(names), int(figure.get_figwidth() / inches)))
     figure.legend(
-        handles, names, loc="outside lower center", ncols=len(names), frameon=False, fontsize=10,
+        handles, names, loc="outside lower center", ncols=columns, frameon=False, fontsize=10,
         labelcolor=_INK,
     )  # fmt: skip
 
