@@ -114,7 +114,7 @@ def sort_factors(
     order, spare = live.copy(), np.empty(count, dtype=np.int64)
     if n_arcs > MOST_ARCS:
         # Digits do not hold the arcs. Only unpruned sentences of a thousand words are so large.
-        _sort_run(order, spare, 0, count, ptr, arcs, length, score)
+        _sort_run(order, spare, np.int64(0), count, ptr, arcs, length, score)
         for i in range(count):
             keys[i] = 0
         return order, keys
@@ -135,7 +135,7 @@ def sort_factors(
             spare_keys[place] = keys[i]
         order, spare = spare, order
         keys, spare_keys = spare_keys, keys
-    first = 0
+    first = np.int64(0)
     for i in range(1, count + 1):
         if i == count or keys[i] != keys[first]:
             if i - first > 1:

@@ -80,7 +80,7 @@ def sibling_pairs(
     Roles h, m1, m2. Order: how many of the two lie left of h (3). Distance: from m1 to m2 (7).
     """
     rows = np.empty((256, 3), np.int32)
-    count = 0
+    count = np.int64(0)
     for h in range(head_ptr.shape[0] - 1):
         end = head_ptr[h + 1]
         for i in range(head_ptr[h], end):
@@ -114,7 +114,7 @@ def sibling_triples(
     Roles h, m1, m2, m3. Order: how many lie left of h (4). Distance: from m1 to m3 (7).
     """
     rows = np.empty((256, 4), np.int32)
-    count = 0
+    count = np.int64(0)
     for h in range(head_ptr.shape[0] - 1):
         end = head_ptr[h + 1]
         for i in range(head_ptr[h], end):
@@ -152,7 +152,7 @@ def chains_of_two(
     the first arc, of the second (4 · 4).
     """
     rows = np.empty((256, 3), np.int32)
-    count = 0
+    count = np.int64(0)
     for i in range(arc_head.shape[0]):
         g, h = arc_head[i], arc_mod[i]
         partial = gate_words[0, g] + gate_words[1, h]
@@ -188,7 +188,7 @@ def chains_of_three(
     (3 · 3 · 3).
     """
     rows = np.empty((256, 4), np.int32)
-    count = 0
+    count = np.int64(0)
     for i in range(arc_head.shape[0]):
         a, b = arc_head[i], arc_mod[i]
         for j in range(head_ptr[b], head_ptr[b + 1]):
@@ -233,7 +233,7 @@ def nephews(
     Distance: from s to m (4).
     """
     rows = np.empty((256, 4), np.int32)
-    count = 0
+    count = np.int64(0)
     for h in range(head_ptr.shape[0] - 1):
         for j in range(head_ptr[h], head_ptr[h + 1]):
             m = arc_mod[j]

@@ -106,7 +106,8 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
         half[k, m] = 0
         ends[k, 0] = m
     for c in range(n_groups):
-        _link(head[c], mod[c], c, mod[c], first, last, next_arc)
+        m = np.int64(mod[c])
+        _link(head[c], m, np.int64(c), m, first, last, next_arc)
     inc = np.full(ctx_ptr[n_groups], -1, np.int32)
     split_table = np.full((n + 1, n + 1) if mode == 1 else (1, 1), -1, np.int32)
     split = np.empty(n + 2, np.int32)  # split item of each rank of the arc at hand
@@ -276,12 +277,12 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
                         ends[k, n_ends[k]] = e
                         n_ends[k] += 1
                     if by_arc and not is_root and (head[k] < m) == (side == 1):
-                        _link(head[k], m, k, e, first, last, next_arc)
+                        _link(head[k], np.int64(m), np.int64(k), np.int64(e), first, last, next_arc)
                 if not by_arc and half[m, e] >= 0:
                     for i in range(in_ptr[m], in_ptr[m + 1]):
                         c = in_list[i]
                         if (head[c] < m) == (side == 1):
-                            _link(head[c], m, c, e, first, last, next_arc)
+                            _link(head[c], np.int64(m), np.int64(c), np.int64(e), first, last, next_arc)
     if half[root_key, n] < 0:
         n_items = np.int64(1)
         n_edges = np.int64(0)

@@ -133,7 +133,7 @@ def eisner(scores, single_root):
         stack[1, 0] = root
         stack[1, 1] = n
         stack[1, 2] = 0
-        _follow(scores, right, left, inc_right, inc_left, heads, stack, 2)
+        _follow(scores, right, left, inc_right, inc_left, heads, stack, np.int64(2))
         return heads, best
     right[0, 0] = 0.0
     for j in range(1, n + 1):
@@ -154,7 +154,7 @@ def eisner(scores, single_root):
     stack[0, 0] = 0
     stack[0, 1] = n
     stack[0, 2] = 0
-    _follow(scores, right, left, inc_right, inc_left, heads, stack, 1)
+    _follow(scores, right, left, inc_right, inc_left, heads, stack, np.int64(1))
     return heads, right[0, n]
 
 

@@ -226,7 +226,7 @@ def k_best_pass(
     tmp_z = np.empty(k, np.int32)
     old = np.empty((3, k), np.int32)
     for i in range(1, n_items):
-        got = 0
+        got = np.int64(0)
         for e in range(item_ptr[i], item_ptr[i + 1]):
             x = left[e]
             y = right[e]
@@ -241,7 +241,8 @@ def k_best_pass(
                     if value == NEG or (got == k and value <= values[i, k - 1]):
                         break
                     got = _insert(
-                        values[i], edge_of[i], left_rank[i], right_rank[i], got, k, value, e, ix, iy
+                        values[i], edge_of[i], left_rank[i], right_rank[i], got, k, value,
+                        np.int64(e), np.int64(ix), np.int64(iy),
                     )
         b = item_group[i]
         if b >= 0 and got > 0:
@@ -254,13 +255,13 @@ def k_best_pass(
                     values[i, j] += arc_score[lo]
                     arc_of[i, j] = lo
             else:
-                taken = 0
+                taken = np.int64(0)
                 for j in range(got):
                     for a in range(lo, hi):
                         if arc_score[a] > NEG:
                             taken = _insert(
                                 tmp_v, tmp_c, tmp_a, tmp_z, taken, k,
-                                values[i, j] + arc_score[a], j, a, 0,
+                                values[i, j] + arc_score[a], np.int64(j), np.int64(a), np.int64(0),
                             )  # fmt: skip
                 for j in range(got):
                     old[0, j] = edge_of[i, j]

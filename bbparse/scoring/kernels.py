@@ -193,7 +193,7 @@ def walk_parts(
                 atoms[7 + tag] = right * 4 + min(counts[tag, high - 1] - counts[tag, low], 3)
         if set_atom:
             # The sum over the distinct values of a hash of the value.
-            mask = between_mask(masks, set_slot, low, high)
+            mask = between_mask(masks, np.int64(set_slot), low, high)
             total = np.int64(0)
             for bit in range(n_values):
                 total += set_value[bit] * np.int64((mask >> bit) & np.uint64(1))
@@ -241,7 +241,7 @@ def walk_parts(
                     plain[t] ^= np.uint32((key * template_mult[t0 + t]) >> shift)
                 if between != listed:
                     # The words with the values between, without a branch for each bit.
-                    mask = between_mask(masks, between, low, high)
+                    mask = between_mask(masks, np.int64(between), low, high)
                     n_rows = np.uint64(0)
                     for bit in range(np.uint64(words[between, 64])):
                         rows[n_rows] = words[np.uint64(between), bit]
