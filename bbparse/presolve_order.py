@@ -140,5 +140,5 @@ def sort_factors(
         if i == count or keys[i] != keys[first]:
             if i - first > 1:
                 _sort_run(order, spare, first, i, ptr, arcs, length, score)
-            first = i
+            first = np.int64(i)
     return order, keys

@@ -282,7 +282,10 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
                     for i in range(in_ptr[m], in_ptr[m + 1]):
                         c = in_list[i]
                         if (head[c] < m) == (side == 1):
-                            _link(head[c], np.int64(m), np.int64(c), np.int64(e), first, last, next_arc)
+                            _link(
+                                head[c], np.int64(m), np.int64(c), np.int64(e), first, last,
+                                next_arc,
+                            )  # fmt: skip
     if half[root_key, n] < 0:
         n_items = np.int64(1)
         n_edges = np.int64(0)
