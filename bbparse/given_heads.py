@@ -11,7 +11,6 @@ import numpy as np
 from bbparse.errors import TreebankError
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.encode import encode
-from bbparse.solve import solve
 from bbparse.treebank.sentence import NO_HEAD
 
 if TYPE_CHECKING:
@@ -53,11 +52,8 @@ def fill_in(
     if prune != 0:
         wider += [(prune, np.inf), (0, None)]
     for heads, margin in wider:
-        solution = solve(
-            _problem(parser, sentence, given, heads, margin),
-            k_best=k_best, time_limit=time_limit, node_limit=node_limit,
-            backbone=parser.config.model.backbone, settings=parser.config.search,
-        )  # fmt: skip
+        problem = _problem(parser, sentence, given, heads, margin)
+        solution = parser.solve_problem(problem, k_best, time_limit, node_limit)
         if len(solution) >= k_best or solution.status not in ("optimal", "infeasible"):
             break
     if solution.status == "infeasible":

@@ -247,14 +247,15 @@ class Parser:
             wider += [(prune, np.inf), (10, np.inf), (0, None)]
         for heads, margin in wider:
             problem = self.problem(sentence, heads, margin)
-            solution = self._search(problem, k_best, time_limit, node_limit)
+            solution = self.solve_problem(problem, k_best, time_limit, node_limit)
             if len(solution) >= k_best or solution.status != "optimal":
                 break
         return solution
 
-    def _search(
+    def solve_problem(
         self, problem: Problem, k_best: int, time_limit: float | None, node_limit: int | None
     ) -> Solution:
+        """The solution of a problem that `problem` made, by the search the model is set up for."""
         return solve(
             problem,
             k_best=k_best,
@@ -276,7 +277,7 @@ class Parser:
         """What `solve` gives for each of the sentences, with the labels of the trees found."""
         batch = prepare(self, sentences, prune, None)
         solutions = [
-            self._search(work.problem, k_best, time_limit, node_limit) for work in batch
+            self.solve_problem(work.problem, k_best, time_limit, node_limit) for work in batch
         ]
         for i, work in enumerate(batch):
             if len(solutions[i]) < k_best and solutions[i].status == "optimal":

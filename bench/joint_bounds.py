@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from bbparse.backbone.chart import Chart, build
 from bbparse.backbone.recurrences import RECURRENCES
+from bbparse.bounding.multipliers import project_simplex
 from bbparse.parser import Parser
 from bbparse.presolve import presolve
 from bbparse.problem import Problem
@@ -40,13 +41,6 @@ COLUMNS = [
     ("mean gap, together", lambda row: f"{row['together']:.2f}"),
     ("median ratio", lambda row: f"{row['ratio']:.3f}"),
 ]
-
-
-def project(values: Floats, total: float) -> Floats:
-    """The nearest point of the simplex of a given sum."""
-    falling = np.sort(values)[::-1]
-    over = (np.cumsum(falling) - total) / np.arange(1, len(values) + 1)
-    return np.maximum(values - over[np.flatnonzero(falling > over)[-1]], 0.0)
 
 
 def exclusive(factors: list[list[int]], weight: Floats, mod: Floats) -> list[list[int]]:
@@ -125,10 +119,11 @@ def root_bound(
             break
         step = mild * (bound - best) / norm
         for f, direction in enumerate(directions):
-            moved = lam[f] - step * direction
-            lam[f] = (
-                project(moved, weight[f]) if weight[f] > 0.0 else np.clip(moved, 0.0, -weight[f])
-            )
+            lam[f] -= step * direction
+            if weight[f] > 0.0:
+                project_simplex(lam[f], 0, len(lam[f]), weight[f], np.empty(len(lam[f])))
+            else:
+                lam[f] = np.clip(lam[f], 0.0, -weight[f])
     return lowest, n_shared
 
 
