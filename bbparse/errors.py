@@ -15,6 +15,7 @@ __all__ = [
     "ProblemError",
     "TreebankError",
     "VerificationError",
+    "WorkerError",
 ]
 
 
@@ -48,3 +49,7 @@ class OutputError(BBParseError):
 
 class VerificationError(BBParseError):
     """A proof that does not show what it says, or a solution that is wrong."""
+
+
+class WorkerError(BBParseError):
+    """A process that does a part of the work, and was killed or cannot be started."""

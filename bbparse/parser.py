@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
 from bbparse.factors import FactorFamily, FactorTable, FactorView
+from bbparse.in_order import in_order
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.encode import encode
 from bbparse.scoring.guide import Guide
@@ -28,9 +28,6 @@ from bbparse.treebank.columns import has_tags
 
 if TYPE_CHECKING:
     from bbparse.tagging.tagger import Tagger
-
-# Batches that a thread may be ahead of the reader: enough to keep it busy, few enough to stream.
-_AHEAD = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,54 +352,31 @@ class Parser:
         sentences : iterable of Sentence
             Read a little ahead only.
         threads : int
-            The dynamic programs run side by side.
+            Batches of sentences that are parsed at the same time. Threads take turns in Python, a
+            fifth of the work; ``bbparse parse`` has processes instead.
         options
             As for :meth:`solve`.
         """
         batches = chunks(sentences, together=options.get("prune") != 0)
-        if threads <= 1:
-            for batch in batches:
-                found, error = self._tried(batch, options)
-                yield from zip(batch, found)
-                if error is not None:
-                    raise error
-            return
-
-        waiting: deque[tuple[list[Sentence], Future[Any]]] = deque()
-        with ThreadPoolExecutor(threads) as pool:
-            try:
-                for batch in batches:
-                    waiting.append((batch, pool.submit(self._tried, batch, options)))
-                    if len(waiting) >= _AHEAD * threads:
-                        yield from _results(*waiting.popleft())
-                while waiting:
-                    yield from _results(*waiting.popleft())
-            finally:  # after an error nothing more is worth doing
-                pool.shutdown(wait=True, cancel_futures=True)
+        for batch, found, error in in_order(partial(self._tried, options), batches, threads):
+            yield from zip(batch, found)
+            if error is not None:
+                raise error
 
     def _tried(
-        self, batch: list[Sentence], options: dict[str, Any]
-    ) -> tuple[list[Solution], Exception | None]:
-        """Solutions of a batch up to the first sentence that fails, and its error."""
+        self, options: dict[str, Any], batch: list[Sentence]
+    ) -> tuple[list[Sentence], list[Solution], Exception | None]:
+        """A batch with its solutions up to the first sentence that fails, and its error."""
         try:
-            return self._solve_together(batch, **options), None
+            return batch, self._solve_together(batch, **options), None
         except Exception:  # which of them it was shows one by one
             found: list[Solution] = []
             try:
                 for sentence in batch:
                     found.append(self.solve(sentence, **options))
             except Exception as error:  # raised after the sentences before it have come back
-                return found, error
-            return found, None
-
-
-def _results(
-    batch: list[Sentence], future: Future[tuple[list[Solution], Exception | None]]
-) -> Iterator[tuple[Sentence, Solution]]:
-    found, error = future.result()
-    yield from zip(batch, found)
-    if error is not None:
-        raise error
+                return batch, found, error
+            return batch, found, None
 
 
 def trees_of(

@@ -15,6 +15,12 @@ from tqdm import tqdm
 
 T = TypeVar("T")
 
+class Bar(tqdm):
+    """A progress bar without a thread of its own, which a process that forks should not have."""
+
+    monitor_interval = 0
+
+
 _drawn: ContextVar[bool] = ContextVar("bbparse_progress", default=False)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from bbparse.errors import BBParseError
+from bbparse.in_order import in_order
 from bbparse.problem import Problem, Solution
 from bbparse.solve import check_whole, solve
 
@@ -51,10 +51,4 @@ def solve_batch(
         return found
 
     starts = range(0, len(given), _PER_TASK)
-    if threads == 1 or len(starts) < 2:
-        return [solution for start in starts for solution in some(start)]
-    pool = ThreadPoolExecutor(min(threads, len(starts)))
-    try:
-        return [solution for found in pool.map(some, starts) for solution in found]
-    finally:
-        pool.shutdown(cancel_futures=True)
+    return [solution for found in in_order(some, starts, threads) for solution in found]

@@ -18,9 +18,10 @@ from syntok.tokenizer import Token, Tokenizer
 
 from bbparse.errors import TreebankError
 from bbparse.treebank.english import KEPT, STROKE, contraction, is_clitic
+from bbparse.treebank.sections import arriving_lines
 from bbparse.treebank.sentence import Sentence
 
-__all__ = ["read_text", "sentences_of_text"]
+__all__ = ["read_text", "sentences_of_text", "text_as_it_comes"]
 
 Span = tuple[int, int]
 
@@ -48,8 +49,22 @@ def read_text(source: str | os.PathLike[str] | IO[str] | IO[bytes]) -> Iterator[
     TreebankError
         If the file cannot be read, is not UTF-8, or has no words.
     """
+    return (sentence for sentence in text_as_it_comes(source) if sentence is not None)
+
+
+def text_as_it_comes(
+    source: str | os.PathLike[str] | IO[str] | IO[bytes],
+) -> Iterator[Sentence | None]:
+    """As `read_text`; with None before more of the standard input is read.
+
+    All sentences of paragraphs that have come before, with the blank line after them, have been
+    yielded by then.
+    """
     name, number, offset = _name(source), 0, 0
     for paragraph in _paragraphs(source, name):
+        if paragraph is None:
+            yield None
+            continue
         for sentence in sentences_of_text(paragraph, offset=offset, first=number + 1):
             number += 1
             sentence.source = name
@@ -216,8 +231,13 @@ def _name(source: object) -> str:
     return name if isinstance(name, str) else "input"
 
 
-def _paragraphs(source: str | os.PathLike[str] | IO[str] | IO[bytes], name: str) -> Iterator[str]:
-    """Pieces of a text that end with a blank line, together the whole text."""
+def _paragraphs(
+    source: str | os.PathLike[str] | IO[str] | IO[bytes], name: str
+) -> Iterator[str | None]:
+    """Pieces of a text that end with a blank line, together the whole text.
+
+    From the standard input None comes before more is read.
+    """
     try:
         if isinstance(source, str | os.PathLike) and source != "-":
             with open(source, "rb") as stream:
@@ -225,23 +245,33 @@ def _paragraphs(source: str | os.PathLike[str] | IO[str] | IO[bytes], name: str)
         elif source == "-":
             if sys.stdin is None:
                 raise TreebankError("standard input: cannot be read: it is closed")
-            yield from _pieces(getattr(sys.stdin, "buffer", sys.stdin), name)
+            stdin = getattr(sys.stdin, "buffer", sys.stdin)
+            yield from _pieces(arriving_lines(stdin, name), name)
         else:
             yield from _pieces(source, name)
     except OSError as error:
         raise TreebankError(f"{name}: cannot be read: {error.strerror or error}") from None
 
 
-def _pieces(stream: Iterable[str] | Iterable[bytes], name: str) -> Iterator[str]:
+def _pieces(stream: Iterable[str] | Iterable[bytes | None], name: str) -> Iterator[str | None]:
     lines: list[str] = []
-    size = 0
+    size = number = 0
     blank = False
-    for number, raw in enumerate(stream, start=1):
+    for raw in stream:
+        if raw is None:
+            if lines and blank:
+                yield "".join(lines)
+                lines, size = [], 0
+            yield None
+            continue
+        number += 1
         line = ""
         if isinstance(raw, bytes):
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
+                if lines and blank:
+                    yield "".join(lines)
                 raise TreebankError(
                     f"{name}, line {number}: byte {error.start + 1} of the line is"
                     f" 0x{raw[error.start]:02x}, expected text in UTF-8"

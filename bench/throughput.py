@@ -4,24 +4,24 @@
         [--threads 1,2] [--sentences N] [--repeat N]
 
 For each model (one for each factor family, say) under its own pruning, and for the first model
-under several numbers of candidate heads: the rate of ``bbparse parse`` from file to file on so many
-threads, and reading, scoring, solving, labelling and writing one after the other. All of them take
-turns; medians. Loading the model and the compiled code is not counted (bench/startup.py does).
-Writes bench/results/throughput.json, .md and .svg.
+under several numbers of candidate heads: the rate of ``bbparse parse --threads`` from file to file,
+and reading, scoring, solving, labelling and writing one after the other. All of them take turns;
+medians. Loading the model and the compiled code is not counted (bench/startup.py does), starting
+the processes that share the work is. Writes bench/results/throughput.json, .md and .svg.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
-import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from measure import RESULTS, machine, markdown, prune_of, race, read_sample, write_result
 
-from bbparse.cli.main import SWITCH_INTERVAL
+from bbparse.cli.main import collect_less_garbage
+from bbparse.cli.parse import parse_file
 from bbparse.parser import Parser
 from bbparse.sentence_batch import Work, chunks, name_arcs, prepare
 from bbparse.solve import solve
@@ -40,17 +40,17 @@ class Run:
     parser : Parser
     prune : int or None
         None: the model's own.
-    text : str
-        What is read and parsed.
+    path : path
+        A file with what is read and parsed, in a folder where others can be written.
     threads : list of int
     """
 
-    def __init__(self, parser: Parser, prune: int | None, text: str, threads: list[int]) -> None:
+    def __init__(self, parser: Parser, prune: int | None, path: Path, threads: list[int]) -> None:
         self.parser = parser
         self.prune = prune
-        self.text = text
+        self.path = path
         self.threads = threads
-        self.sentences = list(read_conllu(io.StringIO(text)))
+        self.sentences = list(read_conllu(path))
         self.batches = list(chunks(self.sentences, together=prune != 0))
         self.works = self.score()
         self.problems = [work.problem for work in self.works]
@@ -78,17 +78,14 @@ class Run:
             for sentence, solution in zip(self.sentences, self.solutions)
         ]
 
-    def whole(self, threads: int) -> str:
-        """From text to text, as ``bbparse parse`` does it."""
-        out = []
-        results = self.parser.parse_all(
-            read_conllu(io.StringIO(self.text)), threads=threads, prune=self.prune,
+    def whole(self, threads: int) -> Path:
+        """From file to file: what ``bbparse parse`` does when the model is loaded."""
+        output = self.path.with_name(f"parsed-{threads}.conllu")
+        parse_file(
+            self.parser, str(self.path), str(output), threads=threads, prune=self.prune,
             node_limit=NODE_LIMIT,
         )  # fmt: skip
-        for sentence, solution in results:
-            labels = self.parser.labels_of(sentence, solution)
-            out.append(format_sentence(sentence, solution.heads[0, 1:].tolist(), labels))
-        return "".join(out)
+        return output
 
     def write(self) -> str:
         """The last phase by itself."""
@@ -102,7 +99,7 @@ class Run:
         found: dict[str, Callable[[], object]] = {
             f"threads {t}": lambda t=t: self.whole(t) for t in self.threads
         }
-        found["reading"] = lambda: list(read_conllu(io.StringIO(self.text)))
+        found["reading"] = lambda: list(read_conllu(self.path))
         found["scoring"] = self.score
         found["solving"] = lambda: [self._solve(problem) for problem in self.problems]
         found["labelling"] = self.label
@@ -141,10 +138,9 @@ def main() -> None:
     arguments.add_argument("--sentences", type=int)
     arguments.add_argument("--repeat", type=int, default=5)
     given = arguments.parse_args()
-    sys.setswitchinterval(SWITCH_INTERVAL)  # as the command does
+    collect_less_garbage()  # as the command does
     threads = [int(t) for t in given.threads.split(",")]
     sentences = read_sample(given.dev, given.sentences)
-    text = text_of(sentences)
     words = sum(sentence.n_words for sentence in sentences)
     settings: list[tuple[str, str, int | None]] = [
         (Path(model).stem, model, None) for model in given.model
@@ -155,11 +151,14 @@ def main() -> None:
     ]
     rows: list[tuple[str, dict[str, Any]]] = []
     kept = Parser.load(given.model[0])
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name, "input.conllu")
+    path.write_text(text_of(sentences), encoding="utf-8")
     for name, model, prune in settings:
         parser = kept if model == given.model[0] else Parser.load(model)
-        run = Run(parser, prune, text, threads)
+        run = Run(parser, prune, path, threads)
         times = race(run.calls(), given.repeat)
-        outputs = {run.whole(t) for t in threads}
+        outputs = {run.whole(t).read_bytes() for t in threads}
         row = {
             "words_per_second": {str(t): words / times[f"threads {t}"] for t in threads},
             "speed_up": times[f"threads {threads[0]}"] / times[f"threads {threads[-1]}"],

@@ -35,9 +35,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("bbparse.cli.verify:verify", "Check the proof that comes with a solution."),
 }
 
-#: Seconds after which a thread gives Python's lock to one that waits for it.
-SWITCH_INTERVAL = 2e-4
-
 EXIT_USER_ERROR = 2
 EXIT_INTERNAL_ERROR = 70
 EXIT_INTERRUPTED = 130
@@ -125,19 +122,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def console() -> None:
-    """What the installed command runs: `main`, with the interpreter set up for it.
-
-    Loading numba and its compiled code makes a million objects that stay until the end. Looking
-    through them for garbage again and again, and once more at the end, is a fifth of a short run.
-    And a thread that comes out of a kernel should not wait for Python's lock for as long as tens of
-    kernels take, which is what it does by default (5 ms).
-    """
-    gc.set_threshold(200_000, 20, 100)
-    sys.setswitchinterval(SWITCH_INTERVAL)
+    """What the installed command runs: `main`, with the interpreter set up for it."""
+    collect_less_garbage()
     try:
         main()
     finally:
         gc.freeze()
+
+
+def collect_less_garbage() -> None:
+    """Have Python look for garbage less often than it does by default.
+
+    Loading numba and its compiled code makes a million objects that stay until the end. Looking
+    through them again and again, and once more at the end, is a fifth of a short run.
+    """
+    gc.set_threshold(200_000, 20, 100)
 
 
 def _run(arguments: list[str]) -> int:

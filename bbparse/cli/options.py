@@ -56,11 +56,6 @@ output = click.option(
     "--output", "-o", default="-", type=FILE, metavar="FILE", help="Default: the standard output."
 )
 
-threads = click.option(
-    "--threads", type=click.IntRange(1), default=1, show_default=True, metavar="T",
-    help="Sentences that are parsed at the same time.",
-)  # fmt: skip
-
 
 def k_best(default: int, text: str) -> Decorator:
     """``--k-best K``."""

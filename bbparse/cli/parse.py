@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from typing import Any
 
 import click
-from tqdm import tqdm
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.cli.sources import read_sentences
+from bbparse.cli.sources import read_sections, sentences_of
+from bbparse.cli.workers import answers
 from bbparse.compiling import load_compiled
 from bbparse.given_heads import fill_in_all, with_given_labels
 from bbparse.parser import Parser
-from bbparse.problem import Solution
-from bbparse.show.formats import FORMATS, Style, Writer
+from bbparse.progress import Bar
+from bbparse.show.formats import FORMATS, Style
 from bbparse.show.text import wants_ascii, wants_colour
-from bbparse.treebank import Sentence, open_output
+from bbparse.treebank import open_binary_output
+from bbparse.treebank.sections import Section
 
 
 @click.command()
@@ -38,7 +40,10 @@ from bbparse.treebank import Sentence, open_output
     help="Fill in heads that are _ only, around those that INPUT has.",
 )  # fmt: skip
 @options.prune
-@options.threads
+@click.option(
+    "--threads", type=click.IntRange(1), default=1, show_default=True, metavar="T",
+    help="Processors to use: T processes parse at the same time (threads on macOS and Windows).",
+)  # fmt: skip
 @options.time_limit(
     "For the search of one sentence; the best trees found so far are written then."
 )
@@ -89,26 +94,71 @@ def parse(
       bbparse parse in.conllu --model en.model --format tree | less -R
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
     """
-    loaded = load_compiled(model)
-    sentences = map(loaded.tagged, read_sentences(source, text))
-    limits = {"prune": prune, "time_limit": time_limit, "node_limit": node_limit}
-    results = (
-        fill_in_all(loaded, sentences, k_best=k_best, **limits)
-        if keep_heads
-        else loaded.parse_all(sentences, threads=threads, k_best=k_best, **limits)
-    )
-    silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
-    write = _writer(loaded, FORMATS[format_name], keep_heads)
+    parse_file(
+        load_compiled(model), source, output, text=text, format_name=format_name, k_best=k_best,
+        keep_heads=keep_heads, threads=threads, colour=colour, ascii_only=ascii_only, prune=prune,
+        time_limit=time_limit, node_limit=node_limit,
+    )  # fmt: skip
+
+
+def parse_file(
+    parser: Parser,
+    source: str,
+    output: str,
+    *,
+    text: bool = False,
+    format_name: str = "conllu",
+    k_best: int = 1,
+    keep_heads: bool = False,
+    threads: int = 1,
+    colour: bool | None = None,
+    ascii_only: bool = False,
+    **limits: Any,
+) -> None:
+    """What the command does once the model is loaded; see its options."""
     style = _style(output, k_best, colour, ascii_only)
-    followed = replace(style, last=False)
-    with open_output(output) as stream:
-        previous: tuple[Sentence, Solution] | None = None
-        for item in tqdm(results, unit=" sentences", delay=2, disable=silent):
-            if previous is not None:
-                stream.write(write(*previous, followed))
-            previous = item
-        if previous is not None:
-            stream.write(write(*previous, style))
+    parse_all = fill_in_all if keep_heads else Parser.parse_all
+    write = FORMATS[format_name]
+
+    def texts(section: Section) -> Iterator[str]:
+        """One for each sentence."""
+        if not section.n_sentences and format_name == "conllu":
+            yield section.raw.decode("latin-1")  # blank lines
+        sentences = map(parser.tagged, sentences_of(section, source))
+        for sentence, solution in parse_all(parser, sentences, k_best=k_best, **limits):
+            trees = parser.scored_trees(sentence, solution)
+            if keep_heads:
+                trees = with_given_labels(sentence, trees)
+            yield write(sentence, trees, solution.status, style)
+
+    def whole_text(section: Section) -> str:
+        return "".join(texts(section))
+
+    silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
+    found = answers(whole_text, read_sections(source, text), threads, _descriptor(source))
+    with (
+        open_binary_output(output) as stream,
+        Bar(unit=" sentences", delay=2, disable=silent) as bar,
+        closing(found),
+    ):
+        for section, answer in found:
+            if answer is None:
+                for one in texts(section):
+                    stream.write(one.encode())
+                    bar.update()
+            else:
+                stream.write(answer)
+                bar.update(section.n_sentences)
+            if output == "-":
+                stream.flush()  # whoever waits for it may give us the next section then
+
+
+def _descriptor(source: str) -> int | None:
+    """Of the standard input, if that is the source and a file of the system."""
+    if source == "-":
+        with suppress(AttributeError, OSError, ValueError):
+            return sys.stdin.fileno()
+    return None
 
 
 def _style(output: str, k_best: int, colour: bool | None, ascii_only: bool) -> Style:
@@ -116,15 +166,3 @@ def _style(output: str, k_best: int, colour: bool | None, ascii_only: bool) -> S
         colour = wants_colour() if colour is None else colour
         ascii_only = ascii_only or wants_ascii()
     return Style(k_best, colour=bool(colour), ascii_only=ascii_only)
-
-
-def _writer(
-    parser: Parser, write: Writer, keep_heads: bool
-) -> Callable[[Sentence, Solution, Style], str]:
-    def written(sentence: Sentence, solution: Solution, style: Style) -> str:
-        trees = parser.scored_trees(sentence, solution)
-        if keep_heads:
-            trees = with_given_labels(sentence, trees)
-        return write(sentence, trees, solution.status, style)
-
-    return written

@@ -61,7 +61,6 @@ class PruneList(click.ParamType):
     "--passes", type=click.IntRange(1), default=3, show_default=True, metavar="N",
     help="How often the speed is measured; the median counts.",
 )  # fmt: skip
-@options.threads
 @options.time_limit(
     "For the search of one sentence; without pruning, long ones may need it.", default=10.0
 )
@@ -76,7 +75,6 @@ def tune(
     plot: str | None,
     sentences: int | None,
     passes: int,
-    threads: int,
     time_limit: float,
     node_limit: int,
     as_json: bool,
@@ -106,8 +104,8 @@ def tune(
     if sentences is not None and sentences < len(treebank):
         treebank = random.Random(1).sample(treebank, sentences)
     settings = measure_settings(
-        parser, treebank, prunes, passes=passes, threads=threads, time_limit=time_limit,
-        node_limit=node_limit, progress=sys.stderr.isatty(),
+        parser, treebank, prunes, passes=passes, time_limit=time_limit, node_limit=node_limit,
+        progress=sys.stderr.isatty(),
     )  # fmt: skip
     found = suggest(settings, max_loss / 100.0, measure)
     if plot is not None:

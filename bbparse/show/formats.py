@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from bbparse.show.layout import printable
@@ -41,8 +41,10 @@ class Style:
 def as_conllu(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
     """The sentence once for each of its trees; only HEAD and DEPREL change."""
     blocks = []
+    between = replace(sentence, after="") if len(trees) > 1 else sentence  # with one blank line
     for k, tree in enumerate(trees):
         comments = []
+        last = k == len(trees) - 1
         if style.k_best > 1:
             comments.append(f"tree = {k + 1} of {len(trees)}")
         if style.k_best > 1 or not tree.proved:
@@ -51,8 +53,8 @@ def as_conllu(sentence: Sentence, trees: Sequence[ScoredTree], status: str, styl
             comments.append(f"proved = {'yes' if tree.proved else 'no'}")
         blocks.append(
             format_sentence(
-                sentence, tree.heads, tree.labels or None, comments=comments, first=k == 0,
-                last=style.last and k == len(trees) - 1,
+                sentence if last else between, tree.heads, tree.labels or None, comments=comments,
+                first=k == 0, last=style.last and last,
             )
         )
     return "".join(blocks)

@@ -18,13 +18,13 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from sys import intern
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from bbparse.errors import TreebankError
 from bbparse.treebank.sentence import NO_HEAD, Sentence, word_ids
 from bbparse.treebank.structure import check_tree
 
-__all__ = ["read_conllu"]
+__all__ = ["Block", "blocks_of", "no_sentence", "open_source", "raw_lines", "read_conllu"]
 
 N_COLUMNS = 10
 BYTE_ORDER_MARK = "\ufeff"
@@ -91,38 +91,32 @@ def read_conllu(
         (a wrong number of columns, ids out of order, a head that is no number or out of range,
         bytes that are not UTF-8, no words, no tree where one is required). Names file and line.
     """
-    with _open_source(source) as (stream, name):
-        blocks = 0
-        for raw, line_number, before, after in _blocks(stream, name):
-            blocks += 1
+    with open_source(source) as (stream, name):
+        block: Block | None = None
+        for block in blocks_of(raw_lines(stream, name)):
             try:
-                sentence = _parse_block(raw)
-                sentence.source = name
-                sentence.line_number = line_number
-                sentence.number = blocks
-                sentence.before = before + sentence.before
-                sentence.after += after
+                sentence = block.sentence(name)
                 if require_heads:
                     check_tree(sentence, single_root=single_root)
-            except (_Malformed, TreebankError) as problem:
-                if isinstance(problem, _Malformed):
-                    place = f"{name}, line {line_number + problem.line}"
-                    error = TreebankError(f"{place}: {problem}")
-                else:
-                    error = problem
+            except TreebankError as error:
                 if not skip_invalid:
-                    raise error from None
+                    raise
                 if on_skip is not None:
                     on_skip(error)
             else:
                 yield sentence
-        if blocks == 0:
-            raise TreebankError(f"{name}: the file is empty, expected at least one sentence")
+        if block is None:
+            raise no_sentence(name)
+
+
+def no_sentence(name: str) -> TreebankError:
+    """What is wrong with an empty file."""
+    return TreebankError(f"{name}: the file is empty, expected at least one sentence")
 
 
 @contextmanager
-def _open_source(source: Source) -> Iterator[tuple[Iterable[Any], str]]:
-    """Yield an iterable of lines (bytes or str) and the name for messages."""
+def open_source(source: Source) -> Iterator[tuple[Any, str]]:
+    """Yield a stream, which gives lines (bytes or str), and the name for messages."""
     if not isinstance(source, str | os.PathLike):
         name = getattr(source, "name", None)
         yield source, name if isinstance(name, str) else "input"
@@ -147,34 +141,57 @@ def _open_source(source: Source) -> Iterator[tuple[Iterable[Any], str]]:
         yield stream, path
 
 
-def _blocks(stream: Iterable[Any], name: str) -> Iterator[tuple[list[bytes], int, str, str]]:
-    """Yield (lines with their line feeds, number of the first, blank text before, blank after)."""
+class Block(NamedTuple):
+    """The lines of a sentence, with their line feeds, and where they stand in their file."""
+
+    lines: list[bytes]
+    line_number: int
+    number: int
+    before: str
+    after: str
+
+    def sentence(self, name: str) -> Sentence:
+        """The sentence, or the `TreebankError` that says what is wrong with it."""
+        try:
+            sentence = _parse_block(self.lines)
+        except _Malformed as problem:
+            place = f"{name}, line {self.line_number + problem.line}"
+            raise TreebankError(f"{place}: {problem}") from None
+        sentence.source = name
+        sentence.line_number = self.line_number
+        sentence.number = self.number
+        sentence.before = self.before + sentence.before
+        sentence.after += self.after
+        return sentence
+
+
+def blocks_of(raw: Iterable[bytes], line_number: int = 1, number: int = 1) -> Iterator[Block]:
+    """The blocks between blank lines; the first line and the first sentence have these numbers."""
     lines: list[bytes] = []
     blank: list[bytes] = []
     before = ""
-    first = number = 0
-    reader = _raw_lines(stream, name)
-    for raw in reader:
-        number += 1
-        if raw.isspace():
-            blank.append(raw)
+    first = line_number
+    for current, line in enumerate(raw, line_number):
+        if line.isspace():
+            blank.append(line)
             continue
         if blank:
             # The blank lines after a block are complete only when the next block begins.
             if lines:
-                yield lines, first, before, b"".join(blank).decode("latin-1")
-                lines, before = [], ""
+                yield Block(lines, first, number, before, b"".join(blank).decode("latin-1"))
+                lines, before, number = [], "", number + 1
             else:
                 before = b"".join(blank).decode("latin-1")
             blank = []
         if not lines:
-            first = number
-        lines.append(raw)
+            first = current
+        lines.append(line)
     if lines:
-        yield lines, first, before, b"".join(blank).decode("latin-1")
+        yield Block(lines, first, number, before, b"".join(blank).decode("latin-1"))
 
 
-def _raw_lines(stream: Iterable[Any], name: str) -> Iterator[bytes]:
+def raw_lines(stream: Iterable[Any], name: str) -> Iterator[bytes]:
+    """Lines as bytes; raises `TreebankError` for what goes wrong with the stream."""
     try:
         for line in stream:
             yield line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
@@ -200,7 +217,7 @@ def _parse_block(raw: list[bytes]) -> Sentence:
     before = after = ""
     if text[0] == BYTE_ORDER_MARK:
         before, text = BYTE_ORDER_MARK, text[1:]
-    if text[-1] == "\n":
+    if text[-1:] == "\n":
         after, text = "\n", text[:-1]
 
     lines = text.split("\n")

@@ -175,7 +175,6 @@ def measure_settings(
     prunes: Sequence[int],
     *,
     passes: int = 3,
-    threads: int = 1,
     time_limit: float | None = None,
     node_limit: int | None = None,
     progress: bool = False,
@@ -196,9 +195,7 @@ def measure_settings(
         Most candidate heads of a word; 0: all.
     passes : int
         How often the speed is measured; once where a pass takes longer than `LONG_PASS` seconds.
-        On one thread, a first pass that takes so long gives the speed, too.
-    threads : int
-        For the passes that give the speed.
+        A first pass that takes so long gives the speed, too.
     time_limit : float, optional
         Seconds for the search of a sentence.
     node_limit : int, optional
@@ -206,7 +203,7 @@ def measure_settings(
     progress : bool
         Whether to draw progress bars on standard error.
     clock : callable
-        Seconds now; `time.process_time` on a machine that has other work, with one thread.
+        Seconds now; `time.process_time` on a machine that has other work.
 
     Returns
     -------
@@ -237,7 +234,7 @@ def measure_settings(
             disable=not progress, file=sys.stderr,
         )  # fmt: skip
         setting, seconds = _first_pass(parser, bar, prune, time_limit, node_limit, clock)
-        if threads == 1 and seconds > LONG_PASS and not setting.failure:
+        if seconds > LONG_PASS and not setting.failure:
             setting.passes.append(seconds)
         settings.append(setting)
     for _ in tqdm(range(passes), desc="speed", unit=" passes", delay=2, disable=not progress):
@@ -247,8 +244,7 @@ def measure_settings(
                 continue
             started = clock()
             for sentence, solution in parser.parse_all(
-                sentences, threads=threads, prune=setting.prune, time_limit=time_limit,
-                node_limit=node_limit,
+                sentences, prune=setting.prune, time_limit=time_limit, node_limit=node_limit
             ):  # fmt: skip
                 parser.labels_of(sentence, solution)
             setting.passes.append(clock() - started)

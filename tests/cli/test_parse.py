@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from bbparse.cli import workers
 from bbparse.parser import Parser
-from bbparse.treebank import evaluate, read_conllu
+from bbparse.treebank import evaluate, read_conllu, sections
 from tests import toy
 from tests.cli.conftest import Done
+from tests.cli.test_workers import KINDS
 
 Run = Callable[..., Done]
+
+ROW = "1\tHello\thello\tINTJ\tUH\t_\t_\t_\t_\t_"
 
 
 def without_heads(text: str) -> str:
@@ -84,12 +93,60 @@ def test_pruning(run: Run, model: Path, prune: str) -> None:
         assert tuple(sentence.heads) == parser.parse(sentence, prune=number)[0].heads
 
 
-def test_threads_change_nothing(run: Run, model: Path) -> None:
-    one, two = (
-        run("parse", toy.TRAIN, "--model", model, "--threads", threads, "--k-best", "2").out
-        for threads in ("1", "2")
-    )
-    assert one == two
+@pytest.fixture(params=KINDS)
+def in_parallel(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Done]:
+    """Run a command with two workers on many small sections."""
+    monkeypatch.setattr(workers, "CAN_FORK", request.param)
+    monkeypatch.setattr(sections, "SECTION_WORDS", 40)
+    run = request.getfixturevalue("run")
+    return lambda *arguments: run(*arguments, "--threads", "2")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [], ["--k-best", "3"], ["--keep-heads"], ["--prune", "none", "--node-limit", "2"],
+        ["--format", "jsonl"], ["--format", "tree", "--k-best", "2", "--color"],
+    ],
+)  # fmt: skip
+def test_threads_change_nothing(
+    run: Run, in_parallel: Run, model: Path, tmp_path: Path, options: list[str]
+) -> None:
+    source = tmp_path / "odd.conllu"
+    raw = toy.DEV.read_text(encoding="utf-8")
+    source.write_text(
+        "\ufeff" + raw.replace("\n\n# sent_id", "\n\n \n\n# sent_id", 5)
+        + raw.rstrip("\n").replace("\n", "\r\n") + "\r\n\r\n\r\n" + raw.rstrip("\n"),
+        encoding="utf-8", newline="",
+    )  # fmt: skip
+    for path in (source, toy.TRAIN):
+        one = run("parse", path, "--model", model, *options)
+        assert one.code == 0 and one.out
+        assert in_parallel("parse", path, "--model", model, *options) == one
+        whole = tmp_path / "whole"
+        assert in_parallel("parse", path, "--model", model, "-o", whole, *options).code == 0
+        assert whole.read_bytes().decode() == one.out
+
+
+def test_blank_lines_stay_however_the_input_comes(
+    run: Run, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaks = [1, 2, 3, 1, 2, 3]
+    text = "".join(f"{ROW}\n{ROW.replace('1', '2', 1)}\n" + "\n" * count for count in breaks)
+    outputs = set()
+    for size, threads in product((1, 5, 1000), ("1", "2")):
+        stream = io.BytesIO(text.encode())
+        stdin = SimpleNamespace(read1=lambda _, stream=stream, size=size: stream.read(size))
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stdin, fileno=stream.fileno))
+        done = run("parse", "--model", model, "--k-best", "2", "--threads", threads)
+        assert done.code == 0
+        outputs.add(done.out)
+    (out,) = outputs
+    found = [len(lines) - 1 for lines in re.findall(r"\n\n+", out)]
+    assert found[1::2] == breaks
+    assert found[::2] == [1] * 6, "between two trees of a sentence there is one"
 
 
 def test_a_search_that_was_cut_short_is_marked(run: Run, model: Path, tmp_path: Path) -> None:
@@ -160,7 +217,7 @@ def test_500_words(run: Run, model: Path, tmp_path: Path) -> None:
 def test_a_bad_sentence_is_named_and_no_half_file_stays(
     run: Run, model: Path, tmp_path: Path, text: str, message: str
 ) -> None:
-    good = "1\tHello\thello\tINTJ\tUH\t_\t_\t_\t_\t_\n2\t.\t.\tPUNCT\t.\t_\t_\t_\t_\t_\n\n"
+    good = f"{ROW}\n2\t.\t.\tPUNCT\t.\t_\t_\t_\t_\t_\n\n"
     source, output = tmp_path / "bad.conllu", tmp_path / "out.conllu"
     source.write_text(good + text + good)
     for threads in ("1", "2"):
@@ -251,3 +308,96 @@ def test_heads_that_are_there_can_be_kept(run: Run, model: Path, tmp_path: Path)
     assert all(word[6] != "_" and word[7] != "_" for word in words)
     free = run("parse", source, "--model", model)
     assert free.code == 0 and "\todd\t" not in free.out
+
+
+BAD = {
+    "columns": "1\tHello\n\n",
+    "no UTF-8": ROW.replace("hello", "\udcff") + "\n\n",
+    "only a comment": "# text\n\n",
+    "too long": "".join(f"{i}{ROW[1:]}\n" for i in range(1, 501)) + "\n",
+    "no tags": "1\tHello\t_\t_\t_\t_\t_\t_\t_\t_\n\n",
+    "the end": ROW[:9],
+}
+
+
+@pytest.mark.parametrize("before", [0, 1, 30])
+@pytest.mark.parametrize("kind", list(BAD))
+def test_errors_do_not_depend_on_threads(
+    run: Run, in_parallel: Run, model: Path, tmp_path: Path, before: int, kind: str
+) -> None:
+    source = tmp_path / "bad.conllu"
+    good = "".join(f"{i}{ROW[1:]}\n" for i in range(1, 4)) + "\n"
+    text = good * before + BAD[kind] + (good * 30) * (kind != "the end")
+    source.write_bytes(text.encode("utf-8", "surrogateescape"))
+    one = run("parse", source, "--model", model, "--prune", "none")
+    assert one.complaint().startswith(str(source))
+    assert one.out.count("root") == before, "what stands before the error is written"
+    assert in_parallel("parse", source, "--model", model, "--prune", "none") == one
+
+
+def test_a_fault_of_the_program_does_not_depend_on_threads(
+    run: Run, in_parallel: Run, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Parser.scored_trees
+
+    def faulty(parser: Parser, sentence: object, solution: object) -> object:
+        if getattr(sentence, "number", 0) == 30:
+            raise KeyError("thirty")
+        return whole(parser, sentence, solution)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Parser, "scored_trees", faulty)
+    one = run("parse", toy.TRAIN, "--model", model)
+    assert one.code == 70
+    assert "internal error: KeyError: 'thirty'" in one.err
+    assert in_parallel("parse", toy.TRAIN, "--model", model) == one
+
+
+if workers.CAN_FORK:
+
+    def test_a_worker_that_is_killed_is_told_in_one_line(
+        run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        here = os.getpid()
+        whole = Parser.scored_trees
+
+        def deadly(parser: Parser, sentence: object, solution: object) -> object:
+            if os.getpid() != here:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return whole(parser, sentence, solution)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Parser, "scored_trees", deadly)
+        monkeypatch.setattr(sections, "SECTION_WORDS", 40)
+        output = tmp_path / "out.conllu"
+        done = run("parse", toy.TRAIN, "--model", model, "-o", output, "--threads", "2")
+        assert "was killed, as the system does when memory runs out" in done.complaint()
+        assert done.err.count("\n") == 1
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_conversation_that_is_interrupted(model: Path) -> None:
+        """Each sentence is answered before the next is there, and Ctrl-C ends it in one line."""
+        command = [sys.executable, "-m", "bbparse.cli.main", "parse", "--model", str(model)]
+        command += ["--threads", "2", "--format", "jsonl"]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as talk:  # fmt: skip
+            assert talk.stdin is not None and talk.stdout is not None and talk.stderr is not None
+            for number in range(1, 6):
+                talk.stdin.write(f"{ROW}\n\n".encode())
+                talk.stdin.flush()
+                assert f'"sentence #{number}"' in talk.stdout.readline().decode()
+            os.killpg(talk.pid, signal.SIGINT)  # the workers hear it, too
+            assert talk.wait(60) == 130
+            assert talk.stderr.read() == b"bbparse: interrupted\n"
+
+    def test_a_reader_that_leaves(model: Path, tmp_path: Path) -> None:
+        source = tmp_path / "long.conllu"
+        source.write_text(f"{ROW}\n\n" * 100_000)
+        command = [sys.executable, "-m", "bbparse.cli.main", "parse", str(source)]
+        command += ["--model", str(model), "--threads", "2"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
+            assert done.stdout is not None and done.stderr is not None
+            assert done.stdout.readline()
+            done.stdout.close()
+            assert done.wait(60) == 141
+            assert done.stderr.read() == b""

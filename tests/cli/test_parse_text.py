@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ import pytest
 from bbparse.parser import Parser
 from bbparse.pipeline import Pipeline
 from bbparse.tagging import Tagger, train_tagger
-from bbparse.treebank import read_conllu, write_conllu
+from bbparse.treebank import read_conllu, sections, write_conllu
 from bbparse.treebank.columns import with_columns
 from tests import toy
 from tests.cli.conftest import Done
@@ -97,6 +98,37 @@ def test_text(
     path.write_text("Once upon a time.\n", encoding="utf-8")
     complaint = run("parse", path, "--model", both).complaint()
     assert complaint.endswith("expected 10 columns, found 1; for running text say --text")
+
+
+def test_text_is_the_same_however_it_comes(
+    run: Run, both: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sections, "SECTION_WORDS", 8)
+    sentences = ["She doesn't sleep.", "Yes!", "He saw\r\nthe stars.", "Nobody ever knew…"]
+    text = "\n\n" + "\n \n\n\n".join(" ".join(sentences[:k]) for k in (1, 4, 2, 3)) + "\n\n \n"
+    path = tmp_path / "in.txt"
+    path.write_text(text, encoding="utf-8", newline="")
+    expected = run("parse", path, "--model", both).out
+    assert expected.count("# newpar") == 4 and "# sent_id = 10\n" in expected
+    for size, threads in product((1, 6, 1000), ("1", "2")):
+        stream = io.BytesIO(text.encode())
+        stdin = SimpleNamespace(read1=lambda _, stream=stream, size=size: stream.read(size))
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stdin))
+        assert run("parse", "--text", "--model", both, "--threads", threads).out == expected
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_errors_in_text(
+    run: Run, both: Path, tmp_path: Path, threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sections, "SECTION_WORDS", 8)
+    path = tmp_path / "in.txt"
+    path.write_bytes(b"Yes!\n\n" * 20 + b"He s\xe4w it.\n" + b"Yes!\n\n" * 20)
+    done = run("parse", path, "--model", both, "--threads", threads)
+    assert done.complaint() == (
+        f"{path}, line 41: byte 5 of the line is 0xe4, expected text in UTF-8"
+    )
+    assert done.out.count("# text = Yes!") == 20
 
 
 def test_text_from_python(both: Path) -> None:

@@ -95,8 +95,6 @@ def test_long_passes_are_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure_module, "LONG_PASS", 0.0)
     (one,) = measure_settings(toy.parser(), toy.dev_sentences(), [2], passes=3)
     assert len(one.passes) == 1  # the first pass, which gave the accuracy, too
-    (two,) = measure_settings(toy.parser(), toy.dev_sentences(), [2], passes=3, threads=2)
-    assert len(two.passes) == 1
 
 
 def test_refusals() -> None:

@@ -1,0 +1,200 @@
+"""A stream of sentences in sections that others can read.
+
+A section is some whole sentences as their raw lines. Cutting a file into sections looks for blank
+lines and at nothing else, so it costs next to nothing; reading a section gives the same sentences,
+or the same errors, as reading the file does.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bbparse.errors import TreebankError
+from bbparse.treebank.reading import Source, blocks_of, no_sentence, open_source, raw_lines
+from bbparse.treebank.sentence import Sentence
+
+__all__ = ["Section", "arriving_lines", "cut_conllu", "cut_sentences"]
+
+#: Words that the sentences of a section have together, unless it is a single one: what the parser
+#: takes at a time. Multiword tokens and empty nodes count, which makes no difference to anyone.
+SECTION_WORDS = 500
+#: The same for the first section, which workers are not yet there for.
+FIRST_WORDS = 50
+_READ_BYTES = 1 << 16
+_HEADER = struct.Struct("<QQQ")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Some sentences of a file.
+
+    Attributes
+    ----------
+    raw : bytes
+        Their lines, and the blank lines around them.
+    line_number : int
+        Number of the first line in the file, from 1.
+    number : int
+        Number of the first sentence in the file, from 1.
+    n_sentences : int
+        0 where there are only blank lines.
+    """
+
+    raw: bytes
+    line_number: int
+    number: int
+    n_sentences: int
+
+    def sentences(self, name: str) -> Iterator[Sentence]:
+        """What `read_conllu` gives for these lines of the file of that name, and raises for them.
+
+        Raises
+        ------
+        TreebankError
+            For the first sentence with an error.
+        """
+        lines = io.BytesIO(self.raw)
+        for block in blocks_of(lines, self.line_number, self.number):
+            yield block.sentence(name)
+
+    def pack(self) -> bytes:
+        """The section as bytes, for `unpack`."""
+        return _HEADER.pack(self.line_number, self.number, self.n_sentences) + self.raw
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Section:
+        """The section that `pack` made these bytes of."""
+        return cls(packed[_HEADER.size :], *_HEADER.unpack_from(packed))
+
+
+def cut_conllu(source: Source) -> Iterator[Section | None]:
+    """Cut CoNLL-U or CoNLL-X into sections.
+
+    Parameters
+    ----------
+    source : path, "-" or open file
+        As for `read_conllu`.
+
+    Yields
+    ------
+    Section or None
+        None comes from the standard input only: before more is read, which may have to be waited
+        for. All sentences that have come before, with the blank line after them, have been yielded
+        by then.
+
+    Raises
+    ------
+    TreebankError
+        If the file cannot be read or has no sentence. What was read before comes first.
+    """
+    with open_source(source) as (stream, name):
+        gathered = _Gathered()
+        lines: list[bytes] = []
+        words = 0
+        try:
+            for line in arriving_lines(stream, name):
+                if line is None:
+                    if source != "-":
+                        continue
+                    if gathered.n_sentences:
+                        yield from gathered.take()
+                    yield None
+                elif not line.isspace():
+                    lines.append(line)
+                    words += line[0] != ord("#")
+                elif lines:
+                    yield from gathered.add(b"".join(lines), words)
+                    gathered.raw.append(line)
+                    lines, words = [], 0
+                else:
+                    gathered.raw.append(line)
+        except TreebankError:
+            yield from gathered.take()
+            raise
+        if lines:
+            yield from gathered.add(b"".join(lines), words)
+        if gathered.number + gathered.n_sentences == 1:
+            raise no_sentence(name)
+        yield from gathered.take()
+
+
+def cut_sentences(sentences: Iterable[Sentence | None]) -> Iterator[Section | None]:
+    """Put sentences into sections; None, and errors, come after the sentences before them."""
+    gathered = _Gathered()
+    try:
+        for sentence in sentences:
+            if sentence is None:
+                yield from gathered.take()
+                yield None
+            else:
+                text = sentence.before + "\n".join(sentence.lines) + sentence.after
+                yield from gathered.add(text.encode(), sentence.n_words)
+    except Exception:
+        yield from gathered.take()
+        raise
+    yield from gathered.take()
+
+
+def arriving_lines(stream: Any, name: str) -> Iterator[bytes | None]:
+    """Lines with their line feeds, and None before more is read, which may have to be waited for.
+
+    Parameters
+    ----------
+    stream : open file
+    name : str
+        For messages.
+
+    Raises
+    ------
+    TreebankError
+        If it cannot be read.
+    """
+    if not hasattr(stream, "read1"):  # text, or no file at all
+        yield from raw_lines(stream, name)
+        return
+    beginning: list[bytes] = []  # of the line that has not come as a whole
+    for piece in raw_lines(iter(lambda: stream.read1(_READ_BYTES), b""), name):
+        end = piece.rfind(b"\n") + 1
+        if end:
+            beginning.append(piece[:end])
+            yield from io.BytesIO(b"".join(beginning))
+            beginning = []
+        if end < len(piece):
+            beginning.append(piece[end:])
+        yield None
+    if beginning:
+        yield b"".join(beginning)
+
+
+class _Gathered:
+    """Sentences on their way into a section."""
+
+    def __init__(self) -> None:
+        self.raw: list[bytes] = []
+        self.line_number = 1
+        self.number = 1
+        self.n_sentences = 0
+        self.words = 0
+
+    def add(self, raw: bytes, words: int) -> Iterator[Section]:
+        """Take a sentence in; the section before it comes out if it is full."""
+        most = SECTION_WORDS if self.number > 1 else FIRST_WORDS
+        if self.n_sentences and self.words + words > most:
+            yield from self.take()
+        self.raw.append(raw)
+        self.n_sentences += 1
+        self.words += words
+
+    def take(self) -> Iterator[Section]:
+        """What there is, if there is anything."""
+        raw = b"".join(self.raw)
+        if raw:
+            yield Section(raw, self.line_number, self.number, self.n_sentences)
+        self.line_number += raw.count(b"\n")
+        self.number += self.n_sentences
+        self.raw = []
+        self.n_sentences = self.words = 0

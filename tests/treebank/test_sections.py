@@ -1,0 +1,176 @@
+"""Sections of files: the same sentences, numbers and errors as reading the file as a whole."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbparse.errors import TreebankError
+from bbparse.treebank import Sentence, read_conllu, sections
+from bbparse.treebank.sections import Section, arriving_lines, cut_conllu, cut_sentences
+from tests.treebank.test_conllu import DATA, SMALL, row
+
+#: Blocks of a file: good ones, and every kind of bad one.
+BLOCKS = [
+    SMALL,
+    row("1", "A", "0", "root"),
+    "# text = odd\n" + row("1", "ä\x85\u2028", "0", "root"),
+    "# only a comment",
+    "1\tA",
+    row("2", "A"),
+    row("1", "A", "7", "x"),
+    row("1", "A") + "\nthree columns only",
+    "\udcff",
+]
+BREAKS = ["\n\n", "\n\n\n\n", "\n \t\n", "\n\x0b\n"]
+
+
+class Trickle(io.BytesIO):
+    """A stream that gives a few bytes at a time, as a pipe may."""
+
+    def read1(self, size: int | None = -1) -> bytes:
+        return super().read1(7)
+
+
+def found(sentences: Iterator[Sentence]) -> tuple[list[Sentence], str]:
+    """The sentences up to an error, and what it says."""
+    good: list[Sentence] = []
+    try:
+        good.extend(sentences)  # keeps those before an error
+    except TreebankError as error:
+        return good, str(error)
+    return good, ""
+
+
+def by_sections(stream: io.BytesIO) -> Iterator[Sentence]:
+    for section in cut_conllu(stream):
+        assert section is not None, "only the standard input is waited for"
+        assert Section.unpack(section.pack()) == section
+        good = list(section.sentences("input"))
+        assert len(good) == section.n_sentences
+        yield from good
+
+
+def by_sections_up_to_an_error(stream: io.BytesIO) -> Iterator[Sentence]:
+    for section in cut_conllu(stream):
+        assert section is not None
+        yield from section.sentences("input")
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(BLOCKS), st.sampled_from(BREAKS)), max_size=8),
+    st.sampled_from(["", "\n", "\n\n", "\ufeff", " \n"]),
+    st.sampled_from(["", "\n", "\r\n", "no line feed"]),
+    st.booleans(),
+    st.sampled_from([1, 4, 500]),
+)
+def test_any_file(
+    blocks: list[tuple[str, str]], start: str, end: str, crlf: bool, words: int
+) -> None:
+    text = start + "".join(block + blank for block, blank in blocks) + end
+    if crlf:
+        text = text.replace("\n", "\r\n")
+    raw = text.encode("utf-8", "surrogateescape")
+    expected = found(read_conllu(io.BytesIO(raw)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sections, "SECTION_WORDS", words)
+        for stream in (io.BytesIO(raw), Trickle(raw)):
+            assert found(by_sections_up_to_an_error(stream)) == expected
+        if raw.strip():
+            assert b"".join(s.raw for s in cut_conllu(Trickle(raw)) if s) == raw
+
+
+def count_rows(sentence: Sentence) -> int:
+    return sum(not line.startswith("#") for line in sentence.lines)
+
+
+def test_sections_are_full_but_not_too_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = DATA / "small-train.conllu"
+    sentences = list(read_conllu(path))
+    monkeypatch.setattr(sections, "SECTION_WORDS", 50)
+    raw = path.read_bytes()
+    assert list(by_sections(io.BytesIO(raw))) == list(read_conllu(io.BytesIO(raw)))
+    cut = [section for section in cut_conllu(path) if section is not None]
+    start = 0
+    for section, following in zip(cut, [*cut[1:], None]):
+        group = sentences[start : start + section.n_sentences]
+        start += section.n_sentences
+        rows = sum(map(count_rows, group))
+        assert rows <= 50 or len(group) == 1
+        assert section.number == group[0].number
+        if following is not None:
+            assert rows + count_rows(sentences[start]) > 50
+    assert start == len(sentences)
+
+
+def test_what_has_come_of_the_standard_input_is_not_held_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pieces = iter([
+        SMALL[:30], SMALL[30:] + "\n", "\n", "\n" + SMALL, "\n\n\n" + SMALL + "\n\n# a", "\n", "",
+    ])  # fmt: skip
+    stdin = SimpleNamespace(read1=lambda size: next(pieces).encode())
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stdin))
+    events = [
+        None if section is None else (section.n_sentences, section.number, section.line_number)
+        for section in cut_conllu("-")
+    ]
+    lines = SMALL.count("\n") + 2  # of a sentence and the blank line after it
+    second = (2, 2, lines + 1)
+    third = (1, 4, 1 + lines + 1 + lines + 1 + lines)
+    assert events == [None, None, (1, 1, 1), None, None, second, None, None, third]
+
+
+def test_lines_are_whole_however_they_come() -> None:
+    raw = b"one\r\ntwo\n\nthree\x85\nfour"
+    for stream in (io.BytesIO(raw), Trickle(raw), io.StringIO(raw.decode("latin-1"), newline="")):
+        lines = [line for line in arriving_lines(stream, "input") if line is not None]
+        expected = list(io.BytesIO(raw))
+        if isinstance(stream, io.StringIO):
+            expected = [line.decode("latin-1").encode() for line in expected]
+        assert lines == expected
+
+
+def test_sentences_in_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = list(read_conllu(DATA / "small-dev.conllu"))
+    monkeypatch.setattr(sections, "SECTION_WORDS", 30)
+
+    def some() -> Iterator[Sentence | None]:
+        yield from sentences[:3]
+        yield None
+        yield from sentences[3:5]
+        raise TreebankError("no more")
+
+    cut = []
+    with pytest.raises(TreebankError, match="no more"):
+        for section in cut_sentences(some()):
+            cut.append(section)
+    assert [section and section.n_sentences for section in cut] == [3, None, 2]
+    read = [s for section in cut if section for s in section.sentences("input")]
+    assert [s.lines for s in read] == [s.lines for s in sentences[:5]]
+    assert [s.number for s in read] == [1, 2, 3, 4, 5]
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(TreebankError, match="cannot be read: No such file"):
+        list(cut_conllu(tmp_path / "none"))
+    packed = tmp_path / "short.conllu.xz"
+    import lzma
+
+    packed.write_bytes(lzma.compress((SMALL + "\n\n").encode() * 2000)[:-30])
+    expected = found(read_conllu(packed))
+
+    def again() -> Iterator[Sentence]:
+        for section in cut_conllu(packed):
+            if section is not None:
+                yield from section.sentences(str(packed))
+
+    assert "cannot be read" in expected[1]
+    assert found(again())[1] == expected[1]
+    assert found(again())[0][: len(expected[0])] == expected[0]
