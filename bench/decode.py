@@ -1,14 +1,15 @@
 """Our solver against general ones, on the problems of a trained model.
 
-    python bench/decode.py MODEL DEV [--k 10] [--sentences 100] [--time-limit 60]
-        [--solvers default,published,highs,cpsat,cpsat-derivations,toulbar2,ad3]
+    python bench/decode.py MODEL DEV [--k 10] [--margin none] [--sentences 100] [--time-limit 60]
+        [--solvers default,published,highs,cpsat,cpsat-derivations,toulbar2,ad3] [--output decode]
 
 The problems of a random choice of dev sentences are written to files, and each solver finds the
 best tree of each, one after another in a process of its own, on one thread. Packages: ortools,
 highspy, pytoulbar2, ad3; what is not installed is left out and said so. How each is given the
 problems stands in bench/rivals. Times are the solvers' own; putting the problems into their terms
 (in Python) is counted apart. AD3 solves a relaxation: "proved" is then "the relaxation was whole".
-Writes bench/results/decode.json, .md and .svg.
+With ``--margin none`` a word has its k best heads, as far as some tree has them, and not only those
+within the model's margin. Writes bench/results/decode.json, .md and .svg.
 """
 
 from __future__ import annotations
@@ -27,7 +28,16 @@ from statistics import fmean, median
 from typing import Any
 
 import numpy as np
-from measure import HERE, RESULTS, machine, markdown, prune_of, read_sample, write_result
+from measure import (
+    HERE,
+    RESULTS,
+    machine,
+    margin_of,
+    markdown,
+    prune_of,
+    read_sample,
+    write_result,
+)
 
 from bbparse.parser import Parser
 from bbparse.problem import Problem
@@ -148,7 +158,7 @@ COLUMNS = (
 )
 
 
-def draw(found: dict[str, dict[str, Any]], lengths: list[int]) -> None:
+def draw(found: dict[str, dict[str, Any]], lengths: list[int], output: str) -> None:
     """Time of each sentence by its length."""
     figure, (ax,) = new_figure(1, width=6.6, height=4.6)
     for i, (name, result) in enumerate(found.items()):
@@ -161,7 +171,7 @@ def draw(found: dict[str, dict[str, Any]], lengths: list[int]) -> None:
     plain_numbers(ax.yaxis)
     label(ax, "Time for the best tree", "words in the sentence", "milliseconds")
     legend_below(figure, ax)
-    save_figure(figure, RESULTS / "decode.svg")
+    save_figure(figure, RESULTS / f"{output}.svg")
 
 
 def main() -> None:
@@ -173,10 +183,14 @@ def main() -> None:
     arguments.add_argument("model")
     arguments.add_argument("dev")
     arguments.add_argument("--k", default="10", help="candidate heads of a word")
+    arguments.add_argument(
+        "--margin", help="of the candidate heads, instead of the model's; none: no limit"
+    )
     arguments.add_argument("--sentences", type=int, default=100)
     arguments.add_argument("--least", type=int, default=2, help="words of a sentence")
     arguments.add_argument("--time-limit", type=float, default=60.0)
     arguments.add_argument("--solvers", default=",".join(SOLVERS))
+    arguments.add_argument("--output", default="decode", help="name of the results")
     given = arguments.parse_args()
     names = given.solvers.split(",")
     for name in names:
@@ -189,7 +203,8 @@ def main() -> None:
     rng = np.random.default_rng(1)
     picked = rng.permutation(len(long_enough))[: given.sentences]
     sentences = [long_enough[i] for i in picked]
-    problems = [parser.problem(sentence, prune_of(given.k)) for sentence in sentences]
+    margin = None if given.margin is None else margin_of(given.margin)
+    problems = [parser.problem(sentence, prune_of(given.k), margin) for sentence in sentences]
     spreads = [float(np.abs(p.arc_score).max(initial=0.0)) or 1.0 for p in problems]
     found: dict[str, dict[str, Any]] = {}
     missing = []
@@ -210,12 +225,15 @@ def main() -> None:
     lengths = [sentence.n_words for sentence in sentences]
     result = {
         "machine": machine("highspy", "ortools", "pytoulbar2", "ad3"),
-        "model": Path(given.model).name, "k": given.k, "sentences": len(sentences),
+        "model": Path(given.model).name, "k": given.k,
+        "margin": given.margin or parser.pruner.margin,
+        "heads_a_word": sum(len(p.arc_head) for p in problems) / sum(lengths),
+        "sentences": len(sentences),
         "time_limit": given.time_limit, "not_installed": missing, "words": lengths,
         "factors": [len(p.factor_score) for p in problems], "solvers": found,
     }  # fmt: skip
-    write_result("decode", result, table)
-    draw(found, lengths)
+    write_result(given.output, result, table)
+    draw(found, lengths, given.output)
     print(table)
 
 

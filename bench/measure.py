@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import random
@@ -116,6 +117,11 @@ def in_own_process(script: str, *arguments: str | Path) -> dict[str, Any]:
 def prune_of(name: str) -> int:
     """``none`` is 0."""
     return 0 if name == "none" else int(name)
+
+
+def margin_of(name: str) -> float:
+    """``none`` is no limit."""
+    return math.inf if name == "none" else float(name)
 
 
 def main() -> None:

@@ -146,11 +146,28 @@ def weight_tables(
                 gc_grand[i], gc_head[i], gc_mod[i], gc_score[i],
                 table, in_rank, ranks, inc_ptr, inc_w,
             )  # fmt: skip
+        # Most often parts of the same arc and the same sibling follow each other.
+        b, rank, start = -1, -1, 0
         for i in range(gsib_head.shape[0]):
-            _add_gsib(
-                gsib_grand[i], gsib_head[i], gsib_inner[i], gsib_outer[i], gsib_score[i],
-                table, out_mid, in_rank, ranks, inc_ptr, inc_w,
-            )  # fmt: skip
+            h = gsib_head[i]
+            if (
+                i == 0
+                or gsib_inner[i] != gsib_inner[i - 1]
+                or gsib_outer[i] != gsib_outer[i - 1]
+                or h != gsib_head[i - 1]
+            ):
+                b = table[h, gsib_outer[i]]
+                rank = _rank(h, gsib_inner[i], gsib_outer[i], table, out_mid)
+                start = inc_ptr[b] + rank
+            if b < 0 or rank < 0:
+                continue
+            j = 0
+            if h > 0:
+                p = table[gsib_grand[i], h]
+                if p < 0:
+                    continue
+                j = in_rank[p]
+            inc_w[start + j * ranks[b]] += gsib_score[i]
     if mode >= 2:
         for i in range(ogc_head.shape[0]):
             _add_ogc(
