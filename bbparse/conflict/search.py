@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bbparse.conflict.text import CROSSING, ONE_ROOT, describe_arcs, describe_count, listed
 from bbparse.problem import Problem
+from bbparse.solvers import find_trees
 
 #: Search nodes that all questions ("is there still no tree?") may take together, and one of them.
 NODE_LIMIT = 5000
@@ -74,9 +75,6 @@ def find_conflict(
     problem: Problem, time_limit: float | None = None, node_limit: int = NODE_LIMIT
 ) -> list[Constraint]:
     """What `explain_infeasible` describes, of a problem all of whose words can be reached."""
-    # solve explains what it finds infeasible, and so imports this module.
-    from bbparse.solve import solve
-
     deadline = None if time_limit is None else time.monotonic() + time_limit
     nodes = node_limit
 
@@ -86,11 +84,8 @@ def find_conflict(
         left = None if deadline is None else deadline - time.monotonic()
         if nodes <= 0 or (left is not None and left <= 0.0):
             return False
-        found = solve(
-            relaxed(problem, kept),
-            time_limit=left,
-            node_limit=min(nodes, _ONE_SEARCH),
-            explain=False,
+        found = find_trees(
+            relaxed(problem, kept), time_limit=left, node_limit=min(nodes, _ONE_SEARCH)
         )
         nodes -= max(1, int(found.stats.get("nodes", 0)))
         return found.status == "infeasible"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.configuration import PrunerConfig
+from bbparse.configuration_parts import PrunerConfig
 from bbparse.jit import kernel
 from bbparse.learning.averaging import QUANTUM
 from bbparse.progress import watched

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bbparse.configuration import FactorConfig
+from bbparse.configuration_parts import FactorConfig
 from bbparse.factors import FactorFamily
 from bbparse.learning.data import TrainingData
 from bbparse.learning.family_stage import FamilyStage

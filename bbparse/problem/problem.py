@@ -24,6 +24,7 @@ from bbparse.errors import ProblemError
 from bbparse.problem import arrays, constraints, edit
 from bbparse.problem.check import MAX_WORDS, check_problem
 from bbparse.problem.files import read_problem, write_problem
+from bbparse.problem.summary import summary
 from bbparse.problem.tree import arcs_of, broken_constraint, tree_score
 
 _NO_WORDS = np.zeros(0, dtype=np.int32)
@@ -344,30 +345,7 @@ class Problem:
         return not broken_constraint(self, arcs_of(self, tree))
 
     def __repr__(self) -> str:
-        counts = [f"n_words={self.n_words}", f"arcs={len(self.arc_head)}"]
-        states = ((1, "required"), (-1, "forbidden"))
-        held = [f"{k} {name}" for s, name in states if (k := int((self.arc_state == s).sum()))]
-        if self.arc_label is not None:
-            held.append(f"{len(np.unique(self.arc_label))} labels")
-        if held:
-            counts[-1] += f" ({', '.join(held)})"
-        for kind in ("sib", "gc", "ogc", "gsib"):
-            if len(getattr(self, f"{kind}_score")):
-                counts.append(f"{kind}={len(getattr(self, f'{kind}_score'))}")
-        if len(self.factor_score):
-            hard = int((self.factor_score == -np.inf).sum())
-            counts.append(f"factors={len(self.factor_score)}" + (f" ({hard} hard)" if hard else ""))
-        if len(self.count_arcs):
-            infinite = np.logical_or.reduceat(
-                self.count_score == -np.inf, self.count_score_ptr[:-1]
-            )
-            hard = int(infinite.sum())
-            counts.append(f"counts={len(infinite)}" + (f" ({hard} hard)" if hard else ""))
-        if self.quantum:
-            counts.append(f"quantum={self.quantum:g}")
-        counts.append("projective" if self.projective else "non-projective")
-        counts.append("single-root" if self.single_root else "multi-root")
-        return f"Problem({', '.join(counts)})"
+        return summary(self)
 
     # ---- files ---------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from bbparse.factors import (
     RuleFamily,
     alive_factors,
 )
-from bbparse.factors.rule_kernel import blake2b_64
+from bbparse.factors.blake2b import blake2b_64
 from bbparse.factors.rules import RuleSet
 from bbparse.treebank import Sentence
 from features.english import attachment, clauses, coordination, nominals, punctuation

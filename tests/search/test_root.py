@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bbparse import solvers
 from bbparse.backbone.recurrences import RECURRENCES
 from bbparse.problem import Problem, Solution
 from bbparse.search import root
@@ -14,8 +15,6 @@ from bbparse.search.settings import DEFAULT
 from bbparse.solve import solve
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
-
-solve_module = __import__("bbparse.solve", fromlist=["solve"])
 
 
 def rows(s: Solution, stats: bool) -> list[Any]:
@@ -32,7 +31,7 @@ def rows(s: Solution, stats: bool) -> list[Any]:
 
 def both_ways(monkeypatch: pytest.MonkeyPatch, p: Problem, **options: Any) -> list[Solution]:
     with monkeypatch.context() as patch:
-        patch.setattr(solve_module, "_solve_at_root", lambda *_: None)
+        patch.setattr(solvers, "_solve_at_root", lambda *_: None)
         long_way = solve(p, **options)
     return [solve(p, **options), long_way]
 
@@ -99,7 +98,7 @@ def test_what_takes_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
         taken.append(found[0])
         return found
 
-    monkeypatch.setattr(solve_module, "solve_root", spy)
+    monkeypatch.setattr(solvers, "solve_root", spy)
     solve(plain)  # arcs alone, over a matrix
     assert taken == []
     solve(plain, k_best=2)
