@@ -11,7 +11,9 @@ import pytest
 BENCH = Path(__file__).parent.parent / "bench"
 SCRIPTS = (
     "decode",
+    "delayed",
     "dense",
+    "joint_bounds",
     "kernels",
     "learning",
     "measure",

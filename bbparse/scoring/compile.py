@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bbparse.scoring.encode import ATTRIBUTES, attribute_hash
 from bbparse.scoring.templates import ARC_ATOMS, KINDS, Template, TemplateSet
 
-__all__ = ["CompiledTemplates", "compile_templates"]
+__all__ = ["CompiledTemplates", "compile_templates", "template_section"]
 
 #: Columns of the table of a kind, by role.
 ROLE_ORDER = "ghsmb"
@@ -149,7 +149,7 @@ class _Slots:
         return pointer, attribute, offset, multiplier
 
 
-def _section(kind: str, template: Template) -> int:
+def template_section(kind: str, template: Template) -> int:
     """Which of the `SECTIONS` a template is in."""
     if kind != "grandsibling":
         return 1
@@ -171,7 +171,7 @@ def _in_groups(kind: str, templates: tuple[Template, ...]) -> list[list[Template
     """
 
     def group(template: Template) -> tuple[int, Slot, str]:
-        return _section(kind, template), template.slot("b"), template.also or ""
+        return template_section(kind, template), template.slot("b"), template.also or ""
 
     in_order = sorted(templates, key=lambda t: (*group(t), _hashed(t), t.arcs, t.text))
     return [list(members) for _, members in groupby(in_order, group)]
@@ -240,13 +240,13 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
                 start, len(in_order), start + tabled, atom_number[also] if also else -1,
                 between.setdefault(slot, len(between)) if slot else -1,
             ])  # fmt: skip
-            sections[_section(kind, group[0])] += 1
+            sections[template_section(kind, group[0])] += 1
             for template in group:
                 for name in (*template.arcs, *((also,) if also else ())):
-                    used[SECTIONS * k + _section(kind, template), atom_number[name]] = True
+                    used[SECTIONS * k + template_section(kind, template), atom_number[name]] = True
         for section in range(SECTIONS):
             for template in in_order:
-                if _section(kind, template) != section:
+                if template_section(kind, template) != section:
                     continue
                 signature = section, template.arcs
                 if _hashed(template) and signature not in signatures:
