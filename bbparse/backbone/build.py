@@ -111,6 +111,12 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
     inc = np.full(ctx_ptr[n_groups], -1, np.int32)
     split_table = np.full((n + 1, n + 1) if mode == 1 else (1, 1), -1, np.int32)
     split = np.empty(n + 2, np.int32)  # split item of each rank of the arc at hand
+    inner_ctx = np.empty(n + 2, np.int64)
+    inner_split = np.empty(n + 2, np.int32)
+    inner_rank = np.empty(n + 2, np.int64)
+    outer_ctx = np.empty(n + 2, np.int64)
+    outer_half = np.empty(n + 2, np.int32)
+    outer_at = np.empty(n + 2, np.int64)
 
     # arcs and half-span keys by width
     width_ptr = np.zeros(n + 2, np.int64)
@@ -184,16 +190,20 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
                 lkey = skey if right else key
                 rkey = key if right else skey
                 until = max(ms, m)
-                for i in range(n_ends[lkey]):
-                    r = ends[lkey, i]
+                first_side = np.uintp(lkey)
+                second_side = np.uintp(rkey)
+                at = np.uintp(n_edges)
+                for i in range(np.uintp(n_ends[lkey])):
+                    r = ends[first_side, i]
                     if r >= until:
                         break
-                    rite = half[rkey, r + 1]
-                    if rite >= 0:
-                        edge_left[n_edges] = half[lkey, r]
-                        edge_right[n_edges] = rite
-                        edge_weight[n_edges] = 0.0
-                        n_edges += 1
+                    # written down in any case, and counted if it is there: no branch to guess
+                    rite = half[second_side, np.uintp(r + 1)]
+                    edge_left[at] = half[first_side, np.uintp(r)]
+                    edge_right[at] = rite
+                    edge_weight[at] = 0.0
+                    at += np.uintp(rite >= 0)
+                n_edges = np.int64(at)
                 split[rank] = -2
                 if n_edges > item_ptr[n_items]:
                     split[rank] = n_items
@@ -203,6 +213,15 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
                 if mode == 1:
                     split_table[ms, m] = split[rank]
             inner = half[key, h + 1] if right else half[key, h - 1]
+            # ranks with a split: the contexts of the inner arc, the split's item, the rank
+            n_inner = np.uintp(0)
+            for rank in range(1, n_ranks):
+                if split[rank] >= 0:
+                    s = out_mid[h] + rank - 1 if right else out_mid[h] - rank
+                    inner_ctx[n_inner] = ctx_ptr[s]
+                    inner_split[n_inner] = split[rank]
+                    inner_rank[n_inner] = rank
+                    n_inner += np.uintp(1)
             for j in range(contexts):
                 if mode == 3 and h > 0:
                     if in_ptr[h + 1] == in_ptr[h]:
@@ -216,14 +235,14 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
                     edge_right[n_edges] = 0
                     edge_weight[n_edges] = inc_w[start]
                     n_edges += 1
-                for rank in range(1, n_ranks):
-                    s = out_mid[h] + rank - 1 if right else out_mid[h] - rank
-                    before = inc[ctx_ptr[s] + j]
-                    if split[rank] >= 0 and before >= 0:
-                        edge_left[n_edges] = before
-                        edge_right[n_edges] = split[rank]
-                        edge_weight[n_edges] = inc_w[start + rank]
-                        n_edges += 1
+                at = np.uintp(n_edges)
+                for i in range(n_inner):
+                    before = inc[np.uintp(inner_ctx[i] + j)]
+                    edge_left[at] = before
+                    edge_right[at] = inner_split[i]
+                    edge_weight[at] = inc_w[np.uintp(start + inner_rank[i])]
+                    at += np.uintp(before >= 0)
+                n_edges = np.int64(at)
                 if n_edges > item_ptr[n_items]:
                     inc[ctx_ptr[b] + j] = n_items
                     item_group[n_items] = b
@@ -245,6 +264,15 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
                     edge_left = _grown(edge_left, n_edges)
                     edge_right = _grown(edge_right, n_edges)
                     edge_weight = _grown(edge_weight, n_edges)
+                # the arcs c in question: their contexts, their half spans, outermost weights
+                n_outer = np.uintp(0)
+                c = first[m, e]
+                while c >= 0:
+                    outer_ctx[n_outer] = ctx_ptr[c]
+                    outer_half[n_outer] = half[c if by_arc else mod[c], e]
+                    outer_at[n_outer] = out_ctx_ptr[c]
+                    n_outer += np.uintp(1)
+                    c = next_arc[c, e]
                 for i in range(n_keys):
                     k = m
                     j_inc = 0
@@ -255,18 +283,15 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
                         if (g < m and e <= g) or (g > m and e >= g):
                             continue
                         j_inc = i if mode == 3 else 0
-                    c = first[m, e]
-                    while c >= 0:
-                        before = inc[ctx_ptr[c] + j_inc]
-                        if before >= 0:
-                            edge_left[n_edges] = before
-                            edge_right[n_edges] = half[c if by_arc else mod[c], e]
-                            weight = 0.0
-                            if by_arc and not is_root:
-                                weight = out_w[out_ctx_ptr[c] + i]
-                            edge_weight[n_edges] = weight
-                            n_edges += 1
-                        c = next_arc[c, e]
+                    weighed = by_arc and not is_root
+                    at = np.uintp(n_edges)
+                    for x in range(n_outer):
+                        before = inc[np.uintp(outer_ctx[x] + j_inc)]
+                        edge_left[at] = before
+                        edge_right[at] = outer_half[x]
+                        edge_weight[at] = out_w[np.uintp(outer_at[x] + i)] if weighed else 0.0
+                        at += np.uintp(before >= 0)
+                    n_edges = np.int64(at)
                     if n_edges == item_ptr[n_items]:
                         continue
                     half[k, e] = n_items
