@@ -1,7 +1,7 @@
 """Sentences on their way through a parser, a few at a time and step by step.
 
 Each step (candidates, the guide's marks, scores, factors, search, labels) reads tables of its own,
-of up to tens of megabytes, and code of its own. Taking a few dozen sentences through one step
+of up to tens of megabytes, and code of its own. Taking some dozens of sentences through one step
 before the next keeps these in the caches: a fifth of the time of a sentence by itself. What comes
 out is the same.
 """
@@ -23,6 +23,7 @@ from bbparse.scoring.guide_kernels import sure_marks
 from bbparse.scoring.labeller import NO_MARKS
 from bbparse.scoring.marginals import arcs_in_trees
 from bbparse.scoring.scorer import PartScores
+from bbparse.treebank.sections import SECTION_WORDS
 
 if TYPE_CHECKING:
     from bbparse.parser import Parser
@@ -35,7 +36,7 @@ __all__ = ["MAX_PARTS", "Work", "chunks", "name_arcs", "prepare", "score_all", "
 MAX_PARTS = 60_000_000
 #: Words that a batch may have together, unless it is a single sentence: their scored parts are in
 #: memory at the same time.
-_BATCH_WORDS = 500
+_BATCH_WORDS = SECTION_WORDS
 
 
 class Work:

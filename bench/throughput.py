@@ -123,7 +123,7 @@ def draw(rows: list[tuple[str, dict[str, Any]]]) -> None:
         start = [a + b for a, b in zip(start, widths)]
     ax.grid(axis="y", visible=False)
     ax.grid(axis="x", color="#DDDDDD", linewidth=0.8)
-    label(ax, "Where the time goes, one thread", "microseconds a word", "")
+    label(ax, "Where the time goes, in one process", "microseconds a word", "")
     legend_below(figure, ax)
     save_figure(figure, RESULTS / "throughput.svg")
 
@@ -168,7 +168,7 @@ def main() -> None:
         rows.append((name, row))
         print(name, row, flush=True)
     columns = [
-        (f"words/s, {t} thread{'s' if t > 1 else ''}",
+        (f"words/s, `--threads {t}`",
          lambda row, t=t: f"{row['words_per_second'][str(t)]:,.0f}")
         for t in threads
     ]  # fmt: skip

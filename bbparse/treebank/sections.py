@@ -21,7 +21,7 @@ __all__ = ["Section", "arriving_lines", "cut_conllu", "cut_sentences"]
 
 #: Words that the sentences of a section have together, unless it is a single one: what the parser
 #: takes at a time. Multiword tokens and empty nodes count, which makes no difference to anyone.
-SECTION_WORDS = 500
+SECTION_WORDS = 1000
 #: The same for the first section, which workers are not yet there for.
 FIRST_WORDS = 50
 _READ_BYTES = 1 << 16
