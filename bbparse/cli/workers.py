@@ -172,7 +172,7 @@ class _Forks:
         while self.unsent and len(self.workers) < self.most:
             self.workers.append(_Worker(self.work, self.workers))
             self.workers[-1].take(self.unsent.popleft())
-        if not self.more:  # to leave the memory takes as long as a few sentences
+        if not self.more:  # their ends take milliseconds, in which the others still work
             for worker in self.workers:
                 if worker.task is None:
                     worker.connection.close()
