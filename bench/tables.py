@@ -1,7 +1,7 @@
 """QL13's Tables 2 and 3 and Figures 4 and 5 on treebanks of one's own.
 
     python bench/tables.py TREEBANK… [--models DIR] [--rows baseline,siblings,all] [--epochs N]
-        [--restarts N] [--tags gold|predicted|both]
+        [--restarts N] [--tags gold|predicted|dev|both]
 
 A TREEBANK is a folder with one file ``*train*.conllu`` and one ``*dev*.conllu``. Its configuration
 goes by the folder's name (english for en_…, chinese for zh_…, else universal) unless --config names
@@ -12,7 +12,8 @@ whatever ``factors.stage`` says. Table 3 and the figures are measured with the l
 
 With predicted tags (lemmas and features, too) the dev file is tagged by a tagger that learned from
 the training file, and the training file by ten taggers that each learned from the other nine tenths
-of it (QL13 §4.2). Accuracy is always counted against the dev file as it is.
+of it (QL13 §4.2). With ``dev`` only the dev file is tagged, and the models are those of gold tags.
+Accuracy is always counted against the dev file as it is.
 
 Models are kept in DIR and not made again, so that a run that was interrupted goes on. Treebanks
 that were measured before stay in the result. ``--sentences N`` trains on and measures N sentences
@@ -53,6 +54,10 @@ from bbparse.tuning.plots import plot_settings
 
 BASELINE = "baseline"
 ALL = "all"
+#: What kind of tags adds to the name of a treebank.
+NAME_OF = {
+    "gold": "", "predicted": ", predicted tags", "dev": ", predicted tags on dev only",
+}  # fmt: skip
 
 
 def points(name: str) -> Any:
@@ -112,13 +117,14 @@ class Treebank:
         With the training and dev files.
     given : Namespace
         The arguments of the run.
-    predicted : bool
-        Whether to train and parse with predicted tags.
+    tags : str
+        "gold"; "predicted" to train and parse with predicted ones, "dev" to parse with them only.
     """
 
-    def __init__(self, folder: Path, given: argparse.Namespace, predicted: bool = False) -> None:
+    def __init__(self, folder: Path, given: argparse.Namespace, tags: str = "gold") -> None:
         self.folder = folder.resolve().name
-        self.name = f"{self.folder}, predicted tags" if predicted else self.folder
+        self.name = self.folder + NAME_OF[tags]
+        predicted = tags == "predicted"
         self.given = given
         self.config = given.config or config_of(self.folder)
         # other options make other models, which must not be taken for these
@@ -133,6 +139,9 @@ class Treebank:
         self.dev = self.gold
         if predicted:
             self.train, self.dev = self._tag()
+        self.dev_of_models = self.dev
+        if tags == "dev":
+            self.dev = self._tagged_dev()
         self._shared: OneBackbone | None = None
 
     def _file(self, folder: Path, kind: str) -> Path:
@@ -148,16 +157,20 @@ class Treebank:
 
     def _tag(self) -> tuple[Path, Path]:
         """The training and dev files with predicted tags."""
-        train, dev, tagger = (
-            self.store / name for name in ("tagged-train.conllu", "tagged-dev.conllu", "tagger")
-        )
+        dev = self._tagged_dev()
+        train = self.store / "tagged-train.conllu"
+        if not train.exists():
+            run("tag", self.train, "--jackknife", "10", "--output", train)
+        return train, dev
+
+    def _tagged_dev(self) -> Path:
+        """The dev file with predicted tags."""
+        dev, tagger = (self.store / name for name in ("tagged-dev.conllu", "tagger"))
         if not tagger.exists():
             run("train-tagger", self.train, "--model", tagger)
         if not newer(dev, tagger):
             run("tag", self.gold, "--model", tagger, "--output", dev)
-        if not train.exists():
-            run("tag", self.train, "--jackknife", "10", "--output", train)
-        return train, dev
+        return dev
 
     def settings(self) -> Configuration:
         """The configuration with what the command line changes in it."""
@@ -190,7 +203,7 @@ class Treebank:
         if not model.exists():
             if self._shared is None:
                 self._shared = OneBackbone(
-                    self.train, self.dev, self.settings(), self.store / "checkpoint"
+                    self.train, self.dev_of_models, self.settings(), self.store / "checkpoint"
                 )
             started = time.process_time()
             self._shared.parser(families).save(model)
@@ -272,7 +285,7 @@ def main() -> None:
     parser.add_argument("--rows", help="rows of Table 2, separated by commas; default: all")
     parser.add_argument("--epochs", type=int, help="of backbones, also those of the folds")
     parser.add_argument("--restarts", type=int, help="the same of restarts")
-    parser.add_argument("--tags", choices=("gold", "predicted", "both"), default="gold")
+    parser.add_argument("--tags", choices=("gold", "predicted", "dev", "both"), default="gold")
     parser.add_argument("--prune", default="none,20,10,5,3", help="columns of Table 3; '' for none")
     parser.add_argument("--prune-sentences", type=int, help="for Table 3, a random choice of dev")
     parser.add_argument("--sentences", type=int, help="of train and dev each, to try the script")
@@ -280,9 +293,9 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     stored = RESULTS / "tables.json"
     found = json.loads(stored.read_text())["treebanks"] if stored.exists() else {}
-    kinds = {"gold": [False], "predicted": [True], "both": [False, True]}[given.tags]
-    for folder, predicted in itertools.product(given.treebanks, kinds):
-        treebank = Treebank(folder, given, predicted)
+    kinds = ["gold", "predicted"] if given.tags == "both" else [given.tags]
+    for folder, tags in itertools.product(given.treebanks, kinds):
+        treebank = Treebank(folder, given, tags)
         config = treebank.settings()
         found[treebank.name] = {
             "config": treebank.config,
