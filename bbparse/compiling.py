@@ -9,6 +9,7 @@ both find the other's in the cache.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import subprocess
 import sys
@@ -71,40 +72,37 @@ def load_compiled(
 
 @contextlib.contextmanager
 def _solving_compiled() -> Iterator[None]:
-    """Compile in other processes what solves problems; where they fail, this one will do it.
-
-    With three processors or more the kernels of a node, a third of it, have a process to
-    themselves, and are in the cache by the time that the root's kernel asks for them.
-    """
-    others = []
-    parts = ("root", "node") if (os.cpu_count() or 1) > 2 else ("root",)
+    """Compile in another process what solves problems; where it fails, this one will do it."""
+    other = None
+    collecting = gc.isenabled()
+    gc.disable()  # what a compiler builds up stays; looking for garbage there takes a tenth
     if sys.executable:
         none = subprocess.DEVNULL
+        command = [sys.executable, "-m", "bbparse.compiling"]
         with contextlib.suppress(OSError):
-            for part in parts:
-                command = [sys.executable, "-m", "bbparse.compiling", part]
-                others.append(subprocess.Popen(command, stdin=none, stdout=none, stderr=none))
+            other = subprocess.Popen(command, stdin=none, stdout=none, stderr=none)
     try:
         yield
     except BaseException:
-        for other in others:
+        if other is not None:
             other.kill()
         raise
     finally:
-        for other in others:
+        if collecting:
+            gc.enable()
+        if other is not None:
             other.wait()
 
 
-def compile_part(part: str) -> None:
-    """Compile the kernels of the ``root``, which call those of a node, or those of a ``node``."""
+def compile_solving() -> None:
+    """Compile the kernels that solve a problem with grand-siblings and factors."""
     problem = Problem(
         3, [0, 1, 1, 2], [1, 2, 3, 3], [1.0, 1.0, 1.0, 1.0],
         factor_ptr=[0, 2], factor_arcs=[1, 2], factor_score=[1.0],
     )  # fmt: skip
-    if part == "node":  # count factors do not go through the root's kernel
-        problem = problem.with_valency(1, high=1)
     solve(problem, backbone="grandsib")
 
 
 if __name__ == "__main__":
-    compile_part(sys.argv[1])
+    gc.disable()
+    compile_solving()

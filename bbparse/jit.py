@@ -11,14 +11,46 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, update_wrapper
 from hashlib import sha256
 from typing import Any
 
-from numba import njit
+from numba import config, njit
+
+try:
+    from bbparse import jit_linking as linking
+except (ImportError, AttributeError):  # numba has been rebuilt inside
+    linking = None  # type: ignore[assignment]
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _IMPORT = re.compile(rb"^from ((?:bbparse|features)[\w.]*) import ([\w, ]*)", re.MULTILINE)
+
+
+class Kernel:
+    """A function over arrays and scalars, compiled when it is first called.
+
+    Python calls one compiled function, kernels another, which becomes a part of their own code
+    (:mod:`bbparse.jit_linking`). Only the first is kept on disk, and has what numba's functions
+    have: ``py_func``, ``signatures``, ``stats`` and so on.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        options = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+        self._whole = _dated(
+            njit(cache=True, pipeline_class=linking.WholeCompiler, **options)(function)
+        )
+        self._part = njit(pipeline_class=linking.PartCompiler, **options)(function)
+        self._numba_type_ = linking.kernel_type(self._part)  # how numba sees it in a kernel
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the compiled function."""
+        return self._whole(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_whole":  # not made yet
+            raise AttributeError(name)
+        return getattr(self._whole, name)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -27,7 +59,11 @@ def kernel(function: Callable[..., Any]) -> Any:
     Without the interpreter's lock, so that other threads go on; and without numba's way in for
     callers in C, of which there are none: it is a tenth of what the first run waits for.
     """
-    return _dated(njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function))
+    if config.DISABLE_JIT:
+        return function
+    if linking is None or not linking.is_tried():
+        return _dated(njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function))
+    return Kernel(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:

@@ -7,12 +7,10 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bbparse import compiling
-from bbparse.bounding.node import bound_node
 from bbparse.compiling import is_compiled, load_compiled
 from bbparse.parser import Parser
 from bbparse.search.root import solve_root
@@ -52,17 +50,10 @@ def test_a_kernel_is_compiled_once_its_code_is_in_the_cache(tmp_path: Path) -> N
     assert answers()[0] == "False"
 
 
-@pytest.mark.parametrize(("part", "kernel"), [("root", solve_root), ("node", bound_node)])
-def test_the_other_processes_compile_what_solves(part: str, kernel: Any) -> None:
-    compiling.compile_part(part)
-    assert kernel.signatures and is_compiled(kernel)
-    subprocess.run([sys.executable, "-m", "bbparse.compiling", part], check=True)
-
-
-def test_what_is_compiled_for_a_node_is_what_the_root_calls() -> None:
-    compiling.compile_part("root")
-    compiling.compile_part("node")
-    assert len(bound_node.signatures) == 1
+def test_the_other_process_compiles_what_solves() -> None:
+    compiling.compile_solving()
+    assert solve_root.signatures and is_compiled(solve_root)
+    subprocess.run([sys.executable, "-m", "bbparse.compiling"], check=True)
 
 
 @pytest.mark.parametrize("executable", ["", os.devnull])
