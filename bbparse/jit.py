@@ -35,11 +35,11 @@ class Kernel:
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        options = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+        alike = {"no_cpython_wrapper": True}  # the compilers decide
         self._whole = _dated(
-            njit(cache=True, pipeline_class=linking.WholeCompiler, **options)(function)
+            njit(cache=True, pipeline_class=linking.WholeCompiler, **alike)(function)
         )
-        self._part = njit(pipeline_class=linking.PartCompiler, **options)(function)
+        self._part = njit(pipeline_class=linking.PartCompiler, **alike)(function)
         self._numba_type_ = linking.kernel_type(self._part)  # how numba sees it in a kernel
         update_wrapper(self, function)
 

@@ -58,6 +58,13 @@ class _RememberingContext(Context):
             found = _signatures[key] = super().resolve_function_type(func, args, kws)
         return found
 
+    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        key = self._lookup_global(operator.setitem), (target, index, value), None
+        found = _signatures.get(key)
+        if found is None:
+            found = _signatures[key] = super().resolve_setitem(target, index, value)
+        return found
+
 
 @cache
 def _remembering(context: Any) -> Any:
@@ -95,37 +102,44 @@ class _NoEnvironments:
         """Leave it: a whole notes those of its parts when it is loaded, and none raises."""
 
 
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _IntoPart(FunctionPass):
-    """Have the code go to a library of parts."""
+class _BeforeCode(FunctionPass):
+    """What is decided once the types are known.
 
-    _name = "into_part"
-
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.enable_object_caching()
-        return True
-
-
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _WithWayIn(FunctionPass):
-    """Have a way in for Python made after all.
-
-    A whole is declared without one, as its parts are: what they use of numba depends on the
-    declaration, and would be compiled twice if theirs were different.
+    All kernels are declared alike, as numba declares its own functions: what they use of it depends
+    on the declaration, and would be compiled anew for each.
     """
-
-    _name = "with_way_in"
 
     def __init__(self) -> None:
         FunctionPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
         state.flags = state.flags.copy()
+        state.flags.no_cfunc_wrapper = True  # the way in for C is a tenth of the work
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _AsPart(_BeforeCode):
+    """Have the code go to a library of parts."""
+
+    _name = "as_part"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return super().run_pass(state)
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _AsWhole(_BeforeCode):
+    """Have a way in for Python made, which gives Python's lock away."""
+
+    _name = "as_whole"
+
+    def run_pass(self, state: Any) -> bool:
+        super().run_pass(state)
         state.flags.no_cpython_wrapper = False
+        state.flags.release_gil = True
         return True
 
 
@@ -148,13 +162,13 @@ class _Compiler(CompilerBase):
 class WholeCompiler(_Compiler):
     """For kernels as Python calls them."""
 
-    extra = _WithWayIn
+    extra = _AsWhole
 
 
 class PartCompiler(_Compiler):
     """For kernels as kernels call them."""
 
-    extra = _IntoPart
+    extra = _AsPart
 
 
 def kernel_type(part: Any) -> Any:
