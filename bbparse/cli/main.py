@@ -194,7 +194,7 @@ def _tell_of_compiling() -> None:
     """Have the first run say what takes so long."""
     from bbparse.progress import watch_compiling
 
-    text = "compiling for this machine, once, which takes about a minute"
+    text = "compiling for this machine, once, which takes about half a minute"
     watch_compiling(lambda: _complain(text))
 
 
