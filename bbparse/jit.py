@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from functools import cache, update_wrapper
+from functools import cache, cached_property, update_wrapper
 from hashlib import sha256
 from typing import Any
 
@@ -25,6 +25,8 @@ except (ImportError, AttributeError):  # numba has been rebuilt inside
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _IMPORT = re.compile(rb"^from ((?:bbparse|features)[\w.]*) import ([\w, ]*)", re.MULTILINE)
 
+_ALIKE = {"no_cpython_wrapper": True}  # what a kernel has besides, the compilers decide
+
 
 class Kernel:
     """A function over arrays and scalars, compiled when it is first called.
@@ -35,13 +37,20 @@ class Kernel:
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        alike = {"no_cpython_wrapper": True}  # the compilers decide
         self._whole = _dated(
-            njit(cache=True, pipeline_class=linking.WholeCompiler, **alike)(function)
+            njit(cache=True, pipeline_class=linking.WholeCompiler, **_ALIKE)(function)
         )
-        self._part = njit(pipeline_class=linking.PartCompiler, **alike)(function)
-        self._numba_type_ = linking.kernel_type(self._part)  # how numba sees it in a kernel
         update_wrapper(self, function)
+
+    @cached_property
+    def _part(self) -> Any:
+        """The function that kernels call; once all is compiled, none is needed."""
+        return njit(pipeline_class=linking.PartCompiler, **_ALIKE)(self._whole.py_func)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """How numba sees this in a kernel."""
+        return linking.kernel_type(self._part)
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
