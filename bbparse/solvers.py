@@ -10,9 +10,9 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.backbone.chart import build, parts_of
+from bbparse.backbone.chart import build, recurrence_for
 from bbparse.backbone.dense import best_tree
-from bbparse.backbone.recurrences import RECURRENCES, Recurrence, cheapest
+from bbparse.backbone.recurrences import Recurrence
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
 from bbparse.presolve import presolve
@@ -246,16 +246,12 @@ def _nothing(
 
 
 def _recurrence(problem: Problem, backbone: str | None) -> Recurrence:
-    parts = parts_of(problem)
-    if backbone is None:
-        return cheapest(parts)
-    if backbone not in RECURRENCES:
-        raise ProblemError(f"unknown backbone {backbone!r}: one of {', '.join(RECURRENCES)}")
-    recurrence = RECURRENCES[backbone]
-    if not parts <= recurrence.holds:
-        missing = ", ".join(sorted(parts - recurrence.holds))
-        raise ProblemError(f"the {backbone} backbone cannot score parts of kind {missing}")
-    return recurrence
+    try:
+        return recurrence_for(problem, backbone)
+    except ValueError as error:
+        if backbone is None:
+            raise
+        raise ProblemError(str(error)) from None
 
 
 def time_left(time_limit: float | None, started: float) -> float | None:

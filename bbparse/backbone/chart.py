@@ -178,6 +178,27 @@ def live_scores(problem: Problem, order: Ints) -> Floats:
     return scores
 
 
+def recurrence_for(problem: Problem, backbone: Recurrence | str | None) -> Recurrence:
+    """A recurrence, by itself or its name, that can score a problem; None: the cheapest that can.
+
+    Raises
+    ------
+    ValueError
+        Where there is none of that name, or it cannot hold a part kind the problem has.
+    """
+    parts = parts_of(problem)
+    if backbone is None:
+        return cheapest(parts)
+    if isinstance(backbone, str):
+        if backbone not in RECURRENCES:
+            raise ValueError(f"unknown backbone {backbone!r}: one of {', '.join(RECURRENCES)}")
+        backbone = RECURRENCES[backbone]
+    if not parts <= backbone.holds:
+        missing = ", ".join(sorted(parts - backbone.holds))
+        raise ValueError(f"the {backbone.name} backbone cannot score parts of kind {missing}")
+    return backbone
+
+
 def build(problem: Problem, recurrence: Recurrence | str | None = None) -> Chart:
     """Build the chart of a projective problem.
 
@@ -196,16 +217,7 @@ def build(problem: Problem, recurrence: Recurrence | str | None = None) -> Chart
     """
     if not problem.projective:
         raise ValueError("the charts are projective; this problem allows crossing arcs")
-    parts = parts_of(problem)
-    if recurrence is None:
-        recurrence = cheapest(parts)
-    elif isinstance(recurrence, str):
-        if recurrence not in RECURRENCES:
-            raise ValueError(f"unknown backbone {recurrence!r}: one of {', '.join(RECURRENCES)}")
-        recurrence = RECURRENCES[recurrence]
-    if not parts <= recurrence.holds:
-        missing = ", ".join(sorted(parts - recurrence.holds))
-        raise ValueError(f"the {recurrence.name} backbone cannot score parts of kind {missing}")
+    recurrence = recurrence_for(problem, recurrence)
     order, group_ptr, group_first = sort_arcs(problem)
     head = problem.arc_head[group_first]
     mod = problem.arc_mod[group_first]
