@@ -124,13 +124,13 @@ class Parser:
         FactorError
             If a family the model needs is neither installed nor given.
         """
-        from bbparse.learning.model import load_parser
+        from bbparse.model.file import load_parser
 
         return load_parser(path, factors)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file, whole or not at all."""
-        from bbparse.learning.model import save_parser
+        from bbparse.model.file import save_parser
 
         save_parser(self, path)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bbparse.document import Document, ParsedSentence
 from bbparse.errors import ModelError, TreebankError
-from bbparse.model_path import DEFAULT_MODEL
+from bbparse.model.path import DEFAULT_MODEL
 from bbparse.treebank import Sentence
 
 if TYPE_CHECKING:

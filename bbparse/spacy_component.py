@@ -19,7 +19,7 @@ from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, Token
 
 from bbparse.document import Tree
-from bbparse.model_path import DEFAULT_MODEL
+from bbparse.model.path import DEFAULT_MODEL
 from bbparse.pipeline import NODE_LIMIT, Pipeline, load
 from bbparse.treebank import Sentence
 

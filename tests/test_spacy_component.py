@@ -150,7 +150,7 @@ def test_the_model_that_comes_with_the_package(
     model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     shutil.copy(model, tmp_path / "english.model")
-    monkeypatch.setattr("bbparse.model_path._FOLDER", tmp_path)
+    monkeypatch.setattr("bbparse.model.path._FOLDER", tmp_path)
     monkeypatch.chdir(tmp_path.parent)
     nlp = spacy.blank("en")
     component = nlp.add_pipe("bbparse")

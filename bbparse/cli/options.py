@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bbparse.cli.files import FILE, FileOrName
-from bbparse.model_path import DEFAULT_MODEL, model_names
+from bbparse.model.path import DEFAULT_MODEL, model_names
 
 #: Search nodes of one sentence, where nothing else is said.
 NODE_LIMIT = 200

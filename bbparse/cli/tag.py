@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE, FileOrName
-from bbparse.model_path import DEFAULT_MODEL, model_names, model_path
+from bbparse.model.path import DEFAULT_MODEL, model_names, model_path
 from bbparse.tagging.jackknife import jackknife
 from bbparse.tagging.tagger import Tagger
 from bbparse.treebank import read_conllu, write_conllu

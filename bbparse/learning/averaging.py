@@ -7,9 +7,6 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 
-#: What a stored weight of 1 is worth. A power of two: sums of scores are exact in double precision.
-QUANTUM = 2.0**-16
-
 
 @kernel
 def _add(

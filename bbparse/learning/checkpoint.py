@@ -82,7 +82,7 @@ class Checkpoint:
 
         None where there is no checkpoint, or one of another run.
         """
-        from bbparse.learning.model import load_parser
+        from bbparse.model.file import load_parser
 
         if not self.path.exists():
             return None

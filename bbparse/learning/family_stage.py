@@ -23,13 +23,13 @@ from bbparse.factors import (
     count_proposals,
     proposals,
 )
-from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.data import TrainingData
 from bbparse.learning.proposals import Proposals, differing, differing_counts
 from bbparse.learning.report import EpochReport
 from bbparse.learning.updates import Learner
 from bbparse.parser import Parser
 from bbparse.problem import Problem, Solution
+from bbparse.quantum import QUANTUM
 from bbparse.rescore import rescore
 from bbparse.solve import solve
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
 from bbparse.jit import kernel
-from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.data import TrainingData
 from bbparse.progress import watched
+from bbparse.quantum import QUANTUM
 from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import PAD

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from bbparse.factors import FactorFamily, FactorTable
-from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.run import Run, unlabelled_accuracy
 from bbparse.parser import Parser
+from bbparse.quantum import QUANTUM
 from bbparse.scoring.scorer import PartScorer
 
 

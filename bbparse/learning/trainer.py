@@ -29,7 +29,6 @@ from bbparse.factors import (
     tree_batches,
     tree_keys,
 )
-from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.data import TrainingData, prepare, prune_all
 from bbparse.learning.guide import guide_all
 from bbparse.learning.labeller import train_labeller
@@ -40,6 +39,7 @@ from bbparse.learning.stages import train_in_stages
 from bbparse.learning.updates import Learner
 from bbparse.parser import Parser
 from bbparse.problem import Problem
+from bbparse.quantum import QUANTUM
 from bbparse.rescore import rescore
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer

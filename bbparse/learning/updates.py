@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.learning.averaging import QUANTUM, AveragedWeights
+from bbparse.learning.averaging import AveragedWeights
+from bbparse.quantum import QUANTUM
 
 
 @kernel

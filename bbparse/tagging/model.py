@@ -113,7 +113,7 @@ def save_tagger(tagger: Tagger, path: str | os.PathLike[str]) -> None:
 def load_tagger(path: str | os.PathLike[str]) -> Tagger:
     """Read a tagger's file, or the tagger in a parser's model; see `Tagger.load`."""
     if archive_kind(path) == "bbparse.Model":
-        from bbparse.learning.model import load_parser
+        from bbparse.model.file import load_parser
 
         tagger = load_parser(path).tagger
         if tagger is None:

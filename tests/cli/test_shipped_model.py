@@ -10,7 +10,7 @@ import pytest
 
 import bbparse
 from bbparse.errors import ModelError
-from bbparse.model_path import DEFAULT_MODEL, model_names, model_path
+from bbparse.model.path import DEFAULT_MODEL, model_names, model_path
 
 FOLDER = Path(bbparse.__file__).parent / "models"
 

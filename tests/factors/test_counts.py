@@ -23,9 +23,9 @@ from bbparse.factors import (
     tree_batches,
     tree_keys,
 )
-from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.proposals import Proposals, differing_counts
 from bbparse.problem import Problem
+from bbparse.quantum import QUANTUM
 from tests.factors.helpers import random_arcs, random_sentence, random_tree, view_of
 
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.learning.averaging import QUANTUM, AveragedWeights, keep_largest, rounded_to
+from bbparse.learning.averaging import AveragedWeights, keep_largest, rounded_to
 from bbparse.learning.updates import Learner
+from bbparse.quantum import QUANTUM
 
 ONE = round(1 / QUANTUM)
 

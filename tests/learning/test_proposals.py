@@ -15,9 +15,9 @@ from bbparse.factors import (
     load_families,
     tree_keys,
 )
-from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.proposals import Proposals, differing
 from bbparse.problem import Problem
+from bbparse.quantum import QUANTUM
 from tests import toy
 from tests.factors.helpers import random_sentence, random_tree
 

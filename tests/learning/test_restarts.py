@@ -10,10 +10,10 @@ import pytest
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, OutputError
-from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.restarts import mean_of
 from bbparse.learning.trainer import Trainer, train, unlabelled_accuracy
 from bbparse.parser import Parser
+from bbparse.quantum import QUANTUM
 from bbparse.treebank import Sentence
 from tests import toy
 

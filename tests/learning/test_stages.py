@@ -12,7 +12,6 @@ from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError
 from bbparse.factors import load_families
 from bbparse.learning import run as run_module
-from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.data import prepare, prune_all
 from bbparse.learning.family_stage import FamilyStage
 from bbparse.learning.restarts import mean_of
@@ -20,6 +19,7 @@ from bbparse.learning.run import Run
 from bbparse.learning.stages import held_out_problems, subset
 from bbparse.learning.trainer import Trainer, train, unlabelled_accuracy
 from bbparse.parser import Parser
+from bbparse.quantum import QUANTUM
 from bbparse.treebank import Sentence
 from tests import toy
 

@@ -12,9 +12,9 @@ from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, FactorError, TreebankError
 from bbparse.factors import load_families
 from bbparse.learning import trainer as trainer_module
-from bbparse.learning.averaging import QUANTUM
 from bbparse.learning.data import prepare, prune_all
 from bbparse.learning.trainer import Trainer, train, unlabelled_accuracy
+from bbparse.quantum import QUANTUM
 from bbparse.treebank import Sentence
 from tests import toy
 

@@ -14,7 +14,7 @@ import pytest
 from bbparse.archive import write_archive
 from bbparse.errors import FactorError, ModelError, OutputError
 from bbparse.factors import FactorFamily
-from bbparse.learning.model import KIND, VERSION
+from bbparse.model.file import KIND, VERSION
 from bbparse.parser import Parser
 from bbparse.problem import Problem
 from tests import toy

@@ -1,7 +1,7 @@
 """Model files: arrays and JSON, never pickle.
 
 A model holds its whole configuration, so that it parses the same wherever it is loaded, and its
-weights without the zeros (`bbparse.learning.packed`).
+weights without the zeros (`bbparse.model.packed`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from bbparse.archive import REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.configuration import Configuration
 from bbparse.errors import BBParseError, ModelError
 from bbparse.factors import FactorFamily, FactorTable, load_families, specification
-from bbparse.learning.averaging import QUANTUM
-from bbparse.learning.packed import pack, packed_rules, unpack
-from bbparse.model_path import model_path
+from bbparse.model.packed import pack, packed_rules, unpack
+from bbparse.model.path import model_path
 from bbparse.parser import Parser
+from bbparse.quantum import QUANTUM
 from bbparse.scoring.guide import GUIDE_ARRAYS, Guide
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
 from bbparse.scoring.pruner import Pruner

@@ -12,7 +12,7 @@ __all__ = ["DEFAULT_MODEL", "model_names", "model_path"]
 #: What is loaded where no model is named.
 DEFAULT_MODEL = "english"
 
-_FOLDER = Path(__file__).resolve().parent / "models"
+_FOLDER = Path(__file__).resolve().parents[1] / "models"
 
 
 def model_names() -> list[str]:
