@@ -142,8 +142,8 @@ class Parser:
         config: Configuration | str = "english",
         **options: Any,
     ) -> Parser:
-        """Train a parser; see :func:`bbparse.learning.trainer.train`."""
-        from bbparse.learning.trainer import train
+        """Train a parser; see :func:`bbparse.learning.train.train`."""
+        from bbparse.learning.train import train
 
         if isinstance(config, str):
             config = Configuration.load(config)

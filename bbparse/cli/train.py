@@ -12,7 +12,7 @@ from bbparse.cli.files import FILE, FileOrName
 from bbparse.configuration import Configuration
 from bbparse.configuration_path import configuration_names, configuration_path
 from bbparse.errors import BBParseError, OutputError, TreebankError
-from bbparse.learning.trainer import train as learn
+from bbparse.learning.train import train as learn
 from bbparse.progress import progress_bars
 from bbparse.treebank import Sentence, read_conllu
 

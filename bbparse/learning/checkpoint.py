@@ -7,18 +7,16 @@ import os
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bbparse.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
+from bbparse.learning.learning import Learning
+from bbparse.model.file import load_parser
+from bbparse.parser import Parser
 from bbparse.treebank import Sentence
-
-if TYPE_CHECKING:
-    from bbparse.learning.run import Learning
-    from bbparse.parser import Parser
 
 KIND = "bbparse.Checkpoint"
 VERSION = 1
@@ -82,8 +80,6 @@ class Checkpoint:
 
         None where there is no checkpoint, or one of another run.
         """
-        from bbparse.model.file import load_parser
-
         if not self.path.exists():
             return None
         learners = trainer.learners()

@@ -14,6 +14,7 @@ import numpy as np
 
 from bbparse.factors import FactorFamily, FactorTable
 from bbparse.learning.run import Run, unlabelled_accuracy
+from bbparse.learning.trainer import Trainer
 from bbparse.parser import Parser
 from bbparse.quantum import QUANTUM
 from bbparse.scoring.scorer import PartScorer
@@ -32,8 +33,6 @@ def learn_restarts(run: Run, families: Sequence[FactorFamily]) -> Parser:
     families : sequence of FactorFamily
         To be learned together with the backbone.
     """
-    from bbparse.learning.trainer import Trainer
-
     config = run.config
     count = config.learning.restarts
     parsers = []

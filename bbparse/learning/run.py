@@ -6,45 +6,20 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError
-from bbparse.factors import FactorFamily
 from bbparse.learning.averaging import keep_largest, rounded_to
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import TrainingData
-from bbparse.learning.report import EpochReport
-from bbparse.learning.updates import Learner
+from bbparse.learning.learning import Learning
 from bbparse.parser import Parser
 from bbparse.progress import watched
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.treebank import Sentence
-
-
-class Learning(Protocol):
-    """What learns in epochs."""
-
-    families: Sequence[FactorFamily]
-
-    def epoch(self, number: int, progress: bool) -> EpochReport:
-        """One pass over the training data."""
-        ...
-
-    def averaged(self) -> Parser:
-        """The parser so far."""
-        ...
-
-    def learners(self) -> dict[str, Learner]:
-        """Its weights, by name."""
-        ...
-
-    def restored(self) -> None:
-        """Take note of weights that came from a checkpoint."""
-        ...
 
 
 @dataclass(slots=True)

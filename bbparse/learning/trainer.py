@@ -8,34 +8,24 @@ from that ruins the weights (Huang, Fayong & Guo 2012).
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bbparse.configuration import Configuration
-from bbparse.errors import ConfigError, TreebankError
 from bbparse.factors import (
     FactorCounter,
     FactorFamily,
     FactorTable,
     FactorView,
-    load_families,
-    specification,
     tree_batches,
     tree_keys,
 )
-from bbparse.learning.data import TrainingData, prepare, prune_all
-from bbparse.learning.guide import guide_all
-from bbparse.learning.labeller import train_labeller
+from bbparse.learning.data import TrainingData
 from bbparse.learning.report import EpochReport
-from bbparse.learning.restarts import learn_restarts
-from bbparse.learning.run import Run, unlabelled_accuracy
-from bbparse.learning.stages import train_in_stages
 from bbparse.learning.updates import Learner
 from bbparse.parser import Parser
 from bbparse.problem import Problem
@@ -44,10 +34,7 @@ from bbparse.rescore import rescore
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.solve import solve
-from bbparse.treebank import Sentence, check_tree
-from bbparse.treebank.columns import has_tags
-
-__all__ = ["Trainer", "train", "unlabelled_accuracy"]
+from bbparse.treebank import Sentence
 
 Ints = NDArray[np.int32]
 
@@ -210,96 +197,3 @@ class Trainer:
             self.config, self.parser.pruner, scorer, self.parser.families,
             FactorTable(table.keys, table.gates, weights), guide=self.data.guide,
         )  # fmt: skip
-
-
-def train(
-    sentences: Sequence[Sentence],
-    dev: Sequence[Sentence],
-    config: Configuration,
-    *,
-    factors: Iterable[str | type[FactorFamily] | FactorFamily] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    model: str | os.PathLike[str] | None = None,
-    progress: bool = False,
-    report: Any = None,
-) -> Parser:
-    """Train a parser.
-
-    Parameters
-    ----------
-    sentences, dev : sequence of Sentence
-        With a tree each; without a dev set the last epoch is kept.
-    config : Configuration
-    factors : iterable, optional
-        Families, by name, class or object, instead of the configuration's.
-    checkpoint : path, optional
-        Written after each epoch; a run with the same configuration and data that finds one goes
-        on from there. Removed when all is done.
-    model : path, optional
-        Where to write the model, while there still is a checkpoint.
-    progress : bool
-        Whether to draw progress bars on standard error.
-    report : callable, optional
-        Called with a line of text now and then.
-
-    Raises
-    ------
-    TreebankError
-        If there is no training sentence, or a sentence has no tree.
-    FactorError
-        If a family is unknown.
-    ConfigError
-        If a family speaks of labels and arcs have none.
-    """
-    say = report if report is not None else lambda line: None
-    if not sentences:
-        raise TreebankError("there are no training sentences")
-    for sentence in (*sentences, *dev):
-        check_tree(sentence, single_root=config.model.single_root)
-    families = load_families(config.factors.families if factors is None else factors)
-    for family in families:
-        for needed, given in (
-            ("labels.mode = 'arcs'", config.labels.mode == "arcs"),
-            ("factors.stage = 'jackknife'", config.factors.stage == "jackknife"),
-        ):
-            if family.labelled and not given:
-                raise ConfigError(f"family {family.name} speaks of labels, which needs {needed}")
-    config = config.with_("factors", families=tuple(specification(family) for family in families))
-    started = time.perf_counter()
-    data = prepare(sentences, config.model.single_root)
-    if data.projectivised:
-        say(
-            f"{data.projectivised} of {len(sentences)} training trees are not projective;"
-            " learning from the closest projective trees"
-        )
-    pruner = prune_all(data, config)
-    candidates = sum(len(arcs[0]) for arcs in data.arcs) / sum(s.n_words for s in sentences)
-    say(
-        f"pruner trained: {candidates:.2f} candidate heads a word,"
-        f" {100 * data.recall:.2f} % of gold heads among them"
-    )
-    guide_all(data, config)
-    if data.guide is not None:
-        say(f"guide trained: {len(data.guide.labels)} labels")
-    run = Run(config, data, pruner, dev, say, progress, checkpoint)
-    if families and config.factors.stage == "jackknife":
-        best = train_in_stages(run, families)
-    else:
-        plain = run.of("", config=config.with_("labels", mode="tree"))
-        best = run.thinned(learn_restarts(plain, families))
-        best.config = config
-    best.notes.update(
-        sentences=len(sentences), projectivised=data.projectivised, pruner_recall=data.recall,
-        candidates_per_word=candidates, tagged=any(map(has_tags, sentences)),
-    )  # fmt: skip
-    gold = [np.array([-1, *sentence.heads], np.int32) for sentence in sentences]
-    best.labeller = train_labeller(
-        config, sentences, data.values, gold, config.learning.seed, data.marks or None
-    )
-    if best.labeller is not None:
-        say(f"{len(best.labeller.labels)} labels learned")
-    best.notes["seconds"] = round(time.perf_counter() - started, 1)
-    if model is not None:
-        best.save(model)
-    run.forget()
-    return best

@@ -23,7 +23,8 @@ from bbparse.factors import (
     proposals,
 )
 from bbparse.factors.family import feature_key
-from bbparse.learning.trainer import train, unlabelled_accuracy
+from bbparse.learning.run import unlabelled_accuracy
+from bbparse.learning.train import train
 from bbparse.parser import Parser
 from bbparse.problem import Problem
 from bbparse.scoring.arc_labels import ArcLabels

@@ -10,7 +10,8 @@ import pytest
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
-from bbparse.learning.trainer import Trainer, train
+from bbparse.learning.train import train
+from bbparse.learning.trainer import Trainer
 from bbparse.parser import Parser
 from bbparse.treebank import Sentence
 from tests import toy

@@ -13,7 +13,8 @@ from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
 from bbparse.learning.data import TrainingData, prepare, prune_all
 from bbparse.learning.guide import _step, guide_all, train_guide
-from bbparse.learning.trainer import train, unlabelled_accuracy
+from bbparse.learning.run import unlabelled_accuracy
+from bbparse.learning.train import train
 from bbparse.parser import Parser
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import PAD

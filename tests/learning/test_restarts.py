@@ -11,7 +11,9 @@ import pytest
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, OutputError
 from bbparse.learning.restarts import mean_of
-from bbparse.learning.trainer import Trainer, train, unlabelled_accuracy
+from bbparse.learning.run import unlabelled_accuracy
+from bbparse.learning.train import train
+from bbparse.learning.trainer import Trainer
 from bbparse.parser import Parser
 from bbparse.quantum import QUANTUM
 from bbparse.treebank import Sentence

@@ -14,10 +14,12 @@ from bbparse.factors import load_families
 from bbparse.learning import run as run_module
 from bbparse.learning.data import prepare, prune_all
 from bbparse.learning.family_stage import FamilyStage
+from bbparse.learning.report import EpochReport
 from bbparse.learning.restarts import mean_of
-from bbparse.learning.run import Run
+from bbparse.learning.run import Run, unlabelled_accuracy
 from bbparse.learning.stages import held_out_problems, subset
-from bbparse.learning.trainer import Trainer, train, unlabelled_accuracy
+from bbparse.learning.train import train
+from bbparse.learning.trainer import Trainer
 from bbparse.parser import Parser
 from bbparse.quantum import QUANTUM
 from bbparse.treebank import Sentence
@@ -66,7 +68,7 @@ def test_no_backbone_sees_what_it_scores(
     run = run_of(configuration(), sentences)
     monkeypatch.setattr(Trainer, "__init__", watched)
     monkeypatch.setattr(Parser, "score_arcs", watched_score)
-    monkeypatch.setattr(Trainer, "epoch", lambda self, number, progress: run_module.EpochReport(1))
+    monkeypatch.setattr(Trainer, "epoch", lambda self, number, progress: EpochReport(1))
     problems = held_out_problems(run)
     assert len(seen) == 3
     assert sorted(name for _, name in scored) == sorted(s.name for s in sentences)
