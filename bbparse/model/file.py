@@ -26,8 +26,9 @@ from bbparse.quantum import QUANTUM
 from bbparse.scoring.guide import GUIDE_ARRAYS, Guide
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
 from bbparse.scoring.pruner import Pruner
-from bbparse.scoring.scorer import PartScorer, narrow_weights
+from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.templates import TemplateSet
+from bbparse.scoring.weights import narrow_weights
 from bbparse.tagging.model import TAGGER_ARRAYS, tagger_arrays, tagger_from
 
 KIND = "bbparse.Model"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
 from bbparse.scoring.candidates import likely_arcs, score_all_arcs, score_candidates
@@ -15,10 +15,9 @@ from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import all_arcs, merge_difference, parts_not_in, prune_arcs
 from bbparse.scoring.tables import sentence_tables
 from bbparse.scoring.templates import KINDS, TemplateSet
+from bbparse.scoring.weights import WEIGHT_TYPES, Weights, aligned_zeros
 
-__all__ = [
-    "PartScorer", "PartScores", "aligned_zeros", "difference", "narrow_weights", "prune",
-]  # fmt: skip
+__all__ = ["PartScorer", "PartScores", "difference", "prune"]
 
 # Writable, as every array is that a kernel sees: read-only ones are types of their own to numba,
 # and would cost a second compilation.
@@ -32,14 +31,6 @@ _FROZEN_TRIPLES = (_FROZEN, _FROZEN, _FROZEN)
 _NO_MARKS = np.zeros((1, 1), dtype=np.uint16)
 
 Marks = NDArray[np.uint16]
-Weights = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
-
-#: What weights may be; learning takes 32 bits, a model that is loaded as few as will do.
-_WEIGHT_TYPES = (np.int8, np.int16, np.int32)
-
-#: Bytes of a line of memory, which holds both weights of a template with ``+@``.
-_LINE = 64
-
 
 class PartScores(NamedTuple):
     """Parts and scores of a sentence; the fields are those of `bbparse.Problem`.
@@ -68,54 +59,6 @@ class PartScores(NamedTuple):
     gsib_score: NDArray[np.float64]
 
 
-def aligned_zeros(size: int, dtype: DTypeLike = np.int32) -> NDArray[Any]:
-    """Zeros that start on a line of memory, so that paired weights lie in one line."""
-    n_bytes = size * np.dtype(dtype).itemsize
-    raw = np.zeros(n_bytes + _LINE, dtype=np.uint8)
-    offset = -raw.ctypes.data % _LINE
-    return raw[offset : offset + n_bytes].view(dtype)
-
-
-def narrow_weights(
-    size: int, index: NDArray[np.integer], value: NDArray[np.integer], quantum: float
-) -> tuple[Weights, float]:
-    """A table of weights in the narrowest integers that hold them exactly.
-
-    Most of what scoring costs is waiting for weights: a table a quarter as large is read in less
-    than half the time.
-
-    Parameters
-    ----------
-    size : int
-    index : int[W]
-        Places of the weights that are not 0, each once, below `size`.
-    value : int[W]
-        These weights, 32-bit integers.
-    quantum : float
-        What a weight of 1 is worth.
-
-    Returns
-    -------
-    weights : int8[size], int16[size] or int32[size]
-        Aligned like `aligned_zeros`.
-    quantum : float
-        The given one times a power of two, by which the weights were divided.
-    """
-    value = np.asarray(value, np.int64)
-    largest = int(np.abs(value).max(initial=0))
-    # The lowest bit that any of them has: what divides them all.
-    together = int(np.bitwise_or.reduce(value)) if len(value) else 0
-    step = together & -together or 1
-    for dtype in (np.int8, np.int16):
-        if largest <= step * int(np.iinfo(dtype).max):
-            weights = aligned_zeros(size, dtype)
-            weights[index] = value // step
-            return weights, quantum * step
-    weights = aligned_zeros(size)
-    weights[index] = value
-    return weights, quantum
-
-
 class PartScorer:
     """The linear model over arcs, siblings, grandchildren and grand-siblings.
 
@@ -126,8 +69,8 @@ class PartScorer:
     templates : TemplateSet
         The features.
     weights : int32[2**templates.bits], optional
-        Weights in integer quanta, as int8 or int16 if they fit (`narrow_weights`); used as they
-        are, without a copy, if they are contiguous. Zeros by default.
+        Weights in integer quanta, as int8 or int16 if they fit (`bbparse.scoring.weights`); used
+        as they are, without a copy, if they are contiguous. Zeros by default.
     quantum : float
         What a weight of 1 is worth.
 
@@ -153,7 +96,7 @@ class PartScorer:
         size = 1 << templates.bits
         if weights is None:
             weights = aligned_zeros(size)
-        elif weights.shape != (size,) or weights.dtype not in _WEIGHT_TYPES:
+        elif weights.shape != (size,) or weights.dtype not in WEIGHT_TYPES:
             raise ModelError(
                 f"weights have shape {weights.shape} and dtype {weights.dtype},"
                 f" expected {(size,)} and int32"

@@ -16,14 +16,9 @@ from hypothesis import strategies as st
 from bbparse.errors import ModelError
 from bbparse.problem import Problem
 from bbparse.scoring.encode import ATTRIBUTES, encode
-from bbparse.scoring.scorer import (
-    PartScorer,
-    PartScores,
-    aligned_zeros,
-    difference,
-    narrow_weights,
-)
+from bbparse.scoring.scorer import PartScorer, PartScores, difference
 from bbparse.scoring.templates import ARC_ATOMS, KINDS, TemplateSet
+from bbparse.scoring.weights import narrow_weights
 from bbparse.treebank import Sentence
 from tests.scoring.reference import (
     ATOM_NUMBER,
@@ -286,10 +281,6 @@ def test_weights_are_used_in_place_and_checked() -> None:
         PartScorer(TEMPLATES, np.zeros(3, np.int32))
     with pytest.raises(ModelError, match="dtype float64"):
         PartScorer(TEMPLATES, np.zeros(1 << TEMPLATES.bits))  # type: ignore[arg-type]
-    for size in (1, 15, 1 << 12):
-        zeros = aligned_zeros(size)
-        assert zeros.shape == (size,) and zeros.dtype == np.int32
-        assert zeros.ctypes.data % 64 == 0 and not zeros.any()
 
 
 @pytest.mark.parametrize(
@@ -317,14 +308,6 @@ def test_narrow_weights_score_the_same(
     expected = PartScorer(TEMPLATES, wide, 0.5).score(values, *arcs)
     found = PartScorer(TEMPLATES, narrow, worth).score(values, *arcs)
     assert all(np.array_equal(a, b) for a, b in zip(found, expected))
-
-
-def test_no_weights_are_narrow() -> None:
-    none = np.zeros(0, np.int64)
-    weights, quantum = narrow_weights(16, none, none, 0.25)
-    assert weights.tolist() == [0] * 16 and weights.dtype == np.int8 and quantum == 0.25
-    weights, _ = narrow_weights(16, np.array([3]), np.array([0]), 0.25)
-    assert not weights.any()
 
 
 def test_trees_are_checked() -> None:
