@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.factors import FactorView, LabelledView, alive_counts, alive_factors
+from bbparse.labelled_trees import best_labels, joins_labels
 from bbparse.problem import Problem
 from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.encode import encode
@@ -210,10 +211,14 @@ def view_of(
 def name_arcs(parser: Parser, work: Work, solution: Solution) -> None:
     """Find the labels of a solution's trees, for `Parser.labels_of` to look up."""
     labeller = parser.labeller
-    if labeller is None or solution.labels is not None:
-        return
-    if labeller.guided and work.marks is None:
+    if labeller is None or (labeller.guided and work.marks is None):
         return
     marks = NO_MARKS if work.marks is None else sure_marks(work.marks)
-    names = [labeller.name(work.values, heads, marks) for heads in solution.heads]
+    if joins_labels(parser):
+        names = [
+            best_labels(parser, labeller, work.sentence, work.values, heads, marks)
+            for heads in solution.heads
+        ]
+    else:
+        names = [labeller.name(work.values, heads, marks) for heads in solution.heads]
     solution.__dict__["_names"] = names

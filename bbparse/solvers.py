@@ -16,6 +16,7 @@ from bbparse.backbone.recurrences import Recurrence
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
 from bbparse.presolve import presolve
+from bbparse.presolve_copies import without_beaten
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank
 from bbparse.rescore import rescore
@@ -42,9 +43,14 @@ def find_trees(
     """The trees of a problem with their bounds; takes what `bbparse.solve.solve` takes."""
     started = time.perf_counter()
     ordered, order = in_order(problem)
+    kept = None
+    if k_best == 1:  # other trees may differ in labels that no best tree has
+        ordered, kept = without_beaten(ordered)
     found = _solve(
         ordered, k_best, time_limit, node_limit, gap, method, backbone, settings, started
     )
+    if kept is not None:
+        order = kept if order is None else order[kept]
     return in_rank(found, problem, order)
 
 

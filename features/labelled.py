@@ -8,8 +8,19 @@ are told apart in some features and not in others.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
 
-from bbparse.factors import Feature, LabelledArc, LabelledFamily, LabelledView
+from bbparse.factors import (
+    FactorBatch,
+    FactorTable,
+    FactorView,
+    Feature,
+    LabelledArc,
+    LabelledFamily,
+    LabelledView,
+    feature_key,
+)
 
 __all__ = ["FunctionWords", "LabelPairs"]
 
@@ -21,70 +32,119 @@ CORE = frozenset(
 FUNCTION = frozenset(("case", "mark", "cc", "det", "aux", "cop", "punct", "clf", "discourse"))
 
 
+@lru_cache(maxsize=1 << 12)
 def _main(label: str) -> str:
     """The label without its subtype."""
     return label.partition(":")[0]
 
 
-class LabelPairs(LabelledFamily):
+#: What the features of a pair depend on.
+Case = tuple[str, ...]
+
+
+class _ArcPairs(LabelledFamily):
+    """Pairs of labelled arcs, whose features depend on a few strings.
+
+    Such strings come again and again: the keys of their features are remembered.
+    """
+
+    def pairs(self, view: LabelledView) -> Iterator[tuple[int, int, Case]]:
+        """Numbers of two labelled arcs that can be in one tree, ascending, and their case."""
+        raise NotImplementedError
+
+    def features(self, case: Case) -> list[Feature]:
+        """Features of a case."""
+        raise NotImplementedError
+
+    def labelled_factors(
+        self, view: LabelledView
+    ) -> Iterator[tuple[list[LabelledArc], list[Feature]]]:
+        """See `LabelledFamily.labelled_factors`."""
+        arcs = list(view.labelled_arcs)
+        for first, second, case in self.pairs(view):
+            yield [arcs[first], arcs[second]], self.features(case)
+
+    def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
+        """See `FactorFamily.propose`."""
+        if not isinstance(view, LabelledView):
+            return super().propose(view, table)  # says what is missing
+        arcs: list[tuple[int, int]] = []
+        keys: list[tuple[int, ...]] = []
+        for first, second, case in self.pairs(view):
+            arcs.append((first, second))
+            keys.append(_keys(self, case))
+        return FactorBatch.from_lists(arcs, keys)
+
+
+@lru_cache(maxsize=1 << 16)
+def _keys(family: _ArcPairs, case: Case) -> tuple[int, ...]:
+    """Keys of the features of a case."""
+    return tuple(feature_key(family.name, feature) for feature in family.features(case))
+
+
+class LabelPairs(_ArcPairs):
     """Two modifiers of one word with relations that a word has once: "at most one nsubj"."""
 
     name = "label-pairs"
     summary = "two modifiers of one head with core labels: at most one subject, and the like"
 
-    def labelled_factors(
-        self, view: LabelledView
-    ) -> Iterator[tuple[list[LabelledArc], list[Feature]]]:
-        """See `LabelledFamily.labelled_factors`."""
+    def pairs(self, view: LabelledView) -> Iterator[tuple[int, int, Case]]:
+        """See `_ArcPairs.pairs`."""
+        labels, upos = view.labels, view.upos
+        core = [_main(label) in CORE for label in labels]
+        copies = list(pairwise(view.first.tolist()))
+        mods, starts = view.arc_mod.tolist(), view.head_ptr.tolist()
         for head in range(view.n_words + 1):
-            arcs = [
-                (head, mod, label)
-                for mod in view.modifiers_of(head)
-                for label in view.labels_of(head, mod)
-                if _main(label) in CORE
+            below = [
+                (i, mods[arc], labels[i])
+                for arc in range(starts[head], starts[head + 1])
+                for i in range(*copies[arc])
+                if core[i]
             ]
-            for i, first in enumerate(arcs):
-                for second in arcs[i + 1 :]:
-                    if first[1] == second[1]:
-                        continue
-                    pair = (_main(first[2]), _main(second[2]))
-                    side = "across" if first[1] < head < second[1] else "beside"
-                    features: list[Feature] = [
-                        pair, (pair, side), (pair, view.upos[head]), (first[2], second[2]),
-                        (pair, view.upos[first[1]], view.upos[second[1]]),
-                    ]  # fmt: skip
-                    if pair[0] == pair[1]:
-                        features.append("twice")
-                    yield [first, second], features
+            for n, (i, mod, label) in enumerate(below):
+                for j, other, its_label in below[n + 1 :]:
+                    if mod != other:
+                        side = "across" if mod < head < other else "beside"
+                        yield i, j, (label, its_label, side, upos[head], upos[mod], upos[other])
+
+    def features(self, case: Case) -> list[Feature]:
+        """See `_ArcPairs.features`."""
+        first, second, side, head, mod, other = case
+        pair = (_main(first), _main(second))
+        features: list[Feature] = [
+            pair, (pair, side), (pair, head), (first, second), (pair, mod, other)
+        ]  # fmt: skip
+        if pair[0] == pair[1]:
+            features.append("twice")
+        return features
 
 
-class FunctionWords(LabelledFamily):
+class FunctionWords(_ArcPairs):
     """A function word with a modifier of its own: "a case marker has no modifiers"."""
 
     name = "function-words"
     summary = "a case marker, determiner, … with a modifier of its own"
 
-    def labelled_factors(
-        self, view: LabelledView
-    ) -> Iterator[tuple[list[LabelledArc], list[Feature]]]:
-        """See `LabelledFamily.labelled_factors`."""
-        for word in range(1, view.n_words + 1):
-            below = view.modifiers_of(word)
-            if not below:
-                continue
-            above = [
-                (head, word, label)
-                for head in view.heads_of(word)
-                for label in view.labels_of(head, word)
-                if _main(label) in FUNCTION
-            ]
-            for arc in above:
-                for mod in below:
-                    if mod == arc[0]:
+    def pairs(self, view: LabelledView) -> Iterator[tuple[int, int, Case]]:
+        """See `_ArcPairs.pairs`."""
+        labels, upos = view.labels, view.upos
+        copies = list(pairwise(view.first.tolist()))
+        heads, mods = view.arc_head.tolist(), view.arc_mod.tolist()
+        starts = view.head_ptr.tolist()
+        for above, (head, word) in enumerate(zip(heads, mods)):
+            for i in range(*copies[above]):
+                own = _main(labels[i])
+                if own not in FUNCTION:
+                    continue
+                for arc in range(starts[word], starts[word + 1]):
+                    if mods[arc] == head:
                         continue
-                    for label in view.labels_of(word, mod):
-                        own = _main(arc[2])
-                        yield [arc, (word, mod, label)], [
-                            own, (own, _main(label)), (own, _main(label), view.lower[word]),
-                            (own, view.upos[word], view.upos[mod]),
-                        ]  # fmt: skip
+                    for j in range(*copies[arc]):
+                        case = (own, _main(labels[j]), view.lower[word], upos[word],
+                                upos[mods[arc]])  # fmt: skip
+                        yield min(i, j), max(i, j), case
+
+    def features(self, case: Case) -> list[Feature]:
+        """See `_ArcPairs.features`."""
+        own, below, word, upos, its_upos = case
+        return [own, (own, below), (own, below, word), (own, upos, its_upos)]

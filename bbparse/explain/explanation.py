@@ -13,7 +13,6 @@ from bbparse.errors import ProblemError
 from bbparse.explain.losses import ArcLoss, arc_losses
 from bbparse.explain.terms import Feature, Term, terms_of, with_features
 from bbparse.explain.trace import Trace, trace_search
-from bbparse.solve import solve
 
 if TYPE_CHECKING:
     from bbparse.parser import Parser, ScoredTree
@@ -81,20 +80,9 @@ class Explanation:
         return {arc: calls for arc, calls in self.trace.gone.items() if arc not in best}
 
     def changed(self, k: int) -> list[int]:
-        """Words that have another head in tree k (from 0) than in the best.
-
-        Where arcs have labels that the search chose, those that have another label, too.
-        """
-        tree, best = self.trees[k], self.best
-        words = range(1, len(tree.heads) + 1)
-        if self.problem.arc_label is not None and tree.labels:
-            return [
-                m
-                for m in words
-                if (tree.heads[m - 1], tree.labels[m - 1])
-                != (best.heads[m - 1], best.labels[m - 1])
-            ]
-        return [m for m in words if tree.heads[m - 1] != best.heads[m - 1]]
+        """Words that have another head in tree k (from 0) than in the best."""
+        pairs = zip(self.trees[k].heads, self.best.heads)
+        return [m for m, (head, other) in enumerate(pairs, start=1) if head != other]
 
     @property
     def n_candidates(self) -> int:
@@ -157,10 +145,7 @@ def explain(
     problem = parser.problem(sentence, prune)
     backbone = parser.config.model.backbone
     settings = parser.config.search
-    solution = solve(
-        problem, k_best=k_best, backbone=backbone, settings=settings, node_limit=node_limit,
-        time_limit=time_limit,
-    )  # fmt: skip
+    solution = parser.solve_problem(problem, k_best, time_limit, node_limit)
     if not len(solution):
         raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
     terms = with_features(

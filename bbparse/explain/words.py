@@ -65,9 +65,6 @@ def changes(explanation: Explanation, k: int) -> str:
     pieces = [
         f"{_em(explanation, m)} hangs from {_em(explanation, tree.heads[m - 1])}"
         f" instead of {_em(explanation, best.heads[m - 1])}"
-        if tree.heads[m - 1] != best.heads[m - 1]
-        else f"{_em(explanation, m)} is {markup(tree.labels[m - 1])}"
-        f" instead of {markup(best.labels[m - 1])}"
         for m in changed[:3]
     ]
     rest = len(changed) - len(pieces)

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from bbparse.factors.batch import FactorBuffer, ScoredFactors
 from bbparse.factors.family import FactorFamily
-from bbparse.factors.labelled import LabelledView, proposals
+from bbparse.factors.labelled import LabelledView, expanded_scores
 from bbparse.factors.rules import RuleFamily, RuleSet
 from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
@@ -21,8 +21,8 @@ def alive_factors(
 ) -> ScoredFactors:
     """The factors of a sentence that have a score: what goes into its `Problem`.
 
-    Factors keep the order of the families. Two families may give the same set of arcs, each with
-    its score.
+    Factors keep the order of the families, those of families that speak of labels coming last. Two
+    families may give the same set of arcs, each with its score.
 
     Parameters
     ----------
@@ -37,13 +37,17 @@ def alive_factors(
         As `FactorFamily.propose`.
     """
     found = FactorBuffer()
-    if isinstance(view, LabelledView):
-        for family in families:
-            found.add(table.alive(proposals(family, view, table)))
-    else:
-        for group in _groups(tuple(families)):
-            group.score(view, table, found)
-    return found.result()
+    families = tuple(families)
+    for group in _groups(families):
+        group.score(view, table, found)
+    if not isinstance(view, LabelledView):
+        return found.result()
+    labelled = FactorBuffer()
+    labelled.add(expanded_scores(found.result(), view.first))
+    for family in families:
+        if family.labelled:
+            family.score(view, table, labelled)
+    return labelled.result()
 
 
 @lru_cache(maxsize=64)

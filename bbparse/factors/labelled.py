@@ -9,22 +9,23 @@ made over all combinations of the copies of their arcs: whatever the labels, one
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import product
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import FactorBatch
+from bbparse.factors.batch import FactorBatch, ScoredFactors
 from bbparse.factors.view import FactorView
+from bbparse.jit import kernel
 
 if TYPE_CHECKING:
     from bbparse.factors.family import FactorFamily
     from bbparse.factors.table import FactorTable
     from bbparse.treebank import Sentence
 
-__all__ = ["LabelledArc", "LabelledView", "expanded", "proposals"]
+__all__ = ["LabelledArc", "LabelledView", "expanded", "expanded_scores", "proposals"]
 
 LabelledArc = tuple[int, int, str]
 """Head, modifier and label."""
@@ -58,15 +59,6 @@ class LabelledView(FactorView):
         self.first = np.zeros(self.n_arcs + 1, np.int64)
         np.cumsum([len(own) for own in labels], out=self.first[1:])
         self.labels = [label for own in labels for label in own]
-        self._index: dict[LabelledArc, int] = {}
-        self._labels: dict[tuple[int, int], Sequence[str]] = {}
-        pairs = zip(self.arc_head.tolist(), self.arc_mod.tolist())
-        count = 0
-        for pair, own in zip(pairs, labels):
-            self._labels[pair] = own
-            for label in own:
-                self._index[(*pair, label)] = count
-                count += 1
 
     @classmethod
     def of_arcs(
@@ -91,18 +83,34 @@ class LabelledView(FactorView):
         """
         new = np.ones(len(arc_head), np.bool_)
         new[1:] = (arc_head[1:] != arc_head[:-1]) | (arc_mod[1:] != arc_mod[:-1])
-        starts = np.flatnonzero(new)
-        groups = np.split(arc_label, starts[1:]) if len(starts) else []
-        view = FactorView(sentence, arc_head[new], arc_mod[new], values)
-        return cls(view, [[names[i] for i in group.tolist()] for group in groups])
+        found = cls.__new__(cls)
+        found.__dict__.update(FactorView(sentence, arc_head[new], arc_mod[new], values).__dict__)
+        found.first = np.append(np.flatnonzero(new), len(arc_head))
+        found.labels = [names[i] for i in arc_label.tolist()]
+        return found
 
     def labels_of(self, head: int, mod: int) -> Sequence[str]:
         """Labels that the arc from `head` to `mod` may have; none if it is no candidate."""
-        return self._labels.get((head, mod), ())
+        place = self.arc_places.get((head, mod), -1)
+        if place < 0:
+            return ()
+        starts = self._starts
+        return self.labels[starts[place] : starts[place + 1]]
 
     def labelled_index(self, head: int, mod: int, label: str) -> int:
         """Number of a labelled arc, -1 if it is no candidate."""
         return self._index.get((head, mod, label), -1)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return self.first.tolist()
+
+    @cached_property
+    def _index(self) -> dict[LabelledArc, int]:
+        copies = np.diff(self.first)
+        heads = np.repeat(self.arc_head, copies).tolist()
+        mods = np.repeat(self.arc_mod, copies).tolist()
+        return {arc: i for i, arc in enumerate(zip(heads, mods, self.labels))}
 
     @property
     def labelled_arcs(self) -> Iterable[LabelledArc]:
@@ -141,24 +149,51 @@ def expanded(batch: FactorBatch, first: NDArray[np.int64]) -> FactorBatch:
     first : int64[A + 1]
         Where the copies of each arc begin.
     """
-    arcs: list[int] = []
-    sizes: list[int] = []
-    origin: list[int] = []
-    starts = first.tolist()
-    members, ptr = batch.arcs.tolist(), batch.ptr.tolist()
-    for f in range(len(batch)):
-        copies = [range(starts[a], starts[a + 1]) for a in members[ptr[f] : ptr[f + 1]]]
-        for chosen in product(*copies):
-            arcs += chosen
-            sizes.append(len(chosen))
-            origin.append(f)
-    feature_sizes = np.diff(batch.feat_ptr)[origin]
-    places = [np.arange(batch.feat_ptr[f], batch.feat_ptr[f + 1]) for f in origin]
-    features = np.concatenate(places) if places else np.zeros(0, np.int64)
-    return FactorBatch(
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        np.array(arcs, np.int32),
-        np.concatenate([[0], np.cumsum(feature_sizes)]).astype(np.int64),
-        batch.feat_keys[features],
-        batch.gates[origin],
-    )
+    ptr, arcs, origin = _combinations(batch.ptr, batch.arcs, first)
+    sizes = np.diff(batch.feat_ptr)[origin]
+    feat_ptr = np.zeros(len(ptr), np.int64)
+    np.cumsum(sizes, out=feat_ptr[1:])
+    features = np.repeat(batch.feat_ptr[:-1][origin] - feat_ptr[:-1], sizes)
+    features += np.arange(len(features))
+    return FactorBatch(ptr, arcs, feat_ptr, batch.feat_keys[features], batch.gates[origin])
+
+
+def expanded_scores(factors: ScoredFactors, first: NDArray[np.int64]) -> ScoredFactors:
+    """Scored factors over plain arcs as those over all combinations of their copies."""
+    ptr, arcs, origin = _combinations(factors.ptr, factors.arcs, first)
+    return ScoredFactors(ptr, arcs, factors.scores[origin])
+
+
+@kernel
+def _combinations(
+    ptr: NDArray[np.int64], arcs: NDArray[np.int32], first: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """All combinations of copies, those with the last arc's next copy next: sets, and whose."""
+    n_sets = n_arcs = 0
+    for f in range(ptr.shape[0] - 1):
+        number = 1
+        for k in range(ptr[f], ptr[f + 1]):
+            number *= first[arcs[k] + 1] - first[arcs[k]]
+        n_sets += number
+        n_arcs += number * (ptr[f + 1] - ptr[f])
+    new_ptr = np.zeros(n_sets + 1, np.int64)
+    new_arcs = np.empty(n_arcs, np.int32)
+    origin = np.empty(n_sets, np.int64)
+    n = i = 0
+    for f in range(ptr.shape[0] - 1):
+        size = ptr[f + 1] - ptr[f]
+        number = 1
+        for k in range(ptr[f], ptr[f + 1]):
+            number *= first[arcs[k] + 1] - first[arcs[k]]
+        for j in range(number):
+            rest = j
+            for k in range(size - 1, -1, -1):
+                a = arcs[ptr[f] + k]
+                copies = first[a + 1] - first[a]
+                new_arcs[i + k] = first[a] + rest % copies
+                rest //= copies
+            i += size
+            origin[n] = f
+            n += 1
+            new_ptr[n] = i
+    return new_ptr, new_arcs, origin

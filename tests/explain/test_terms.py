@@ -61,7 +61,6 @@ def labelled_parser() -> Parser:
 
 def test_arcs_with_labels() -> None:
     parser = labelled_parser()
-    other_labels = 0
     for sentence in toy.dev_sentences()[:8]:
         found = explain(parser, sentence, k_best=4)
         assert found.problem.arc_label is not None
@@ -72,10 +71,8 @@ def test_arcs_with_labels() -> None:
                 assert math.fsum(f.weight for f in term.features) == pytest.approx(term.value)
             if k:
                 assert found.changed(k)
-                other_labels += tree.heads == found.best.heads
         assert all(loss.instead != loss.head for loss in found.losses)
         assert "instead of" in page(found) or len(found.trees) == 1
-    assert other_labels
 
 
 @cache

@@ -14,12 +14,14 @@ from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, FactorError
 from bbparse.explain import explain
 from bbparse.factors import (
+    FactorCounter,
     FactorFamily,
     FactorView,
     Feature,
     LabelledArc,
     LabelledFamily,
     LabelledView,
+    alive_factors,
     proposals,
 )
 from bbparse.factors.family import feature_key
@@ -28,6 +30,7 @@ from bbparse.learning.train import train
 from bbparse.parser import Parser
 from bbparse.problem import Problem
 from bbparse.scoring.arc_labels import ArcLabels
+from bbparse.scoring.encode import encode
 from bbparse.treebank import Sentence
 from features.labelled import FunctionWords, LabelPairs
 from features.siblings import AllSiblings
@@ -150,6 +153,47 @@ def test_factors_that_cannot_fire_are_passed_over() -> None:
         assert len(Careless(arcs).propose(view())) == 0
 
 
+def test_pairs_are_as_in_general() -> None:
+    rng = np.random.default_rng(5)
+    names = ["nsubj", "nsubj:pass", "obj", "case", "det", "advmod", "xcomp", "cop"]
+    for sentence in toy.sentences()[:30]:
+        n = sentence.n_words
+        if n < 4:
+            continue
+        pairs = [(h, m) for h in range(n + 1) for m in range(1, n + 1) if h != m]
+        pairs = [pair for pair in pairs if rng.random() < 0.5]
+        seen = LabelledView(
+            FactorView(sentence, *map(list, zip(*pairs))),
+            [sorted(rng.choice(names, rng.integers(1, 4), replace=False)) for _ in pairs],
+        )
+        for family in (LabelPairs(), FunctionWords()):
+            quick, general = family.propose(seen), LabelledFamily.propose(family, seen)
+            for name in ("ptr", "arcs", "feat_ptr", "feat_keys", "gates"):
+                assert np.array_equal(getattr(quick, name), getattr(general, name))
+
+
+def test_scores_are_those_of_the_proposals() -> None:
+    seen = view()
+    families = [LabelPairs(), AllSiblings(), FunctionWords()]
+    batches = [proposals(family, seen) for family in families]
+    counter = FactorCounter()
+    counter.add(batches)
+    table = counter.table(1)
+    table.weights[:] = np.arange(1.0, len(table) + 1.0)
+    expected: dict[tuple[int, ...], float] = {}
+    for batch in batches:
+        scores = table.score_batch(batch)
+        for f in range(len(batch)):
+            arcs = tuple(batch.arcs[batch.ptr[f] : batch.ptr[f + 1]].tolist())
+            expected[arcs] = expected.get(arcs, 0.0) + scores[f]
+    alive = alive_factors(families, seen, table)
+    summed: dict[tuple[int, ...], float] = {}
+    for f in range(len(alive)):
+        arcs = tuple(alive.arcs[alive.ptr[f] : alive.ptr[f + 1]].tolist())
+        summed[arcs] = summed.get(arcs, 0.0) + alive.scores[f]
+    assert summed == expected and len(summed) == 12
+
+
 def test_the_best_labels_of_each_arc() -> None:
     scores = np.log([[0.5, 0.1, 0.4], [0.3, 0.3, 0.4], [0.2, 0.7, 0.1]])
     chosen = ArcLabels.best(scores, 2, 2.0, 2.0**-16, np.array([-1, -1, 2], np.int32))
@@ -195,7 +239,15 @@ def test_without_factors_trees_are_those_without_labels() -> None:
         assert np.array_equal(problem.arc_label[solution.arcs], solution.labels)
         (tree,) = labelled.parse(sentence)
         assert list(tree.labels) == labelled.labels_of(sentence, solution)
-        assert list(tree.labels) == [guide.labels[i] for i in solution.labels[0]]
+        assert labelled.labeller is not None  # families have no say: its labels are the tree's
+        marks = guide.marks(encode(sentence), problem.arc_head, problem.arc_mod)
+        own = labelled.labeller.label(encode(sentence), solution.heads[0], marks)
+        assert list(tree.labels) == own
+        labelled.labeller, kept = None, labelled.labeller
+        assert labelled.labels_of(sentence, solution) == [
+            guide.labels[i] for i in solution.labels[0]
+        ]
+        labelled.labeller = kept
         best = problem.arc_score[solution.arcs[0]]
         pair = problem.arc_head * 1000 + problem.arc_mod
         for m, arc in enumerate(solution.arcs[0]):
