@@ -12,7 +12,7 @@ import pytest
 from bbparse.configuration import Configuration
 from bbparse.factors import Feature, LabelledArc, LabelledFamily, LabelledView
 from bbparse.labelled_trees import best_labels, joins_labels, label_problem, solve_by_heads
-from bbparse.learning.trainer import train
+from bbparse.learning.train import train
 from bbparse.parser import Parser
 from bbparse.scoring.encode import encode
 from tests import toy
