@@ -253,7 +253,8 @@ class LabelConfig:
     per_arc : int
         How many labels of an arc.
     weight : float
-        What a difference of 1 in the guide's log-probability of a label is worth.
+        What a difference of 1 in the log-probability of a label is worth: the guide's where a tree
+        is searched for, the labeller's where the labels of the tree found are chosen anew.
     """
 
     epochs: int = 4

@@ -19,6 +19,7 @@ from bbparse.factors import LabelledView, alive_factors
 from bbparse.presolve_copies import without_beaten
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order
+from bbparse.scoring.arc_labels import best_columns, in_quanta
 from bbparse.solve import solve
 from bbparse.solvers import time_left
 
@@ -120,22 +121,19 @@ def label_problem(
     """
     config = parser.config.labels
     scores = labeller.scores(values, heads, marks)
-    n, n_labels = scores.shape
-    best = np.argsort(-scores, axis=1, kind="stable")[:, : min(config.per_arc, n_labels)]
-    words = np.lexsort((np.arange(n), heads[1:]))  # arcs are sorted by head, modifier and label
-    chosen = np.sort(best[words], axis=1)
-    own = scores[words[:, np.newaxis], chosen]
-    behind = own - own.max(axis=1, keepdims=True)
-    possible = behind > -np.inf
-    mod = (words[np.nonzero(possible)[0]] + 1).astype(np.int32)
+    order = np.argsort(heads[1:], kind="stable")  # arcs are sorted by head, modifier and label
+    scores = scores[order]
+    row, label = np.nonzero(best_columns(scores, config.per_arc))
+    mod = (order[row] + 1).astype(np.int32)
     head = heads[mod].astype(np.int32)
-    label = chosen[possible].astype(np.int32)
-    score = np.rint(config.weight * behind[possible] / parser.quantum) * parser.quantum + 0.0
+    label = label.astype(np.int32)
+    behind = scores[row, label] - scores.max(axis=1)[row]
+    score = in_quanta(config.weight * behind, parser.quantum)
     view = LabelledView.of_arcs(sentence, head, mod, label, labeller.labels, values)
     families = [family for family in parser.families if family.labelled]
     factors = alive_factors(families, view, parser.table)
     return Problem._trusted(
-        n, head, mod, score, arc_label=label, projective=False, single_root=False,
+        len(order), head, mod, score, arc_label=label, projective=False, single_root=False,
         quantum=parser.quantum, factor_ptr=factors.ptr, factor_arcs=factors.arcs,
         factor_score=factors.scores,
     )  # fmt: skip

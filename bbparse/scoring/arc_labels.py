@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.jit import kernel
 from bbparse.problem import Problem
 
-__all__ = ["ArcLabels"]
+__all__ = ["ArcLabels", "best_columns", "in_quanta"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,19 +60,15 @@ class ArcLabels:
         must : int32[A], optional
             A label that each arc must have, too; -1 for none.
         """
-        n_arcs, n_labels = log_probabilities.shape
-        order = np.argsort(-log_probabilities, axis=1, kind="stable")[:, : min(per_arc, n_labels)]
-        chosen = np.zeros((n_arcs, n_labels), np.bool_)
-        chosen[np.arange(n_arcs)[:, np.newaxis], order] = True
+        chosen = best_columns(log_probabilities, per_arc)
         if must is not None:
             has = np.flatnonzero(must >= 0)
             chosen[has, must[has]] = True
-        arc, number = np.nonzero(chosen)
-        first = np.zeros(n_arcs + 1, np.int64)
+        first = np.zeros(len(chosen) + 1, np.int64)
         np.cumsum(chosen.sum(axis=1), out=first[1:])
+        arc, number = np.nonzero(chosen)
         behind = log_probabilities[arc, number] - log_probabilities.max(axis=1)[arc]
-        score = np.rint(weight * behind / quantum) * quantum
-        return cls(first, number.astype(np.int32), score + 0.0)
+        return cls(first, number.astype(np.int32), in_quanta(weight * behind, quantum))
 
     def onto(self, problem: Problem) -> Problem:
         """The problem with the copies in place of its arcs.
@@ -89,3 +86,37 @@ class ArcLabels:
             arc_state=problem.arc_state[copies],
             arc_label=self.number,
         )
+
+
+@kernel
+def best_columns(scores: NDArray[np.float64], number: int) -> NDArray[np.bool_]:
+    """Which columns have the largest scores of each row: so many, if there are; of equal ones the
+    first. None of -inf, unless a row has no others.
+
+    Parameters
+    ----------
+    scores : float64[R, C]
+    number : int
+
+    Returns
+    -------
+    bool[R, C]
+    """
+    chosen = np.zeros(scores.shape, np.bool_)
+    for row in range(scores.shape[0]):
+        for rank in range(min(number, scores.shape[1])):
+            best = -1
+            for column in range(scores.shape[1]):
+                if not chosen[row, column] and (
+                    best < 0 or scores[row, column] > scores[row, best]
+                ):
+                    best = column
+            if rank and scores[row, best] == -np.inf:
+                break
+            chosen[row, best] = True
+    return chosen
+
+
+def in_quanta(values: NDArray[np.float64], quantum: float) -> NDArray[np.float64]:
+    """Values rounded to multiples of a quantum; no -0."""
+    return np.rint(values / quantum) * quantum + 0.0
