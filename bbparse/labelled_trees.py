@@ -123,11 +123,11 @@ def label_problem(
     scores = labeller.scores(values, heads, marks)
     order = np.argsort(heads[1:], kind="stable")  # arcs are sorted by head, modifier and label
     scores = scores[order]
-    row, label = np.nonzero(best_columns(scores, config.per_arc))
+    row, column = np.nonzero(best_columns(scores, config.per_arc))
+    label = column.astype(np.int32)
     mod = (order[row] + 1).astype(np.int32)
     head = heads[mod].astype(np.int32)
-    label = label.astype(np.int32)
-    behind = scores[row, label] - scores.max(axis=1)[row]
+    behind = scores[row, column] - scores.max(axis=1)[row]
     score = in_quanta(config.weight * behind, parser.quantum)
     view = LabelledView.of_arcs(sentence, head, mod, label, labeller.labels, values)
     families = [family for family in parser.families if family.labelled]
