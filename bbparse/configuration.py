@@ -18,6 +18,7 @@ from bbparse.configuration_parts import (
     LabelConfig,
     LearningConfig,
     ModelConfig,
+    NetworkConfig,
     PrunerConfig,
     read_record,
     record_table,
@@ -40,6 +41,7 @@ class Configuration:
     pruner: PrunerConfig = field(default_factory=PrunerConfig)
     guide: GuideConfig = field(default_factory=GuideConfig)
     guide_templates: TemplateSet = field(default_factory=default_guide_templates)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
     factors: FactorConfig = field(default_factory=FactorConfig)
     learning: LearningConfig = field(default_factory=LearningConfig)
     search: SearchSettings = field(default_factory=SearchSettings)
@@ -69,7 +71,8 @@ class Configuration:
             For an unknown table or key (says which exist), or an impossible value.
         """
         tables = (
-            "model", "pruner", "guide", "templates", "factors", "learning", "search", "labels",
+            "model", "pruner", "guide", "network", "templates", "factors", "learning", "search",
+            "labels",
         )  # fmt: skip
         for name, value in table.items():
             if name not in tables:
@@ -101,6 +104,7 @@ class Configuration:
             pruner=read_record(PrunerConfig, pruner, "pruner"),
             guide=read_record(GuideConfig, guide, "guide"),
             guide_templates=guide_templates,
+            network=read_record(NetworkConfig, table.get("network", {}), "network"),
             factors=read_record(FactorConfig, table.get("factors", {}), "factors"),
             learning=read_record(LearningConfig, table.get("learning", {}), "learning"),
             search=read_record(SearchSettings, table.get("search", {}), "search"),
@@ -126,7 +130,9 @@ class Configuration:
 
     def to_table(self) -> dict[str, Any]:
         """What :meth:`from_table` reads, in plain lists, strings and numbers."""
-        records = ("model", "pruner", "guide", "factors", "learning", "search", "labels")
+        records = (
+            "model", "pruner", "guide", "network", "factors", "learning", "search", "labels",
+        )  # fmt: skip
         table: dict[str, Any] = {name: record_table(getattr(self, name)) for name in records}
         table["templates"] = self.templates.to_table()
         table["pruner"]["templates"] = self.pruner_templates.to_table()

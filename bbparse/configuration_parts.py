@@ -18,6 +18,7 @@ T = TypeVar("T")
 METHODS = ("adagrad", "passive-aggressive", "perceptron")
 STAGES = ("joint", "jackknife")
 LABEL_MODES = ("tree", "arcs")
+GUIDES = ("templates", "network")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,12 @@ class GuideConfig:
 
     Attributes
     ----------
+    kind : {"templates", "network"}
+        A log-linear classifier (:mod:`bbparse.scoring.guide`) or a neural network
+        (:mod:`bbparse.scoring.network`), which `NetworkConfig` says more about.
     epochs, rate : int, float
-        Passes over the training data, and AdaGrad's step. With 0 epochs there is no guide.
+        Passes over the training data, and the step of AdaGrad or, for a network, of Adam. With 0
+        epochs there is no guide.
     start : float
         AdaGrad's starting sum of squares: the more, the weaker are features that fire rarely.
     folds : int
@@ -88,16 +93,70 @@ class GuideConfig:
         folds; 1: of the guide itself.
     """
 
+    kind: str = "templates"
     epochs: int = 0
     rate: float = 0.2
     start: float = 1.0
     folds: int = 4
 
     def __post_init__(self) -> None:
+        if self.kind not in GUIDES:
+            raise ConfigError(f"guide.kind is {self.kind!r}, expected one of {', '.join(GUIDES)}")
         _at_least("guide.epochs", self.epochs, 0)
         _at_least("guide.folds", self.folds, 1)
         _positive("guide.rate", self.rate)
         _positive("guide.start", self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkConfig:
+    """The guide's network, where `guide.kind` is "network".
+
+    Sizes of vectors are multiples of 4, the width of 16.
+
+    Attributes
+    ----------
+    word, width : int
+        Length of the vectors of words by themselves, and in their context.
+    layers : int
+        Convolutions over three words at a time, after the first over five.
+    shared, pairs : int
+        Length of the vectors that say what head and modifier add up to, and what their product is.
+    dropout, word_dropout : float
+        Shares of the numbers between layers, and of the attributes of words, that are left out at
+        random in training.
+    batch : int
+        Sentences for each step.
+    cutoff : int
+        Values of attributes that are there less often have no vectors.
+    """
+
+    word: int = 64
+    width: int = 128
+    layers: int = 2
+    shared: int = 96
+    pairs: int = 64
+    dropout: float = 0.2
+    word_dropout: float = 0.12
+    batch: int = 32
+    cutoff: int = 2
+
+    def __post_init__(self) -> None:
+        for name, whole in (("word", 4), ("width", 16), ("shared", 4), ("pairs", 4)):
+            size = getattr(self, name)
+            if size % whole or not whole <= size <= 4096:
+                raise ConfigError(
+                    f"network.{name} is {size}, expected a multiple of {whole} up to 4096"
+                )
+        if not 0 <= self.layers <= 16:
+            raise ConfigError(f"network.layers is {self.layers}, expected 0 to 16")
+        for name in ("dropout", "word_dropout"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise ConfigError(
+                    f"network.{name} is {getattr(self, name)}, expected at least 0 and below 1"
+                )
+        _at_least("network.batch", self.batch, 1)
+        _at_least("network.cutoff", self.cutoff, 1)
 
 
 @dataclass(frozen=True, slots=True)

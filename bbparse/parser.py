@@ -20,6 +20,7 @@ from bbparse.problem import Problem, Solution
 from bbparse.scoring.encode import encode
 from bbparse.scoring.guide import Guide
 from bbparse.scoring.labeller import Labeller
+from bbparse.scoring.network import Network
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.sentence_batch import Work, chunks, name_arcs, prepare, score_all, view_of
@@ -71,7 +72,7 @@ class Parser:
         What is worth knowing about the training; saved with the model.
     labeller : Labeller, optional
         Names the arcs of the trees found.
-    guide : Guide, optional
+    guide : Guide or Network, optional
         Whose opinion on the candidate arcs the templates build on.
     tagger : Tagger, optional
         Gives words their tags where the input has none; see :meth:`tagged`.
@@ -88,7 +89,7 @@ class Parser:
         table: FactorTable | None = None,
         notes: dict[str, Any] | None = None,
         labeller: Labeller | None = None,
-        guide: Guide | None = None,
+        guide: Guide | Network | None = None,
         tagger: Tagger | None = None,
         quantum: float | None = None,
     ) -> None:

@@ -44,7 +44,8 @@ class Choice:
 #: Learning as it was, one change after the other up to what `english` has, and rivals of these.
 CHOICES = (
     Choice("plain", None, {
-        "guide.epochs": 0, "learning.start": 1.0, "learning.rate": 0.1, "learning.average_from": 1,
+        "guide.kind": "templates", "guide.epochs": 0, "guide.rate": 0.2, "guide.start": 5.0,
+        "learning.start": 1.0, "learning.rate": 0.1, "learning.average_from": 1,
         "learning.restarts": 1, "learning.keep": 1.0, "learning.bits": 32,
     }),
     Choice("cost 1", "plain", {"learning.cost": 1.0}),
@@ -55,7 +56,9 @@ CHOICES = (
     Choice("slow start", "guide", {"learning.start": 50.0, "learning.rate": 0.25}),
     Choice("late average", "slow start", {"learning.average_from": 3}),
     Choice("three restarts", "late average", {"learning.restarts": 3}),
-    Choice("fewer weights", "three restarts", {"learning.keep": 0.3, "learning.bits": 8}),
+    Choice("network", "three restarts",
+           {"guide.kind": "network", "guide.epochs": 10, "guide.rate": 0.004}),
+    Choice("fewer weights", "network", {"learning.keep": 0.3, "learning.bits": 8}),
 )  # fmt: skip
 
 COLUMNS = (
@@ -137,7 +140,8 @@ class Experiment:
 
     def _guide(self, config: Configuration) -> None:
         """The guide of a configuration, trained once."""
-        key = json.dumps([config.to_table()["guide"], config.labels.mode])
+        table = config.to_table()
+        key = json.dumps([table["guide"], table["network"], config.labels.mode])
         if key not in self.guides:
             self.data = replace(self.data, guide=None, marks=[], arc_labels=[])
             guide_all(self.data, config)

@@ -15,6 +15,7 @@ from bbparse.progress import watched
 from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.encode import encode
 from bbparse.scoring.guide import Guide
+from bbparse.scoring.network import Network
 from bbparse.scoring.pruner import Pruner, with_arcs_of
 from bbparse.treebank import Sentence, is_projective
 
@@ -36,7 +37,7 @@ class TrainingData:
         How many sentences were not projective.
     arcs : list of (arc_head, arc_mod)
         Candidate arcs, the gold ones among them.
-    guide : Guide, optional
+    guide : Guide or Network, optional
         Trained on all sentences.
     marks : list of uint16[n+1, n+1]
         What a guide that has not seen them says of the candidate arcs; empty without a guide.
@@ -53,7 +54,7 @@ class TrainingData:
     projectivised: int
     arcs: list[tuple[Ints, Ints]] = field(default_factory=list)
     recall: float = 1.0
-    guide: Guide | None = None
+    guide: Guide | Network | None = None
     marks: list[NDArray[np.uint16]] = field(default_factory=list)
     arc_labels: list[ArcLabels] = field(default_factory=list)
 

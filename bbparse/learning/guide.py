@@ -16,6 +16,7 @@ from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
 from bbparse.jit import kernel
 from bbparse.learning.data import TrainingData
+from bbparse.learning.network import train_network
 from bbparse.progress import watched
 from bbparse.quantum import QUANTUM
 from bbparse.scoring.arc_labels import ArcLabels
@@ -161,7 +162,8 @@ def guide_all(data: TrainingData, config: Configuration) -> None:
             f"there are {len(labels)} different labels, expected at most {MAX_LABELS}"
         )
     everything = np.arange(len(data.sentences))
-    data.guide = guide = train_guide(config, data, everything, labels)
+    train = train_network if config.guide.kind == "network" else train_guide
+    data.guide = guide = train(config, data, everything, labels)
     folds = min(config.guide.folds, len(everything))
     fold_of = np.random.default_rng([config.learning.seed, 1]).permutation(everything) % folds
     wanted = config.labels
@@ -173,7 +175,7 @@ def guide_all(data: TrainingData, config: Configuration) -> None:
     for fold in range(folds):
         judge = guide
         if folds > 1:
-            judge = train_guide(config, data, everything[fold_of != fold], labels)
+            judge = train(config, data, everything[fold_of != fold], labels)
         for i in everything[fold_of == fold]:
             values, arcs = data.values[i], data.arcs[i]
             data.marks[i] = judge.marks(values, *arcs)

@@ -25,6 +25,7 @@ from bbparse.parser import Parser
 from bbparse.quantum import QUANTUM
 from bbparse.scoring.guide import GUIDE_ARRAYS, Guide
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
+from bbparse.scoring.network import NETWORK_ARRAYS, Network
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.templates import TemplateSet
@@ -43,6 +44,7 @@ _RULES: dict[str, Rule] = {
     "factor_weights": (REALS, 1, "factor_keys"),
     **LABEL_ARRAYS,
     **GUIDE_ARRAYS,
+    **NETWORK_ARRAYS,
     **TAGGER_ARRAYS,
 }
 
@@ -85,7 +87,7 @@ def load_parser(
 ) -> Parser:
     """Read a model file; see :meth:`bbparse.parser.Parser.load`."""
     path = model_path(name_or_path)
-    optional = {*LABEL_ARRAYS, *GUIDE_ARRAYS, *TAGGER_ARRAYS}
+    optional = {*LABEL_ARRAYS, *GUIDE_ARRAYS, *NETWORK_ARRAYS, *TAGGER_ARRAYS}
     arrays = read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
     where = os.fspath(path)
     try:
@@ -113,8 +115,10 @@ def load_parser(
     labeller = None
     if not arrays.keys().isdisjoint(LABEL_ARRAYS):
         labeller = Labeller.from_arrays(config.label_templates, arrays, where)
-    guide = None
-    if config.guide.epochs:
+    guide: Guide | Network | None = None
+    if config.guide.epochs and config.guide.kind == "network":
+        guide = Network.from_arrays(arrays, where)
+    elif config.guide.epochs:
         guide = Guide.from_arrays(config.guide_templates, arrays, where)
     tagger = None if arrays.keys().isdisjoint(TAGGER_ARRAYS) else tagger_from(arrays, where)
     return Parser(

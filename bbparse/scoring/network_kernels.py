@@ -1,0 +1,253 @@
+"""Kernels of the guide that is a neural network: see `bbparse.scoring.network`.
+
+All sums are taken in an order that the code says, by additions and multiplications of 32-bit floats
+that no compiler may fuse or reorder: a model has the same scores on every machine, with any number
+of threads, whatever sentences are parsed together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.jit import inlined, kernel
+from bbparse.scoring.guide_kernels import log_shares, odds_step
+from bbparse.scoring.kernels import LABEL_BITS, NO_LABEL
+
+__all__ = ["ARC_VALUES", "REACH", "arc_rows", "dense", "marks_of_scores", "network_scores"]
+
+Floats = NDArray[np.float32]
+Hashes = NDArray[np.uint64]
+Ints = NDArray[np.int32]
+
+#: How many words to either side the first layer sees; the others see one.
+REACH = 2
+#: Steps of the distance, and of the number of words of a kind between head and modifier.
+_DISTANCES = 10
+_COUNTS = 4
+#: Of how many numbers a sum is taken at once; vectors of words in context are multiples of it.
+LANES = 16
+#: Kinds of words that are counted between head and modifier.
+N_KINDS = 4
+#: Rows of what is known of an arc but for its words: distance and counts, in two directions.
+ARC_VALUES = 2 * (_DISTANCES + N_KINDS * _COUNTS)
+
+
+@kernel
+def dense(
+    x: Floats, stride: int, inputs: int, weights: Floats, bias: Floats, out: Floats
+) -> None:
+    """Rows of a matrix product: ``out[r] = bias + x[r * stride :][:inputs] @ weights``.
+
+    Rows of ``x`` may overlap, so that a window over words needs no copy. Both ``inputs`` and the
+    number of rows of ``out`` are even multiples of what is done at once: 4 and 2.
+    """
+    columns = np.uint64(weights.shape[1])
+    for first in range(0, out.shape[0], 2):
+        r, s = np.uint64(first), np.uint64(first + 1)
+        for j in range(columns):
+            out[r, j] = bias[j]
+            out[s, j] = bias[j]
+        for i in range(0, inputs, 4):
+            i0, i1, i2, i3 = np.uint64(i), np.uint64(i + 1), np.uint64(i + 2), np.uint64(i + 3)
+            at = np.uint64(first * stride + i)
+            a0, a1 = x[at], x[at + np.uint64(1)]
+            a2, a3 = x[at + np.uint64(2)], x[at + np.uint64(3)]
+            at = np.uint64((first + 1) * stride + i)
+            b0, b1 = x[at], x[at + np.uint64(1)]
+            b2, b3 = x[at + np.uint64(2)], x[at + np.uint64(3)]
+            for j in range(columns):
+                w0, w1, w2, w3 = weights[i0, j], weights[i1, j], weights[i2, j], weights[i3, j]
+                out[r, j] += (a0 * w0 + a1 * w1) + (a2 * w2 + a3 * w3)
+                out[s, j] += (b0 * w0 + b1 * w1) + (b2 * w2 + b3 * w3)
+
+
+@inlined
+def _even(count: int) -> int:
+    return count + (count & 1)
+
+
+@inlined
+def _norm(
+    x: Floats, r: int, gain: Floats, bias: Floats, out: Floats, t: int, lanes: Floats
+) -> None:
+    """Layer normalisation (Ba, Kiros & Hinton 2016) of row r of x, as row t of out.
+
+    Sums are those of lanes first, which a processor adds at once.
+    """
+    size = np.uint64(gain.shape[0])
+    wide = np.uint64(lanes.shape[0])
+    lanes[:] = np.float32(0.0)
+    for start in range(np.uint64(0), size, wide):
+        for lane in range(wide):
+            lanes[lane] += x[r, start + lane]
+    total = np.float32(0.0)
+    for lane in range(wide):
+        total += lanes[lane]
+    mean = total / np.float32(size)
+    lanes[:] = np.float32(0.0)
+    for start in range(np.uint64(0), size, wide):
+        for lane in range(wide):
+            x[r, start + lane] -= mean
+            lanes[lane] += x[r, start + lane] * x[r, start + lane]
+    total = np.float32(0.0)
+    for lane in range(wide):
+        total += lanes[lane]
+    scale = np.float32(1.0) / np.sqrt(total / np.float32(size) + np.float32(1e-5))
+    for j in range(size):
+        out[t, j] = x[r, j] * scale * gain[j] + bias[j]
+
+
+@kernel
+def arc_rows(head: Ints, mod: Ints, tags: Hashes, kinds: Hashes) -> NDArray[np.int64]:
+    """What is known of arcs but for their words: rows of a table, int64[A, 1 + N_KINDS].
+
+    The distance in `_DISTANCES` steps, and how many words of each kind there are between; each by
+    direction. ``tags`` are those of words 0..n; kind k is of the tags ``kinds[k]``.
+    """
+    n_kinds = kinds.shape[0]
+    n = tags.shape[0]
+    before = np.zeros((n_kinds, n + 1), np.int64)
+    for k in range(n_kinds):
+        for i in range(n):
+            found = 0
+            for other in kinds[k]:
+                if tags[i] == other:
+                    found = 1
+            before[k, i + 1] = before[k, i] + found
+    out = np.empty((head.shape[0], 1 + n_kinds), np.int64)
+    for arc in range(head.shape[0]):
+        h, m = np.int64(head[arc]), np.int64(mod[arc])
+        left = 1 if h > m else 0
+        low, high = min(h, m), max(h, m)
+        distance = high - low
+        step = np.int64(distance - 1)
+        if distance > 30:
+            step = np.int64(9)
+        elif distance > 15:
+            step = np.int64(8)
+        elif distance > 10:
+            step = np.int64(7)
+        elif distance > 7:
+            step = np.int64(6)
+        elif distance > 5:
+            step = np.int64(5)
+        out[arc, 0] = 2 * step + left
+        for k in range(n_kinds):
+            count = min(before[k, high] - before[k, low + 1], _COUNTS - 1)
+            out[arc, 1 + k] = 2 * (_DISTANCES + k * _COUNTS + count) + left
+    return out
+
+
+@kernel
+def find_rows(
+    values: Hashes, first: int, columns: NDArray[np.int64], keys: Hashes, begin: Ints, shift: int
+) -> NDArray[np.int64]:
+    """Rows of the attributes of words, int64[n_words + 1, attributes]; -1 for unknown values.
+
+    ``keys`` are sorted; those whose upper bits are b lie from ``begin[b]`` to ``begin[b + 1]``.
+    """
+    n = values.shape[0] - 2 * first
+    out = np.full((n, columns.shape[0]), -1, np.int64)
+    for i in range(n):
+        for k in range(columns.shape[0]):
+            value = values[first + i, columns[k]]
+            bucket = np.int64(value >> np.uint64(shift))
+            for at in range(begin[bucket], begin[bucket + 1]):
+                if keys[at] == value:
+                    out[i, k] = at
+    return out
+
+
+@kernel
+def network_scores(
+    values: Hashes,
+    pad: int,
+    head: Ints,
+    mod: Ints,
+    lookup: tuple[Any, ...],
+    embedding: NDArray[np.int16],
+    quantum: float,
+    layers: tuple[Any, ...],
+    ends: tuple[Any, ...],
+) -> tuple[NDArray[np.float64], Floats]:
+    """Scores of arcs, float64[A], and of their labels, float32[A or one more, width]."""
+    columns, keys, begin, shift, tag, kinds = lookup
+    first_w, first_b, gains, shifts, deep_w, deep_b = layers
+    end_w, end_b, arc_table, out_w, label_w, label_b, n_shared, n_pairs = ends
+    rows = find_rows(values, pad, columns, keys, begin, shift)
+    n = rows.shape[0]
+    even = _even(n)
+    size = embedding.shape[1]
+    words = np.zeros((even + 2 * REACH, size), np.float32)
+    whole = np.zeros(size, np.int32)
+    for i in range(n):
+        whole[:] = 0
+        for k in range(rows.shape[1]):
+            if rows[i, k] >= 0:
+                row = np.uint64(rows[i, k])
+                for j in range(np.uint64(size)):
+                    whole[j] += embedding[row, j]
+        for j in range(size):
+            words[REACH + i, j] = np.float32(whole[j]) * np.float32(quantum)
+    width = first_w.shape[1]
+    new = np.empty((even, width), np.float32)
+    lanes = np.empty(LANES, np.float32)
+    dense(words.reshape(-1), size, (2 * REACH + 1) * size, first_w, first_b, new)
+    state = np.zeros((even + 2, width), np.float32)
+    for layer in range(deep_w.shape[0] + 1):
+        if layer:
+            dense(state.reshape(-1), width, 3 * width, deep_w[layer - 1], deep_b[layer - 1], new)
+        for i in range(n):
+            for j in range(np.uint64(width)):
+                new[i, j] = max(new[i, j], np.float32(0.0))
+            if layer:
+                for j in range(np.uint64(width)):
+                    new[i, j] += state[i + 1, j]
+        for i in range(n):
+            _norm(new, np.uint64(i), gains[layer], shifts[layer], state, np.uint64(i + 1), lanes)
+    both = np.empty((even, end_w.shape[1]), np.float32)
+    dense(state[1:].reshape(-1), width, width, end_w, end_b, both)
+    known = arc_rows(head, mod, values[pad : pad + n, tag], kinds)
+    n_arcs = head.shape[0]
+    shared = np.zeros((_even(n_arcs), n_shared), np.float32)
+    scores = np.empty(n_arcs)
+    of_mod, pair_head = np.uint64(n_shared), np.uint64(2 * n_shared)
+    pair_mod = np.uint64(2 * n_shared + n_pairs)
+    for arc in range(n_arcs):
+        h, m, a = np.uint64(head[arc]), np.uint64(mod[arc]), np.uint64(arc)
+        for j in range(np.uint64(n_shared)):
+            shared[a, j] = both[h, j] + both[m, of_mod + j]
+        for k in range(known.shape[1]):
+            row = np.uint64(known[arc, k])
+            for j in range(np.uint64(n_shared)):
+                shared[a, j] += arc_table[row, j]
+        total = np.float32(0.0)
+        for j in range(np.uint64(n_shared)):
+            shared[a, j] = max(shared[a, j], np.float32(0.0))
+            total += shared[a, j] * out_w[j]
+        for j in range(np.uint64(n_pairs)):
+            total += both[h, pair_head + j] * both[m, pair_mod + j]
+        scores[arc] = total
+    labels = np.empty((_even(n_arcs), label_w.shape[1]), np.float32)
+    dense(shared.reshape(-1), n_shared, n_shared, label_w, label_b, labels)
+    return scores, labels
+
+
+@kernel
+def marks_of_scores(
+    n: int, head: Ints, mod: Ints, scores: NDArray[np.float64], labels: Floats, n_labels: int
+) -> NDArray[np.uint16]:
+    """Marks of arcs as `bbparse.scoring.guide_kernels.marks_of` has them."""
+    marks = np.zeros((n + 1, n + 1), np.uint16)
+    shares = log_shares(mod, scores, n)
+    for arc in range(head.shape[0]):
+        best = 0
+        for label in range(1, n_labels):
+            if labels[arc, label] > labels[arc, best]:
+                best = label
+        step = 1 + odds_step(np.exp(shares[arc]))
+        marks[head[arc], mod[arc]] = min(1 + best, NO_LABEL) | (step << LABEL_BITS)
+    return marks

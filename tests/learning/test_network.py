@@ -1,0 +1,186 @@
+"""Training the network guide: gradients against differences, marks, and a parser that has one."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.configuration import Configuration
+from bbparse.configuration_parts import NetworkConfig
+from bbparse.learning.data import TrainingData, prepare, prune_all
+from bbparse.learning.guide import guide_all
+from bbparse.learning.network import (
+    Batch,
+    NetworkLearner,
+    train_network,
+    vector_rows,
+    vocabulary,
+)
+from bbparse.learning.run import unlabelled_accuracy
+from bbparse.learning.train import train
+from bbparse.parser import Parser
+from bbparse.scoring.encode import PAD
+from bbparse.scoring.network import WORD_COLUMNS, Network
+from tests import toy
+
+SMALL = {"word": 8, "width": 16, "layers": 2, "shared": 12, "pairs": 8, "batch": 4}
+
+
+def configuration(**guide: Any) -> Configuration:
+    table = tomllib.loads(toy.TOML)
+    table["guide"] = {"kind": "network", "epochs": 10, "rate": 0.02, "folds": 3, **guide}
+    table["network"] = SMALL
+    table["templates"]["arc"] += ["h.upos m.upos @odds @label"]
+    table["templates"]["grandsibling"] += ["h.upos @glabel @slabel @label"]
+    return Configuration.from_table(table)
+
+
+def data_of(config: Configuration, count: int) -> TrainingData:
+    data = prepare(toy.sentences()[:count], config.model.single_root)
+    prune_all(data, config)
+    return data
+
+
+def labels_of(data: TrainingData) -> tuple[str, ...]:
+    return tuple(sorted({label for s in data.sentences for label in s.deprels}))
+
+
+def batch_of(data: TrainingData, labels: tuple[str, ...]) -> tuple[Batch, np.ndarray]:
+    chosen = np.arange(len(data.sentences))
+    keys = vocabulary(data.values, chosen, 2)
+    rows = {i: vector_rows(data.values[i], keys) for i in range(len(chosen))}
+    names = {
+        i: np.array([labels.index(x) for x in s.deprels], np.int64)
+        for i, s in enumerate(data.sentences)
+    }
+    names[0][0] = -1  # a label that nothing can be learned from
+    return Batch(data, chosen.tolist(), rows, names), keys
+
+
+def test_gradients_are_those_of_the_loss() -> None:
+    data = data_of(configuration(), 6)
+    labels = labels_of(data)
+    batch, keys = batch_of(data, labels)
+    settings = NetworkConfig(**SMALL)
+    learner = NetworkLearner(settings, len(keys), len(labels), 3)
+    random = np.random.default_rng(2)
+    learner.flat += 0.1 * random.standard_normal(learner.flat.shape).astype(np.float32)
+    learner.loss(batch, dropout=False)
+    cases = [(learner.p[name], learner.g[name].copy()) for name in learner.p]
+    cases.append((learner.vectors, learner.vector_gradient.copy()))
+    for weights, gradient in cases:
+        before = weights.copy()
+        length = np.sqrt(np.square(gradient, dtype=np.float64).sum())
+        assert length > 0.0
+        # along the gradient, the slope is its length
+        step = 2e-3
+        losses = []
+        for sign in (1.0, -1.0):
+            weights[:] = before + np.float32(sign * step / length) * gradient
+            losses.append(learner.loss(batch, dropout=False))
+        weights[:] = before
+        slope = (losses[0] - losses[1]) / (2.0 * step)
+        assert slope == pytest.approx(length, rel=0.03, abs=2e-3)
+
+
+def test_learning_and_parsing_have_the_same_scores() -> None:
+    config = configuration()
+    data = data_of(config, 8)
+    labels = labels_of(data)
+    network = train_network(config, data, np.arange(8), labels)
+    chosen = np.arange(8)
+    keys = vocabulary(data.values, chosen, config.network.cutoff)
+    assert np.array_equal(keys, network.keys)
+    batch, _ = batch_of(data, labels)
+    learner = NetworkLearner(config.network, len(keys), len(labels), 1)
+    for name, array in network.parameters.items():
+        learner.p[name][:] = array
+    learner._pair_share = np.float32(1.0)  # it is part of the network's weights
+    learner.vectors[:] = network.vectors * 2.0**-11
+    total = words = 0.0
+    for i, sentence in enumerate(data.sentences):
+        found = network.log_probabilities(data.values[i], *data.arcs[i])
+        for (h, m), row in zip(zip(*data.arcs[i]), found):
+            if data.heads[i][m] == h:
+                unknown = i == 0 and m == 1
+                label = labels.index(sentence.deprels[m - 1])
+                total -= np.logaddexp.reduce(row) if unknown else row[label]
+                words += 1
+    assert learner.loss(batch, dropout=False) == pytest.approx(total / words, rel=1e-3)
+
+
+def test_the_same_seed_learns_the_same() -> None:
+    config = configuration(epochs=2)
+    data = data_of(config, 12)
+    one, two = (train_network(config, data, np.arange(12), labels_of(data)) for _ in range(2))
+    for name, array in one.to_arrays().items():
+        assert np.array_equal(array, two.to_arrays()[name])
+    other = config.with_("learning", seed=5)
+    three = train_network(other, data, np.arange(12), labels_of(data))
+    assert not np.array_equal(one.vectors, three.vectors)
+
+
+def test_it_learns_its_training_sentences() -> None:
+    config = configuration(epochs=60)
+    data = data_of(config, 20)
+    network = train_network(config, data, np.arange(20), labels_of(data))
+    right = total = 0
+    for i in range(20):
+        head, mod = data.arcs[i]
+        chances = np.logaddexp.reduce(network.log_probabilities(data.values[i], head, mod), axis=1)
+        for m in range(1, len(data.heads[i])):
+            own = np.flatnonzero(mod == m)
+            right += head[own[chances[own].argmax()]] == data.heads[i][m]
+            total += 1
+    assert right > 0.9 * total
+
+
+def test_training_sentences_get_marks_of_networks_that_did_not_see_them() -> None:
+    config = configuration(epochs=2)
+    data = data_of(config, 30)
+    guide_all(data, config)
+    guide = data.guide
+    assert isinstance(guide, Network) and guide.labels == labels_of(data)
+    everything = np.arange(30)
+    fold_of = np.random.default_rng([config.learning.seed, 1]).permutation(everything) % 3
+    judge = train_network(config, data, everything[fold_of != 1], guide.labels)
+    for i in everything[fold_of == 1]:
+        assert np.array_equal(judge.marks(data.values[i], *data.arcs[i]), data.marks[i])
+
+
+def test_rare_values_have_no_vectors() -> None:
+    data = data_of(configuration(), 10)
+    keys = vocabulary(data.values, np.arange(10), 3)
+    seen = np.concatenate([v[PAD:-PAD, WORD_COLUMNS].reshape(-1) for v in data.values])
+    values, counts = np.unique(seen, return_counts=True)
+    assert np.array_equal(keys, values[counts >= 3])
+    rows = vector_rows(data.values[0], keys)
+    own = data.values[0][PAD:-PAD, WORD_COLUMNS]
+    assert np.array_equal(rows >= 0, np.isin(own, keys))
+    assert np.array_equal(keys[rows[rows >= 0]], own[rows >= 0])
+    assert (vector_rows(data.values[0], keys[:0]) == -1).all()
+
+
+def test_a_parser_with_a_network_learns_and_is_saved(tmp_path: Path) -> None:
+    sentences = toy.sentences()[:60]
+    parser = train(sentences, toy.dev_sentences(), configuration())
+    assert unlabelled_accuracy(parser, sentences) > 0.8
+    path = tmp_path / "toy.model"
+    parser.save(path)
+    again = Parser.load(path)
+    for sentence in toy.dev_sentences():
+        assert again.parse(sentence) == parser.parse(sentence)
+
+
+def test_labels_of_candidate_arcs_can_be_those_of_a_network() -> None:
+    config = configuration(epochs=2)
+    config = replace(config, labels=replace(config.labels, mode="arcs"))
+    config = config.with_("factors", families=())
+    parser = train(toy.sentences()[:20], [], config)
+    for sentence in toy.dev_sentences()[:3]:
+        assert set(parser.parse(sentence)[0].labels) <= set(parser.guide.labels)
