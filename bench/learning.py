@@ -218,7 +218,9 @@ def main() -> None:
                 for name, d in found.items()
             },
         }  # fmt: skip
-        text = markdown("choice", rows.items(), COLUMNS)
+        names_of = f"{Path(given.config).stem}, {Path(given.train).stem} → {Path(given.dev).stem}"
+        text = f"{names_of}, {len(train):,} training sentences.\n\n"
+        text += markdown("choice", rows.items(), COLUMNS)
         result = {
             "machine": machine(), "config": given.config, "train": Path(given.train).name,
             "dev": Path(given.dev).name, "sentences": len(train), "rows": rows,
