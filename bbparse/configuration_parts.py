@@ -91,6 +91,9 @@ class GuideConfig:
     folds : int
         Training sentences get the opinion of a guide that did not see them, trained on the other
         folds; 1: of the guide itself.
+    least : int
+        Candidate arcs below this step of the guide's odds (0 to 11) are dropped, as long as there
+        is a tree of the others: fewer arcs, and many fewer parts.
     """
 
     kind: str = "templates"
@@ -98,8 +101,11 @@ class GuideConfig:
     rate: float = 0.2
     start: float = 1.0
     folds: int = 4
+    least: int = 0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.least <= 11:
+            raise ConfigError(f"guide.least is {self.least}, expected 0 to 11")
         if self.kind not in GUIDES:
             raise ConfigError(f"guide.kind is {self.kind!r}, expected one of {', '.join(GUIDES)}")
         _at_least("guide.epochs", self.epochs, 0)

@@ -20,6 +20,7 @@ from bbparse.labelled_trees import best_labels, joins_labels
 from bbparse.problem import Problem
 from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.encode import encode
+from bbparse.scoring.guide import steps_of
 from bbparse.scoring.guide_kernels import sure_marks
 from bbparse.scoring.labeller import NO_MARKS
 from bbparse.scoring.marginals import arcs_in_trees
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from bbparse.parser import Parser
     from bbparse.problem import Solution
     from bbparse.treebank import Sentence
+
+Ints = NDArray[np.int32]
 
 __all__ = ["MAX_PARTS", "Work", "chunks", "name_arcs", "prepare", "score_all", "view_of"]
 
@@ -108,11 +111,22 @@ def prepare(
             for work in batch:
                 work.marks = parser.guide.marks(work.values, work.arc_head, work.arc_mod)
         single_root = parser.config.model.single_root
+        least = parser.config.guide.least if margin is None else 0
         for work in batch:
-            work.arc_head, work.arc_mod = arcs_in_trees(
-                work.sentence.n_words, work.arc_head, work.arc_mod, single_root
-            )
+            work.arc_head, work.arc_mod = _in_trees(work, least, single_root)
     return score_all(parser, batch)
+
+
+def _in_trees(work: Work, least: int, single_root: bool) -> tuple[Ints, Ints]:
+    """Candidate arcs that some tree has, of those the guide finds likely if these have a tree."""
+    n, head, mod = work.sentence.n_words, work.arc_head, work.arc_mod
+    if least and work.marks is not None:
+        likely = steps_of(work.marks[head, mod]) >= least
+        found = arcs_in_trees(n, head[likely], mod[likely], single_root)
+        if len(found[0]):
+            return found
+    found = arcs_in_trees(n, head, mod, single_root)
+    return found if len(found[0]) else (head, mod)
 
 
 def score_all(parser: Parser, batch: list[Work]) -> list[Work]:

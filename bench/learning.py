@@ -45,7 +45,7 @@ class Choice:
 CHOICES = (
     Choice("plain", None, {
         "guide.kind": "templates", "guide.epochs": 0, "guide.rate": 0.2, "guide.start": 5.0,
-        "learning.start": 1.0, "learning.rate": 0.1, "learning.average_from": 1,
+        "guide.least": 0, "learning.start": 1.0, "learning.rate": 0.1, "learning.average_from": 1,
         "learning.restarts": 1, "learning.keep": 1.0, "learning.bits": 32,
     }),
     Choice("cost 1", "plain", {"learning.cost": 1.0}),
@@ -58,7 +58,8 @@ CHOICES = (
     Choice("three restarts", "late average", {"learning.restarts": 3}),
     Choice("network", "three restarts",
            {"guide.kind": "network", "guide.epochs": 10, "guide.rate": 0.004}),
-    Choice("fewer weights", "network", {"learning.keep": 0.3, "learning.bits": 8}),
+    Choice("fewer candidates", "network", {"guide.least": 1}),
+    Choice("fewer weights", "fewer candidates", {"learning.keep": 0.3, "learning.bits": 8}),
 )  # fmt: skip
 
 COLUMNS = (
@@ -112,7 +113,8 @@ class Experiment:
         self.dev, self.base, self.labels = dev, base, labels
         self.data = prepare(train, base.model.single_root)
         self.pruner = prune_all(self.data, base)
-        self.guides: dict[str, tuple[Any, list]] = {}
+        self.candidates = self.data.arcs
+        self.guides: dict[str, tuple[Any, list, list]] = {}
 
     def run(self, config: Configuration) -> tuple[list[list[int]], list[list[str]], dict[str, Any]]:
         """Heads and labels of the dev set, and figures."""
@@ -143,11 +145,13 @@ class Experiment:
         table = config.to_table()
         key = json.dumps([table["guide"], table["network"], config.labels.mode])
         if key not in self.guides:
-            self.data = replace(self.data, guide=None, marks=[], arc_labels=[])
+            self.data = replace(
+                self.data, guide=None, marks=[], arc_labels=[], arcs=self.candidates
+            )
             guide_all(self.data, config)
-            self.guides[key] = (self.data.guide, self.data.marks)
-        guide, marks = self.guides[key]
-        self.data = replace(self.data, guide=guide, marks=marks)
+            self.guides[key] = (self.data.guide, self.data.marks, self.data.arcs)
+        guide, marks, arcs = self.guides[key]
+        self.data = replace(self.data, guide=guide, marks=marks, arcs=arcs)
 
 
 def _say(line: str, lines: list[str]) -> None:

@@ -151,11 +151,11 @@ def explain(
     terms = with_features(
         parser,
         sentence,
-        problem,
         [
             (heads, terms_of(problem, arcs, parser, sentence))
             for arcs, heads in zip(solution.arcs, solution.heads)
         ],
+        prune,
     )
     losses = arc_losses(
         problem, solution.arcs[0], float(solution.scores[0]), backbone=backbone,

@@ -220,8 +220,8 @@ def _largest(features: Iterable[Feature]) -> tuple[Feature, ...]:
 def with_features(
     parser: Parser,
     sentence: Sentence,
-    problem: Problem,
     trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
+    prune: int | None = None,
 ) -> list[list[Term]]:
     """Terms of trees with the features of their arcs and parts.
 
@@ -232,11 +232,10 @@ def with_features(
     ----------
     parser : Parser
     sentence : Sentence
-    problem : Problem
-        What `Parser.problem` made of the sentence: the guide's opinion of an arc depends on the
-        other candidates.
     trees : sequence of (heads, terms)
         heads int[n + 1], heads[0] is not read.
+    prune : int, optional
+        As given to `Parser.problem`: the guide's opinion of an arc depends on the other candidates.
 
     Returns
     -------
@@ -251,11 +250,9 @@ def with_features(
     marks = None
     opinion: _Opinion = {}
     if parser.guide is not None:
-        # each pair of words once, whatever labels it may have
-        pairs = sorted(set(zip(problem.arc_head.tolist(), problem.arc_mod.tolist())))
-        heads, mods = (np.array(column, np.int32) for column in zip(*pairs))
+        heads, mods = parser.pruner.candidates(values, prune)
         marks = parser.guide.marks(values, heads, mods)
-        for head, mod in pairs:
+        for head, mod in zip(heads.tolist(), mods.tolist()):
             label = int(marks[head, mod]) & NO_LABEL
             known = 0 < label <= len(parser.guide.labels)
             opinion[head, mod] = parser.guide.labels[label - 1] if known else "?"

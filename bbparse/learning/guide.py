@@ -22,7 +22,7 @@ from bbparse.quantum import QUANTUM
 from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import PAD
-from bbparse.scoring.guide import Guide
+from bbparse.scoring.guide import Guide, steps_of
 from bbparse.scoring.guide_kernels import arc_features
 from bbparse.scoring.label_rows import MAX_LABELS, in_quanta
 
@@ -137,16 +137,28 @@ def train_guide(
     return guide
 
 
-def _right_labels(data: TrainingData, i: int, labels: tuple[str, ...]) -> Ints:
-    """The label of each candidate arc that is in the gold tree, -1 for the others."""
-    head, mod = data.arcs[i]
+def _right_labels(
+    data: TrainingData, i: int, arcs: tuple[Ints, Ints], labels: tuple[str, ...]
+) -> Ints:
+    """The label of each of the arcs that is in the gold tree, -1 for the others."""
+    head, mod = arcs
     label_of = np.array([-1, *map(labels.index, data.sentences[i].deprels)], np.int32)
     return np.where(data.heads[i][mod] == head, label_of[mod], np.int32(-1))
+
+
+def _likely(
+    arcs: tuple[Ints, Ints], gold: Ints, marks: NDArray[np.uint16], least: int
+) -> tuple[Ints, Ints]:
+    """The arcs that parsing would keep, and those of the gold tree."""
+    head, mod = arcs
+    kept = (steps_of(marks[head, mod]) >= least) | (gold[mod] == head)
+    return head[kept], mod[kept]
 
 
 def guide_all(data: TrainingData, config: Configuration) -> None:
     """Train the guide, and give every training sentence marks of a guide that did not see it.
 
+    Candidate arcs below `guide.least` are dropped, but for those of the gold trees.
     Does nothing where the configuration has no guide.
 
     Raises
@@ -172,15 +184,18 @@ def guide_all(data: TrainingData, config: Configuration) -> None:
         none = ArcLabels(np.zeros(1, np.int64), empty.astype(np.int32), empty)
         data.arc_labels = [none] * len(everything)
     data.marks = [np.zeros((1, 1), np.uint16)] * len(everything)
+    kept = list(data.arcs)  # guides of other folds are trained on all candidates
     for fold in range(folds):
         judge = guide
         if folds > 1:
             judge = train(config, data, everything[fold_of != fold], labels)
         for i in everything[fold_of == fold]:
-            values, arcs = data.values[i], data.arcs[i]
-            data.marks[i] = judge.marks(values, *arcs)
+            values = data.values[i]
+            data.marks[i] = marks = judge.marks(values, *data.arcs[i])
+            kept[i] = arcs = _likely(data.arcs[i], data.heads[i], marks, config.guide.least)
             if data.arc_labels:
                 data.arc_labels[i] = ArcLabels.best(
                     judge.log_probabilities(values, *arcs), wanted.per_arc, wanted.weight, QUANTUM,
-                    _right_labels(data, i, labels),
+                    _right_labels(data, i, arcs, labels),
                 )  # fmt: skip
+    data.arcs = kept

@@ -315,8 +315,8 @@ def _product(x: Floats, weights: Floats, bias: Floats | None = None) -> Floats:
     """
     rows, inputs = x.shape
     # as many as `dense` does at once
-    if rows % 2 or inputs % 4:
-        x = np.pad(x, ((0, rows % 2), (0, -inputs % 4)))
+    if rows % 4 or inputs % 4:
+        x = np.pad(x, ((0, -rows % 4), (0, -inputs % 4)))
         weights = np.pad(weights, ((0, -inputs % 4), (0, 0)))
     out = np.empty((len(x), weights.shape[1]), np.float32)
     zero = np.zeros(weights.shape[1], np.float32) if bias is None else bias

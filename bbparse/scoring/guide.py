@@ -36,6 +36,7 @@ from bbparse.scoring.guide_kernels import (
     log_sums,
     marks_of,
 )
+from bbparse.scoring.kernels import LABEL_BITS
 from bbparse.scoring.label_rows import (
     LABEL_QUANTUM,
     aligned_rows,
@@ -48,6 +49,7 @@ from bbparse.scoring.templates import TemplateSet
 
 __all__ = [
     "GUIDE_ARRAYS", "GUIDE_TEMPLATES", "Guide", "check_guide_templates", "default_guide_templates",
+    "steps_of",
 ]  # fmt: skip
 
 Ints = NDArray[np.int32]
@@ -81,6 +83,11 @@ GUIDE_TEMPLATES: dict[str, list[str] | int] = {
 def default_guide_templates() -> TemplateSet:
     """`GUIDE_TEMPLATES`, parsed."""
     return TemplateSet.from_table(GUIDE_TEMPLATES, "guide.templates")
+
+
+def steps_of(marks: NDArray[np.uint16]) -> Ints:
+    """Steps of the odds of arcs with these marks, 0 to 11."""
+    return (marks >> np.uint16(LABEL_BITS)).astype(np.int32) - 1
 
 
 def check_guide_templates(templates: TemplateSet) -> TemplateSet:

@@ -190,7 +190,7 @@ def _in_trees_by_bits(n, arcs, single_root):
 def arcs_in_trees(n, arc_head, arc_mod, single_root):
     """Those of the candidate arcs (int32[A]) that some projective tree has, in their order.
 
-    All of them, where no tree exists.
+    There are none where no tree exists.
     """
     n_arcs = arc_head.shape[0]
     keep = np.zeros(n_arcs, np.bool_)
@@ -211,8 +211,6 @@ def arcs_in_trees(n, arc_head, arc_mod, single_root):
     count = 0
     for a in range(n_arcs):
         count += keep[a]
-    if count == 0:
-        return arc_head.copy(), arc_mod.copy()
     head = np.empty(count, np.int32)
     mod = np.empty(count, np.int32)
     count = 0

@@ -42,31 +42,41 @@ def dense(
     """Rows of a matrix product: ``out[r] = bias + x[r * stride :][:inputs] @ weights``.
 
     Rows of ``x`` may overlap, so that a window over words needs no copy. Both ``inputs`` and the
-    number of rows of ``out`` are even multiples of what is done at once: 4 and 2.
+    number of rows of ``out`` are multiples of 4: four rows of weights are added to four rows at
+    once, so that sixteen products cost four reads of weights.
     """
     columns = np.uint64(weights.shape[1])
-    for first in range(0, out.shape[0], 2):
-        r, s = np.uint64(first), np.uint64(first + 1)
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for first in range(0, out.shape[0], 4):
+        r = np.uint64(first)
+        s, t, u = r + one, r + two, r + three
         for j in range(columns):
             out[r, j] = bias[j]
             out[s, j] = bias[j]
+            out[t, j] = bias[j]
+            out[u, j] = bias[j]
         for i in range(0, inputs, 4):
-            i0, i1, i2, i3 = np.uint64(i), np.uint64(i + 1), np.uint64(i + 2), np.uint64(i + 3)
+            i0 = np.uint64(i)
+            i1, i2, i3 = i0 + one, i0 + two, i0 + three
             at = np.uint64(first * stride + i)
-            a0, a1 = x[at], x[at + np.uint64(1)]
-            a2, a3 = x[at + np.uint64(2)], x[at + np.uint64(3)]
+            a0, a1, a2, a3 = x[at], x[at + one], x[at + two], x[at + three]
             at = np.uint64((first + 1) * stride + i)
-            b0, b1 = x[at], x[at + np.uint64(1)]
-            b2, b3 = x[at + np.uint64(2)], x[at + np.uint64(3)]
+            b0, b1, b2, b3 = x[at], x[at + one], x[at + two], x[at + three]
+            at = np.uint64((first + 2) * stride + i)
+            c0, c1, c2, c3 = x[at], x[at + one], x[at + two], x[at + three]
+            at = np.uint64((first + 3) * stride + i)
+            d0, d1, d2, d3 = x[at], x[at + one], x[at + two], x[at + three]
             for j in range(columns):
                 w0, w1, w2, w3 = weights[i0, j], weights[i1, j], weights[i2, j], weights[i3, j]
                 out[r, j] += (a0 * w0 + a1 * w1) + (a2 * w2 + a3 * w3)
                 out[s, j] += (b0 * w0 + b1 * w1) + (b2 * w2 + b3 * w3)
+                out[t, j] += (c0 * w0 + c1 * w1) + (c2 * w2 + c3 * w3)
+                out[u, j] += (d0 * w0 + d1 * w1) + (d2 * w2 + d3 * w3)
 
 
 @inlined
-def _even(count: int) -> int:
-    return count + (count & 1)
+def _fours(count: int) -> int:
+    return count + (-count & 3)
 
 
 @inlined
@@ -173,15 +183,15 @@ def network_scores(
     layers: tuple[Any, ...],
     ends: tuple[Any, ...],
 ) -> tuple[NDArray[np.float64], Floats]:
-    """Scores of arcs, float64[A], and of their labels, float32[A or one more, width]."""
+    """Scores of arcs, float64[A], and of their labels, float32[A or some more, width]."""
     columns, keys, begin, shift, tag, kinds = lookup
     first_w, first_b, gains, shifts, deep_w, deep_b = layers
     end_w, end_b, arc_table, out_w, label_w, label_b, n_shared, n_pairs = ends
     rows = find_rows(values, pad, columns, keys, begin, shift)
     n = rows.shape[0]
-    even = _even(n)
+    rounded = _fours(n)
     size = embedding.shape[1]
-    words = np.zeros((even + 2 * REACH, size), np.float32)
+    words = np.zeros((rounded + 2 * REACH, size), np.float32)
     whole = np.zeros(size, np.int32)
     for i in range(n):
         whole[:] = 0
@@ -193,10 +203,10 @@ def network_scores(
         for j in range(size):
             words[REACH + i, j] = np.float32(whole[j]) * np.float32(quantum)
     width = first_w.shape[1]
-    new = np.empty((even, width), np.float32)
+    new = np.empty((rounded, width), np.float32)
     lanes = np.empty(LANES, np.float32)
     dense(words.reshape(-1), size, (2 * REACH + 1) * size, first_w, first_b, new)
-    state = np.zeros((even + 2, width), np.float32)
+    state = np.zeros((rounded + 2, width), np.float32)
     for layer in range(deep_w.shape[0] + 1):
         if layer:
             dense(state.reshape(-1), width, 3 * width, deep_w[layer - 1], deep_b[layer - 1], new)
@@ -208,11 +218,11 @@ def network_scores(
                     new[i, j] += state[i + 1, j]
         for i in range(n):
             _norm(new, np.uint64(i), gains[layer], shifts[layer], state, np.uint64(i + 1), lanes)
-    both = np.empty((even, end_w.shape[1]), np.float32)
+    both = np.empty((rounded, end_w.shape[1]), np.float32)
     dense(state[1:].reshape(-1), width, width, end_w, end_b, both)
     known = arc_rows(head, mod, values[pad : pad + n, tag], kinds)
     n_arcs = head.shape[0]
-    shared = np.zeros((_even(n_arcs), n_shared), np.float32)
+    shared = np.zeros((_fours(n_arcs), n_shared), np.float32)
     scores = np.empty(n_arcs)
     of_mod, pair_head = np.uint64(n_shared), np.uint64(2 * n_shared)
     pair_mod = np.uint64(2 * n_shared + n_pairs)
@@ -231,7 +241,7 @@ def network_scores(
         for j in range(np.uint64(n_pairs)):
             total += both[h, pair_head + j] * both[m, pair_mod + j]
         scores[arc] = total
-    labels = np.empty((_even(n_arcs), label_w.shape[1]), np.float32)
+    labels = np.empty((_fours(n_arcs), label_w.shape[1]), np.float32)
     dense(shared.reshape(-1), n_shared, n_shared, label_w, label_b, labels)
     return scores, labels
 

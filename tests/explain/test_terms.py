@@ -43,7 +43,9 @@ def test_terms_add_up() -> None:
 def guided_parser() -> Parser:
     """The toy parser with a guide, whose marks its templates look at."""
     table = tomllib.loads(toy.TOML)
-    table["guide"] = {"epochs": 2, "folds": 2, "templates": {"bits": 8, "arc": ["h.upos m.upos"]}}
+    table["guide"] = {
+        "epochs": 2, "folds": 2, "least": 3, "templates": {"bits": 8, "arc": ["h.upos m.upos"]},
+    }  # fmt: skip
     table["templates"]["arc"].append("h.upos m.upos @label @odds")
     table["templates"]["grandsibling"].append("m.upos @label @slabel @glabel")
     return Parser.train(toy.sentences(), config=Configuration.from_table(table))
@@ -131,7 +133,7 @@ def test_terms_and_features_of_a_trained_parser(make: Callable[[], Parser]) -> N
             (heads, terms_of(problem, arcs, parser, sentence))
             for arcs, heads in zip(solution.arcs, solution.heads)
         ]
-        for score, terms in zip(solution.scores, with_features(parser, sentence, problem, trees)):
+        for score, terms in zip(solution.scores, with_features(parser, sentence, trees)):
             assert math.fsum(t.value for t in terms) == pytest.approx(score)
             for term in terms:
                 total = math.fsum(f.weight for f in term.features)

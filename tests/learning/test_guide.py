@@ -117,6 +117,45 @@ def test_with_one_fold_marks_are_those_of_the_guide_itself() -> None:
         assert np.array_equal(data.marks[i], guide.marks(data.values[i], *data.arcs[i]))
 
 
+def test_arcs_that_the_guide_finds_unlikely_are_dropped() -> None:
+    whole, some = data_of(configuration(), 30), data_of(configuration(least=5), 30)
+    guide_all(whole, configuration())
+    guide_all(some, configuration(least=5))
+    dropped = 0
+    for i, (head, mod) in enumerate(whole.arcs):
+        steps = (whole.marks[i][head, mod] >> 10).astype(int) - 1
+        kept = (steps >= 5) | (whole.heads[i][mod] == head)
+        assert np.array_equal(some.arcs[i], (head[kept], mod[kept]))
+        dropped += (~kept).sum()
+    assert dropped > 50
+
+
+def test_parsing_drops_them_unless_no_tree_is_left() -> None:
+    few = train(toy.sentences()[:60], [], configuration(least=4))
+    all_of_them = Parser(
+        few.config.with_("guide", least=0), few.pruner, few.scorer, few.families, few.table,
+        guide=few.guide,
+    )  # fmt: skip
+    dropped = 0
+    for sentence in toy.dev_sentences():
+        kept, candidates = few.problem(sentence), all_of_them.problem(sentence)
+        arcs, every = (
+            set(zip(p.arc_head.tolist(), p.arc_mod.tolist())) for p in (kept, candidates)
+        )
+        assert arcs <= every
+        dropped += len(every - arcs)
+        assert len(few.solve(sentence)) == 1
+        # as many trees as there are, where several are asked for
+        assert len(few.solve(sentence, k_best=3)) == len(all_of_them.solve(sentence, k_best=3))
+    assert dropped
+    impossible = Parser(
+        few.config.with_("guide", least=11), few.pruner, few.scorer, few.families, few.table,
+        guide=few.guide,
+    )  # fmt: skip
+    for sentence in toy.dev_sentences():
+        assert len(impossible.solve(sentence)) == 1
+
+
 def test_without_a_guide_there_are_no_marks() -> None:
     config = toy.configuration()
     data = data_of(config, 5)

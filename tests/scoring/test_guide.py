@@ -173,6 +173,7 @@ PLAIN: dict[str, Any] = {
         ),
         ({"guide": {"start": 0.0}}, "guide.start is 0.0"),
         ({"guide": {"folds": 0}}, "guide.folds is 0"),
+        ({"guide": {"least": 12}}, "guide.least is 12, expected 0 to 11"),
         ({"guide": {"templates": {"arc": []}}}, "no arc template"),
         ({"guide": {"passes": 3}}, "unknown key 'passes' in .guide."),
     ],

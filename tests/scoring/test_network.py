@@ -142,9 +142,9 @@ def test_arcs_do_not_depend_on_each_other_to_the_last_bit(case: tuple[int, int])
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 4), st.integers(1, 9))
-def test_products(seed: int, pairs: int, fours: int, columns: int) -> None:
+def test_products(seed: int, blocks: int, fours: int, columns: int) -> None:
     rng = np.random.default_rng(seed)
-    rows, inputs, stride = 2 * pairs, 4 * fours, int(rng.integers(1, 4 * fours + 1))
+    rows, inputs, stride = 4 * blocks, 4 * fours, int(rng.integers(1, 4 * fours + 1))
     x = rng.normal(size=rows * stride + inputs).astype(np.float32)
     weights = rng.normal(size=(inputs, columns)).astype(np.float32)
     bias = rng.normal(size=columns).astype(np.float32)
