@@ -217,12 +217,15 @@ class Parser:
         problem: Problem,
         values: NDArray[np.uint64] | None = None,
         arcs: NDArray[np.int64] | None = None,
+        marks: NDArray[np.uint16] | None = None,
     ) -> FactorView:
         """What families see of a sentence's problem: its arcs, with labels if they have them.
 
-        ``arcs`` are the indices of some of them, ascending; all by default.
+        ``arcs`` are the indices of some of them, ascending; all by default. ``marks`` are the
+        guide's (for training sentences, those of one that did not see them); it is asked where
+        they are not given.
         """
-        return view_of(self, sentence, problem, values, arcs)
+        return view_of(self, sentence, problem, values, arcs, marks)
 
     def solve(
         self,

@@ -153,12 +153,14 @@ def score_all(parser: Parser, batch: list[Work]) -> list[Work]:
         if not parser.families or not len(parser.table):
             return batch
         for work in batch:
-            view = view_of(parser, work.sentence, work.problem, work.values)
+            view = view_of(parser, work.sentence, work.problem, work.values, None, work.marks)
             work.problem = work.problem._changed(**_factors(parser, view))
         return batch
     for work in batch:
         # The view has copies of the arcs: those of the problem become read-only.
-        view = FactorView(work.sentence, work.arc_head, work.arc_mod, work.values)
+        view = FactorView(
+            work.sentence, work.arc_head, work.arc_mod, work.values, work.marks, label_names(parser)
+        )
         _set_problem(parser, work, _factors(parser, view))
     return batch
 
@@ -212,14 +214,23 @@ def view_of(
     problem: Problem,
     values: NDArray[np.uint64] | None = None,
     arcs: NDArray[np.int64] | None = None,
+    marks: NDArray[np.uint16] | None = None,
 ) -> FactorView:
     """What families see of a sentence's problem; see `Parser.view_of`."""
     chosen: NDArray[np.int64] | slice = slice(None) if arcs is None else arcs
     head, mod = problem.arc_head[chosen], problem.arc_mod[chosen]
+    if marks is None and parser.guide is not None:  # labels do not depend on the other arcs
+        values = encode(sentence) if values is None else values
+        marks = parser.guide.marks(values, head.copy(), mod.copy())
     if problem.arc_label is None or parser.guide is None:
-        return FactorView(sentence, head, mod, values)
+        return FactorView(sentence, head, mod, values, marks, label_names(parser))
     label = problem.arc_label[chosen]
-    return LabelledView.of_arcs(sentence, head, mod, label, parser.guide.labels, values)
+    return LabelledView.of_arcs(sentence, head, mod, label, parser.guide.labels, values, marks)
+
+
+def label_names(parser: Parser) -> Sequence[str]:
+    """The guide's labels in order, none without a guide."""
+    return () if parser.guide is None else parser.guide.labels
 
 
 def name_arcs(parser: Parser, work: Work, solution: Solution) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from bbparse.factors import TemplateFamily
 from features.enumerate import sibling_pairs, sibling_triples
 
-__all__ = ["AllSiblings", "TriSiblings"]
+__all__ = ["AllSiblings", "SiblingLabels", "TriSiblings"]
 
 
 class AllSiblings(TemplateFamily):
@@ -37,6 +37,33 @@ class AllSiblings(TemplateFamily):
         "h.upos m2.lemma",
         "h.lemma m1.lexpos m2.lexpos",
         "h.upos m1.lexpos m1-1.lexpos m2.lexpos m2-1.lexpos",
+    )
+    n_orders = 3
+    n_distances = 7
+    kernel = staticmethod(sibling_pairs)
+
+
+class SiblingLabels(TemplateFamily):
+    """All pairs of arcs with a common head, by the labels that the guide would give them.
+
+    A verb takes one subject, and conjuncts that another conjunct separates have still the head of
+    the first: adjacent parts see neither. The guide's label is known before there is a tree.
+    """
+
+    name = "sibling-labels"
+    summary = "all pairs of arcs with one head, by the labels that they would have"
+    roles = (("h", 0, "head"), ("m1", 0, "mod"), ("m2", 1, "mod"))
+    gate = ""
+    templates = (
+        "@m1 @m2",
+        "@m1 @m2 distance",
+        "@m1 @m2 h.upos",
+        "@m1 @m2 h.xpos",
+        "@m1 @m2 h.lemma",
+        "@m1 @m2 h.verbform m1.upos m2.upos",
+        "@m1 @m2 m1.lexpos m2.lexpos",
+        "@m1 m2.lemma",
+        "@m2 m1.lemma",
     )
     n_orders = 3
     n_distances = 7

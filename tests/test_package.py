@@ -45,6 +45,8 @@ def test_factor_families_are_registered() -> None:
         "great-grandchildren",
         "combs",
         "rather-than",
+        "sibling-labels",
+        "parallel-labels",
     }
 
 

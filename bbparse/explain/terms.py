@@ -90,9 +90,7 @@ def terms_of(
     """
     terms = part_terms(problem, arcs)
     if parser is not None and sentence is not None and parser.families:
-        view = None
-        if problem.arc_label is not None:
-            view = parser.view_of(sentence, problem, None, np.sort(arcs).astype(np.int64))
+        view = parser.view_of(sentence, problem, None, np.sort(arcs).astype(np.int64))
         terms += family_terms(parser, sentence, heads_of(problem, arcs), view)
     else:
         for f in fired_factors(problem, arcs).tolist():
@@ -173,11 +171,16 @@ def family_terms(
     heads : int[n + 1]
         heads[0] is not read.
     view : FactorView, optional
-        Over the arcs of the tree, if they have labels.
+        Over the arcs of the tree; must be given if these have labels.
     """
     table = parser.table
     if view is None:
         view = FactorView.of_tree(sentence, heads)
+        if parser.guide is not None:
+            marks = parser.guide.marks(view.values, view.arc_head, view.arc_mod)
+            view = FactorView(
+                sentence, view.arc_head, view.arc_mod, view.values, marks, parser.guide.labels
+            )
     terms = []
     for family in parser.families:
         batch = proposals(family, view, table)

@@ -69,12 +69,13 @@ class LabelledView(FactorView):
         arc_label: NDArray[np.int32],
         names: Sequence[str],
         values: NDArray[np.uint64] | None = None,
+        marks: NDArray[np.uint16] | None = None,
     ) -> LabelledView:
         """The view over labelled arcs, sorted by head, modifier and label.
 
         Parameters
         ----------
-        sentence, values
+        sentence, values, marks
             As for `FactorView`.
         arc_head, arc_mod, arc_label : int32[B]
             The arcs of a labelled `Problem`, or some of them.
@@ -84,7 +85,8 @@ class LabelledView(FactorView):
         new = np.ones(len(arc_head), np.bool_)
         new[1:] = (arc_head[1:] != arc_head[:-1]) | (arc_mod[1:] != arc_mod[:-1])
         found = cls.__new__(cls)
-        found.__dict__.update(FactorView(sentence, arc_head[new], arc_mod[new], values).__dict__)
+        plain = FactorView(sentence, arc_head[new], arc_mod[new], values, marks, names)
+        found.__dict__.update(plain.__dict__)
         found.first = np.append(np.flatnonzero(new), len(arc_head))
         found.labels = [names[i] for i in arc_label.tolist()]
         return found

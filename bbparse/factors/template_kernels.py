@@ -53,6 +53,22 @@ def hash_words(
 
 
 @kernel
+def hash_labels(
+    labels: NDArray[np.int32],
+    used: NDArray[np.bool_],
+    salts: NDArray[np.uint64],
+    parts: NDArray[np.uint64],
+) -> None:
+    """Fill parts[s, a, t]: what the label of arc a at place s of a factor adds to keys."""
+    for s in range(parts.shape[0]):
+        for a in range(parts.shape[1]):
+            for t in range(parts.shape[2]):
+                parts[s, a, t] = (
+                    mix(salts[s, t] ^ np.uint64(labels[a])) if used[s, t] else np.uint64(0)
+                )
+
+
+@kernel
 def make_keys(
     rows: NDArray[np.int32],
     arc_head: NDArray[np.int32],
@@ -62,6 +78,7 @@ def make_keys(
     gate_words: NDArray[np.uint64],
     gate_orders: NDArray[np.uint64],
     parts: NDArray[np.uint64],
+    label_parts: NDArray[np.uint64],
     codes: NDArray[np.uint64],
     key_bits: NDArray[np.uint64],
     key_shift: np.uint64,
@@ -100,6 +117,9 @@ def make_keys(
             gate += gate_words[r, word]
             for t in range(n_templates):
                 keys[t] += parts[r, word, t]
+        for s in range(label_parts.shape[0]):
+            for t in range(n_templates):
+                keys[t] += label_parts[s, rows[i, s], t]
         for t in range(n_templates):
             # Written always, kept by counting it: no branch to be mispredicted.
             feat_keys[n_keys] = keys[t]
@@ -129,6 +149,7 @@ def score_rows(
     role_arc: NDArray[np.int32],
     role_is_mod: NDArray[np.bool_],
     parts: NDArray[np.uint64],
+    label_parts: NDArray[np.uint64],
     codes: NDArray[np.uint64],
     key_bits: NDArray[np.uint64],
     key_shift: np.uint64,
@@ -169,6 +190,10 @@ def score_rows(
                 word = np.uint64(arc_mod[arc] if role_is_mod[r] else arc_head[arc])
                 for t in range(n_templates):
                     sums[t] += parts[np.uint64(r), word, t]
+            for s in range(label_parts.shape[0]):
+                arc = rows[i, s]
+                for t in range(n_templates):
+                    sums[t] += label_parts[s, arc, t]
             for t in range(n_templates):
                 # Written always, kept by counting it: no branch to be mispredicted.
                 keys[n_keys] = sums[t]

@@ -24,7 +24,7 @@ from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch, FactorBuffer
 from bbparse.factors.family import FactorFamily, feature_key
 from bbparse.factors.table import ALL_PASS, FactorTable
-from bbparse.factors.template_kernels import hash_words, make_keys, score_rows
+from bbparse.factors.template_kernels import hash_labels, hash_words, make_keys, score_rows
 from bbparse.factors.view import FactorView
 from bbparse.scoring.encode import ATTRIBUTES, PAD
 
@@ -33,7 +33,9 @@ __all__ = ["TemplateFamily"]
 _TERM = re.compile(r"(?P<role>[a-z]\w*)(?P<offset>[+-]\d)?\.(?P<attribute>\w+)")
 
 Term = tuple[int, int, int]
-"""Role, offset from its word, column of `encode`."""
+"""Role, offset from its word, column of `encode`; `LABEL` for the label of the arc to the word."""
+
+LABEL = -1
 
 
 class TemplateFamily(FactorFamily):
@@ -41,7 +43,8 @@ class TemplateFamily(FactorFamily):
 
     A template is text such as ``"h.lemma m1.lexpos m2-1.upos distance"``: terms are role, offset
     from its word in words (optional, at most three), attribute (`bbparse.scoring.encode.ATTRIBUTES`
-    lists them); ``distance`` stands for the distance class the kernel found. The attributes of the
+    lists them); ``distance`` stands for the distance class the kernel found, ``@m1`` for the label
+    that the guide (`bbparse.scoring.guide`) would give the arc to m1. The attributes of the
     gate and the order class are part of every template without being named; ``""`` is the gate
     alone. To change the features of a family, derive a class from it, with another name.
 
@@ -93,6 +96,8 @@ class TemplateFamily(FactorFamily):
                 raise FactorError(
                     f"factor family {self.name!r}: template {self.templates[i]!r} is there twice"
                 )
+        if any(column == LABEL for _, _, column in gate_terms):
+            raise FactorError(f"factor family {self.name!r}: its gate may not use labels")
         self._gate_spec = self._spec([gate_terms])
         self._spec_arrays = self._spec([terms for terms, _ in parsed])
         # Salts come from what a template says, not from its place: the table may be reordered.
@@ -113,6 +118,7 @@ class TemplateFamily(FactorFamily):
             ],
             dtype=np.uint64,
         )
+        self._label_spec = self._labels([terms for terms, _ in parsed], texts)
         self._role_arc = np.array([arc for _, arc, _ in self.roles], dtype=np.int32)
         self._role_is_mod = np.array([end == "mod" for _, _, end in self.roles])
 
@@ -121,10 +127,11 @@ class TemplateFamily(FactorFamily):
         gate_bits, key_bits = (
             (ALL_PASS, ALL_PASS) if table is None else (table.gate_bits, table.key_bits)
         )
-        rows, gate_words, parts = self._candidates(view, gate_bits)
+        rows, gate_words, parts, label_parts = self._candidates(view, gate_bits)
         ptr, arcs, feat_ptr, feat_keys, gates = make_keys(
             rows, view.arc_head, view.arc_mod, self._role_arc, self._role_is_mod,
-            gate_words, self._gate_orders, parts, self._codes, key_bits, _shift(key_bits),
+            gate_words, self._gate_orders, parts, label_parts, self._codes, key_bits,
+            _shift(key_bits),
         )  # fmt: skip
         return FactorBatch(ptr, arcs, feat_ptr, feat_keys, gates)
 
@@ -133,20 +140,20 @@ class TemplateFamily(FactorFamily):
         if type(self).propose is not TemplateFamily.propose:
             super().score(view, table, found)
             return
-        rows, _, parts = self._candidates(view, table.gate_bits)
+        rows, _, parts, label_parts = self._candidates(view, table.gate_bits)
         if not len(rows):
             return
         found.reserve(len(rows), rows.size)
         found.n_factors = score_rows(
             rows, view.arc_head, view.arc_mod, self._role_arc, self._role_is_mod, parts,
-            self._codes, *table.index, table.pair_weights,
+            label_parts, self._codes, *table.index, table.pair_weights,
             found.n_factors, found.ptr, found.arcs, found.scores,
         )  # fmt: skip
 
     def _candidates(
         self, view: FactorView, gate_bits: NDArray[np.uint64]
-    ) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint64]]:
-        """What the kernel enumerates, and the hashes of the words as gates and in templates."""
+    ) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
+        """What the kernel enumerates; hashes of the words as gates, of words and labels in keys."""
         n_rows = view.n_words + 1
         n_roles, n_templates = self._template_salts.shape
         gate_words = np.empty((n_roles, n_rows), dtype=np.uint64)
@@ -155,11 +162,26 @@ class TemplateFamily(FactorFamily):
             view.values, *self._gate_spec, self._gate_salts, *self._spec_arrays,
             self._template_salts, gate_words, parts,
         )  # fmt: skip
-        rows = type(self).kernel(
+        rows = self.enumerated(view, gate_words, gate_bits, _shift(gate_bits))
+        used, salts = self._label_spec
+        label_parts = np.empty((len(used), view.n_arcs if len(used) else 0, n_templates), np.uint64)
+        if len(used):
+            hash_labels(view.arc_labels, used, salts, label_parts)
+        return rows, gate_words, parts, label_parts
+
+    def enumerated(
+        self,
+        view: FactorView,
+        gate_words: NDArray[np.uint64],
+        gate_bits: NDArray[np.uint64],
+        gate_shift: np.uint64,
+    ) -> NDArray[np.int32]:
+        """What the kernel returns; for families whose kernel asks for more than words and arcs."""
+        rows: NDArray[np.int32] = type(self).kernel(
             view.arc_head, view.arc_mod, view.head_ptr,
-            gate_words, self._gate_orders, gate_bits, _shift(gate_bits),
+            gate_words, self._gate_orders, gate_bits, gate_shift,
         )  # fmt: skip
-        return rows, gate_words, parts
+        return rows
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """As `FactorFamily.name_features`: each template with the values of its words."""
@@ -175,7 +197,9 @@ class TemplateFamily(FactorFamily):
                 arcs = [(int(view.arc_head[a]), int(view.arc_mod[a])) for a in factor]
                 words = [arcs[arc][end == "mod"] for _, arc, end in self.roles]
                 text = " ".join(
-                    f"{self._role_names[r]}{f'{offset:+d}' if offset else ''}."
+                    f"@{self._role_names[r]}={view.label_name(*arcs[self.roles[r][1]])}"
+                    if column == LABEL
+                    else f"{self._role_names[r]}{f'{offset:+d}' if offset else ''}."
                     f"{ATTRIBUTES[column]}={view.attribute(words[r] + offset, ATTRIBUTES[column])}"
                     for r, offset, column in terms
                 )
@@ -195,8 +219,14 @@ class TemplateFamily(FactorFamily):
             if word == "distance":
                 uses_distance = True
                 continue
-            match = _TERM.fullmatch(word)
             where = f"factor family {self.name!r}, template {template!r}"
+            if word.startswith("@"):
+                ends = {role: end for role, _, end in self.roles}
+                if ends.get(word[1:]) != "mod":
+                    raise FactorError(f"{where}: no arc of the factor leads to {word[1:]!r}")
+                terms.add((roles.index(word[1:]), 0, LABEL))
+                continue
+            match = _TERM.fullmatch(word)
             if match is None:
                 raise FactorError(f"{where}: expected role.attribute or distance, found {word!r}")
             role, offset = match["role"], int(match["offset"] or 0)
@@ -214,7 +244,10 @@ class TemplateFamily(FactorFamily):
 
     def _text(self, terms: list[Term], uses_distance: bool) -> str:
         words = [
-            f"{self._role_names[r]}{offset:+d}.{ATTRIBUTES[column]}" for r, offset, column in terms
+            f"@{self._role_names[r]}"
+            if column == LABEL
+            else f"{self._role_names[r]}{offset:+d}.{ATTRIBUTES[column]}"
+            for r, offset, column in terms
         ]
         return " ".join(sorted(words) + ["distance"] * uses_distance)
 
@@ -226,7 +259,9 @@ class TemplateFamily(FactorFamily):
         ptr, offsets, columns = [0], [], []
         for terms in templates:
             for role in range(len(self.roles)):
-                chosen = [(offset, column) for r, offset, column in terms if r == role]
+                chosen = [
+                    (offset, column) for r, offset, column in terms if r == role and column != LABEL
+                ]
                 offsets += [offset for offset, _ in chosen]
                 columns += [column for _, column in chosen]
                 ptr.append(len(offsets))
@@ -235,6 +270,24 @@ class TemplateFamily(FactorFamily):
             np.array(offsets, dtype=np.int32),
             np.array(columns, dtype=np.int32),
         )
+
+    def _labels(
+        self, templates: list[list[Term]], texts: list[str]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
+        """Whether the label of the arc at place s is in template t, and its salt: [S, T] both.
+
+        No place at all, if no template has labels.
+        """
+        size = 1 + max(arc for _, arc, _ in self.roles)
+        used = np.zeros((size, len(texts)), np.bool_)
+        for t, terms in enumerate(templates):
+            for r, _, column in terms:
+                if column == LABEL:
+                    used[self.roles[r][1], t] = True
+        if not used.any():
+            size, used = 0, used[:0]
+        salts = [feature_key(self.name, (text, "label", s)) for s in range(size) for text in texts]
+        return used, np.array(salts, np.uint64).reshape(used.shape)
 
     def _salts(self, texts: list[str]) -> NDArray[np.uint64]:
         """uint64[R, T]"""

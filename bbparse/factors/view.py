@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bbparse.errors import FactorError
 from bbparse.jit import kernel
 from bbparse.scoring.encode import attribute_values, encode
+from bbparse.scoring.kernels import NO_LABEL
 
 if TYPE_CHECKING:
     from bbparse.treebank import Sentence
@@ -37,6 +39,10 @@ class FactorView:
         Candidate arcs, each pair of words once, sorted by head, then by modifier.
     values : uint64[n + 1 + 2 * PAD, len(ATTRIBUTES)], optional
         What `bbparse.scoring.encode.encode` made of the sentence; made here if left out.
+    marks : uint16[n + 1, n + 1], optional
+        What the guide says of the arcs (`bbparse.scoring.guide`); None where there is no guide.
+    label_names : sequence of str, optional
+        The guide's labels, in order.
 
     Attributes
     ----------
@@ -48,6 +54,9 @@ class FactorView:
         The arcs from head h are those with indices ``head_ptr[h]`` to ``head_ptr[h + 1] - 1``.
     values : uint64[n + 1 + 2 * PAD, len(ATTRIBUTES)]
         Attributes as hashes, for kernels; row PAD + i is word i.
+    marks : uint16[n + 1, n + 1] or None
+        The guide's; families read `arc_labels` instead.
+    label_names : sequence of str
 
     Raises
     ------
@@ -61,7 +70,11 @@ class FactorView:
         arc_head: ArrayLike,
         arc_mod: ArrayLike,
         values: NDArray[np.uint64] | None = None,
+        marks: NDArray[np.uint16] | None = None,
+        label_names: Sequence[str] = (),
     ) -> None:
+        self.marks = marks
+        self.label_names = label_names
         self.sentence = sentence
         self.n_words = sentence.n_words
         # Copies: kernels are compiled for writable arrays only, and those of a Problem are not.
@@ -84,7 +97,12 @@ class FactorView:
 
     @classmethod
     def of_tree(
-        cls, sentence: Sentence, heads: ArrayLike, values: NDArray[np.uint64] | None = None
+        cls,
+        sentence: Sentence,
+        heads: ArrayLike,
+        values: NDArray[np.uint64] | None = None,
+        marks: NDArray[np.uint16] | None = None,
+        label_names: Sequence[str] = (),
     ) -> FactorView:
         """The view over the arcs of one tree.
 
@@ -94,7 +112,7 @@ class FactorView:
         heads : int[n + 1]
             ``heads[m]`` is the head of word m, negative for none; ``heads[0]`` is not read. Rows of
             `Solution.heads` are of this kind.
-        values : as for `FactorView`
+        values, marks, label_names : as for `FactorView`
 
         Raises
         ------
@@ -110,7 +128,7 @@ class FactorView:
         mods = np.flatnonzero(head_of[1:] >= 0) + 1
         order = np.argsort(head_of[mods], kind="stable")
         mods = mods[order]
-        return cls(sentence, head_of[mods], mods, values)
+        return cls(sentence, head_of[mods], mods, values, marks, label_names)
 
     # --- words, with index 0 for the root -------------------------------------------------------
 
@@ -169,6 +187,25 @@ class FactorView:
     def n_arcs(self) -> int:
         """Number of candidate arcs."""
         return len(self.arc_head)
+
+    @cached_property
+    def arc_labels(self) -> NDArray[np.int32]:
+        """Number of the guide's label for each arc, from 1, int32[A]; 0 where there is no guide.
+
+        The label that an arc would have does not depend on which other arcs there are.
+        """
+        if self.marks is None:
+            return np.zeros(self.n_arcs, np.int32)
+        marks = self.marks[self.arc_head, self.arc_mod]
+        return (marks & np.uint16(NO_LABEL)).astype(np.int32)
+
+    def label_name(self, head: int, mod: int) -> str:
+        """The guide's label of an arc as text; its number where names are not known."""
+        index = self.arc_index(head, mod)
+        number = int(self.arc_labels[index]) if index >= 0 else 0
+        if 0 < number <= len(self.label_names):
+            return self.label_names[number - 1]
+        return str(number) if number else "<none>"
 
     def arc_index(self, head: int, mod: int) -> int:
         """Index of the arc from `head` to `mod`, -1 if it is no candidate."""

@@ -88,7 +88,9 @@ class FamilyStage:
 
     def _view(self, i: int, arcs: NDArray[np.int64] | None = None) -> FactorView:
         data = self.data
-        return self.parser.view_of(data.sentences[i], self.problems[i], data.values[i], arcs)
+        return self.parser.view_of(
+            data.sentences[i], self.problems[i], data.values[i], arcs, data.marks_of(i)
+        )
 
     def _table(self) -> FactorTable:
         """The features that tell enough gold trees from the trees the backbone finds.

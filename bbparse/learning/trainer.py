@@ -34,7 +34,6 @@ from bbparse.rescore import rescore
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.solve import solve
-from bbparse.treebank import Sentence
 
 Ints = NDArray[np.int32]
 
@@ -79,12 +78,17 @@ class Trainer:
         """The features that fire in enough gold trees."""
         counter = FactorCounter()
         if families:
-            for sentence, heads, values in zip(
-                self.data.sentences, self.data.heads, self.data.values
-            ):
-                view = FactorView.of_tree(sentence, heads, values)
-                counter.add(tree_batches(families, view))
+            for i, heads in enumerate(self.data.heads):
+                counter.add(tree_batches(families, self._tree_view(i, heads)))
         return counter.table(self.config.factors.cutoff)
+
+    def _tree_view(self, i: int, heads: Ints) -> FactorView:
+        """What families see of a tree of sentence i, with the labels of a guide without it."""
+        data = self.data
+        names = () if data.guide is None else data.guide.labels
+        return FactorView.of_tree(
+            data.sentences[i], heads, data.values[i], data.marks_of(i), names
+        )
 
     def epoch(self, number: int, progress: bool) -> EpochReport:
         """One pass over the training data; its order depends on seed, restart and epoch only."""
@@ -141,7 +145,7 @@ class Trainer:
             return "no violation", correct
         indices, counts = self.parser.scorer.tree_difference(values, gold, heads, marks)
         norm = float((counts * counts).sum())
-        factors = self._factor_difference(sentence, values, gold, heads)
+        factors = self._factor_difference(i, gold, heads)
         if factors is not None:
             norm += float((factors[1] * factors[1]).sum())
         self.backbone.step(indices, counts, loss, norm)
@@ -160,7 +164,7 @@ class Trainer:
         return float(rescore(problem, arcs, gold[np.newaxis])[0])
 
     def _factor_difference(
-        self, sentence: Sentence, values: NDArray[np.uint64], gold: Ints, heads: Ints
+        self, i: int, gold: Ints, heads: Ints
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """Known factor features of the gold tree minus those of another; None if there are none."""
         families, table = self.parser.families, self.parser.table
@@ -168,8 +172,7 @@ class Trainer:
             return None
         found = []
         for tree in (gold, heads):
-            view = FactorView.of_tree(sentence, tree, values)
-            place = table.find(tree_keys(families, view, table))
+            place = table.find(tree_keys(families, self._tree_view(i, tree), table))
             found.append(place[place >= 0])
         indices = np.concatenate(found)
         signs = np.repeat([1, -1], [len(found[0]), len(found[1])])

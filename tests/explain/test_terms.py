@@ -177,6 +177,7 @@ FAMILIES = [
     "features.handcrafted:RatherThan",
     "features.nephews:Nephews",
     "features.siblings:AllSiblings",
+    "features.siblings:SiblingLabels",
     "features.siblings:TriSiblings",
     "features.valency:ModifiersOfKind",
     "features.valency:Valency",

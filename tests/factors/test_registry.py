@@ -14,7 +14,9 @@ OURS = {
     "combs": "features.combs:Combs",
     "grandchildren": "features.grandchildren:AllGrandchildren",
     "great-grandchildren": "features.grandchildren:GreatGrandchildren",
+    "parallel-labels": "features.parallel:ParallelLabels",
     "rather-than": "features.handcrafted:RatherThan",
+    "sibling-labels": "features.siblings:SiblingLabels",
     "siblings": "features.siblings:AllSiblings",
     "tri-siblings": "features.siblings:TriSiblings",
 }

@@ -24,7 +24,7 @@ from bbparse.scoring.encode import attribute_values
 from bbparse.treebank import Sentence
 from features.grandchildren import AllGrandchildren, GreatGrandchildren
 from features.nephews import Nephews
-from features.siblings import AllSiblings, TriSiblings
+from features.siblings import AllSiblings, SiblingLabels, TriSiblings
 from tests.factors.helpers import all_arcs, random_arcs, random_sentence, random_tree, view_of
 from tests.features import plain
 
@@ -33,6 +33,7 @@ Factor = tuple[Arc, ...]
 
 ENUMERATE: dict[type[TemplateFamily], Callable[[list[Arc]], list[Factor]]] = {
     AllSiblings: partial(plain.siblings, size=2),
+    SiblingLabels: partial(plain.siblings, size=2),
     TriSiblings: partial(plain.siblings, size=3),
     AllGrandchildren: partial(plain.chains, size=2),
     GreatGrandchildren: partial(plain.chains, size=3),
@@ -73,7 +74,7 @@ def test_a_kernel_enumerates_what_the_definition_says(
 
 def order_and_distance(cls: type[TemplateFamily], factor: Factor) -> tuple[object, object]:
     """The classes a factor is in, from the definition in the kernel's docstring."""
-    if cls in (AllSiblings, TriSiblings):
+    if cls in (AllSiblings, SiblingLabels, TriSiblings):
         mods = [m for _, m in factor]
         return sum(m < h for h, m in factor), plain.seven(max(mods) - min(mods))
     if cls is Nephews:
@@ -91,15 +92,20 @@ def word_text(sentence: Sentence, place: int, attribute: str) -> str:
 
 
 def template_text(
-    family: TemplateFamily, template: str, sentence: Sentence, factor: Factor
+    family: TemplateFamily, template: str, view: FactorView, factor: Factor
 ) -> tuple[object, ...]:
     """What a template reads from a factor, in words."""
+    sentence = view.sentence
     order, distance = order_and_distance(type(family), factor)
     words = {role: factor[arc][0 if end == "head" else 1] for role, arc, end in family.roles}
     text: list[object] = [template, order]
     for term in sorted({*template.split(), *family.gate.split()}):
         if term == "distance":
             text.append(distance)
+            continue
+        if term.startswith("@"):
+            (arc,) = (arc for role, arc, _ in family.roles if role == term[1:])
+            text.append((term, view.label_name(*factor[arc])))
             continue
         place, attribute = term.split(".")
         role, _, offset = place.partition("-")
@@ -119,12 +125,13 @@ def test_keys_are_equal_exactly_where_templates_read_the_same(cls: type[Template
     for n_words in (1, 4, 16, 18, *[7] * 8):
         sentence = random_sentence(rng, n_words)
         view = view_of(sentence, random_arcs(rng, n_words, 0.7 if n_words < 9 else 0.12))
+        view.marks = rng.integers(1, 5, (n_words + 1, n_words + 1)).astype(np.uint16)
         batch = family.propose(view)
         assert batch.feat_ptr.tolist() == [size * f for f in range(len(batch) + 1)]
         for f, factor in enumerate(factors_of(batch, view)):
             keys = batch.feat_keys[size * f : size * f + size].tolist()
             for template, key in zip(family.templates, keys):
-                text = template_text(family, template, sentence, factor)
+                text = template_text(family, template, view, factor)
                 shared += text in key_of
                 assert key_of.setdefault(text, key) == key
                 assert text_of.setdefault(key, text) == text
@@ -191,7 +198,7 @@ def test_templates_may_be_reordered_and_added(cls: type[TemplateFamily]) -> None
     """Keys do not depend on a template's place, so that models survive an edit of the table."""
 
     class Edited(cls):  # type: ignore[misc, valid-type]
-        templates = ("", *reversed(cls.templates[1:]), f"{cls.roles[0][0]}+1.form")
+        templates = (*cls.templates[:1], *reversed(cls.templates[1:]), f"{cls.roles[0][0]}+1.form")
 
     rng = np.random.default_rng(10)
     view = view_of(random_sentence(rng, 7), all_arcs(7))
@@ -240,7 +247,11 @@ def test_keys_stay_what_they_are() -> None:
         ({"templates": ("h",)}, "expected role.attribute or distance, found 'h'"),
         ({"templates": ("m1-4.upos",)}, "offset of at most 3, found -4"),
         ({"templates": ("h.upos m1.xpos", "m1.xpos h.upos")}, "'m1.xpos h.upos' is there twice"),
+        ({"templates": ("@h",)}, "no arc of the factor leads to 'h'"),
+        ({"templates": ("@x",)}, "no arc of the factor leads to 'x'"),
+        ({"templates": ("@m1 h.upos", "h.upos @m1")}, "'h.upos @m1' is there twice"),
         ({"gate": "m1.upos distance"}, "its gate may not use the distance"),
+        ({"gate": "@m1"}, "its gate may not use labels"),
         ({"templates": ()}, "the class has no templates"),
         ({"roles": ()}, "the class has no roles"),
     ],
@@ -249,6 +260,33 @@ def test_mistakes_in_templates_are_explained(attributes: dict[str, object], mess
     odd = type("Odd", (AllSiblings,), {"name": "odd", **attributes})
     with pytest.raises(FactorError, match=f"factor family 'odd'.*{message}"):
         odd()
+
+
+def test_labels_are_scored_as_they_are_proposed() -> None:
+    """By the one-pass kernel and by `propose`; and labels are what differs."""
+    rng = np.random.default_rng(12)
+    family = SiblingLabels()
+    sentence = random_sentence(rng, 9)
+    views = []
+    for labels in (3, 3, 1):
+        view = view_of(sentence, all_arcs(9))
+        view.marks = np.random.default_rng(1).integers(0, labels, (10, 10)).astype(np.uint16)
+        view.label_names = ("nsubj", "obj")
+        views.append(view)
+    keys = [family.propose(view).feat_keys for view in views]
+    assert keys[0].tolist() == keys[1].tolist()
+    assert not np.isin(keys[0], keys[2]).all()
+    known = np.unique(keys[0])
+    table = FactorTable(known, np.zeros(len(known), np.uint64), rng.integers(-2, 3, len(known)))
+    gates = np.unique(family.propose(views[0]).gates)
+    table = FactorTable(known, np.resize(gates, len(known)), table.weights)
+    whole = table.alive(family.propose(views[0]))
+    found = alive_factors([family], views[0], table)
+    assert len(found) == len(whole) > 100
+    assert found.scores.tolist() == whole.scores.tolist()
+    names = set(family.name_features(views[0]).values())
+    assert {"@m1=nsubj @m2=obj", "@m1=<none> @m2=nsubj"} <= names
+    assert views[2].label_name(2, 1) == "<none>"
 
 
 def test_a_family_without_a_kernel_is_refused() -> None:
