@@ -87,15 +87,14 @@ class Batch:
             head, mod = data.arcs[i]
             order = np.lexsort((head, mod))
             head, mod = head[order], mod[order]
-            n = len(rows[i])
             heads.append(head.astype(np.int64) + at)
             mods.append(mod.astype(np.int64) + at)
-            known.append(arc_rows(head, mod, data.values[i][PAD : PAD + n, TAG], KINDS))
+            known.append(arc_rows(head, mod, data.values[i], PAD, TAG, KINDS))
             gold.append(data.heads[i][mod] == head)
             names.append(labels[i])
             parts += [rows[i], padding]
-            masks += [np.ones(n), np.zeros(REACH)]
-            at += n + REACH
+            masks += [np.ones(len(rows[i])), np.zeros(REACH)]
+            at += len(rows[i]) + REACH
         extra = -at % 4  # what `dense` does at once
         parts.append(np.full((extra, len(WORD_COLUMNS)), -1, np.int64))
         masks.append(np.zeros(extra))
@@ -321,7 +320,7 @@ def _product(x: Floats, weights: Floats, bias: Floats | None = None) -> Floats:
     out = np.empty((len(x), weights.shape[1]), np.float32)
     zero = np.zeros(weights.shape[1], np.float32) if bias is None else bias
     flat, width = np.ascontiguousarray(x).reshape(-1), x.shape[1]
-    dense(flat, width, width, np.ascontiguousarray(weights), zero, out)
+    dense(flat, 0, width, width, np.ascontiguousarray(weights), zero, out)
     return out[:rows]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.jit import inlined, kernel
+from bbparse.jit import kernel
 from bbparse.scoring.guide_kernels import log_shares, odds_step
 from bbparse.scoring.kernels import LABEL_BITS, NO_LABEL
 
@@ -37,9 +37,9 @@ ARC_VALUES = 2 * (_DISTANCES + N_KINDS * _COUNTS)
 
 @kernel
 def dense(
-    x: Floats, stride: int, inputs: int, weights: Floats, bias: Floats, out: Floats
+    x: Floats, begin: int, stride: int, inputs: int, weights: Floats, bias: Floats, out: Floats
 ) -> None:
-    """Rows of a matrix product: ``out[r] = bias + x[r * stride :][:inputs] @ weights``.
+    """Rows of a matrix product: ``out[r] = bias + x[begin + r * stride :][:inputs] @ weights``.
 
     Rows of ``x`` may overlap, so that a window over words needs no copy. Both ``inputs`` and the
     number of rows of ``out`` are multiples of 4: four rows of weights are added to four rows at
@@ -58,13 +58,13 @@ def dense(
         for i in range(0, inputs, 4):
             i0 = np.uint64(i)
             i1, i2, i3 = i0 + one, i0 + two, i0 + three
-            at = np.uint64(first * stride + i)
+            at = np.uint64(begin + first * stride + i)
             a0, a1, a2, a3 = x[at], x[at + one], x[at + two], x[at + three]
-            at = np.uint64((first + 1) * stride + i)
+            at = np.uint64(begin + (first + 1) * stride + i)
             b0, b1, b2, b3 = x[at], x[at + one], x[at + two], x[at + three]
-            at = np.uint64((first + 2) * stride + i)
+            at = np.uint64(begin + (first + 2) * stride + i)
             c0, c1, c2, c3 = x[at], x[at + one], x[at + two], x[at + three]
-            at = np.uint64((first + 3) * stride + i)
+            at = np.uint64(begin + (first + 3) * stride + i)
             d0, d1, d2, d3 = x[at], x[at + one], x[at + two], x[at + three]
             for j in range(columns):
                 w0, w1, w2, w3 = weights[i0, j], weights[i1, j], weights[i2, j], weights[i3, j]
@@ -74,79 +74,41 @@ def dense(
                 out[u, j] += (d0 * w0 + d1 * w1) + (d2 * w2 + d3 * w3)
 
 
-@inlined
-def _fours(count: int) -> int:
-    return count + (-count & 3)
-
-
-@inlined
-def _norm(
-    x: Floats, r: int, gain: Floats, bias: Floats, out: Floats, t: int, lanes: Floats
-) -> None:
-    """Layer normalisation (Ba, Kiros & Hinton 2016) of row r of x, as row t of out.
-
-    Sums are those of lanes first, which a processor adds at once.
-    """
-    size = np.uint64(gain.shape[0])
-    wide = np.uint64(lanes.shape[0])
-    lanes[:] = np.float32(0.0)
-    for start in range(np.uint64(0), size, wide):
-        for lane in range(wide):
-            lanes[lane] += x[r, start + lane]
-    total = np.float32(0.0)
-    for lane in range(wide):
-        total += lanes[lane]
-    mean = total / np.float32(size)
-    lanes[:] = np.float32(0.0)
-    for start in range(np.uint64(0), size, wide):
-        for lane in range(wide):
-            x[r, start + lane] -= mean
-            lanes[lane] += x[r, start + lane] * x[r, start + lane]
-    total = np.float32(0.0)
-    for lane in range(wide):
-        total += lanes[lane]
-    scale = np.float32(1.0) / np.sqrt(total / np.float32(size) + np.float32(1e-5))
-    for j in range(size):
-        out[t, j] = x[r, j] * scale * gain[j] + bias[j]
-
-
 @kernel
-def arc_rows(head: Ints, mod: Ints, tags: Hashes, kinds: Hashes) -> NDArray[np.int64]:
+def arc_rows(
+    head: Ints, mod: Ints, values: Hashes, first: int, tag: int, kinds: Hashes
+) -> NDArray[np.int64]:
     """What is known of arcs but for their words: rows of a table, int64[A, 1 + N_KINDS].
 
     The distance in `_DISTANCES` steps, and how many words of each kind there are between; each by
-    direction. ``tags`` are those of words 0..n; kind k is of the tags ``kinds[k]``.
+    direction. Word i has the tag ``values[first + i, tag]``; kind k is of the tags ``kinds[k]``.
     """
-    n_kinds = kinds.shape[0]
-    n = tags.shape[0]
-    before = np.zeros((n_kinds, n + 1), np.int64)
-    for k in range(n_kinds):
-        for i in range(n):
+    n_kinds, n_tags = kinds.shape
+    n = values.shape[0] - 2 * first
+    before = np.zeros((n + 1, n_kinds), np.int64)
+    for i in range(n):
+        for k in range(n_kinds):
             found = 0
-            for other in kinds[k]:
-                if tags[i] == other:
+            for other in range(n_tags):
+                if values[first + i, tag] == kinds[k, other]:
                     found = 1
-            before[k, i + 1] = before[k, i] + found
-    out = np.empty((head.shape[0], 1 + n_kinds), np.int64)
-    for arc in range(head.shape[0]):
-        h, m = np.int64(head[arc]), np.int64(mod[arc])
-        left = 1 if h > m else 0
-        low, high = min(h, m), max(h, m)
+            before[i + 1, k] = before[i, k] + found
+    n_arcs = head.shape[0]
+    out = np.empty((n_arcs, 1 + n_kinds), np.int64)
+    for arc in range(n_arcs):
+        low, high, left = np.int64(head[arc]), np.int64(mod[arc]), 0
+        if low > high:
+            low, high, left = high, low, 1
         distance = high - low
-        step = np.int64(distance - 1)
-        if distance > 30:
-            step = np.int64(9)
-        elif distance > 15:
-            step = np.int64(8)
-        elif distance > 10:
-            step = np.int64(7)
-        elif distance > 7:
-            step = np.int64(6)
-        elif distance > 5:
-            step = np.int64(5)
+        step = 0
+        for least in (2, 3, 4, 5, 6, 8, 11, 16, 31):
+            if distance >= least:
+                step += 1
         out[arc, 0] = 2 * step + left
         for k in range(n_kinds):
-            count = min(before[k, high] - before[k, low + 1], _COUNTS - 1)
+            count = before[high, k] - before[low + 1, k]
+            if count >= _COUNTS:
+                count = _COUNTS - 1
             out[arc, 1 + k] = 2 * (_DISTANCES + k * _COUNTS + count) + left
     return out
 
@@ -189,60 +151,83 @@ def network_scores(
     end_w, end_b, arc_table, out_w, label_w, label_b, n_shared, n_pairs = ends
     rows = find_rows(values, pad, columns, keys, begin, shift)
     n = rows.shape[0]
-    rounded = _fours(n)
+    fours = (n + 3) & -4  # what `dense` does at once
     size = embedding.shape[1]
-    words = np.zeros((rounded + 2 * REACH, size), np.float32)
-    whole = np.zeros(size, np.int32)
+    words = np.zeros((fours + 2 * REACH) * size, np.float32)
     for i in range(n):
-        whole[:] = 0
+        to = np.uint64((REACH + i) * size)
         for k in range(rows.shape[1]):
             if rows[i, k] >= 0:
                 row = np.uint64(rows[i, k])
                 for j in range(np.uint64(size)):
-                    whole[j] += embedding[row, j]
-        for j in range(size):
-            words[REACH + i, j] = np.float32(whole[j]) * np.float32(quantum)
+                    words[to + j] += np.float32(embedding[row, j])  # whole numbers: exact
+        for j in range(np.uint64(size)):
+            words[to + j] *= np.float32(quantum)
     width = first_w.shape[1]
-    new = np.empty((rounded, width), np.float32)
+    wide = np.uint64(width)
+    new = np.empty((fours, width), np.float32)
     lanes = np.empty(LANES, np.float32)
-    dense(words.reshape(-1), size, (2 * REACH + 1) * size, first_w, first_b, new)
-    state = np.zeros((rounded + 2, width), np.float32)
+    state = np.zeros((fours + 2) * width, np.float32)
     for layer in range(deep_w.shape[0] + 1):
-        if layer:
-            dense(state.reshape(-1), width, 3 * width, deep_w[layer - 1], deep_b[layer - 1], new)
+        if layer == 0:
+            dense(words, 0, size, (2 * REACH + 1) * size, first_w, first_b, new)
+        else:
+            dense(state, 0, width, 3 * width, deep_w[layer - 1], deep_b[layer - 1], new)
+        # Layer normalisation (Ba, Kiros & Hinton 2016). Sums are those of lanes first, which a
+        # processor adds at once.
         for i in range(n):
-            for j in range(np.uint64(width)):
-                new[i, j] = max(new[i, j], np.float32(0.0))
-            if layer:
-                for j in range(np.uint64(width)):
-                    new[i, j] += state[i + 1, j]
-        for i in range(n):
-            _norm(new, np.uint64(i), gains[layer], shifts[layer], state, np.uint64(i + 1), lanes)
-    both = np.empty((rounded, end_w.shape[1]), np.float32)
-    dense(state[1:].reshape(-1), width, width, end_w, end_b, both)
-    known = arc_rows(head, mod, values[pad : pad + n, tag], kinds)
+            r = np.uint64(i)
+            to = np.uint64((i + 1) * width)
+            for lane in range(np.uint64(LANES)):
+                lanes[lane] = np.float32(0.0)
+            for start in range(np.uint64(0), wide, np.uint64(LANES)):
+                for lane in range(np.uint64(LANES)):
+                    j = start + lane
+                    # nothing below the first layer: state is 0 there
+                    new[r, j] = max(new[r, j], np.float32(0.0)) + state[to + j]
+                    lanes[lane] += new[r, j]
+            mean = np.float32(0.0)
+            for lane in range(np.uint64(LANES)):
+                mean += lanes[lane]
+                lanes[lane] = np.float32(0.0)
+            mean /= np.float32(width)
+            for start in range(np.uint64(0), wide, np.uint64(LANES)):
+                for lane in range(np.uint64(LANES)):
+                    j = start + lane
+                    new[r, j] -= mean
+                    lanes[lane] += new[r, j] * new[r, j]
+            total = np.float32(0.0)
+            for lane in range(np.uint64(LANES)):
+                total += lanes[lane]
+            scale = np.float32(1.0) / np.sqrt(total / np.float32(width) + np.float32(1e-5))
+            for j in range(wide):
+                state[to + j] = new[r, j] * scale * gains[layer, j] + shifts[layer, j]
+    both = np.empty((fours, end_w.shape[1]), np.float32)
+    dense(state, width, width, width, end_w, end_b, both)
+    known = arc_rows(head, mod, values, pad, tag, kinds)
     n_arcs = head.shape[0]
-    shared = np.zeros((_fours(n_arcs), n_shared), np.float32)
+    many = (n_arcs + 3) & -4
+    shared = np.zeros(many * n_shared, np.float32)
     scores = np.empty(n_arcs)
     of_mod, pair_head = np.uint64(n_shared), np.uint64(2 * n_shared)
     pair_mod = np.uint64(2 * n_shared + n_pairs)
     for arc in range(n_arcs):
-        h, m, a = np.uint64(head[arc]), np.uint64(mod[arc]), np.uint64(arc)
-        for j in range(np.uint64(n_shared)):
-            shared[a, j] = both[h, j] + both[m, of_mod + j]
+        h, m, to = np.uint64(head[arc]), np.uint64(mod[arc]), np.uint64(arc * n_shared)
+        for j in range(of_mod):
+            shared[to + j] = both[h, j] + both[m, of_mod + j]
         for k in range(known.shape[1]):
             row = np.uint64(known[arc, k])
-            for j in range(np.uint64(n_shared)):
-                shared[a, j] += arc_table[row, j]
+            for j in range(of_mod):
+                shared[to + j] += arc_table[row, j]
         total = np.float32(0.0)
-        for j in range(np.uint64(n_shared)):
-            shared[a, j] = max(shared[a, j], np.float32(0.0))
-            total += shared[a, j] * out_w[j]
+        for j in range(of_mod):
+            shared[to + j] = max(shared[to + j], np.float32(0.0))
+            total += shared[to + j] * out_w[j]
         for j in range(np.uint64(n_pairs)):
             total += both[h, pair_head + j] * both[m, pair_mod + j]
         scores[arc] = total
-    labels = np.empty((_fours(n_arcs), label_w.shape[1]), np.float32)
-    dense(shared.reshape(-1), n_shared, n_shared, label_w, label_b, labels)
+    labels = np.empty((many, label_w.shape[1]), np.float32)
+    dense(shared, 0, n_shared, n_shared, label_w, label_b, labels)
     return scores, labels
 
 

@@ -145,12 +145,13 @@ def test_arcs_do_not_depend_on_each_other_to_the_last_bit(case: tuple[int, int])
 def test_products(seed: int, blocks: int, fours: int, columns: int) -> None:
     rng = np.random.default_rng(seed)
     rows, inputs, stride = 4 * blocks, 4 * fours, int(rng.integers(1, 4 * fours + 1))
-    x = rng.normal(size=rows * stride + inputs).astype(np.float32)
+    begin = int(rng.integers(0, 3))
+    x = rng.normal(size=begin + rows * stride + inputs).astype(np.float32)
     weights = rng.normal(size=(inputs, columns)).astype(np.float32)
     bias = rng.normal(size=columns).astype(np.float32)
     out = np.full((rows, columns), np.nan, np.float32)
-    dense(x, stride, inputs, weights, bias, out)
-    windows = np.array([x[r * stride :][:inputs] for r in range(rows)])
+    dense(x, begin, stride, inputs, weights, bias, out)
+    windows = np.array([x[begin + r * stride :][:inputs] for r in range(rows)])
     assert out == pytest.approx(windows @ weights + bias, abs=1e-4)
 
 
@@ -160,7 +161,7 @@ def test_what_is_known_of_arcs_has_a_row_of_its_own() -> None:
     head, mod = (np.array(x, np.int32) for x in zip(*[
         (h, m) for h in range(n + 1) for m in range(1, n + 1) if h != m
     ]))  # fmt: skip
-    rows = arc_rows(head, mod, values[PAD:-PAD, TAG].copy(), KINDS)
+    rows = arc_rows(head, mod, values, PAD, TAG, KINDS)
     assert rows.shape == (len(head), 5)
     assert rows.min() == 0 and rows.max() < ARC_VALUES
     assert len(np.unique(rows[:, 0])) == 20
