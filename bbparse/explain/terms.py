@@ -91,7 +91,7 @@ def terms_of(
     terms = part_terms(problem, arcs)
     if parser is not None and sentence is not None and parser.families:
         view = parser.view_of(sentence, problem, None, np.sort(arcs).astype(np.int64))
-        terms += family_terms(parser, sentence, heads_of(problem, arcs), view)
+        terms += family_terms(parser, view)
     else:
         for f in fired_factors(problem, arcs).tolist():
             members = problem.factor_arcs[problem.factor_ptr[f] : problem.factor_ptr[f + 1]]
@@ -156,31 +156,16 @@ def _arcs_of_part(kind: str, words: tuple[int, ...]) -> tuple[tuple[int, int], .
     return (*pairs, (head, outer))
 
 
-def family_terms(
-    parser: Parser,
-    sentence: Sentence,
-    heads: NDArray[np.int32],
-    view: FactorView | None = None,
-) -> list[Term]:
+def family_terms(parser: Parser, view: FactorView) -> list[Term]:
     """The factors of a tree, by family, with the features that have a weight.
 
     Parameters
     ----------
     parser : Parser
-    sentence : Sentence
-    heads : int[n + 1]
-        heads[0] is not read.
-    view : FactorView, optional
-        Over the arcs of the tree; must be given if these have labels.
+    view : FactorView
+        Over the arcs of the tree.
     """
     table = parser.table
-    if view is None:
-        view = FactorView.of_tree(sentence, heads)
-        if parser.guide is not None:
-            marks = parser.guide.marks(view.values, view.arc_head, view.arc_mod)
-            view = FactorView(
-                sentence, view.arc_head, view.arc_mod, view.values, marks, parser.guide.labels
-            )
     terms = []
     for family in parser.families:
         batch = proposals(family, view, table)

@@ -183,7 +183,8 @@ class Guide:
         """
         scores = self._scores(values, arc_head, arc_mod)
         n = len(values) - 2 * PAD - 1
-        return marks_of(n, arc_head, arc_mod, scores, len(self.labels), LABEL_QUANTUM)
+        sums = log_sums(scores, len(self.labels), LABEL_QUANTUM)
+        return marks_of(n, arc_head, arc_mod, sums, scores, len(self.labels))
 
     def log_probabilities(
         self, values: NDArray[np.uint64], arc_head: Ints, arc_mod: Ints

@@ -100,19 +100,24 @@ def log_shares(mod: Ints, weight: NDArray[np.float64], n: int) -> NDArray[np.flo
 
 @kernel
 def marks_of(
-    n: int, head: Ints, mod: Ints, scores: Ints, n_labels: int, quantum: float
+    n: int,
+    head: Ints,
+    mod: Ints,
+    weight: NDArray[np.float64],
+    labels: NDArray[np.number],
+    n_labels: int,
 ) -> NDArray[np.uint16]:
-    """Marks of arcs, uint16[n+1, n+1], 0 where there is no arc.
+    """Marks of arcs, uint16[n+1, n+1], 0 where there is no arc; given scores of arcs and labels.
 
     The lower `LABEL_BITS` bits hold 1 + the number of the best label (of equal ones the first),
     the others 1 + the step of the arc's probability.
     """
     marks = np.zeros((n + 1, n + 1), np.uint16)
-    shares = log_shares(mod, log_sums(scores, n_labels, quantum), n)
+    shares = log_shares(mod, weight, n)
     for arc in range(head.shape[0]):
         best = 0
         for label in range(1, n_labels):
-            if scores[arc, label] > scores[arc, best]:
+            if labels[arc, label] > labels[arc, best]:
                 best = label
         step = 1 + odds_step(np.exp(shares[arc]))
         marks[head[arc], mod[arc]] = min(1 + best, NO_LABEL) | (step << LABEL_BITS)

@@ -27,13 +27,12 @@ from numpy.typing import NDArray
 from bbparse.archive import INTS, TEXT, Rule
 from bbparse.errors import ModelError
 from bbparse.scoring.encode import ATTRIBUTES, PAD, attribute_hash
-from bbparse.scoring.guide_kernels import log_shares
+from bbparse.scoring.guide_kernels import log_shares, marks_of
 from bbparse.scoring.label_rows import checked_labels
 from bbparse.scoring.network_kernels import (
     ARC_VALUES,
     LANES,
     REACH,
-    marks_of_scores,
     network_scores,
 )
 
@@ -176,7 +175,7 @@ class Network:
         """Marks of candidate arcs; see `bbparse.scoring.guide.Guide.marks`."""
         scores, labels = network_scores(values, PAD, arc_head, arc_mod, *self._tables)
         n = len(values) - 2 * PAD - 1
-        return marks_of_scores(n, arc_head, arc_mod, scores, labels, len(self.labels))
+        return marks_of(n, arc_head, arc_mod, scores, labels, len(self.labels))
 
     def log_probabilities(
         self, values: NDArray[np.uint64], arc_head: Ints, arc_mod: Ints

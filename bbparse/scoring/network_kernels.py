@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.scoring.guide_kernels import log_shares, odds_step
-from bbparse.scoring.kernels import LABEL_BITS, NO_LABEL
 
-__all__ = ["ARC_VALUES", "REACH", "arc_rows", "dense", "marks_of_scores", "network_scores"]
+__all__ = ["ARC_VALUES", "REACH", "arc_rows", "dense", "network_scores"]
 
 Floats = NDArray[np.float32]
 Hashes = NDArray[np.uint64]
@@ -229,20 +227,3 @@ def network_scores(
     labels = np.empty((many, label_w.shape[1]), np.float32)
     dense(shared, 0, n_shared, n_shared, label_w, label_b, labels)
     return scores, labels
-
-
-@kernel
-def marks_of_scores(
-    n: int, head: Ints, mod: Ints, scores: NDArray[np.float64], labels: Floats, n_labels: int
-) -> NDArray[np.uint16]:
-    """Marks of arcs as `bbparse.scoring.guide_kernels.marks_of` has them."""
-    marks = np.zeros((n + 1, n + 1), np.uint16)
-    shares = log_shares(mod, scores, n)
-    for arc in range(head.shape[0]):
-        best = 0
-        for label in range(1, n_labels):
-            if labels[arc, label] > labels[arc, best]:
-                best = label
-        step = 1 + odds_step(np.exp(shares[arc]))
-        marks[head[arc], mod[arc]] = min(1 + best, NO_LABEL) | (step << LABEL_BITS)
-    return marks

@@ -32,6 +32,7 @@ _NO_MARKS = np.zeros((1, 1), dtype=np.uint16)
 
 Marks = NDArray[np.uint16]
 
+
 class PartScores(NamedTuple):
     """Parts and scores of a sentence; the fields are those of `bbparse.Problem`.
 

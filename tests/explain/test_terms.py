@@ -228,5 +228,5 @@ def test_families_without_names_are_shown_all_the_same() -> None:
     parser = toy.parser()
     sentence = toy.dev_sentences()[5]
     heads = parser.solve(sentence).heads[0]
-    plain = family_terms(parser, sentence, heads)
+    plain = family_terms(parser, FactorView.of_tree(sentence, heads))
     assert plain and all(term.features for term in plain)
