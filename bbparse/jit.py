@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from functools import cache, cached_property, update_wrapper
+from functools import cache, cached_property, lru_cache, update_wrapper
 from hashlib import sha256
 from typing import Any
 
 from numba import config, njit
+from numba.core import serialize
 
 try:
     from bbparse import jit_linking as linking
@@ -24,6 +25,13 @@ except (ImportError, AttributeError):  # numba has been rebuilt inside
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _IMPORT = re.compile(rb"^from ((?:bbparse|features)[\w.]*) import ([\w, ]*)", re.MULTILINE)
+
+# numba looks up the dtype of each array that a kernel gives back by a Python function, and goes on
+# if that fails. Python runs signal handlers at the start of a function: what they raise there, as
+# Ctrl-C does, would be lost, or leave a null pointer behind. A cache is looked up without Python.
+# numba reads the name once, when it first boxes an array.
+if hasattr(serialize, "_numba_unpickle"):
+    serialize._numba_unpickle = lru_cache(maxsize=None)(serialize._numba_unpickle)
 
 _ALIKE = {"no_cpython_wrapper": True}  # what a kernel has besides, the compilers decide
 

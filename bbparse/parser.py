@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.errors import ModelError
+from bbparse.errors import BBParseError, ModelError
 from bbparse.factors import FactorFamily, FactorTable, FactorView
 from bbparse.in_order import in_order
 from bbparse.labelled_trees import best_labels, joins_labels, solve_by_heads
@@ -387,12 +387,12 @@ class Parser:
         """A batch with its solutions up to the first sentence that fails, and its error."""
         try:
             return batch, self._solve_together(batch, **options), None
-        except Exception:  # which of them it was shows one by one
+        except (BBParseError, MemoryError):  # which of them it was shows one by one
             found: list[Solution] = []
             try:
                 for sentence in batch:
                     found.append(self.solve(sentence, **options))
-            except Exception as error:  # raised after the sentences before it have come back
+            except (BBParseError, MemoryError) as error:  # after the sentences before it
                 return batch, found, error
             return batch, found, None
 

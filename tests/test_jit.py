@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -156,3 +157,48 @@ def test_what_operators_return_is_asked_again_for_other_types() -> None:
 
 def test_kernels_are_linked_with_versions_of_numba_that_were_tried() -> None:
     assert isinstance(solve_root, jit.Kernel) == jit.linking.is_tried()
+
+
+INTERRUPTED = """
+import random, signal, time
+import numpy as np
+from bbparse.jit import kernel
+
+@kernel
+def squares(n):
+    out = np.empty(n)
+    for i in range(n):
+        out[i] = i * i
+    return out, out[::2]
+
+class Stop(Exception):
+    pass
+
+def stop(number, frame):
+    raise Stop
+
+squares(3)
+signal.signal(signal.SIGALRM, stop)
+random.seed(0)
+lost = 0
+for _ in range(200):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(0.001, 0.003))
+        end = time.monotonic() + 0.1
+        while time.monotonic() < end:
+            squares(3)
+        lost += 1
+    except Stop:
+        pass
+print(lost)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers that send signals")
+def test_no_exception_of_a_signal_handler_is_lost_where_arrays_come_back(tmp_path: Path) -> None:
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert done.stdout == "0\n", done.stderr
