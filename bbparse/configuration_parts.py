@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from bbparse.backbone.recurrences import RECURRENCES
 from bbparse.errors import ConfigError
+from bbparse.oracle.projective.recurrences import RECURRENCES
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class ModelConfig:
     Attributes
     ----------
     backbone : str
-        Recurrence, see :mod:`bbparse.backbone.recurrences`.
+        Recurrence, see :mod:`bbparse.oracle.projective.recurrences`.
     single_root : bool
         Whether the root takes exactly one modifier.
     """

@@ -10,11 +10,11 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.backbone.chart import build, recurrence_for
-from bbparse.backbone.dense import best_tree
-from bbparse.backbone.recurrences import Recurrence
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
+from bbparse.oracle.projective.chart import build, recurrence_for
+from bbparse.oracle.projective.dense import best_tree
+from bbparse.oracle.projective.recurrences import Recurrence
 from bbparse.presolve import presolve
 from bbparse.presolve_copies import without_beaten
 from bbparse.problem import Problem, Solution

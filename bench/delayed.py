@@ -34,8 +34,8 @@ import numpy as np
 from measure import machine, markdown, read_sample, write_result
 from numpy.typing import NDArray
 
-from bbparse.backbone.chart import Chart, build
 from bbparse.factors import FactorView, alive_factors
+from bbparse.oracle.projective.chart import Chart, build
 from bbparse.parser import Parser
 from bbparse.problem import Problem
 from bbparse.scoring.compile import template_section

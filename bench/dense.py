@@ -21,7 +21,7 @@ from measure import RESULTS, machine, markdown, race, write_result
 from numpy.typing import NDArray
 
 from bbparse import Problem, solve_batch
-from bbparse.backbone.dense import eisner
+from bbparse.oracle.projective.dense import eisner
 from bbparse.tuning.plots import PALETTE, label, new_figure, save_figure
 
 Call = Callable[[], NDArray[np.int64]]

@@ -23,9 +23,9 @@ import numpy as np
 from measure import markdown, write_result
 from numpy.typing import NDArray
 
-from bbparse.backbone.chart import Chart, build
-from bbparse.backbone.recurrences import RECURRENCES
 from bbparse.bounding.multipliers import project_simplex
+from bbparse.oracle.projective.chart import Chart, build
+from bbparse.oracle.projective.recurrences import RECURRENCES
 from bbparse.parser import Parser
 from bbparse.presolve import presolve
 from bbparse.problem import Problem

@@ -1,4 +1,4 @@
-/* The dynamic programs of bbparse/backbone once more, in C, for bench/kernels.py to time.
+/* The dynamic programs of bbparse/oracle/projective once more, in C, for bench/kernels.py to time.
    Same recurrences, same arrays, same order of work. */
 #include <math.h>
 #include <stdint.h>

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from measure import HERE, RESULTS, machine, markdown, race, write_result
 
-from bbparse.backbone import dense
-from bbparse.backbone.chart import build
-from bbparse.backbone.passes import group_scores, inside_pass, outside_pass
-from bbparse.backbone.recurrences import RECURRENCES
+from bbparse.oracle.projective import dense
+from bbparse.oracle.projective.chart import build
+from bbparse.oracle.projective.passes import group_scores, inside_pass, outside_pass
+from bbparse.oracle.projective.recurrences import RECURRENCES
 from bbparse.problem import Problem
 from bbparse.tuning.plots import MARKERS, PALETTE, label, new_figure, plain_numbers, save_figure
 

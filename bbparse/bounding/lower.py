@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.backbone.passes import backtrace, group_scores, inside_pass
 from bbparse.bounding.copying import copy_into
 from bbparse.bounding.incumbents import insert_tree, tree_score
 from bbparse.jit import kernel
+from bbparse.oracle.projective.passes import backtrace, group_scores, inside_pass
 
 NEG = -np.inf
 

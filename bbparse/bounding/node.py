@@ -9,15 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.backbone.passes import (
-    backtrace,
-    eliminate,
-    group_marginals,
-    group_scores,
-    inside_pass,
-    k_best_pass,
-    outside_pass,
-)
 from bbparse.bounding.counts import (
     apply_counts,
     count_gaps,
@@ -37,6 +28,15 @@ from bbparse.bounding.multipliers import (
     step_polyak,
 )
 from bbparse.jit import kernel
+from bbparse.oracle.projective.passes import (
+    backtrace,
+    eliminate,
+    group_marginals,
+    group_scores,
+    inside_pass,
+    k_best_pass,
+    outside_pass,
+)
 
 NEG = -np.inf
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.backbone.arborescence import best_arborescence
 from bbparse.bounding.copying import copy_into
 from bbparse.bounding.incumbents import insert_tree
 from bbparse.bounding.terms import (
@@ -37,6 +36,7 @@ from bbparse.bounding.valency import (
     valency_norm,
 )
 from bbparse.jit import kernel
+from bbparse.oracle.nonprojective.arborescence import best_arborescence
 
 NEG = -np.inf
 EPSILON = 2.220446049250313e-16

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.backbone.chart import Chart, build, parts_of
-from bbparse.backbone.recurrences import RECURRENCES, cheapest
+from bbparse.oracle.projective.chart import Chart, build, parts_of
+from bbparse.oracle.projective.recurrences import RECURRENCES, cheapest
 from bbparse.presolve import presolve
 from bbparse.problem import Problem
 from bbparse.search.settings import DEFAULT, SearchSettings

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.backbone.chart import build, parts_of
-from bbparse.backbone.recurrences import RECURRENCES, cheapest
+from bbparse.oracle.projective.chart import build, parts_of
+from bbparse.oracle.projective.recurrences import RECURRENCES, cheapest
 from bbparse.presolve import presolve
 from bbparse.problem import Problem
 from bbparse.problem.order import in_order

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.backbone.dense import eisner
 from bbparse.configuration import Configuration
 from bbparse.learning.pruner import train_pruner
+from bbparse.oracle.projective.dense import eisner
 from bbparse.progress import watched
 from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.encode import encode

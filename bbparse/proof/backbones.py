@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.backbone.arborescence import best_arborescence
-from bbparse.backbone.chart import build
-from bbparse.backbone.passes import (
+from bbparse.oracle.nonprojective.arborescence import best_arborescence
+from bbparse.oracle.projective.chart import build
+from bbparse.oracle.projective.passes import (
     backtrace,
     group_marginals,
     group_scores,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.backbone.dense import eisner
 from bbparse.jit import kernel
+from bbparse.oracle.projective.dense import eisner
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import all_arcs, as_square, prune_arcs
 from bbparse.scoring.tables import sentence_tables

@@ -2,8 +2,9 @@
 
 Nearly all sentences are closed at the root of the search tree, so that for them this call is the
 whole of solving. It composes the kernels that :mod:`bbparse.presolve`,
-:mod:`bbparse.backbone.chart` and :mod:`bbparse.search.tree` call one by one, in the same order and
-on the same numbers. Where the root stays open, it hands over what the search goes on with.
+:mod:`bbparse.oracle.projective.chart` and :mod:`bbparse.search.tree` call one by one, in the same
+order and on the same numbers. Where the root stays open, it hands over what the search goes on
+with.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.backbone.build import build_chart
-from bbparse.backbone.weights import add_factors, index_groups, weight_tables
 from bbparse.bounding.multipliers import start_multipliers
 from bbparse.bounding.node import CLOSED, bound_node, floor_to_beat
 from bbparse.bounding.slack import hard_weight, score_spread, slack_of
 from bbparse.jit import kernel
+from bbparse.oracle.projective.build import build_chart
+from bbparse.oracle.projective.weights import add_factors, index_groups, weight_tables
 from bbparse.presolve_kernels import classify, reduce_problem
 from bbparse.rescore import rescore_trees
 
@@ -156,7 +157,7 @@ def solve_root(
     n .. quantum
         The problem, as in :class:`bbparse.problem.Problem`.
     mode : int
-        Which recurrence (:mod:`bbparse.backbone.recurrences`).
+        Which recurrence (:mod:`bbparse.oracle.projective.recurrences`).
     k .. precision
         As :func:`bbparse.bounding.node.bound_node` takes them.
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sortedcontainers import SortedKeyList
 
-from bbparse.backbone.chart import Chart
 from bbparse.bounding.lower import lower_bound_start
 from bbparse.bounding.multipliers import start_multipliers
 from bbparse.bounding.node import CLOSED, bound_node, floor_to_beat
 from bbparse.bounding.slack import hard_weight, score_spread, slack_of
+from bbparse.oracle.projective.chart import Chart
 from bbparse.search.root import IMBALANCE, OpenRoot
 from bbparse.search.settings import METHODS, SearchSettings
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bbparse.backbone.chart import build
-from bbparse.backbone.passes import group_marginals, group_scores, inside_pass, outside_pass
 from bbparse.bounding.multipliers import arc_leads, step_leads
+from bbparse.oracle.projective.chart import build
+from bbparse.oracle.projective.passes import (
+    group_marginals,
+    group_scores,
+    inside_pass,
+    outside_pass,
+)
 from tests.bounding.helpers import random_case
 from tests.bounding.test_multipliers import check_feasible
 from tests.oracles.enumerate import enumerate_trees

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from bbparse.backbone.chart import build, parts_of
-from bbparse.backbone.recurrences import cheapest
 from bbparse.bounding.lower import lower_bound_start
+from bbparse.oracle.projective.chart import build, parts_of
+from bbparse.oracle.projective.recurrences import cheapest
 from bbparse.problem import Problem
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from bbparse.backbone.chart import Chart, build, parts_of
-from bbparse.backbone.recurrences import cheapest
 from bbparse.bounding.node import floor_to_beat
+from bbparse.oracle.projective.chart import Chart, build, parts_of
+from bbparse.oracle.projective.recurrences import cheapest
 from bbparse.problem import Problem
 from bbparse.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
 from bbparse.search.tree import Search

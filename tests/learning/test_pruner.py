@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.backbone.dense import eisner
 from bbparse.learning.pruner import train_pruner
+from bbparse.oracle.projective.dense import eisner
 from bbparse.problem import Problem
 from bbparse.scoring.encode import encode
 from bbparse.scoring.pruner import Pruner, with_arcs_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bbparse import solvers
-from bbparse.backbone.recurrences import RECURRENCES
+from bbparse.oracle.projective.recurrences import RECURRENCES
 from bbparse.problem import Problem, Solution
 from bbparse.search import root
 from bbparse.search.settings import DEFAULT

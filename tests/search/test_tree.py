@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.backbone.chart import build, parts_of
-from bbparse.backbone.recurrences import cheapest
+from bbparse.oracle.projective.chart import build, parts_of
+from bbparse.oracle.projective.recurrences import cheapest
 from bbparse.problem import Problem
 from bbparse.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
 from bbparse.search.tree import Outcome, search

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from bbparse.backbone.chart import Chart, build
-from bbparse.backbone.passes import (
+from bbparse.oracle.projective.chart import Chart, build
+from bbparse.oracle.projective.passes import (
     eliminate,
     group_marginals,
     group_scores,

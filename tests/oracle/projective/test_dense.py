@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from bbparse.backbone.chart import build
-from bbparse.backbone.dense import eisner
+from bbparse.oracle.projective.chart import build
+from bbparse.oracle.projective.dense import eisner
 from bbparse.problem import Problem
 from bbparse.solve import solve
 from tests.oracles.enumerate import enumerate_trees, is_projective, is_tree

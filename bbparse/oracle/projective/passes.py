@@ -1,8 +1,8 @@
 """Sweeps over a chart: Viterbi, max-marginals, k best, and exact elimination.
 
 Each is one loop over flat arrays and knows nothing of the recurrence that made the chart; see
-:mod:`bbparse.backbone.build` for the layout. Cost is linear in the number of hyperedges, with a
-factor of about two for the outside sweep and k log k for the k best.
+:mod:`bbparse.oracle.projective.build` for the layout. Cost is linear in the number of hyperedges,
+with a factor of about two for the outside sweep and k log k for the k best.
 
 The three sweeps that every search node makes read their arrays at unsigned places: numba looks at
 each signed place for a negative one, which would take them up to twice as long.

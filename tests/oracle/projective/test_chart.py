@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from bbparse.backbone.chart import Chart, build
-from bbparse.backbone.recurrences import RECURRENCES, cheapest
+from bbparse.oracle.projective.chart import Chart, build
+from bbparse.oracle.projective.recurrences import RECURRENCES, cheapest
 from bbparse.problem import FIELDS, Problem
 from tests.oracles.enumerate import Scored, enumerate_trees
 from tests.strategies import PARTS, SCALES, random_problem

@@ -1,7 +1,7 @@
 """The four recurrences, as data: which states they keep and which parts they can hold.
 
-All of them run on one chart builder (:mod:`bbparse.backbone.build`) because they differ only in
-what a half span and an incomplete span must remember:
+All of them run on one chart builder (:mod:`bbparse.oracle.projective.build`) because they differ
+only in what a half span and an incomplete span must remember:
 
 ==============  ==================  =======================  =========  ======================
 recurrence      half span keyed by  incomplete span keyed by dense cost source

@@ -2,7 +2,7 @@
 
 The pre-pruner scores all n² arcs of a sentence and needs one best tree and max-marginals of them;
 for that, tables over spans are smaller and faster than the explicit chart that the search wants.
-Recurrences as in :mod:`bbparse.backbone.build`, first order. O(n^3) time, O(n^2) memory.
+Recurrences as in :mod:`bbparse.oracle.projective.build`, first order. O(n^3) time, O(n^2) memory.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.backbone.build import build_chart
-from bbparse.backbone.passes import (
+from bbparse.oracle.projective.build import build_chart
+from bbparse.oracle.projective.passes import (
     backtrace,
     group_marginals,
     group_scores,
@@ -20,8 +20,8 @@ from bbparse.backbone.passes import (
     k_best_pass,
     outside_pass,
 )
-from bbparse.backbone.recurrences import RECURRENCES, Recurrence, cheapest
-from bbparse.backbone.weights import index_groups, weight_tables
+from bbparse.oracle.projective.recurrences import RECURRENCES, Recurrence, cheapest
+from bbparse.oracle.projective.weights import index_groups, weight_tables
 from bbparse.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ class Chart:
     arc_score : float64[A]
         Scores in chart order; -inf for forbidden arcs and rivals of required ones.
     item_ptr, item_group, left, right, weight
-        The hypergraph, see :func:`bbparse.backbone.build.build_chart`.
+        The hypergraph, see :func:`bbparse.oracle.projective.build.build_chart`.
     """
 
     n_words: int

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.backbone.arborescence import best_arborescence
+from bbparse.oracle.nonprojective.arborescence import best_arborescence
 from tests.oracles.enumerate import is_tree
 
 

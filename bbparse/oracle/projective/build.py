@@ -70,8 +70,8 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
     single_root : bool
         Whether word 0 takes exactly one modifier.
     index, weights : tuples
-        From :func:`bbparse.backbone.weights.index_groups` and
-        :func:`bbparse.backbone.weights.weight_tables`.
+        From :func:`bbparse.oracle.projective.weights.index_groups` and
+        :func:`bbparse.oracle.projective.weights.weight_tables`.
 
     Returns
     -------
