@@ -1,9 +1,9 @@
-"""The rows and columns of the integer program of a problem.
+"""The rows and columns of the program of a problem.
 
 A column z_a for each arc; these and the numbers of count factors must be whole. Projective trees
 are written as derivations (:mod:`bbparse.ilp.derivations`), others as flows that carry one unit
-from the root to each word. Columns for adjacent siblings and outermost modifiers, one for each
-part, factor and count that several arcs make up.
+from the root to each word, unless the caller cuts off what is no tree. Columns for adjacent
+siblings and outermost modifiers, one for each part, factor and count that several arcs make up.
 """
 
 from __future__ import annotations
@@ -14,16 +14,26 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from bbparse.highs import Program
 from bbparse.ilp.derivations import Derivations
 from bbparse.problem import Problem
 
-Terms = list[tuple[int, float]]
 
+class TreeProgram(Program):
+    """The trees of a problem and their scores.
 
-class Program:
-    """Rows and columns, collected in lists and passed to a fresh solver each time."""
+    Parameters
+    ----------
+    problem : Problem
+    connected : bool
+        Whether its whole points are trees by themselves: by flows, or derivations where they must
+        be projective. Otherwise words have one head each, and nothing more is asked of them.
+    triples : bool
+        Whether grandchildren have columns.
+    """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, connected: bool = True, triples: bool = True) -> None:
+        super().__init__()
         self.problem = p = problem
         self.n = p.n_words
         self.head, self.mod = p.arc_head.tolist(), p.arc_mod.tolist()
@@ -33,7 +43,6 @@ class Program:
         self.lower = [1.0 if s == 1 else 0.0 for s in state]
         self.upper = [0.0 if s == -1 else 1.0 for s in state]
         self.whole = [True] * self.count
-        self.rows: list[tuple[Terms, float, float]] = []
         self.by_words: dict[tuple[int, int], list[int]] = {}
         for a in range(self.count):
             self.by_words.setdefault((self.head[a], self.mod[a]), []).append(a)
@@ -42,37 +51,16 @@ class Program:
         self.adjacent: dict[tuple[int, int, int], int] = {}
         self.last: dict[tuple[int, int], list[int]] = {}
         self._one_head()
-        if p.projective:
+        if connected and p.projective:
             self._derivations()
         else:
-            self._flows()
+            if connected:
+                self._flows()
             self._siblings()
-        self._parts()
+        self._parts(triples)
         self.constant = self._take_out()
         self._factors()
         self._counts()
-
-    # ---- building ------------------------------------------------------------------------------
-
-    def at_most(self, terms: Terms, limit: float) -> None:
-        """Σ terms <= limit."""
-        self.rows.append((terms, -math.inf, float(limit)))
-
-    def at_least(self, terms: Terms, limit: float) -> None:
-        """Σ terms >= limit."""
-        self.rows.append((terms, float(limit), math.inf))
-
-    def equal(self, terms: Terms, value: float) -> None:
-        """Σ terms = value."""
-        self.rows.append((terms, float(value), float(value)))
-
-    def column(self, cost: float, upper: float, whole: bool = False) -> int:
-        """A column from 0 to `upper`; its index."""
-        self.cost.append(cost)
-        self.lower.append(0.0)
-        self.upper.append(upper)
-        self.whole.append(whole)
-        return len(self.cost) - 1
 
     def _one_head(self) -> None:
         arcs = range(self.count)
@@ -164,14 +152,16 @@ class Program:
             self.at_most(terms, len(present) - 1)
             return
         y = self.column(score, 1.0)
+        if score < 0.0:  # only what keeps the column from its better end can ever bind
+            self.at_least([(y, 1.0)] + [(a, -1.0) for a, _ in terms], 1 - len(present))
+            return
         for columns in present:
             self.at_most([(y, 1.0)] + [(a, -1.0) for a in columns], 0)
-        self.at_least([(y, 1.0)] + [(a, -1.0) for a, _ in terms], 1 - len(present))
 
     def _arcs(self, head: int, mod: int) -> list[int]:
         return self.by_words.get((head, mod), [])
 
-    def _parts(self) -> None:
+    def _parts(self, triples: bool) -> None:
         p, arcs = self.problem, self._arcs
         for h, i, m, s in rows_of(p.sib_head, p.sib_inner, p.sib_outer, p.sib_score):
             if (h, i, m) in self.adjacent:
@@ -182,8 +172,9 @@ class Program:
             if (h, i, m) in self.adjacent:
                 upper = [] if g == -1 else [arcs(g, h)]
                 self._conjunction([*upper, [self.adjacent[h, i, m]]], s)
-        for g, h, m, s in rows_of(p.gc_grand, p.gc_head, p.gc_mod, p.gc_score):
-            self._conjunction([arcs(g, h), arcs(h, m)], s)
+        if triples:
+            for g, h, m, s in rows_of(p.gc_grand, p.gc_head, p.gc_mod, p.gc_score):
+                self._conjunction([arcs(g, h), arcs(h, m)], s)
         for g, h, m, s in rows_of(p.ogc_grand, p.ogc_head, p.ogc_mod, p.ogc_score):
             self._conjunction([arcs(g, h), self.last.get((h, m), [])], s)
 

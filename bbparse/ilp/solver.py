@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import BBParseError
-from bbparse.ilp.program import Program
+from bbparse.highs import solve_whole
+from bbparse.ilp.program import TreeProgram
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import with_sorted_scores
 from bbparse.problem.tree import heads_of
@@ -61,11 +61,10 @@ def solve_ilp(
     BBParseError
         If highspy is not installed, or HiGHS gives no usable answer.
     """
-    highspy = _highspy()
     started = time.perf_counter()
     deadline = math.inf if time_limit is None else started + time_limit
-    program = Program(with_sorted_scores(problem))
-    solver = _Solver(highspy, program)
+    program = TreeProgram(with_sorted_scores(problem))
+    solver = _Solver(program)
     trees: list[NDArray[np.int32]] = []
     bound, status = math.inf, "optimal"
     nodes = solves = 0
@@ -100,7 +99,7 @@ def solve_ilp(
     stats: dict[str, float | int] = {
         "nodes": nodes,
         "solves": solves,
-        "rows": len(program.rows),
+        "rows": len(program.low),
         "columns": len(program.cost),
     }
     if status == "optimal" and not proved.all():
@@ -110,17 +109,6 @@ def solve_ilp(
     return Solution._trusted(
         heads.reshape(len(trees), problem.n_words + 1), arcs, scores, bounds, proved, status, stats
     )
-
-
-def _highspy() -> Any:
-    try:
-        import highspy
-    except ImportError as error:
-        raise BBParseError(
-            "the integer program needs HiGHS, which is not installed:"
-            " pip install 'bbparse[ilp]' (or pip install highspy)"
-        ) from error
-    return highspy
 
 
 @dataclass(slots=True)
@@ -136,8 +124,7 @@ class _Answer:
 class _Solver:
     """Fresh runs of HiGHS on one program."""
 
-    def __init__(self, highspy: Any, program: Program) -> None:
-        self.highspy = highspy
+    def __init__(self, program: TreeProgram) -> None:
         self.program = program
         self.problem = program.problem
 
@@ -147,9 +134,7 @@ class _Solver:
         Penalties that outweigh all other scores together are tried as prohibitions first, so that
         the others keep their digits; a tree without them beats every tree with one.
         """
-        if not self.program.count or any(
-            not terms and not low <= 0.0 <= high for terms, low, high in self.program.rows
-        ):
+        if not self.program.count or self.program.impossible():
             return _Answer(None, -math.inf, True, 0)
         started = time.perf_counter()
         heavy = _heavy_columns(np.array(self.program.cost))
@@ -175,45 +160,30 @@ class _Solver:
     def _attempt(
         self, time_limit: float, gap: float, without: NDArray[np.int64], presolve: str
     ) -> _Answer | None:
-        """One run of a fresh solver; None if its answer does not hold."""
-        cost, upper = np.array(self.program.cost), np.array(self.program.upper)
+        """One run of HiGHS; None if its answer does not hold."""
+        program = self.program
+        cost, upper = np.array(program.cost), np.array(program.upper)
         cost[without], upper[without] = 0.0, 0.0
-        # Scores of 1e9 and of 1e-6 alike must be far from the solver's tolerances.
         scale = float(np.abs(cost).max(initial=0.0)) or 1.0
-        solver = self.highspy.Highs()
-        for option, value in (
-            ("output_flag", False), ("threads", 1), ("time_limit", time_limit),
-            ("presolve", presolve), ("mip_rel_gap", gap), ("mip_abs_gap", TOLERANCE),
-            ("mip_feasibility_tolerance", 1e-9), ("primal_feasibility_tolerance", 1e-9),
-            ("dual_feasibility_tolerance", 1e-9),
-        ):  # fmt: skip
-            solver.setOptionValue(option, value)
-        solver.passModel(self._model(cost / scale, upper, self.program.constant / scale))
-        solver.run()
-        status, info = solver.getModelStatus(), solver.getInfo()
-        kinds = self.highspy.HighsModelStatus
-        nodes = max(0, int(info.mip_node_count))
-        if status == kinds.kInfeasible:
-            return _Answer(None, -math.inf, True, nodes)
-        done = status == kinds.kOptimal
-        if not done and status != kinds.kTimeLimit:
+        found = solve_whole(program, cost, upper, time_limit, gap, TOLERANCE, presolve)
+        if found.status == "infeasible":
+            return _Answer(None, -math.inf, True, found.nodes)
+        if found.status == "failed":
             return None
-        arcs = None
-        bound = float(info.mip_dual_bound) * scale
-        found = self.highspy.SolutionStatus.kSolutionStatusFeasible
-        if done or info.primal_solution_status == found:
-            arcs = self._tree(np.array(solver.getSolution().col_value))
-            if arcs is None:
-                return None if done else _Answer(None, bound, False, nodes)
-            score = self.problem.score(arcs)
-            value = info.objective_function_value * scale
-            slack = 1e-6 * scale * self.problem.n_words + 1e-12 * abs(self.program.constant)
-            if done and abs(score - value) > slack:
-                return None
-            bound = max(bound, score)
-            if done and (gap <= 0.0 or bound - score <= TOLERANCE * scale):
-                bound = score
-        return _Answer(arcs, bound, done, nodes)
+        done = found.status == "optimal"
+        if found.values is None:
+            return _Answer(None, found.bound, False, found.nodes)
+        arcs = self._tree(found.values)
+        if arcs is None:
+            return None if done else _Answer(None, found.bound, False, found.nodes)
+        score = self.problem.score(arcs)
+        slack = 1e-6 * scale * self.problem.n_words + 1e-12 * abs(program.constant)
+        if done and abs(score - found.value) > slack:
+            return None
+        bound = max(found.bound, score)
+        if done and (gap <= 0.0 or bound - score <= TOLERANCE * scale):
+            bound = score
+        return _Answer(arcs, bound, done, found.nodes)
 
     def _tree(self, values: NDArray[np.float64]) -> NDArray[np.int32] | None:
         """The arcs that the columns choose, if they are a tree of the problem."""
@@ -225,26 +195,6 @@ class _Solver:
             return None
         arcs[mods - 1] = chosen
         return arcs if p.is_feasible(arcs) else None
-
-    def _model(
-        self, cost: NDArray[np.float64], upper: NDArray[np.float64], constant: float
-    ) -> Any:
-        rows = self.program.rows
-        lp = self.highspy.HighsLp()
-        lp.num_col_ = len(cost)
-        lp.num_row_ = len(rows)
-        lp.sense_ = self.highspy.ObjSense.kMaximize
-        lp.col_cost_, lp.offset_ = cost, constant
-        lp.col_lower_, lp.col_upper_ = np.array(self.program.lower), upper
-        lp.row_lower_ = np.array([low for _, low, _ in rows])
-        lp.row_upper_ = np.array([high for _, _, high in rows])
-        lp.a_matrix_.format_ = self.highspy.MatrixFormat.kRowwise
-        lp.a_matrix_.start_ = np.cumsum([0] + [len(terms) for terms, _, _ in rows])
-        lp.a_matrix_.index_ = np.array([c for terms, _, _ in rows for c, _ in terms])
-        lp.a_matrix_.value_ = np.array([v for terms, _, _ in rows for _, v in terms])
-        kinds = self.highspy.HighsVarType
-        lp.integrality_ = [kinds.kInteger if w else kinds.kContinuous for w in self.program.whole]
-        return lp
 
 
 def _heavy_columns(cost: NDArray[np.float64]) -> NDArray[np.int64]:
