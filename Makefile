@@ -1,4 +1,4 @@
-# make parse   trains a small model, parses and shows the three best trees of each sentence
+# make parse   parses TEXT with the English model of the package and draws the best tree
 # make test    runs the tests
 # make lint    ruff and mypy
 # make docs    builds the documentation into build/docs
@@ -6,18 +6,17 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-EPOCHS ?= 5
+TEXT ?= I saw the man with the telescope.
 PYTEST_OPTIONS ?=
 
 BIN = $(VENV)/bin
-DATA = tests/data
-MODEL = build/small.model
+export TEXT
 
 .PHONY: parse test lint docs clean clean-cache
 .DELETE_ON_ERROR:
 
-parse: $(MODEL)
-	$(BIN)/bbparse parse $(DATA)/small-dev.conllu --model $(MODEL) --k-best 3
+parse: $(VENV)/installed
+	@printf '%s\n' "$$TEXT" | $(BIN)/bbparse parse --text --format tree
 
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(PYTEST_OPTIONS)
@@ -35,11 +34,6 @@ clean:
 # compiled kernels; they are made again when they are called
 clean-cache:
 	find bbparse features -name '*.nb[ci]' -delete
-
-$(MODEL): $(VENV)/installed $(DATA)/small-train.conllu $(DATA)/small-dev.conllu configs/english.toml
-	mkdir -p build
-	$(BIN)/bbparse train $(DATA)/small-train.conllu --dev $(DATA)/small-dev.conllu \
-	    --config configs/english.toml --model $@ --epochs $(EPOCHS) --seed 1
 
 $(VENV)/installed: $(BIN)/python pyproject.toml setup.py
 	$(BIN)/python -m pip install --quiet --editable .

@@ -11,9 +11,8 @@ import pytest
 BENCH = Path(__file__).parent.parent / "bench"
 SCRIPTS = (
     "decode",
-    "delayed",
     "dense",
-    "joint_bounds",
+    "figures",
     "kernels",
     "learning",
     "measure",
@@ -41,3 +40,8 @@ def test_each_is_listed() -> None:
     page = (BENCH / "README.md").read_text(encoding="utf-8")
     for name in SCRIPTS:
         assert f"`{name}.py" in page
+
+
+def test_the_page_of_figures_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["figures.py", "--check"])
+    runpy.run_path(str(BENCH / "figures.py"), run_name="__main__")

@@ -9,6 +9,7 @@ its own, which fails with the first command that fails. What installs the packag
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -118,3 +119,15 @@ def test_the_pages_have_code() -> None:
     for page in PAGES:
         for number, language, _ in blocks_of(page):
             assert language in known, f"{page.name}, line {number}: a block marked {language!r}"
+
+
+def test_the_readme_is_for_a_newcomer() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 150
+    targets = re.findall(r"^make (\w+)", readme, re.MULTILINE)
+    assert targets == ["parse", "test"]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    checks = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    for target in targets:
+        assert f"\n{target}: " in makefile
+        assert f" make {target} " in checks

@@ -1,0 +1,199 @@
+"""The figures of the documentation, from what the benchmarks wrote.
+
+    python bench/figures.py [--check]
+
+writes docs/figures.md and the table of the README from bench/results, so that no figure is written
+by hand. With --check it writes nothing and fails if one of the two is not up to date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results"
+PAGE = HERE.parent / "docs" / "figures.md"
+README = HERE.parent / "README.md"
+BEGIN, END = "<!-- figures: written by bench/figures.py -->\n", "<!-- end of figures -->\n"
+
+PREFACE = """# Figures
+
+This page is written by `bench/figures.py` from [what the benchmarks measured](../bench/README.md);
+the script that measures again stands under each heading. UAS is the share of words whose head is
+right, LAS that of words whose head and label are. DP calls are a sentence's calls of the dynamic
+program; "full-size calls" weigh a call by the share of the chart that elimination has left, an
+inside-outside pass counting as three. Words a second are from file to file; p-values are those of
+the paired bootstrap over sentences.
+
+"""
+
+#: Title, result, and what has to be known to read its table.
+SECTIONS = (
+    ("Treebanks and factor families", "tables",
+     "Qian & Liu's Tables 2 and 3: train → dev, gold tags unless said otherwise. All rows of a"
+     " treebank have one backbone, so that they differ in their factors only; gains are against the"
+     " backbone. [Treebanks](treebanks.md) says more."),
+    ("Throughput", "throughput",
+     "UD English EWT dev from file to file, with loading and compiling left out."),
+    ("Other solvers", "decode",
+     "Problems of sentences of ten words and more, with the candidate heads that the model's margin"
+     " leaves; ten seconds each. AD3 is approximate. Times are the solvers' own."),
+    ("Other solvers, all heads", "decode-all-heads",
+     "The same with all ten candidate heads of each word."),
+    ("Other solvers, sentences of any length", "decode-any-length",
+     "The model's margin again, with short sentences, too."),
+    ("Dense score matrices", "dense", "25 words, all arcs; the others in batches of 32."),
+    ("Long sentences, many factors", "scaling",
+     "Sentences joined to the length wanted; and problems whose factors are left out or doubled."),
+    ("Strong factors", "exactness-growth",
+     "25 words, five heads each, random pair factors."),
+    ("Kernels", "kernels", "The dynamic programs against the same in C (`cc -O3 -march=native`)."),
+    ("Multiplier updates", "multipliers", "Which update needs the fewest calls."),
+    ("Choices of learning", "learning",
+     "Each choice against the one before it; see [Learning](learning.md)."),
+)  # fmt: skip
+
+#: Random problems: the mode of bench/exactness.py and what it does.
+EXACTNESS = (
+    ("small", "up to seven words, against enumeration"),
+    ("large", "8 to 40 words with siblings and up to 240 factors, against HiGHS"),
+    ("mixed", "everything at once, against HiGHS"),
+    ("proofs", "proofs, checked by the separate checker"),
+)
+
+
+def result(name: str) -> dict[str, Any]:
+    """What ``results/NAME.json`` holds."""
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table, all columns but the first to the right."""
+    lines = [head, [" --- ", *[" ---: "] * (len(head) - 1)]]
+    return "".join(
+        "|" + "|".join(cell if cell.startswith(" --") else f" {cell} " for cell in line) + "|\n"
+        for line in [*lines, *rows]
+    )
+
+
+def exactness() -> str:
+    """Random problems, how many differ, and the faults that were planted in proofs."""
+    rows = []
+    for mode, meaning in EXACTNESS:
+        found = result(f"exactness-{mode}")
+        crossing = found.get("kinds", {}).get("non-projective", 0)
+        rows.append(
+            [meaning, f"{found['problems']:,}", f"{crossing:,}", f"{len(found['disagreements']):,}"]
+        )
+    faults = result("exactness-proofs")["faults_planted"]
+    planted = ", ".join(f"{name} {number:,}" for name, number in faults.items())
+    return (
+        table(["random problems", "problems", "not projective", "differ"], rows)
+        + f"\nFaults planted in proofs, each of which the checker must find: {planted}.\n"
+    )
+
+
+def startup() -> str:
+    """The first run, later ones, and two first runs at once."""
+    found = result("startup")
+    names = {"cold": "first, everything is compiled", "warm": "later", "together": "two first ones"}
+    rows = [
+        [meaning, f"{found[name]['seconds']:.1f}", f"{found[name]['processor_seconds']:.1f}"]
+        for name, meaning in names.items()
+    ]
+    return table(["run of one sentence", "seconds", "seconds of processor"], rows)
+
+
+def measured(found: dict[str, Any]) -> str:
+    """When and on what something was measured."""
+    machine = found.get("machine")
+    if machine is None:
+        return ""
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    return (
+        f"Measured {machine['date']}: {machine['processor']}, {machine['cores']} cores, Python"
+        f" {machine['python']}, {versions}.\n"
+    )
+
+
+def section(title: str, name: str, text: str) -> str:
+    """A heading, what the table shows, the table, its plots, and where it was measured."""
+    body = (RESULTS / f"{name}.md").read_text(encoding="utf-8").strip()
+    body = body.replace("\n## ", "\n### ").removeprefix("## ")
+    body = f"### {body}" if name == "tables" else body
+    plots = sorted(RESULTS.glob("tables-*.svg" if name == "tables" else f"{name}.svg"))
+    shown = [f"[{plot.stem}](../bench/results/{plot.name})" for plot in plots]
+    below = [f"Plots: {', '.join(shown)}.\n"] if shown else []
+    machine = measured(result(name))
+    script = name.partition("-")[0]
+    parts = [f"## {title}\n", f"{text} (`bench/{script}.py`)\n", body + "\n", *below]
+    return "\n".join([*parts, machine] if machine else parts)
+
+
+def page() -> str:
+    """docs/figures.md."""
+    by_hand = [
+        f"## Exactness\n\nOf every kind: projective or not, one root or several, with parts, soft"
+        f" and hard factors, count factors, ties, zero, tiny and huge scales."
+        f" (`bench/exactness.py`)\n\n{exactness()}",
+        f"## The first run\n\n(`bench/startup.py`)\n\n{startup()}\n{measured(result('startup'))}",
+    ]
+    return PREFACE + "\n".join([*(section(*given) for given in SECTIONS), *by_hand])
+
+
+def summary() -> str:
+    """The table of the README."""
+    english = result("tables")["treebanks"]["en_ewt"]["table_2"]
+    rows = []
+    for row, name, model in (
+        ("baseline", "no families", "`english`, without its factor families"),
+        ("+ all", "english", "`english`, as it comes with the package"),
+    ):
+        found = english[row]
+        speed = result("throughput")["rows"][name]["words_per_second"]["1"]
+        rows.append([
+            model, f"{100 * found['uas']:.2f}", f"{100 * found['las']:.2f}",
+            f"{round(speed, -2):,.0f}", f"{found['dp_calls']:.2f}",
+            f"{100 * found['proved']:.2f}",
+        ])  # fmt: skip
+    head = ["model", "UAS", "LAS", "words/s", "DP calls a sentence", "proved, %"]
+    solvers = result("decode")["solvers"]
+    times = ", ".join(
+        f"{name} {solvers[key]['median_ratio']:,.0f}"
+        for key, name in (("toulbar2", "toulbar2"), ("highs", "HiGHS"), ("ad3", "AD3"))
+    )
+    exact = result("exactness-small")
+    text = (
+        f"Decoding one of its problems takes {solvers['default']['median_ms']:.2f} ms (median);"
+        f" times as long take {times}. Of {exact['problems']:,} random problems"
+        f" {len(exact['disagreements']) or 'none'} differed from enumeration."
+    )
+    return f"{table(head, rows)}\n{textwrap.fill(text, 105)}\n"
+
+
+def with_summary(readme: str) -> str:
+    """The README with its table as it should be."""
+    before, _, rest = readme.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}{summary()}{END}{after}"
+
+
+def main() -> None:
+    """Write both, or check them."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--check", action="store_true")
+    given = arguments.parse_args()
+    wanted = {PAGE: page(), README: with_summary(README.read_text(encoding="utf-8"))}
+    for path, text in wanted.items():
+        if not given.check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            raise SystemExit(f"{path.name} is not up to date: run python bench/figures.py")
+
+
+if __name__ == "__main__":
+    main()
