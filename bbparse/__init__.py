@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bbparse.conflict import explain_infeasible
     from bbparse.document import Document, ParsedSentence, Tree, Word
     from bbparse.errors import (
         BBParseError,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from bbparse.proof.verify import verify
     from bbparse.solve import solve
     from bbparse.solve_batch import solve_batch
+    from bbparse.solving.conflict import explain_infeasible
     from bbparse.treebank import Sentence, read_conllu
 
 __version__ = "0.1.0"
@@ -54,7 +54,7 @@ _HOME = {
     "VerificationError": "bbparse.errors",
     "Word": "bbparse.document",
     "expand_count_factors": "bbparse.problem",
-    "explain_infeasible": "bbparse.conflict",
+    "explain_infeasible": "bbparse.solving.conflict",
     "load": "bbparse.pipeline",
     "read_conllu": "bbparse.treebank",
     "solve": "bbparse.solve",

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import LabelledView, alive_factors
-from bbparse.presolve_copies import without_beaten
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order
 from bbparse.scoring.arc_labels import best_columns, in_quanta
 from bbparse.solve import solve
 from bbparse.solvers import time_left
+from bbparse.solving.presolve.copies import without_beaten
 
 if TYPE_CHECKING:
     from bbparse.parser import Parser

@@ -137,7 +137,7 @@ class Pipeline:
         threads, keep_heads, options
             As for a call.
         """
-        from bbparse.given_heads import fill_in_all, with_given_labels
+        from bbparse.parsing.given_heads import fill_in_all, with_given_labels
 
         options.setdefault("node_limit", NODE_LIMIT)
         # without a tagger, words without tags are parsed by their forms

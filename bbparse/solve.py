@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.conflict import explain_infeasible
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.solvers import METHODS, find_trees, time_left
+from bbparse.solving.conflict import explain_infeasible
 
 __all__ = ["METHODS", "check_whole", "solve"]
 
@@ -55,7 +55,7 @@ def solve(
         How the branch and bound searches.
     explain : bool
         Where there is no tree, look for constraints that conflict, in what is left of the time
-        limit, and give them as ``conflict`` (`bbparse.conflict.explain_infeasible`).
+        limit, and give them as ``conflict`` (`bbparse.solving.conflict.explain_infeasible`).
     proof : bool
         Make a ``proof`` of the solution, in what is left of the time limit, that `bbparse.verify`
         can check. It stays None where a limit was reached (`bbparse.proof.certify.certify` says

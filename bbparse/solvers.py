@@ -15,16 +15,16 @@ from bbparse.ilp import solve_ilp
 from bbparse.oracle.projective.chart import build, recurrence_for
 from bbparse.oracle.projective.dense import best_tree
 from bbparse.oracle.projective.recurrences import Recurrence
-from bbparse.presolve import presolve
-from bbparse.presolve_copies import without_beaten
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank
-from bbparse.rescore import rescore
 from bbparse.search.nonprojective import search_nonprojective
 from bbparse.search.root import UNBALANCED, OpenRoot, solve_root
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.search.settings import METHODS as MULTIPLIERS
 from bbparse.search.tree import Outcome, Search, search
+from bbparse.solving.presolve import presolve
+from bbparse.solving.presolve.copies import without_beaten
+from bbparse.solving.rescore import rescore
 
 #: How a problem can be solved; auto is branch and bound, which takes every problem.
 METHODS = ("auto", "bb", "ilp")

@@ -16,7 +16,8 @@ from bbparse.compiling import load_compiled
 from bbparse.errors import TreebankError
 from bbparse.explain import explain as explain_sentence
 from bbparse.explain import page
-from bbparse.treebank import Sentence, open_output
+from bbparse.storage.output import open_output
+from bbparse.treebank import Sentence
 
 
 @click.command()

@@ -14,12 +14,12 @@ from bbparse.cli.files import FILE
 from bbparse.cli.sources import read_sections, sentences_of
 from bbparse.cli.workers import answers
 from bbparse.compiling import load_compiled
-from bbparse.given_heads import fill_in_all, with_given_labels
 from bbparse.parser import Parser
+from bbparse.parsing.given_heads import fill_in_all, with_given_labels
 from bbparse.progress import Bar
 from bbparse.show.formats import FORMATS, Style
 from bbparse.show.text import wants_ascii, wants_colour
-from bbparse.treebank import open_binary_output
+from bbparse.storage.output import open_binary_output
 from bbparse.treebank.sections import Section
 
 

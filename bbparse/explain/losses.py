@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from bbparse.oracle.projective.chart import Chart, build, parts_of
 from bbparse.oracle.projective.recurrences import RECURRENCES, cheapest
-from bbparse.presolve import presolve
 from bbparse.problem import Problem
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.solve import solve
+from bbparse.solving.presolve import presolve
 
 if TYPE_CHECKING:
-    from bbparse.presolve import PresolveInfo
+    from bbparse.solving.presolve import PresolveInfo
 
 __all__ = ["ArcLoss", "arc_losses"]
 

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from bbparse.oracle.projective.chart import build, parts_of
 from bbparse.oracle.projective.recurrences import RECURRENCES, cheapest
-from bbparse.presolve import presolve
 from bbparse.problem import Problem
 from bbparse.problem.order import in_order
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.search.tree import Node, Outcome, Search
+from bbparse.solving.presolve import presolve
 
 __all__ = ["Point", "Step", "Trace", "TracedNode", "TracedSearch", "trace_search"]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from bbparse.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
 from bbparse.learning.learning import Learning
 from bbparse.model.file import load_parser
 from bbparse.parser import Parser
+from bbparse.storage.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.treebank import Sentence
 
 KIND = "bbparse.Checkpoint"

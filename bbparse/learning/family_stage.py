@@ -29,9 +29,9 @@ from bbparse.learning.report import EpochReport
 from bbparse.learning.updates import Learner
 from bbparse.parser import Parser
 from bbparse.problem import Problem, Solution
-from bbparse.quantum import QUANTUM
-from bbparse.rescore import rescore
+from bbparse.problem.quantum import QUANTUM
 from bbparse.solve import solve
+from bbparse.solving.rescore import rescore
 
 Flags = NDArray[np.bool_]
 

@@ -17,8 +17,8 @@ from bbparse.errors import TreebankError
 from bbparse.jit import kernel
 from bbparse.learning.data import TrainingData
 from bbparse.learning.network import train_network
+from bbparse.problem.quantum import QUANTUM
 from bbparse.progress import watched
-from bbparse.quantum import QUANTUM
 from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import PAD

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from bbparse.configuration_parts import PrunerConfig
 from bbparse.jit import kernel
+from bbparse.problem.quantum import QUANTUM
 from bbparse.progress import watched
-from bbparse.quantum import QUANTUM
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.templates import TemplateSet

@@ -16,7 +16,7 @@ from bbparse.factors import FactorFamily, FactorTable
 from bbparse.learning.run import Run, unlabelled_accuracy
 from bbparse.learning.trainer import Trainer
 from bbparse.parser import Parser
-from bbparse.quantum import QUANTUM
+from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.scorer import PartScorer
 
 

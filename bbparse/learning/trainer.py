@@ -29,11 +29,11 @@ from bbparse.learning.report import EpochReport
 from bbparse.learning.updates import Learner
 from bbparse.parser import Parser
 from bbparse.problem import Problem
-from bbparse.quantum import QUANTUM
-from bbparse.rescore import rescore
+from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.solve import solve
+from bbparse.solving.rescore import rescore
 
 Ints = NDArray[np.int32]
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.learning.averaging import AveragedWeights
-from bbparse.quantum import QUANTUM
+from bbparse.problem.quantum import QUANTUM
 
 
 @kernel

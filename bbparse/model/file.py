@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse import __version__
-from bbparse.archive import REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.configuration import Configuration
 from bbparse.errors import BBParseError, ModelError
 from bbparse.factors import FactorFamily, FactorTable, load_families, specification
 from bbparse.model.packed import pack, packed_rules, unpack
 from bbparse.model.path import model_path
 from bbparse.parser import Parser
-from bbparse.quantum import QUANTUM
+from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.guide import GUIDE_ARRAYS, Guide
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
 from bbparse.scoring.network import NETWORK_ARRAYS, Network
@@ -30,6 +29,7 @@ from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.templates import TemplateSet
 from bbparse.scoring.weights import narrow_weights
+from bbparse.storage.archive import REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.tagging.model import TAGGER_ARRAYS, tagger_arrays, tagger_from
 
 KIND = "bbparse.Model"

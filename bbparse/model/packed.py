@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.archive import INTS, Rule
 from bbparse.errors import ModelError
+from bbparse.storage.archive import INTS, Rule
 
 
 def packed_rules(name: str) -> dict[str, Rule]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bbparse.problem.polynomials import expand_count_factors
 from bbparse.problem.problem import FIELDS, Problem
+from bbparse.problem.proof import Proof
 from bbparse.problem.solution import STATUSES, Solution
-from bbparse.proof.proof import Proof
 
 __all__ = ["FIELDS", "STATUSES", "Problem", "Proof", "Solution", "expand_count_factors"]

@@ -1,4 +1,4 @@
-"""Problems and solutions as .npz files; see `bbparse.archive` for how they are read and written."""
+"""Problems and solutions as .npz files, by `bbparse.storage.archive`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.archive import FLAGS, INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.errors import ProblemError
-from bbparse.proof.proof import ARRAYS, Proof
+from bbparse.problem.proof import ARRAYS, Proof
+from bbparse.storage.archive import FLAGS, INTS, REALS, TEXT, Rule, read_archive, write_archive
 
 #: Version of the file format; a reader refuses files of a newer one.
 VERSION = 1

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bbparse.errors import ProblemError
 from bbparse.problem import arrays
 from bbparse.problem.files import read_solution, write_solution
-from bbparse.proof.proof import Proof
+from bbparse.problem.proof import Proof
 
 #: What ended a search.
 STATUSES = ("optimal", "time_limit", "node_limit", "infeasible")
@@ -52,7 +52,8 @@ class Solution:
         What `bbparse.proof.verify` needs to see that these are the best trees.
     conflict : tuple of str
         Where there is no tree: constraints that no tree keeps together, in words (see
-        `bbparse.conflict`); empty if they were not looked for or not found within the limits.
+        `bbparse.explain_infeasible`); empty if they were not looked for or not found within the
+        limits.
 
     Raises
     ------

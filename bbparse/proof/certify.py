@@ -1,6 +1,6 @@
 """Making proofs: a branch and bound of its own, which knows the k best trees already.
 
-It walks the subspaces depth first and writes the nodes of a :class:`bbparse.proof.proof.Proof` as
+It walks the subspaces depth first and writes the nodes of a :class:`bbparse.problem.proof.Proof` as
 it goes. In each it lowers the Lagrangian bound by Polyak's steps (:mod:`bbparse.proof.relaxation`),
 aiming at the k-th score; takes out at once all arcs that are in no better tree, which the
 max-marginals under the same multipliers show; and then branches: on the arc with the largest
@@ -23,9 +23,9 @@ from dataclasses import replace
 import numpy as np
 
 from bbparse.problem import Problem, Solution
+from bbparse.problem.proof import BOUND, EMPTY, TREE, Proof, tolerances
 from bbparse.problem.tree import broken_constraint, tree_score
 from bbparse.proof.nodes import Nodes
-from bbparse.proof.proof import BOUND, EMPTY, TREE, Proof, tolerances
 from bbparse.proof.relaxation import Bound, Relaxation, Space
 from bbparse.proof.settle import Hard
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.problem import Problem
-from bbparse.proof.proof import SPLIT, Proof, digest
+from bbparse.problem.proof import SPLIT, Proof, digest
 
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bbparse.errors import VerificationError
+from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
 from bbparse.proof.arborescence import Arborescences
-from bbparse.proof.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
 from bbparse.proof.spans import Spans
 from bbparse.proof.terms import Term, part_terms
 from bbparse.proof.trees import Trees

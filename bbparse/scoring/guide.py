@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.archive import Rule
 from bbparse.errors import ConfigError, ModelError
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import PAD
@@ -46,6 +45,7 @@ from bbparse.scoring.label_rows import (
     rows_to_arrays,
 )
 from bbparse.scoring.templates import TemplateSet
+from bbparse.storage.archive import Rule
 
 __all__ = [
     "GUIDE_ARRAYS", "GUIDE_TEMPLATES", "Guide", "check_guide_templates", "default_guide_templates",
@@ -54,7 +54,7 @@ __all__ = [
 
 Ints = NDArray[np.int32]
 
-#: Arrays of a model file, with the rules that `bbparse.archive.read_archive` checks them by.
+#: Arrays of a model file, with the rules that `read_archive` checks them by.
 GUIDE_ARRAYS: dict[str, Rule] = array_rules("guide")
 
 #: The templates of a guide where a configuration names none.

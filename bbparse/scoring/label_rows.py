@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.archive import INTS, TEXT, Rule
 from bbparse.errors import ModelError
+from bbparse.storage.archive import INTS, TEXT, Rule
 
 __all__ = [
     "LABEL_QUANTUM", "MAX_LABELS", "aligned_rows", "array_rules", "checked_labels", "in_quanta",
@@ -69,7 +69,7 @@ def checked_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def array_rules(prefix: str) -> dict[str, Rule]:
-    """Arrays of a model file, with the rules that `bbparse.archive.read_archive` checks them by."""
+    """Arrays of a model file, with the rules that `read_archive` checks them by."""
     columns = f"{prefix}_columns"
     return {
         f"{prefix}_names": (TEXT, 1, None),

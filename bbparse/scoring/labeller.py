@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.archive import Rule
 from bbparse.errors import ModelError, ProblemError
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import ATTRIBUTES, PAD
@@ -42,6 +41,7 @@ from bbparse.scoring.label_rows import (
 )
 from bbparse.scoring.label_templates import check_label_templates
 from bbparse.scoring.templates import TemplateSet
+from bbparse.storage.archive import Rule
 
 __all__ = ["LABEL_ARRAYS", "LABEL_QUANTUM", "MAX_LABELS", "REACH", "Labeller", "checked_heads"]
 
@@ -50,7 +50,7 @@ Ints = NDArray[np.int32]
 #: Modifiers of the same head, on either side, that count as siblings.
 REACH = 4
 
-#: Arrays of a model file, with the rules that `bbparse.archive.read_archive` checks them by.
+#: Arrays of a model file, with the rules that `read_archive` checks them by.
 LABEL_ARRAYS: dict[str, Rule] = array_rules("label")
 
 # Writable, as every array that a kernel sees: read-only ones are of another type to numba.

@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.archive import INTS, TEXT, Rule
 from bbparse.errors import ModelError
 from bbparse.scoring.encode import ATTRIBUTES, PAD, attribute_hash
 from bbparse.scoring.guide_kernels import log_shares, marks_of
@@ -35,6 +34,7 @@ from bbparse.scoring.network_kernels import (
     REACH,
     network_scores,
 )
+from bbparse.storage.archive import INTS, TEXT, Rule
 
 __all__ = [
     "KINDS", "NAMES", "NETWORK_ARRAYS", "QUANTUM", "TAG", "WORD_COLUMNS", "Network",
@@ -71,7 +71,7 @@ NAMES = (
     "out_w", "label_w", "label_b",
 )  # fmt: skip
 
-#: Arrays of a model file, with the rules that `bbparse.archive.read_archive` checks them by.
+#: Arrays of a model file, with the rules that `read_archive` checks them by.
 NETWORK_ARRAYS: dict[str, Rule] = {
     "network_names": (TEXT, 1, None),
     "network_sizes": (INTS, 1, None),

@@ -1,7 +1,7 @@
 """The root of the search in one jitted call: presolve, chart, bound and the trees' scores.
 
 Nearly all sentences are closed at the root of the search tree, so that for them this call is the
-whole of solving. It composes the kernels that :mod:`bbparse.presolve`,
+whole of solving. It composes the kernels that :mod:`bbparse.solving.presolve`,
 :mod:`bbparse.oracle.projective.chart` and :mod:`bbparse.search.tree` call one by one, in the same
 order and on the same numbers. Where the root stays open, it hands over what the search goes on
 with.
@@ -20,8 +20,8 @@ from bbparse.bounding.slack import hard_weight, score_spread, slack_of
 from bbparse.jit import kernel
 from bbparse.oracle.projective.build import build_chart
 from bbparse.oracle.projective.weights import add_factors, index_groups, weight_tables
-from bbparse.presolve_kernels import classify, reduce_problem
-from bbparse.rescore import rescore_trees
+from bbparse.solving.presolve.kernels import classify, reduce_problem
+from bbparse.solving.rescore import rescore_trees
 
 NEG = -np.inf
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.archive import INTS, TEXT, Rule
 from bbparse.errors import ModelError
+from bbparse.storage.archive import INTS, TEXT, Rule
 from bbparse.tagging.encode import PAD
 from bbparse.tagging.kernels import label_words
 from bbparse.tagging.templates import TagTemplates, compile_tag_templates
@@ -45,7 +45,7 @@ def flat(lists: Lists) -> tuple[Ints, Ints]:
 
 
 def layer_rules(name: str) -> dict[str, Rule]:
-    """Arrays of a layer in a model file, as `bbparse.archive.read_archive` checks them."""
+    """Arrays of a layer in a model file, as `bbparse.storage.archive.read_archive` checks them."""
     keys, labels = f"tagger_{name}_keys", f"tagger_{name}_entry_labels"
     lists = f"tagger_{name}_list_keys_count"
     return {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.quantum import QUANTUM
+from bbparse.problem.quantum import QUANTUM
 from bbparse.tagging.encode import PAD
 from bbparse.tagging.kernels import sentence_keys
 from bbparse.tagging.layer import LAYER_QUANTUM, MOST, Layer, Lists, Weights, flat, template_arrays

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse import __version__
-from bbparse.archive import TEXT, Rule, archive_kind, read_archive, write_archive
 from bbparse.errors import BBParseError, ModelError
+from bbparse.storage.archive import TEXT, Rule, archive_kind, read_archive, write_archive
 from bbparse.tagging.layer import Layer, layer_rules
 from bbparse.tagging.tagger import Tagger
 
@@ -24,7 +24,7 @@ VERSION = 1
 _LAYERS = ("tags", "feats", "lemmas")
 _NEEDED: dict[str, Rule] = {"tagger_header": (TEXT, 0, None), **layer_rules("tags")}
 
-#: Arrays of a tagger, with the rules that `bbparse.archive.read_archive` checks them by.
+#: Arrays of a tagger, with the rules that `bbparse.storage.archive.read_archive` checks them by.
 TAGGER_ARRAYS: dict[str, Rule] = {
     **_NEEDED,
     **layer_rules("feats"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bbparse.treebank.breakdown import BREAKDOWNS, Breakdown
 from bbparse.treebank.evaluation import Scores, Tally, evaluate
-from bbparse.treebank.output import open_binary_output, open_output
 from bbparse.treebank.reading import read_conllu
 from bbparse.treebank.sentence import NO_HEAD, Sentence
 from bbparse.treebank.significance import Difference, compare, compare_tallies
@@ -26,8 +25,6 @@ __all__ = [
     "find_cycle",
     "format_sentence",
     "is_projective",
-    "open_binary_output",
-    "open_output",
     "read_conllu",
     "write_conllu",
 ]

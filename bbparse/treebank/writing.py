@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import IO
 
-from bbparse.treebank.output import open_output
+from bbparse.storage.output import open_output
 from bbparse.treebank.sentence import NO_HEAD, Sentence, word_ids
 
 __all__ = ["format_sentence", "write_conllu"]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bbparse.cli.main import main
-from bbparse.treebank import format_sentence, open_output, read_conllu
+from bbparse.storage.output import open_output
+from bbparse.treebank import format_sentence, read_conllu
 
 DEV = str(Path(__file__).parent.parent / "data" / "small-dev.conllu")
 

@@ -25,7 +25,7 @@ from bbparse.factors import (
 )
 from bbparse.learning.proposals import Proposals, differing_counts
 from bbparse.problem import Problem
-from bbparse.quantum import QUANTUM
+from bbparse.problem.quantum import QUANTUM
 from tests.factors.helpers import random_arcs, random_sentence, random_tree, view_of
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bbparse.learning.averaging import AveragedWeights, keep_largest, rounded_to
 from bbparse.learning.updates import Learner
-from bbparse.quantum import QUANTUM
+from bbparse.problem.quantum import QUANTUM
 
 ONE = round(1 / QUANTUM)
 

@@ -17,7 +17,7 @@ from bbparse.factors import (
 )
 from bbparse.learning.proposals import Proposals, differing
 from bbparse.problem import Problem
-from bbparse.quantum import QUANTUM
+from bbparse.problem.quantum import QUANTUM
 from tests import toy
 from tests.factors.helpers import random_sentence, random_tree
 

@@ -15,7 +15,7 @@ from bbparse.learning.run import unlabelled_accuracy
 from bbparse.learning.train import train
 from bbparse.learning.trainer import Trainer
 from bbparse.parser import Parser
-from bbparse.quantum import QUANTUM
+from bbparse.problem.quantum import QUANTUM
 from bbparse.treebank import Sentence
 from tests import toy
 

@@ -9,7 +9,7 @@ from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, FactorError, TreebankError
 from bbparse.learning.run import unlabelled_accuracy
 from bbparse.learning.train import train
-from bbparse.quantum import QUANTUM
+from bbparse.problem.quantum import QUANTUM
 from bbparse.treebank import Sentence
 from tests import toy
 

@@ -13,7 +13,7 @@ from bbparse.factors import load_families
 from bbparse.learning import trainer as trainer_module
 from bbparse.learning.data import prepare, prune_all
 from bbparse.learning.trainer import Trainer
-from bbparse.quantum import QUANTUM
+from bbparse.problem.quantum import QUANTUM
 from tests import toy
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.archive import write_archive
 from bbparse.errors import FactorError, ModelError, OutputError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import KIND, VERSION
 from bbparse.parser import Parser
 from bbparse.problem import Problem
+from bbparse.storage.archive import write_archive
 from tests import toy
 
 Arrays = dict[str, np.ndarray]

@@ -200,7 +200,7 @@ def test_no_half_written_file_is_left(
     def full_disk(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("bbparse.archive.npy.write_array", full_disk)
+    monkeypatch.setattr("bbparse.storage.archive.npy.write_array", full_disk)
     with pytest.raises(OutputError, match=r"p\.npz: cannot be written: No space left on device"):
         p.save(saved)
     assert os.listdir(tmp_path) == ["p.npz"]

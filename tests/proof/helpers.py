@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bbparse.problem import Problem, Solution
+from bbparse.problem.proof import Proof
 from bbparse.proof.certify import certify
-from bbparse.proof.proof import Proof
 from tests.oracles.enumerate import Scored, enumerate_trees
 from tests.strategies import random_problem
 

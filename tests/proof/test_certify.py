@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bbparse.errors import VerificationError
 from bbparse.problem import Problem
+from bbparse.problem.proof import BOUND, EMPTY
 from bbparse.proof.certify import certify
-from bbparse.proof.proof import BOUND, EMPTY
 from bbparse.proof.verify import verify
 from bbparse.solve import solve
 from tests.oracles.enumerate import enumerate_trees

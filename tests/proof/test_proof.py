@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.archive import write_archive
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem, Solution
-from bbparse.proof.proof import Proof, digest, tolerances
+from bbparse.problem.proof import Proof, digest, tolerances
 from bbparse.proof.verify import verify
 from bbparse.solve import solve
+from bbparse.storage.archive import write_archive
 from tests.proof.helpers import proved, random_case
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from bbparse.errors import VerificationError
 from bbparse.problem import Problem, Solution
-from bbparse.proof.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
+from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
 from bbparse.proof.terms import part_terms
 from bbparse.proof.trees import Trees
 from bbparse.proof.verify import verify

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.archive import read_archive, write_archive
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, ModelError
 from bbparse.scoring.encode import encode
@@ -24,6 +23,7 @@ from bbparse.scoring.guide import (
 from bbparse.scoring.guide_kernels import odds_step, sure_marks
 from bbparse.scoring.label_rows import LABEL_QUANTUM
 from bbparse.scoring.templates import TemplateSet
+from bbparse.storage.archive import read_archive, write_archive
 from bbparse.treebank import Sentence
 from tests.scoring.reference import part_indices
 

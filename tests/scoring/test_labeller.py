@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.archive import read_archive, write_archive
 from bbparse.errors import ConfigError, ModelError, ProblemError
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.encode import PAD, encode
@@ -25,6 +24,7 @@ from bbparse.scoring.label_templates import (
 from bbparse.scoring.labeller import LABEL_ARRAYS, LABEL_QUANTUM, REACH, Labeller
 from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.templates import KINDS, TemplateSet
+from bbparse.storage.archive import read_archive, write_archive
 from bbparse.treebank import Sentence
 from tests.strategies import random_tree
 

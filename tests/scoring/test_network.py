@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.archive import read_archive, write_archive
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, ModelError
 from bbparse.scoring.encode import PAD, encode
@@ -24,6 +23,7 @@ from bbparse.scoring.network import (
     parameter_shapes,
 )
 from bbparse.scoring.network_kernels import ARC_VALUES, arc_rows, dense
+from bbparse.storage.archive import read_archive, write_archive
 from bbparse.treebank import Sentence
 
 LABELS = ("case", "nsubj", "obj")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.archive import write_archive
 from bbparse.errors import ConfigError, ModelError, OutputError, TreebankError
+from bbparse.storage.archive import write_archive
 from bbparse.tagging import Tagger, accuracy, train_tagger
 from bbparse.tagging.jackknife import folds_of, jackknife
 from bbparse.tagging.layer import MOST, Layer

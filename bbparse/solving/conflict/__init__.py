@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from bbparse.conflict.search import NODE_LIMIT, explain_infeasible
+from bbparse.solving.conflict.search import NODE_LIMIT, explain_infeasible
 
 __all__ = ["NODE_LIMIT", "explain_infeasible"]

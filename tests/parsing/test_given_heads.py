@@ -7,7 +7,7 @@ import random
 import pytest
 
 from bbparse.errors import TreebankError
-from bbparse.given_heads import fill_in, with_given_labels
+from bbparse.parsing.given_heads import fill_in, with_given_labels
 from bbparse.pipeline import Pipeline
 from bbparse.solve import solve
 from bbparse.treebank import Sentence

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 
-from bbparse.presolve import PART_KINDS, presolve
 from bbparse.problem import Problem
+from bbparse.solving.presolve import PART_KINDS, presolve
+from tests.solving.test_presolve import arcs, check, dense
 from tests.strategies import random_tree
-from tests.test_presolve import arcs, check, dense
 
 NONE = -math.inf
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.presolve_order import MOST_ARCS, factor_key, same_set, sort_factors
+from bbparse.solving.presolve.order import MOST_ARCS, factor_key, same_set, sort_factors
 
 
 @kernel

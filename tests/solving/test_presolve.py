@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.errors import ProblemError
-from bbparse.presolve import PART_KINDS, PresolveInfo, presolve
 from bbparse.problem import FIELDS, Problem
+from bbparse.solving.presolve import PART_KINDS, PresolveInfo, presolve
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import problems, random_problem, shuffled_factors
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bbparse.errors import OutputError
-from bbparse.treebank import open_binary_output, open_output
+from bbparse.storage.output import open_binary_output, open_output
 
 
 def test_writes_text_as_it_is(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 Arcs that are in no feasible tree are dropped; the only candidate of a word is fixed, and factors
 shrink by fixed arcs; factors that cannot fire are dropped and those over one set of arcs merged;
-count factors shrink likewise (see `bbparse.presolve_counts`); what the backbone scores by itself is
-moved there. The result does not depend on the order in which the factors are given. Cost:
+count factors shrink likewise (see `bbparse.solving.presolve.counts`); what the backbone scores by
+itself is moved there. The result does not depend on the order in which the factors are given. Cost:
 O(passes · (A · fixed arcs + total size of the factors)), one sort of the factors, and one of the
 parts of each kind that factors are moved to.
 """
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.presolve_counts import reduce_counts
-from bbparse.presolve_kernels import classify, reduce_problem
 from bbparse.problem import Problem
+from bbparse.solving.presolve.counts import reduce_counts
+from bbparse.solving.presolve.kernels import classify, reduce_problem
 
 #: Parts that factors can be moved to, by the code that `classify` gives them.
 _KINDS = ("", "gc", "sib", "ogc", "gsib")

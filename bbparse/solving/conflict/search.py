@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.conflict.text import CROSSING, ONE_ROOT, describe_arcs, describe_count, listed
 from bbparse.problem import Problem
 from bbparse.solvers import find_trees
+from bbparse.solving.conflict.text import CROSSING, ONE_ROOT, describe_arcs, describe_count, listed
 
 #: Search nodes that all questions ("is there still no tree?") may take together, and one of them.
 NODE_LIMIT = 5000

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.conflict import explain_infeasible
-from bbparse.conflict.search import constraints_of, find_conflict, relaxed
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem, Solution
 from bbparse.solve import solve
+from bbparse.solving.conflict import explain_infeasible
+from bbparse.solving.conflict.search import constraints_of, find_conflict, relaxed
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.presolve_copies import without_beaten
 from bbparse.problem import Problem
 from bbparse.problem.order import in_order
 from bbparse.solve import solve
+from bbparse.solving.presolve.copies import without_beaten
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem, random_scores
 

@@ -1,4 +1,4 @@
-"""Constraints in words: what `bbparse.conflict` finds, as a person would put it."""
+"""Constraints in words: what `bbparse.solving.conflict` finds, as a person would put it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""From sentences and texts to trees."""
