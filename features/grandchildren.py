@@ -8,7 +8,8 @@ projective tree holds.
 from __future__ import annotations
 
 from bbparse.factors import TemplateFamily
-from features.enumerate import chains_of_three, chains_of_two
+
+from .enumerate import chains_of_three, chains_of_two
 
 __all__ = ["AllGrandchildren", "GreatGrandchildren"]
 

@@ -9,7 +9,8 @@ marker beside another clause, have this shape too.
 from __future__ import annotations
 
 from bbparse.factors import TemplateFamily
-from features.enumerate import nephews
+
+from .enumerate import nephews
 
 __all__ = ["Nephews"]
 

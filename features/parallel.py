@@ -16,7 +16,8 @@ from bbparse.factors import FactorView, TemplateFamily
 from bbparse.jit import kernel
 from bbparse.scoring.encode import ATTRIBUTES, PAD
 from bbparse.scoring.kernels import NO_LABEL
-from features.enumerate import _beyond, _passes, _with_room
+
+from .enumerate import _beyond, _passes, _with_room
 
 __all__ = ["ParallelLabels"]
 

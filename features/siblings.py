@@ -12,7 +12,8 @@ rest of the tree is. The backbone then learns what adjacency adds.
 from __future__ import annotations
 
 from bbparse.factors import TemplateFamily
-from features.enumerate import sibling_pairs, sibling_triples
+
+from .enumerate import sibling_pairs, sibling_triples
 
 __all__ = ["AllSiblings", "SiblingLabels", "TriSiblings"]
 

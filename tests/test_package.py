@@ -58,3 +58,18 @@ def test_configurations_by_name_and_by_path(tmp_path: Path) -> None:
     assert configuration_path(own) == own
     with pytest.raises(ConfigError, match=r"no configuration 'odd': .* names are .*english"):
         configuration_path("odd")
+
+
+def test_families_are_those_installed_whatever_lies_in_the_working_directory(
+    tmp_path: Path,
+) -> None:
+    for name in ("features", "configs", "english", "siblings", "words"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('a file of the user')\n")
+    code = (
+        "from bbparse.factors import available, load_families\n"
+        "print(len(load_families(available())))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) > 20

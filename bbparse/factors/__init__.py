@@ -66,7 +66,7 @@ Python, which `RuleFamily` lists; what goes beyond is named with its line.
 
 For families of many factors, such as all pairs of siblings, see `TemplateFamily`: a jitted kernel
 enumerates them and a table of templates gives the features. The families of Qian & Liu 2013 §4.3
-are written like that, or compiled, in the package ``features``.
+are written like that, or compiled, in the package ``bbparse_families``.
 '''
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbparse.factors import Arc, FactorView, Feature, RuleFamily
-from features.english.words import NOMINAL, between, feature
+
+from .words import NOMINAL, between, feature
 
 __all__ = ["Markers", "PrepositionalPhrases", "RelativeClauses", "SamePreposition"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbparse.factors import Arc, FactorView, Feature, RuleFamily
-from features.english.words import NOMINAL, feature
+
+from .words import NOMINAL, feature
 
 __all__ = ["Agreement", "Comparison", "Fronted", "Speech"]
 

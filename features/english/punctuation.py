@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from bbparse.factors import Arc, FactorFamily, FactorView, Feature, RuleFamily
-from features.english.words import MATCHING
+
+from .words import MATCHING
 
 __all__ = ["BracketSpans", "Brackets", "FinalStop", "PairedCommas", "Segments"]
 

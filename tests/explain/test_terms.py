@@ -81,7 +81,9 @@ def test_arcs_with_labels() -> None:
 def counting_parser() -> Parser:
     """The toy parser with families that count arcs, one with a kernel and one without."""
     return Parser.train(
-        toy.sentences(), config=toy.configuration(), factors=[Subjects, "features.valency:Valency"]
+        toy.sentences(),
+        config=toy.configuration(),
+        factors=[Subjects, "bbparse_families.valency:Valency"],
     )
 
 
@@ -171,16 +173,16 @@ def test_features_say_what_they_look_at() -> None:
 
 
 FAMILIES = [
-    "features.combs:Combs",
-    "features.grandchildren:AllGrandchildren",
-    "features.grandchildren:GreatGrandchildren",
-    "features.handcrafted:RatherThan",
-    "features.nephews:Nephews",
-    "features.siblings:AllSiblings",
-    "features.siblings:SiblingLabels",
-    "features.siblings:TriSiblings",
-    "features.valency:ModifiersOfKind",
-    "features.valency:Valency",
+    "bbparse_families.combs:Combs",
+    "bbparse_families.grandchildren:AllGrandchildren",
+    "bbparse_families.grandchildren:GreatGrandchildren",
+    "bbparse_families.handcrafted:RatherThan",
+    "bbparse_families.nephews:Nephews",
+    "bbparse_families.siblings:AllSiblings",
+    "bbparse_families.siblings:SiblingLabels",
+    "bbparse_families.siblings:TriSiblings",
+    "bbparse_families.valency:ModifiersOfKind",
+    "bbparse_families.valency:Valency",
 ]
 
 

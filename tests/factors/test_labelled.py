@@ -32,8 +32,8 @@ from bbparse.problem import Problem
 from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.encode import encode
 from bbparse.treebank import Sentence
-from features.labelled import FunctionWords, LabelPairs
-from features.siblings import AllSiblings
+from bbparse_families.labelled import FunctionWords, LabelPairs
+from bbparse_families.siblings import AllSiblings
 from tests import toy
 
 SENTENCE = Sentence.from_words(

@@ -11,14 +11,14 @@ from bbparse.errors import FactorError
 from bbparse.factors import FactorFamily, available, load_families, specification
 
 OURS = {
-    "combs": "features.combs:Combs",
-    "grandchildren": "features.grandchildren:AllGrandchildren",
-    "great-grandchildren": "features.grandchildren:GreatGrandchildren",
-    "parallel-labels": "features.parallel:ParallelLabels",
-    "rather-than": "features.handcrafted:RatherThan",
-    "sibling-labels": "features.siblings:SiblingLabels",
-    "siblings": "features.siblings:AllSiblings",
-    "tri-siblings": "features.siblings:TriSiblings",
+    "combs": "bbparse_families.combs:Combs",
+    "grandchildren": "bbparse_families.grandchildren:AllGrandchildren",
+    "great-grandchildren": "bbparse_families.grandchildren:GreatGrandchildren",
+    "parallel-labels": "bbparse_families.parallel:ParallelLabels",
+    "rather-than": "bbparse_families.handcrafted:RatherThan",
+    "sibling-labels": "bbparse_families.siblings:SiblingLabels",
+    "siblings": "bbparse_families.siblings:AllSiblings",
+    "tri-siblings": "bbparse_families.siblings:TriSiblings",
 }
 
 MODULE = """

@@ -23,8 +23,8 @@ from bbparse.factors import (
 from bbparse.factors.blake2b import blake2b_64
 from bbparse.factors.rules import RuleSet
 from bbparse.treebank import Sentence
-from features.english import attachment, clauses, coordination, nominals, punctuation
-from features.handcrafted import RatherThan
+from bbparse_families.english import attachment, clauses, coordination, nominals, punctuation
+from bbparse_families.handcrafted import RatherThan
 from tests.factors.helpers import all_arcs, random_arcs, random_sentence, view_of
 
 MODULES = (attachment, clauses, coordination, nominals, punctuation)

@@ -7,7 +7,7 @@ import pytest
 
 from bbparse.factors import FactorView, check_family
 from bbparse.treebank import Sentence
-from features.combs import BAG, ENDS, MAX_LENGTH, MIN_LENGTH, SEQUENCE, TEMPLATES, Combs
+from bbparse_families.combs import BAG, ENDS, MAX_LENGTH, MIN_LENGTH, SEQUENCE, TEMPLATES, Combs
 from tests.factors.helpers import all_arcs, random_arcs, random_sentence, random_tree, view_of
 from tests.features import plain
 from tests.features.test_dense import factors_of, word_text

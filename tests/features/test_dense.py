@@ -22,9 +22,9 @@ from bbparse.factors import (
 )
 from bbparse.scoring.encode import attribute_values
 from bbparse.treebank import Sentence
-from features.grandchildren import AllGrandchildren, GreatGrandchildren
-from features.nephews import Nephews
-from features.siblings import AllSiblings, SiblingLabels, TriSiblings
+from bbparse_families.grandchildren import AllGrandchildren, GreatGrandchildren
+from bbparse_families.nephews import Nephews
+from bbparse_families.siblings import AllSiblings, SiblingLabels, TriSiblings
 from tests.factors.helpers import all_arcs, random_arcs, random_sentence, random_tree, view_of
 from tests.features import plain
 

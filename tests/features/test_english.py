@@ -7,17 +7,23 @@ import pytest
 
 from bbparse.factors import FactorFamily, FactorView, check_family
 from bbparse.treebank import Sentence
-from features.english.attachment import (
+from bbparse_families.english.attachment import (
     Markers,
     PrepositionalPhrases,
     RelativeClauses,
     SamePreposition,
 )
-from features.english.clauses import Agreement, Comparison, Fronted, Speech
-from features.english.coordination import Conjuncts, Correlatives, ParallelConjuncts, Series
-from features.english.nominals import Appositions, Compounds
-from features.english.punctuation import Brackets, BracketSpans, FinalStop, PairedCommas, Segments
-from features.english.words import feature
+from bbparse_families.english.clauses import Agreement, Comparison, Fronted, Speech
+from bbparse_families.english.coordination import Conjuncts, Correlatives, ParallelConjuncts, Series
+from bbparse_families.english.nominals import Appositions, Compounds
+from bbparse_families.english.punctuation import (
+    Brackets,
+    BracketSpans,
+    FinalStop,
+    PairedCommas,
+    Segments,
+)
+from bbparse_families.english.words import feature
 from tests import toy
 from tests.factors.helpers import all_arcs, random_tree, view_of
 

@@ -5,7 +5,7 @@ import pytest
 from bbparse.factors import check_family, feature_key
 from bbparse.factors.check import describe
 from bbparse.treebank import Sentence
-from features.handcrafted import RatherThan
+from bbparse_families.handcrafted import RatherThan
 from tests.factors.helpers import all_arcs, view_of
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from bbparse.factors import FactorTable, FactorView, alive_factors
 from bbparse.treebank import Sentence
-from features.parallel import ParallelLabels
+from bbparse_families.parallel import ParallelLabels
 from tests.factors.helpers import all_arcs, random_arcs, random_sentence
 
 NAMES = ("conj", "nsubj", "obj", "parataxis")

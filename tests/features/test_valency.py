@@ -10,7 +10,7 @@ import pytest
 from bbparse.factors import FactorCounter, FactorView, check_family, feature_key, tree_batches
 from bbparse.factors.template_kernels import mix
 from bbparse.scoring.encode import attribute_hash, attribute_values
-from features.valency import CLASSES, MOST, ModifiersOfKind, Valency
+from bbparse_families.valency import CLASSES, MOST, ModifiersOfKind, Valency
 from tests import toy
 from tests.factors.helpers import random_arcs, random_sentence, random_tree, view_of
 
