@@ -74,13 +74,11 @@ def solve_by_heads(
     arcs = found.arcs[rows]
     if order is not None:
         arcs = order[arcs].astype(np.int32)
-    solution = Solution._trusted(
+    return Solution.trusted(
         found.heads[rows], arcs, found.scores[rows], bounds, proved, found.status, found.stats,
         conflict=found.conflict,
+        labels=None if problem.arc_label is None else problem.arc_label[arcs],
     )  # fmt: skip
-    if problem.arc_label is not None:
-        solution._fill(_labels=problem.arc_label[arcs])
-    return solution
 
 
 def joins_labels(parser: Parser) -> bool:
@@ -132,7 +130,7 @@ def label_problem(
     view = LabelledView.of_arcs(sentence, head, mod, label, labeller.labels, values)
     families = [family for family in parser.families if family.labelled]
     factors = alive_factors(families, view, parser.table)
-    return Problem._trusted(
+    return Problem.trusted(
         len(order), head, mod, score, arc_label=label, projective=False, single_root=False,
         quantum=parser.quantum, factor_ptr=factors.ptr, factor_arcs=factors.arcs,
         factor_score=factors.scores,

@@ -154,7 +154,7 @@ def score_all(parser: Parser, batch: list[Work]) -> list[Work]:
             return batch
         for work in batch:
             view = view_of(parser, work.sentence, work.problem, work.values, None, work.marks)
-            work.problem = work.problem._changed(**_factors(parser, view))
+            work.problem = work.problem.changed(**_factors(parser, view))
         return batch
     for work in batch:
         # The view has copies of the arcs: those of the problem become read-only.
@@ -177,8 +177,8 @@ def _check_size(work: Work) -> None:
 
 
 def _set_problem(parser: Parser, work: Work, factors: dict[str, Any]) -> None:
-    work.problem = Problem._scored(
-        work.sentence.n_words, work.arc_head, work.arc_mod, PartScores._fields, work.parts,
+    work.problem = Problem.trusted(
+        work.sentence.n_words, work.arc_head, work.arc_mod, **work.parts._asdict(),
         single_root=parser.config.model.single_root, quantum=parser.quantum, **factors,
     )  # fmt: skip
 

@@ -91,7 +91,7 @@ def solve(
         found, _ = with_proof(problem, found, k_best, time_limit=left)
     if found.status != "infeasible" or not explain:
         if problem.arc_label is not None:
-            found._fill(_labels=problem.arc_label[found.arcs])
+            found = found.with_labels(problem.arc_label[found.arcs])
         return found
     left = time_left(time_limit, started)
     return replace(found, conflict=tuple(explain_infeasible(problem, time_limit=left)))

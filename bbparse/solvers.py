@@ -131,7 +131,7 @@ def _solve_dense(problem: Problem, started: float) -> Solution:
         "nodes": 1, "dp_calls": 1, "dp_work": 1.0, "trees_tried": 1, "closed_at_root": 1,
         "edges": 0, "upper_bound": float(scores[0]), "seconds": time.perf_counter() - started,
     }  # fmt: skip
-    return Solution._trusted(
+    return Solution.trusted(
         heads[np.newaxis], arcs[np.newaxis], scores, scores.copy(), np.ones(1, bool), "optimal",
         stats,
     )  # fmt: skip
@@ -153,12 +153,7 @@ def _solve_at_root(
     """
     p, s = problem, settings
     status, heads, arcs, scores, counters, n_edges, left = solve_root(
-        p.n_words, p.arc_head, p.arc_mod, p.arc_score, p.arc_state,
-        p.sib_head, p.sib_inner, p.sib_outer, p.sib_score,
-        p.gc_grand, p.gc_head, p.gc_mod, p.gc_score,
-        p.ogc_grand, p.ogc_head, p.ogc_mod, p.ogc_score,
-        p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score,
-        p.factor_ptr, p.factor_arcs, p.factor_score, p.single_root, p.quantum,
+        p.n_words, p.arcs, p.parts, p.factors, p.counts, p.single_root, p.quantum,
         recurrence.mode, k_best, MULTIPLIERS[s.method], s.root_calls, s.eliminate_every, s.close_k,
         s.precision,
     )  # fmt: skip
@@ -183,7 +178,7 @@ def _solve_at_root(
         order = np.argsort(-scores, kind="stable")
         heads, arcs, scores = heads[order], arcs[order], scores[order]
     stats["seconds"] = time.perf_counter() - started
-    return Solution._optimal(heads, arcs, scores, stats)
+    return Solution.optimal(heads, arcs, scores, stats)
 
 
 def _solve_nonprojective(
@@ -237,14 +232,14 @@ def _solution(
         status = "node_limit"
         stats["gap_limit"] = 1
     stats["seconds"] = time.perf_counter() - started
-    return Solution._trusted(heads, arcs, scores, bounds, proved, status, stats)
+    return Solution.trusted(heads, arcs, scores, bounds, proved, status, stats)
 
 
 def _nothing(
     problem: Problem, started: float, stats: dict[str, float | int] | None = None
 ) -> Solution:
     empty = np.empty(0)
-    return Solution._trusted(
+    return Solution.trusted(
         np.empty((0, problem.n_words + 1), np.int32), np.empty((0, problem.n_words), np.int32),
         empty, empty.copy(), np.empty(0, bool), "infeasible",
         {**(stats or {}), "seconds": time.perf_counter() - started},

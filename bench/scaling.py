@@ -101,7 +101,7 @@ def with_share(problem: Problem, share: float, rng: np.random.Generator) -> Prob
             picked = rng.choice(arcs, size=len(sets[f]), replace=False)
             sets.append(tuple(sorted(picked.tolist())))
             scores.append(scores[f])
-    return problem._changed(
+    return problem.changed(
         factor_ptr=np.cumsum([0, *map(len, sets)]),
         factor_arcs=np.array([a for arcs in sets for a in arcs], np.int32),
         factor_score=np.array(scores),

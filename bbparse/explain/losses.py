@@ -112,7 +112,7 @@ def arc_losses(
         state = problem.arc_state.copy()
         state[(problem.arc_head == head) & (problem.arc_mod == m)] = -1  # whatever its label
         without = solve(
-            problem._changed(arc_state=state), backbone=backbone if problem.projective else None,
+            problem.changed(arc_state=state), backbone=backbone if problem.projective else None,
             settings=settings, node_limit=node_limit, time_limit=time_limit, explain=False,
         )  # fmt: skip
         if len(without):

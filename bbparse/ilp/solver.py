@@ -106,7 +106,7 @@ def solve_ilp(
         status = "node_limit"
         stats["gap_limit"] = 1
     stats["seconds"] = time.perf_counter() - started
-    return Solution._trusted(
+    return Solution.trusted(
         heads.reshape(len(trees), problem.n_words + 1), arcs, scores, bounds, proved, status, stats
     )
 

@@ -149,7 +149,7 @@ class FamilyStage:
         problem = proposals.onto(self.problems[i], self.weights, QUANTUM)
         cost = round(self.config.factors.cost / QUANTUM) * QUANTUM
         if cost:
-            problem = problem._changed(arc_score=problem.arc_score + np.where(right, 0.0, cost))
+            problem = problem.changed(arc_score=problem.arc_score + np.where(right, 0.0, cost))
         solution = self._solve(problem)
         correct = len(gold) - 1
         report.words += correct

@@ -108,7 +108,7 @@ class Proposals:
         fields = {"factor_ptr": ptr, "factor_arcs": arcs, "factor_score": scores}
         if self.counts is not None:
             fields |= self.counts.fields(weights, quantum)
-        return problem._changed(**fields)
+        return problem.changed(**fields)
 
     def difference(self, gold: Flags, other: Flags) -> tuple[Longs, Longs]:
         """Features of one tree minus those of another, as places and counts, none of them 0.

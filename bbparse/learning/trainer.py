@@ -126,7 +126,7 @@ class Trainer:
         if learning.cost:
             # in whole quanta, as the problem says all its scores are
             cost = round(learning.cost / QUANTUM) * QUANTUM
-            problem = problem._changed(arc_score=problem.arc_score + np.where(right, 0.0, cost))
+            problem = problem.changed(arc_score=problem.arc_score + np.where(right, 0.0, cost))
         solution = solve(
             problem,
             node_limit=learning.node_limit,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from bbparse.errors import ProblemError
 from bbparse.jit import kernel
 from bbparse.problem.arrays import check_lengths, check_range, check_scores, first_off_quantum
-
-if TYPE_CHECKING:
-    from bbparse.problem.problem import Problem
+from bbparse.problem.base import DTYPES, ProblemArrays
+from bbparse.problem.parts import KINDS, PART_NAMES, GrandSiblings, Siblings
 
 #: The longest sentence: keys of four word indices must fit 64 bits (see `_part_keys`).
 MAX_WORDS = 32_000
@@ -107,7 +106,7 @@ def first_bad_set(
     return 0, -1
 
 
-def check_problem(p: Problem) -> None:
+def check_problem(p: ProblemArrays) -> None:
     """Check every rule of the `Problem` contract; dtypes and dimensions are right already.
 
     Raises
@@ -116,16 +115,14 @@ def check_problem(p: Problem) -> None:
         For the first rule that is broken, naming the array and the index.
     """
     _check_arcs(p)
-    _check_siblings(p, "sib")
-    _check_grandchildren(p, "gc")
-    _check_grandchildren(p, "ogc")
-    _check_siblings(p, "gsib")
+    for kind in KINDS:
+        _check_parts(p, kind)
     _check_factors(p)
     _check_counts(p)
     if not (np.isfinite(p.quantum) and p.quantum >= 0):
         raise ProblemError(f"quantum is {p.quantum}, expected a finite number >= 0")
     if p.quantum > 0:
-        for name in SCORES:
+        for name in (name for name in DTYPES if name.endswith("_score")):
             i = first_off_quantum(getattr(p, name), p.quantum)
             if i >= 0:
                 raise ProblemError(
@@ -134,19 +131,13 @@ def check_problem(p: Problem) -> None:
                 )
 
 
-#: The score arrays of a problem.
-SCORES = (
-    "arc_score", "sib_score", "gc_score", "ogc_score", "gsib_score", "factor_score", "count_score"
-)  # fmt: skip
-
-
 def _check_distinct(name: str, other: str, values: NDArray[Any], others: NDArray[Any]) -> None:
     i = first_equal(values, others)
     if i >= 0:
         raise ProblemError(f"{name}[{i}] is {values[i]}, the same word as {other}[{i}]")
 
 
-def _check_arcs(p: Problem) -> None:
+def _check_arcs(p: ProblemArrays) -> None:
     n, count = p.n_words, len(p.arc_head)
     arrays: dict[str, NDArray[Any]] = {
         "arc_mod": p.arc_mod, "arc_score": p.arc_score, "arc_state": p.arc_state
@@ -194,20 +185,30 @@ def _check_repeats(kind: str, n: int, *columns: NDArray[np.int32]) -> None:
         )
 
 
-def _check_siblings(p: Problem, kind: str) -> None:
-    """Adjacent siblings, or with kind "gsib" grand-siblings."""
-    head, inner, outer, scores = (
-        getattr(p, f"{kind}_{field}") for field in ("head", "inner", "outer", "score")
-    )
-    arrays = {f"{kind}_inner": inner, f"{kind}_outer": outer, f"{kind}_score": scores}
-    if kind == "gsib":
-        arrays["gsib_grand"] = p.gsib_grand
-    check_lengths(arrays, len(head), f"{kind}_head")
-    if not len(head):
+#: Of each kind of part, the smallest word in each column: the root is 0, and -1 is no word.
+_LOWEST = {"sib": (0, -1, 1), "gc": (0, 1, 1), "ogc": (0, 1, 1), "gsib": (-1, 0, -1, 1)}
+
+
+def _check_parts(p: ProblemArrays, kind: str) -> None:
+    part = getattr(p.parts, kind)
+    arrays = dict(zip(PART_NAMES[kind], part))
+    check_lengths(arrays, len(part.head), f"{kind}_head")
+    if not len(part.head):
         return
-    check_range(f"{kind}_head", head, 0, p.n_words)
-    check_range(f"{kind}_outer", outer, 1, p.n_words)
-    check_range(f"{kind}_inner", inner, -1, p.n_words)
+    for (name, words), lowest in zip(arrays.items(), _LOWEST[kind]):
+        check_range(name, words, lowest, p.n_words)
+    if kind.endswith("sib"):
+        _check_siblings(p.n_words, kind, part)
+    else:
+        _check_distinct(f"{kind}_head", f"{kind}_grand", part.head, part.grand)
+        _check_distinct(f"{kind}_mod", f"{kind}_head", part.mod, part.head)
+        _check_distinct(f"{kind}_mod", f"{kind}_grand", part.mod, part.grand)
+    check_scores(f"{kind}_score", part.score)
+    _check_repeats(kind, p.n_words, *part[:-1])
+
+
+def _check_siblings(n: int, kind: str, part: Siblings | GrandSiblings) -> None:
+    head, inner, outer = part.head, part.inner, part.outer
     _check_distinct(f"{kind}_outer", f"{kind}_head", outer, head)
     i = first_not_between(head, inner, outer)
     if i >= 0:
@@ -215,44 +216,22 @@ def _check_siblings(p: Problem, kind: str) -> None:
             f"{kind}_inner[{i}] is {inner[i]}, expected -1 or a word strictly between"
             f" {kind}_head[{i}] = {head[i]} and {kind}_outer[{i}] = {outer[i]}"
         )
-    check_scores(f"{kind}_score", scores)
-    if kind == "sib":
-        _check_repeats(kind, p.n_words, head, inner, outer)
+    if isinstance(part, Siblings):
         return
-    grand = p.gsib_grand
-    check_range("gsib_grand", grand, -1, p.n_words)
+    grand = part.grand
     bad = np.flatnonzero((grand == -1) != (head == 0))
     if len(bad):
         i = int(bad[0])
-        wanted = "-1" if head[i] == 0 else f"0..{p.n_words}"
+        wanted = "-1" if head[i] == 0 else f"0..{n}"
         raise ProblemError(
             f"gsib_grand[{i}] is {grand[i]}, expected {wanted} as gsib_head[{i}] is {head[i]}"
         )
     _check_distinct("gsib_grand", "gsib_head", grand, head)
     _check_distinct("gsib_grand", "gsib_outer", grand, outer)
     _check_distinct("gsib_inner", "gsib_grand", np.where(inner == -1, -2, inner), grand)
-    _check_repeats(kind, p.n_words, grand, head, inner, outer)
 
 
-def _check_grandchildren(p: Problem, kind: str) -> None:
-    grand, head, mod, scores = (
-        getattr(p, f"{kind}_{field}") for field in ("grand", "head", "mod", "score")
-    )
-    arrays = {f"{kind}_grand": grand, f"{kind}_mod": mod, f"{kind}_score": scores}
-    check_lengths(arrays, len(head), f"{kind}_head")
-    if not len(head):
-        return
-    check_range(f"{kind}_grand", grand, 0, p.n_words)
-    check_range(f"{kind}_head", head, 1, p.n_words)
-    check_range(f"{kind}_mod", mod, 1, p.n_words)
-    _check_distinct(f"{kind}_head", f"{kind}_grand", head, grand)
-    _check_distinct(f"{kind}_mod", f"{kind}_head", mod, head)
-    _check_distinct(f"{kind}_mod", f"{kind}_grand", mod, grand)
-    check_scores(f"{kind}_score", scores)
-    _check_repeats(kind, p.n_words, grand, head, mod)
-
-
-def _check_sets(p: Problem, kind: str, what: str, least: int) -> None:
+def _check_sets(p: ProblemArrays, kind: str, what: str, least: int) -> None:
     """The sets of arcs of factors or of count factors; least: the fewest arcs of one."""
     ptr, arcs = getattr(p, f"{kind}_ptr"), getattr(p, f"{kind}_arcs")
     if not len(ptr):
@@ -281,7 +260,7 @@ def _check_sets(p: Problem, kind: str, what: str, least: int) -> None:
         )
 
 
-def _check_factors(p: Problem) -> None:
+def _check_factors(p: ProblemArrays) -> None:
     if len(p.factor_score) != len(p.factor_ptr) - 1 and len(p.factor_ptr):
         raise ProblemError(
             f"factor_score has {len(p.factor_score)} elements, expected {len(p.factor_ptr) - 1}:"
@@ -291,7 +270,7 @@ def _check_factors(p: Problem) -> None:
     check_scores("factor_score", p.factor_score, allow_minus_inf=True)
 
 
-def _check_counts(p: Problem) -> None:
+def _check_counts(p: ProblemArrays) -> None:
     _check_sets(p, "count", "count factor", 1)
     ptr = p.count_score_ptr
     check_lengths({"count_score_ptr": ptr}, len(p.count_ptr), "count_ptr")

@@ -13,22 +13,20 @@ and so is never counted. What cannot be satisfied is no error: `solve` finds it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.problem.arrays import as_count, as_floats, check_scores, first_off_quantum
-from bbparse.problem.edit import arc_index, as_weight, forbid_arc, named_arcs
-
-if TYPE_CHECKING:
-    from bbparse.problem.problem import Problem
+from bbparse.problem.base import ProblemArrays
+from bbparse.problem.edit import P, arc_index, as_weight, forbid_arc, named_arcs
 
 _MOST = int(np.iinfo(np.int32).max)
 
 
-def _candidates(problem: Problem, arcs: Iterable[Sequence[int]]) -> tuple[list[int], int]:
+def _candidates(problem: ProblemArrays, arcs: Iterable[Sequence[int]]) -> tuple[list[int], int]:
     """Indices of the candidates that arcs name, each once, and how many arcs are named."""
     try:
         named = list(arcs)
@@ -45,7 +43,7 @@ def _candidates(problem: Problem, arcs: Iterable[Sequence[int]]) -> tuple[list[i
     return list(found), len(named)
 
 
-def _with_table(problem: Problem, arcs: Sequence[int], scores: NDArray[np.float64]) -> Problem:
+def _with_table(problem: P, arcs: Sequence[int], scores: NDArray[np.float64]) -> P:
     """The problem and one more count factor.
 
     With fewer scores than numbers of arcs the last one stands for the rest.
@@ -60,11 +58,11 @@ def _with_table(problem: Problem, arcs: Sequence[int], scores: NDArray[np.float6
         if table[0] != -np.inf:
             # Every tree has one arc into word 1.
             gain = np.where(problem.arc_mod == 1, table[0], 0.0)
-            return problem._changed(arc_score=problem.arc_score + gain, quantum=quantum)
+            return problem.changed(arc_score=problem.arc_score + gain, quantum=quantum)
         # No tree will do, whichever set of arcs says so.
         arcs, table = [0], np.full(2, -np.inf)
     p = problem
-    return p._changed(
+    return p.changed(
         count_ptr=np.append(p.count_ptr, p.count_ptr[-1] + len(arcs)),
         count_arcs=np.append(p.count_arcs, np.array(arcs, dtype=np.int32)),
         count_score_ptr=np.append(p.count_score_ptr, p.count_score_ptr[-1] + len(table)),
@@ -81,8 +79,8 @@ def _bounds(low: int, high: int) -> NDArray[np.float64]:
 
 
 def with_count_scores(
-    problem: Problem, arcs: Iterable[Sequence[int]], scores: ArrayLike
-) -> Problem:
+    problem: P, arcs: Iterable[Sequence[int]], scores: ArrayLike
+) -> P:
     """This problem with a score for each number of these arcs that is in the tree.
 
     Parameters
@@ -107,14 +105,14 @@ def with_count_scores(
     return _with_table(problem, found, table)
 
 
-def with_at_most(problem: Problem, arcs: Iterable[Sequence[int]], k: int = 1) -> Problem:
+def with_at_most(problem: P, arcs: Iterable[Sequence[int]], k: int = 1) -> P:
     """This problem with at most k of these arcs in the tree."""
     found, _ = _candidates(problem, arcs)
     high = as_count("k", k, 0, _MOST)
     return _with_table(problem, found, _bounds(0, min(high, len(found))))
 
 
-def with_at_least(problem: Problem, arcs: Iterable[Sequence[int]], k: int = 1) -> Problem:
+def with_at_least(problem: P, arcs: Iterable[Sequence[int]], k: int = 1) -> P:
     """This problem with at least k of these arcs in the tree."""
     found, _ = _candidates(problem, arcs)
     low = as_count("k", k, 0, _MOST)
@@ -122,14 +120,14 @@ def with_at_least(problem: Problem, arcs: Iterable[Sequence[int]], k: int = 1) -
 
 
 def with_valency(
-    problem: Problem,
+    problem: P,
     head: int | Iterable[int],
     low: int = 0,
     high: int | None = None,
     *,
     side: Literal["left", "right"] | None = None,
     label: int | None = None,
-) -> Problem:
+) -> P:
     """This problem with bounds on the number of modifiers of a word, or of each of several.
 
     Parameters
@@ -154,7 +152,7 @@ def with_valency(
     return problem
 
 
-def _words(problem: Problem, head: int | Iterable[int]) -> list[int]:
+def _words(problem: ProblemArrays, head: int | Iterable[int]) -> list[int]:
     """A word as a list, and several as they are."""
     if not isinstance(head, str | bytes):
         try:
@@ -168,8 +166,8 @@ def _words(problem: Problem, head: int | Iterable[int]) -> list[int]:
 
 
 def _with_valency(
-    p: Problem, head: int, low: int, high: int | None, side: str | None, label: int | None
-) -> Problem:
+    p: P, head: int, low: int, high: int | None, side: str | None, label: int | None
+) -> P:
     low = as_count("low", low, 0, _MOST)
     most = _MOST if high is None else as_count("high", high, 0, _MOST)
     if low > most:
@@ -187,7 +185,7 @@ def _with_valency(
     return _with_table(p, arcs, _bounds(min(low, len(arcs) + 1), min(most, len(arcs))))
 
 
-def with_subtree(problem: Problem, words: Iterable[int], *, complete: bool = True) -> Problem:
+def with_subtree(problem: P, words: Iterable[int], *, complete: bool = True) -> P:
     """This problem with some words forming a connected subtree.
 
     Words are connected exactly when one of them alone has its head elsewhere.
@@ -215,10 +213,10 @@ def with_subtree(problem: Problem, words: Iterable[int], *, complete: bool = Tru
         for a in np.flatnonzero(from_inside & ~into):
             forbid_arc(p, state, int(a), "words")
     entering = np.flatnonzero(~from_inside & into).tolist()
-    return _with_table(p._changed(arc_state=state), entering, _bounds(1, 1))
+    return _with_table(p.changed(arc_state=state), entering, _bounds(1, 1))
 
 
-def with_or(problem: Problem, arcs: Iterable[Sequence[int]], weight: float) -> Problem:
+def with_or(problem: P, arcs: Iterable[Sequence[int]], weight: float) -> P:
     """This problem with a weight for the trees that have at least one of these arcs.
 
     The weight is finite, or -inf: none of them. Source: QL13 §5.1.
@@ -228,12 +226,12 @@ def with_or(problem: Problem, arcs: Iterable[Sequence[int]], weight: float) -> P
 
 
 def with_valency_score(
-    problem: Problem,
+    problem: P,
     head: int,
     k: int,
     weight: float,
     modifiers: Iterable[int] | None = None,
-) -> Problem:
+) -> P:
     """This problem with a weight for the trees where a word has exactly k modifiers.
 
     Parameters
@@ -265,7 +263,7 @@ def with_valency_score(
     return _with_table(p, arcs, scores)
 
 
-def _word_mask(problem: Problem, name: str, words: Iterable[int]) -> NDArray[np.bool_]:
+def _word_mask(problem: ProblemArrays, name: str, words: Iterable[int]) -> NDArray[np.bool_]:
     """Which of the root and the words 1..n are among `words`: bool[n + 1]."""
     mask = np.zeros(problem.n_words + 1, dtype=np.bool_)
     try:

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from bbparse.errors import ProblemError
 from bbparse.problem.arrays import MAX_SCORE, as_count, as_floats, first_off_quantum
+from bbparse.problem.base import ProblemArrays
 
-if TYPE_CHECKING:
-    from bbparse.problem.problem import Problem
+P = TypeVar("P", bound=ProblemArrays)
 
 
-def arc_index(problem: Problem) -> dict[tuple[int, int], list[int]]:
+
+def arc_index(problem: ProblemArrays) -> dict[tuple[int, int], list[int]]:
     """Arc indices by (head, mod)."""
     index: dict[tuple[int, int], list[int]] = {}
     for a, pair in enumerate(zip(problem.arc_head.tolist(), problem.arc_mod.tolist())):
@@ -27,7 +28,7 @@ def arc_index(problem: Problem) -> dict[tuple[int, int], list[int]]:
 
 
 def named_arcs(
-    problem: Problem, index: dict[tuple[int, int], list[int]], place: str, arc: Any
+    problem: ProblemArrays, index: dict[tuple[int, int], list[int]], place: str, arc: Any
 ) -> list[int]:
     """Indices of the candidate arcs that (head, mod) or (head, mod, label) names.
 
@@ -65,7 +66,7 @@ def as_weight(name: str, value: Any) -> float:
     return weight
 
 
-def _combinations(problem: Problem, choices: list[list[int]]) -> Iterator[list[int]]:
+def _combinations(problem: ProblemArrays, choices: list[list[int]]) -> Iterator[list[int]]:
     """Sets of arcs that take one arc of each choice and can be in one tree together.
 
     Arcs with different labels exclude each other, so at most one of these sets is in a tree.
@@ -77,8 +78,8 @@ def _combinations(problem: Problem, choices: list[list[int]]) -> Iterator[list[i
 
 
 def with_factors(
-    problem: Problem, factors: Iterable[tuple[Sequence[Sequence[int]], float]]
-) -> Problem:
+    problem: P, factors: Iterable[tuple[Sequence[Sequence[int]], float]]
+) -> P:
     """This problem and more factors.
 
     Parameters
@@ -128,7 +129,7 @@ def with_factors(
     lengths = np.array([len(arcs) for arcs in arcs_of_new], dtype=np.int64)
     end = problem.factor_ptr[-1:]
     new_arcs = np.array([a for arcs in arcs_of_new for a in arcs], dtype=np.int32)
-    return problem._changed(
+    return problem.changed(
         arc_score=arc_score,
         arc_state=arc_state,
         factor_ptr=np.concatenate([problem.factor_ptr, end + np.cumsum(lengths)]),
@@ -138,7 +139,7 @@ def with_factors(
     )
 
 
-def forbid_arc(problem: Problem, arc_state: Any, arc: int, place: str) -> None:
+def forbid_arc(problem: ProblemArrays, arc_state: Any, arc: int, place: str) -> None:
     """Forbid an arc in `arc_state`; ProblemError, naming the place, if it is required."""
     if arc_state[arc] == 1:
         raise ProblemError(
@@ -148,7 +149,7 @@ def forbid_arc(problem: Problem, arc_state: Any, arc: int, place: str) -> None:
     arc_state[arc] = -1
 
 
-def with_heads(problem: Problem, heads: Mapping[int, int]) -> Problem:
+def with_heads(problem: P, heads: Mapping[int, int]) -> P:
     """This problem with the heads of some words fixed: {modifier: head}.
 
     Raises
@@ -177,10 +178,10 @@ def with_heads(problem: Problem, heads: Mapping[int, int]) -> Problem:
         # Which of several labels the arc has stays open.
         if len(allowed) == 1:
             state[allowed[0]] = 1
-    return problem._changed(arc_state=state)
+    return problem.changed(arc_state=state)
 
 
-def without_arcs(problem: Problem, arcs: Iterable[Sequence[int]]) -> Problem:
+def without_arcs(problem: P, arcs: Iterable[Sequence[int]]) -> P:
     """This problem with some arcs forbidden: (head, mod) or (head, mod, label) each.
 
     An arc that is no candidate is forbidden already.
@@ -195,4 +196,4 @@ def without_arcs(problem: Problem, arcs: Iterable[Sequence[int]]) -> Problem:
     for i, arc in enumerate(arcs):
         for a in named_arcs(problem, index, f"arcs[{i}]", arc):
             forbid_arc(problem, state, a, f"arcs[{i}]")
-    return problem._changed(arc_state=state)
+    return problem.changed(arc_state=state)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from bbparse.errors import ProblemError
+from bbparse.problem.base import DTYPES
+from bbparse.problem.parts import Counts, names_of
 from bbparse.problem.proof import ARRAYS, Proof
 from bbparse.storage.archive import FLAGS, INTS, REALS, TEXT, Rule, read_archive, write_archive
 
@@ -20,7 +21,7 @@ _SOLUTION = "bbparse.Solution"
 
 
 #: Fields that may be missing: files of version 1 had no count factors at first.
-_OPTIONAL = {"arc_label", "count_ptr", "count_arcs", "count_score_ptr", "count_score"}
+_OPTIONAL = {"arc_label", *names_of("count", Counts)}
 _SOLUTION_RULES: dict[str, Rule] = {
     "heads": (INTS, 2, "scores"),
     "arcs": (INTS, 2, "scores"),
@@ -43,9 +44,9 @@ _PROOF_RULES: dict[str, Rule] = {
 }
 
 
-def _problem_rules(names: Sequence[str]) -> dict[str, Rule]:
+def _problem_rules() -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
-    for name in names:
+    for name in (*DTYPES, "arc_label"):
         group = name.partition("_")[0]
         like = None if group in ("factor", "count") else f"{group}_head"
         rules[name] = (REALS if name.endswith("_score") else INTS, 1, like)
@@ -62,11 +63,11 @@ def write_problem(path: str | os.PathLike[str], values: dict[str, Any]) -> None:
     write_archive(path, _PROBLEM, VERSION, arrays)
 
 
-def read_problem(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, Any]:
-    """The fields of these names that `write_problem` wrote."""
+def read_problem(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The fields that `write_problem` wrote."""
     values: dict[str, Any] = dict(
         read_archive(
-            path, _PROBLEM, VERSION, _problem_rules(names), optional=_OPTIONAL, error=ProblemError
+            path, _PROBLEM, VERSION, _problem_rules(), optional=_OPTIONAL, error=ProblemError
         )
     )
     for name in ("n_words", "projective", "single_root", "quantum"):

@@ -15,16 +15,18 @@ A search that a *time* limit stops is as deterministic as the clock.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
+from bbparse.problem.base import ProblemArrays
+from bbparse.problem.parts import PART_NAMES
+from bbparse.problem.solution import Solution
 
-if TYPE_CHECKING:
-    from bbparse.problem.problem import Problem
-    from bbparse.problem.solution import Solution
+P = TypeVar("P", bound=ProblemArrays)
+
 
 
 @kernel
@@ -45,7 +47,7 @@ def _rising(head: NDArray[np.int32], mod: NDArray[np.int32], label: NDArray[np.i
 _NO_LABELS = np.zeros(0, dtype=np.int32)
 
 
-def in_order(problem: Problem) -> tuple[Problem, NDArray[np.int64] | None]:
+def in_order(problem: P) -> tuple[P, NDArray[np.int64] | None]:
     """The problem with its arcs sorted by (head, modifier, label).
 
     Returns
@@ -72,20 +74,19 @@ def in_order(problem: Problem) -> tuple[Problem, NDArray[np.int64] | None]:
         changes["factor_arcs"] = place[p.factor_arcs]
     if len(p.count_arcs):
         changes["count_arcs"] = place[p.count_arcs]
-    return p._changed(**changes), order
+    return p.changed(**changes), order
 
 
-def with_sorted_scores(problem: Problem) -> Problem:
+def with_sorted_scores(problem: P) -> P:
     """The problem with its parts, factors and count factors sorted, for solvers that see an order.
 
     The branch and bound adds and merges in an order of its own, and does not need it.
     """
     p = problem
     changes: dict[str, Any] = {}
-    for kind, columns in _COLUMNS.items():
-        names = [f"{kind}_{column}" for column in columns]
-        rows = np.lexsort([getattr(p, name) for name in names])
-        changes.update({name: getattr(p, name)[rows] for name in (*names, f"{kind}_score")})
+    for names, part in zip(PART_NAMES.values(), p.parts):
+        rows = np.lexsort(part[:-1])
+        changes.update({name: column[rows] for name, column in zip(names, part)})
     factors = sorted(zip(_sets(p.factor_ptr, p.factor_arcs), p.factor_score.tolist()))
     changes["factor_ptr"] = np.cumsum([0, *(len(arcs) for arcs, _ in factors)])
     changes["factor_arcs"] = np.array([a for arcs, _ in factors for a in arcs], dtype=np.int32)
@@ -97,15 +98,7 @@ def with_sorted_scores(problem: Problem) -> Problem:
     changes["count_score_ptr"] = count_ptr + np.arange(len(count_ptr))
     changes["count_arcs"] = np.array([a for arcs, _ in counts for a in arcs], dtype=np.int32)
     changes["count_score"] = np.array([s for _, t in counts for s in t], dtype=np.float64)
-    return p._changed(**changes)
-
-
-_COLUMNS = {
-    "sib": ("head", "inner", "outer"),
-    "gc": ("grand", "head", "mod"),
-    "ogc": ("grand", "head", "mod"),
-    "gsib": ("grand", "head", "inner", "outer"),
-}
+    return p.changed(**changes)
 
 
 def _sets(ptr: NDArray[np.int64], arcs: NDArray[np.int32]) -> list[list[int]]:
@@ -113,7 +106,9 @@ def _sets(ptr: NDArray[np.int64], arcs: NDArray[np.int32]) -> list[list[int]]:
     return [sorted(arcs[lo:hi].tolist()) for lo, hi in pairwise(ptr.tolist())]
 
 
-def in_rank(solution: Solution, problem: Problem, order: NDArray[np.int64] | None) -> Solution:
+def in_rank(
+    solution: Solution, problem: ProblemArrays, order: NDArray[np.int64] | None
+) -> Solution:
     """The solution of an ordered problem as one of the problem that was given.
 
     Parameters
@@ -144,6 +139,6 @@ def in_rank(solution: Solution, problem: Problem, order: NDArray[np.int64] | Non
         rank = np.lexsort((*columns[::-1], -scores))
         arcs, heads = arcs[rank], heads[rank]
     # bounds and flags are those of the scores, whose order is what it was
-    return type(s)._trusted(
+    return type(s).trusted(
         heads, arcs, scores, s.upper_bounds, s.proved, s.status, s.stats, conflict=s.conflict
     )

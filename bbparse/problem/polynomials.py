@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.problem.arrays import check_scores
+from bbparse.problem.base import ProblemArrays
 
-if TYPE_CHECKING:
-    from bbparse.problem.problem import Problem
+P = TypeVar("P", bound=ProblemArrays)
+
 
 #: The largest set that is expanded: r arcs become up to 2^r factors.
 MOST_ARCS = 10
 
 
-def expand_count_factors(problem: Problem) -> Problem:
+def expand_count_factors(problem: P) -> P:
     """The same problem with small count factors written as plain factors.
 
     A score f(k) of the number k of arcs of a set c that are in the tree is a polynomial in the
@@ -30,7 +31,7 @@ def expand_count_factors(problem: Problem) -> Problem:
 
     Parameters
     ----------
-    problem : Problem
+    problem : ProblemArrays
 
     Returns
     -------
@@ -82,7 +83,7 @@ def expand_count_factors(problem: Problem) -> Problem:
     lengths = np.array([len(s) for s in sets], dtype=np.int64)
     flat = np.array([a for s in sets for a in s], dtype=np.int32)
     count_ptr = np.concatenate([[0], np.cumsum(sizes[stay])]).astype(np.int64)
-    return p._changed(
+    return p.changed(
         arc_score=p.arc_score + gain,
         factor_ptr=np.concatenate([p.factor_ptr, p.factor_ptr[-1] + np.cumsum(lengths)]),
         factor_arcs=np.concatenate([p.factor_arcs, flat]),
@@ -94,7 +95,7 @@ def expand_count_factors(problem: Problem) -> Problem:
     )
 
 
-def _tables(problem: Problem) -> list[NDArray[np.float64]]:
+def _tables(problem: ProblemArrays) -> list[NDArray[np.float64]]:
     if not len(problem.count_arcs):
         return []
     return np.split(problem.count_score, problem.count_score_ptr[1:-1])

@@ -13,30 +13,23 @@ scores -inf, and, as the flags say, it is projective and the root has exactly on
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bbparse.errors import ProblemError
 from bbparse.problem import arrays, constraints, edit
+from bbparse.problem.base import DTYPES, FIELDS, ProblemArrays
 from bbparse.problem.check import MAX_WORDS, check_problem
 from bbparse.problem.files import read_problem, write_problem
 from bbparse.problem.summary import summary
 from bbparse.problem.tree import arcs_of, broken_constraint, tree_score
 
-_NO_WORDS = np.zeros(0, dtype=np.int32)
-_NO_SCORES = np.zeros(0, dtype=np.float64)
-_NO_FACTORS = np.zeros(1, dtype=np.int64)
-_FREE = np.zeros(4096, dtype=np.int8)  # states of arcs that nothing is known of
-for _array in (_NO_WORDS, _NO_SCORES, _NO_FACTORS, _FREE):
-    _array.setflags(write=False)
 
-
-@dataclass(frozen=True, eq=False, init=False)
-class Problem:
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Problem(ProblemArrays):
     """Candidate arcs of one sentence, and everything that scores trees made of them.
 
     Words are numbered 1..n_words and 0 is the root. Arrays are given as anything numpy takes
@@ -99,40 +92,6 @@ class Problem:
         Naming the array and the index: "arc_mod[7] is 12, expected 1..9".
     """
 
-    n_words: int
-    arc_head: NDArray[np.int32]
-    arc_mod: NDArray[np.int32]
-    arc_score: NDArray[np.float64]
-    arc_label: NDArray[np.int32] | None
-    arc_state: NDArray[np.int8]
-    sib_head: NDArray[np.int32]
-    sib_inner: NDArray[np.int32]
-    sib_outer: NDArray[np.int32]
-    sib_score: NDArray[np.float64]
-    gc_grand: NDArray[np.int32]
-    gc_head: NDArray[np.int32]
-    gc_mod: NDArray[np.int32]
-    gc_score: NDArray[np.float64]
-    ogc_grand: NDArray[np.int32]
-    ogc_head: NDArray[np.int32]
-    ogc_mod: NDArray[np.int32]
-    ogc_score: NDArray[np.float64]
-    gsib_grand: NDArray[np.int32]
-    gsib_head: NDArray[np.int32]
-    gsib_inner: NDArray[np.int32]
-    gsib_outer: NDArray[np.int32]
-    gsib_score: NDArray[np.float64]
-    factor_ptr: NDArray[np.int64]
-    factor_arcs: NDArray[np.int32]
-    factor_score: NDArray[np.float64]
-    count_ptr: NDArray[np.int64]
-    count_arcs: NDArray[np.int32]
-    count_score_ptr: NDArray[np.int64]
-    count_score: NDArray[np.float64]
-    projective: bool
-    single_root: bool
-    quantum: float
-
     def __init__(
         self,
         n_words: int,
@@ -142,122 +101,43 @@ class Problem:
         arc_label: ArrayLike | None = None,
         arc_state: ArrayLike | None = None,
         *,
-        sib_head: ArrayLike = (),
-        sib_inner: ArrayLike = (),
-        sib_outer: ArrayLike = (),
-        sib_score: ArrayLike = (),
-        gc_grand: ArrayLike = (),
-        gc_head: ArrayLike = (),
-        gc_mod: ArrayLike = (),
-        gc_score: ArrayLike = (),
-        ogc_grand: ArrayLike = (),
-        ogc_head: ArrayLike = (),
-        ogc_mod: ArrayLike = (),
-        ogc_score: ArrayLike = (),
-        gsib_grand: ArrayLike = (),
-        gsib_head: ArrayLike = (),
-        gsib_inner: ArrayLike = (),
-        gsib_outer: ArrayLike = (),
-        gsib_score: ArrayLike = (),
-        factor_ptr: ArrayLike = (0,),
-        factor_arcs: ArrayLike = (),
-        factor_score: ArrayLike = (),
-        count_ptr: ArrayLike = (0,),
-        count_arcs: ArrayLike = (),
-        count_score_ptr: ArrayLike | None = None,
-        count_score: ArrayLike = (),
         projective: bool = True,
         single_root: bool = True,
         quantum: float = 0.0,
+        **others: ArrayLike | None,
     ) -> None:
-        given = dict(locals())
-        del given["self"]
-        values: dict[str, Any] = {}
-        if count_score_ptr is None:
-            pointers = arrays.as_ints("count_ptr", count_ptr, np.int64)
+        unknown = others.keys() - DTYPES.keys()
+        if unknown:
+            raise TypeError(
+                f"Problem.__init__() got an unexpected keyword argument {min(unknown)!r}"
+            )
+        given: dict[str, Any] = {
+            "arc_head": arc_head, "arc_mod": arc_mod, "arc_score": arc_score, **others
+        }  # fmt: skip
+        if given.get("count_score_ptr") is None:
+            pointers = arrays.as_ints("count_ptr", given.get("count_ptr", (0,)), np.int64)
             given["count_score_ptr"] = pointers + np.arange(len(pointers))
-        for name, value in given.items():
-            if name.endswith("_score"):
-                values[name] = arrays.as_floats(name, value)
-            elif name.endswith("_ptr"):
-                values[name] = arrays.as_ints(name, value, np.int64)
-            elif name in _WORD_ARRAYS:
-                values[name] = arrays.as_ints(name, value, np.int32)
-        values["n_words"] = arrays.as_count("n_words", n_words, 1, MAX_WORDS)
-        values["arc_label"] = (
-            None if arc_label is None else arrays.as_ints("arc_label", arc_label, np.int32)
-        )
-        values["arc_state"] = (
-            np.zeros(len(values["arc_head"]), dtype=np.int8)
-            if arc_state is None
-            else arrays.as_ints("arc_state", arc_state, np.int8)
-        )
-        values["projective"] = arrays.as_flag("projective", projective)
-        values["single_root"] = arrays.as_flag("single_root", single_root)
-        values["quantum"] = float(arrays.as_floats("quantum", quantum, ndim=0))
+        if arc_state is None:
+            arc_state = np.zeros(len(arrays.as_ints("arc_head", arc_head, np.int32)), np.int8)
+        given["arc_state"] = arc_state
+        values: dict[str, Any] = {
+            "n_words": arrays.as_count("n_words", n_words, 1, MAX_WORDS),
+            "arc_label": (
+                None if arc_label is None else arrays.as_ints("arc_label", arc_label, np.int32)
+            ),
+            "projective": arrays.as_flag("projective", projective),
+            "single_root": arrays.as_flag("single_root", single_root),
+            "quantum": float(arrays.as_floats("quantum", quantum, ndim=0)),
+        }
+        for name, dtype in DTYPES.items():
+            value = given.get(name, (0,) if dtype is np.int64 else ())
+            values[name] = (
+                arrays.as_floats(name, value)
+                if dtype is np.float64
+                else arrays.as_ints(name, value, dtype)
+            )
         self._fill(values)
         check_problem(self)
-
-    def _fill(self, values: dict[str, Any]) -> None:
-        for value in values.values():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-        # The instance dictionary is written directly, as the class is frozen.
-        self.__dict__.update(values)
-
-    @classmethod
-    def _trusted(
-        cls,
-        n_words: int,
-        arc_head: NDArray[np.int32],
-        arc_mod: NDArray[np.int32],
-        arc_score: NDArray[np.float64],
-        **others: Any,
-    ) -> Problem:
-        """A problem whose arrays are known to be right: nothing is checked, copied or converted.
-
-        The arrays must have the dtypes of the contract, be C-contiguous, and not be written to
-        afterwards (they are made read-only). Fields that are not given are empty.
-        """
-        problem = object.__new__(cls)
-        values = dict(_DEFAULTS)
-        values.update(
-            n_words=n_words, arc_head=arc_head, arc_mod=arc_mod, arc_score=arc_score, **others
-        )
-        if values["arc_state"] is None:
-            values["arc_state"] = np.zeros(len(arc_head), dtype=np.int8)
-        problem._fill(values)
-        return problem
-
-    @classmethod
-    def _scored(
-        cls,
-        n_words: int,
-        arc_head: NDArray[np.int32],
-        arc_mod: NDArray[np.int32],
-        fields: Iterable[str],
-        parts: Iterable[NDArray[Any]],
-        **others: Any,
-    ) -> Problem:
-        """As `_trusted`, with arrays of parts that are read-only already, and their names."""
-        problem = object.__new__(cls)
-        values = problem.__dict__
-        values.update(_DEFAULTS)
-        values.update(zip(fields, parts))
-        n_arcs = len(arc_head)
-        states = _FREE[:n_arcs] if n_arcs <= len(_FREE) else np.zeros(n_arcs, np.int8)
-        others.update(arc_head=arc_head, arc_mod=arc_mod, arc_state=states)
-        for value in others.values():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-        values.update(others, n_words=n_words)
-        return problem
-
-    def _changed(self, **changes: Any) -> Problem:
-        """This problem with some fields replaced by arrays known to be right."""
-        problem = object.__new__(Problem)
-        problem._fill({**{name: self.__dict__[name] for name in FIELDS}, **changes})
-        return problem
 
     # ---- making problems -----------------------------------------------------------------------
 
@@ -295,7 +175,7 @@ class Problem:
                 f" {arrays.MAX_SCORE:g} or -inf"
             )
         mods, heads = np.nonzero(matrix.T > -np.inf)
-        return cls._trusted(
+        return cls.trusted(
             size - 1,
             heads.astype(np.int32),
             mods.astype(np.int32),
@@ -368,28 +248,9 @@ class Problem:
         ProblemError
             Naming the file and, where there is one, the field.
         """
-        values = read_problem(path, FIELDS)
+        values = read_problem(path)
         try:
             return cls(**values)
         except ProblemError as error:
             raise ProblemError(f"{os.fspath(path)}: {error}") from error
 
-
-#: The names of all fields of a problem.
-FIELDS = tuple(field.name for field in fields(Problem))
-
-_WORD_ARRAYS = frozenset(
-    name
-    for name in FIELDS
-    if name.endswith(("_head", "_mod", "_inner", "_outer", "_grand", "_arcs"))
-)
-_DEFAULTS: dict[str, Any] = {
-    name: _NO_SCORES if name.endswith("_score") else _NO_WORDS
-    for name in FIELDS
-    if name.endswith("_score") or name in _WORD_ARRAYS
-}
-_DEFAULTS.update(
-    arc_label=None, arc_state=None, factor_ptr=_NO_FACTORS,
-    count_ptr=_NO_FACTORS, count_score_ptr=_NO_FACTORS,
-    projective=True, single_root=True, quantum=0.0,
-)  # fmt: skip

@@ -34,16 +34,14 @@ the parts (QL13 §3.2):
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
-
-if TYPE_CHECKING:
-    from bbparse.problem import Problem
+from bbparse.problem.base import FIELDS, ProblemArrays
 
 SPLIT, BOUND, TREE, EMPTY = 0, 1, 2, 3
 
@@ -165,12 +163,12 @@ class Proof:
         return cls(str(arrays["problem"].item()), int(arrays["k_best"].item()), **values)
 
 
-def digest(problem: Problem) -> str:
+def digest(problem: ProblemArrays) -> str:
     """SHA-256 of all fields of a problem, in hexadecimal digits."""
     state = hashlib.sha256()
-    for field in fields(problem):
-        value = getattr(problem, field.name)
-        state.update(field.name.encode())
+    for name in FIELDS:
+        value = getattr(problem, name)
+        state.update(name.encode())
         if isinstance(value, np.ndarray):
             little = value.astype(value.dtype.newbyteorder("<"), copy=False)
             state.update(f"{little.dtype.str}{little.shape}".encode())
@@ -181,7 +179,7 @@ def digest(problem: Problem) -> str:
     return state.hexdigest()
 
 
-def tolerances(problem: Problem) -> tuple[float, float]:
+def tolerances(problem: ProblemArrays) -> tuple[float, float]:
     """How far rounding may reach, and how far above T a bound may stay.
 
     Returns
@@ -195,11 +193,10 @@ def tolerances(problem: Problem) -> tuple[float, float]:
     """
     p = problem
     largest = 0.0
-    columns = {"arc": p.arc_mod, "sib": p.sib_outer, "gc": p.gc_mod, "ogc": p.ogc_mod,
-               "gsib": p.gsib_outer}  # fmt: skip
-    for kind, words in columns.items():
+    for part in (p.arcs[:3], *p.parts):
         peaks = np.zeros(p.n_words + 1)
-        np.maximum.at(peaks, words, np.abs(getattr(p, f"{kind}_score")))
+        words, scores = part[-2:]  # the last word of a part is its modifier
+        np.maximum.at(peaks, words, np.abs(scores))
         largest += float(peaks.sum())
     soft = np.where(np.isfinite(p.factor_score), p.factor_score, 0.0)
     largest += float(np.abs(soft).sum())
@@ -209,9 +206,7 @@ def tolerances(problem: Problem) -> tuple[float, float]:
     rounding = TOLERANCE * (largest or 1.0)
     if p.quantum <= 4.0 * rounding:
         return rounding, rounding
-    scores = np.concatenate(
-        [p.arc_score, p.sib_score, p.gc_score, p.ogc_score, p.gsib_score, soft, table]
-    )
+    scores = np.concatenate([p.arc_score, *(part[-1] for part in p.parts), soft, table])
     off = float(np.abs(scores - np.round(scores / p.quantum) * p.quantum).max(initial=0.0))
     terms = 5 * p.n_words + len(p.factor_ptr) + len(p.count_ptr)
     return rounding, p.quantum / 2.0 if off * terms <= p.quantum / 4.0 else rounding

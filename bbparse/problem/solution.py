@@ -54,6 +54,9 @@ class Solution:
         Where there is no tree: constraints that no tree keeps together, in words (see
         `bbparse.explain_infeasible`); empty if they were not looked for or not found within the
         limits.
+    labels : int32[K, n], optional
+        Labels of the arcs, where `bbparse.solve` was given arcs with labels. They are not saved:
+        ``problem.arc_label[solution.arcs]`` always has them.
 
     Raises
     ------
@@ -70,6 +73,7 @@ class Solution:
     stats: dict[str, float | int]
     proof: Proof | None
     conflict: tuple[str, ...]
+    labels: NDArray[np.int32] | None
 
     def __init__(
         self,
@@ -82,6 +86,7 @@ class Solution:
         stats: Mapping[str, float | int] | None = None,
         proof: Proof | None = None,
         conflict: Iterable[str] = (),
+        labels: ArrayLike | None = None,
     ) -> None:
         flags = np.array(proved)
         if (flags.size and flags.dtype != np.bool_) or flags.ndim != 1:
@@ -99,6 +104,7 @@ class Solution:
             stats=dict(stats or {}),
             proof=proof,
             conflict=tuple(conflict),
+            labels=None if labels is None else arrays.as_ints("labels", labels, np.int32, ndim=2),
         )
         self._check()
 
@@ -108,16 +114,8 @@ class Solution:
                 value.setflags(write=False)
         self.__dict__.update(values)
 
-    @property
-    def labels(self) -> NDArray[np.int32] | None:
-        """Labels of the arcs, int32[K, n], where `bbparse.solve` was given arcs with labels.
-
-        None otherwise, and after loading: ``problem.arc_label[solution.arcs]`` always has them.
-        """
-        return self.__dict__.get("_labels")
-
     @classmethod
-    def _trusted(
+    def trusted(
         cls,
         heads: NDArray[np.int32],
         arcs: NDArray[np.int32],
@@ -128,31 +126,32 @@ class Solution:
         stats: dict[str, float | int],
         proof: Proof | None = None,
         conflict: tuple[str, ...] = (),
+        labels: NDArray[np.int32] | None = None,
     ) -> Solution:
         """A solution whose arrays are known to be right: nothing is checked or copied."""
         solution = object.__new__(cls)
         solution._fill(
             heads=heads, arcs=arcs, scores=scores, upper_bounds=upper_bounds, proved=proved,
-            status=status, stats=stats, proof=proof, conflict=conflict,
+            status=status, stats=stats, proof=proof, conflict=conflict, labels=labels,
         )  # fmt: skip
         return solution
 
     @classmethod
-    def _optimal(
+    def optimal(
         cls,
         heads: NDArray[np.int32],
         arcs: NDArray[np.int32],
         scores: NDArray[np.float64],
         stats: dict[str, float | int],
     ) -> Solution:
-        """As `_trusted`, of trees that are all proved: their bounds are their scores."""
+        """As `trusted`, of trees that are all proved: their bounds are their scores."""
         solution = object.__new__(cls)
         for array in (heads, arcs, scores):
             array.setflags(write=False)
         solution.__dict__.update(
             heads=heads, arcs=arcs, scores=scores, upper_bounds=scores, status="optimal",
             proved=_TRUE if len(scores) == 1 else _true(len(scores)),
-            stats=stats, proof=None, conflict=(),
+            stats=stats, proof=None, conflict=(), labels=None,
         )  # fmt: skip
         return solution
 
@@ -215,9 +214,16 @@ class Solution:
             f"Solution({len(self)} trees, {int(self.proved.sum())} proved, {best}, {self.status})"
         )
 
+    def with_labels(self, labels: NDArray[np.int32]) -> Solution:
+        """The same with the labels int32[K, n] of its arcs; they are not checked."""
+        solution = object.__new__(Solution)
+        solution._fill(**{**self.__dict__, "labels": labels})
+        return solution
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an .npz file; see `Problem.save`."""
-        write_solution(path, {name: getattr(self, name) for name in self.__dataclass_fields__})
+        names = [name for name in self.__dataclass_fields__ if name != "labels"]
+        write_solution(path, {name: getattr(self, name) for name in names})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Solution:

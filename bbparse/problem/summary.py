@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from bbparse.problem.problem import Problem
+from bbparse.problem.base import ProblemArrays
+from bbparse.problem.parts import KINDS
 
 
-def summary(p: Problem) -> str:
+def summary(p: ProblemArrays) -> str:
     """The sizes of a problem, and what restricts its trees."""
     counts = [f"n_words={p.n_words}", f"arcs={len(p.arc_head)}"]
     states = ((1, "required"), (-1, "forbidden"))
@@ -19,9 +17,9 @@ def summary(p: Problem) -> str:
         held.append(f"{len(np.unique(p.arc_label))} labels")
     if held:
         counts[-1] += f" ({', '.join(held)})"
-    for kind in ("sib", "gc", "ogc", "gsib"):
-        if len(getattr(p, f"{kind}_score")):
-            counts.append(f"{kind}={len(getattr(p, f'{kind}_score'))}")
+    counts += [
+        f"{kind}={len(part[-1])}" for kind, part in zip(KINDS, p.parts) if len(part[-1])
+    ]
     if len(p.factor_score):
         hard = int((p.factor_score == -np.inf).sum())
         counts.append(f"factors={len(p.factor_score)}" + (f" ({hard} hard)" if hard else ""))

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.problem.arrays import as_ints, check_range
+from bbparse.problem.base import ProblemArrays
+from bbparse.problem.parts import Grandchildren, GrandSiblings, OuterGrandchildren, Siblings
 
-if TYPE_CHECKING:
-    from bbparse.problem.problem import Problem
 
-
-def arcs_of(problem: Problem, tree: ArrayLike) -> NDArray[np.int32]:
+def arcs_of(problem: ProblemArrays, tree: ArrayLike) -> NDArray[np.int32]:
     """Arc index of each word of a tree given by its heads or its arcs (see `Problem.score`).
 
     Returns
@@ -60,7 +59,7 @@ def arcs_of(problem: Problem, tree: ArrayLike) -> NDArray[np.int32]:
     return arcs
 
 
-def heads_of(problem: Problem, arcs: NDArray[np.int32]) -> NDArray[np.int32]:
+def heads_of(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.int32]:
     """Heads int32[n_words + 1] of a tree given by the arc index of each word; heads[0] is -1."""
     heads = np.full(problem.n_words + 1, -1, dtype=np.int32)
     heads[1:] = problem.arc_head[arcs]
@@ -88,7 +87,27 @@ def _neighbours(heads: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
     return inner, outermost
 
 
-def fired_factors(problem: Problem, arcs: NDArray[np.int32]) -> NDArray[np.int64]:
+def fired_parts(problem: ProblemArrays, heads: NDArray[np.int32]) -> list[NDArray[np.bool_]]:
+    """Of each kind of part, in the order of `bbparse.problem.parts.Parts`, which are in a tree."""
+    inner, outermost = _neighbours(heads)
+    sib, gc, ogc, gsib = problem.parts
+
+    def siblings(part: Siblings | GrandSiblings) -> NDArray[np.bool_]:
+        return (heads[part.outer] == part.head) & (inner[part.outer] == part.inner)
+
+    def grandchildren(part: Grandchildren | OuterGrandchildren) -> NDArray[np.bool_]:
+        return (heads[part.head] == part.grand) & (heads[part.mod] == part.head)
+
+    # The head of the root is -1 in `heads` and in gsib_grand alike.
+    return [
+        siblings(sib),
+        grandchildren(gc),
+        grandchildren(ogc) & outermost[ogc.mod],
+        siblings(gsib) & (heads[gsib.head] == gsib.grand),
+    ]
+
+
+def fired_factors(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.int64]:
     """Indices of the factors all of whose arcs are among `arcs`."""
     if not len(problem.factor_score):
         return np.zeros(0, dtype=np.int64)
@@ -98,7 +117,7 @@ def fired_factors(problem: Problem, arcs: NDArray[np.int32]) -> NDArray[np.int64
     return np.flatnonzero(fires)
 
 
-def count_terms(problem: Problem, arcs: NDArray[np.int32]) -> NDArray[np.float64]:
+def count_terms(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.float64]:
     """What each count factor scores in the tree of these arcs."""
     if not len(problem.count_arcs):
         return np.zeros(0, dtype=np.float64)
@@ -108,32 +127,20 @@ def count_terms(problem: Problem, arcs: NDArray[np.int32]) -> NDArray[np.float64
     return problem.count_score[problem.count_score_ptr[:-1] + numbers]
 
 
-def tree_score(problem: Problem, arcs: NDArray[np.int32]) -> float:
+def tree_score(problem: ProblemArrays, arcs: NDArray[np.int32]) -> float:
     """φ of a tree given by the arc index of each word, correctly rounded; -inf if a hard factor
     fires or a number of arcs is not allowed."""
     p = problem
     heads = heads_of(p, arcs)
-    inner, outermost = _neighbours(heads)
-    terms = [p.arc_score[arcs]]
-    if len(p.sib_score):
-        fires = (heads[p.sib_outer] == p.sib_head) & (inner[p.sib_outer] == p.sib_inner)
-        terms.append(p.sib_score[fires])
-    if len(p.gc_score):
-        fires = (heads[p.gc_head] == p.gc_grand) & (heads[p.gc_mod] == p.gc_head)
-        terms.append(p.gc_score[fires])
-    if len(p.ogc_score):
-        fires = (heads[p.ogc_head] == p.ogc_grand) & (heads[p.ogc_mod] == p.ogc_head)
-        terms.append(p.ogc_score[fires & outermost[p.ogc_mod]])
-    if len(p.gsib_score):
-        fires = (heads[p.gsib_outer] == p.gsib_head) & (inner[p.gsib_outer] == p.gsib_inner)
-        # The head of the root is -1 here and in gsib_grand alike.
-        terms.append(p.gsib_score[fires & (heads[p.gsib_head] == p.gsib_grand)])
+    terms: list[NDArray[Any]] = [p.arc_score[arcs]]
+    if any(len(part[-1]) for part in p.parts):
+        terms += [part[-1][on] for part, on in zip(p.parts, fired_parts(p, heads))]
     terms.append(p.factor_score[fired_factors(p, arcs)])
     terms.append(count_terms(p, arcs))
     return math.fsum(np.concatenate(terms).tolist())
 
 
-def broken_constraint(problem: Problem, arcs: NDArray[np.int32]) -> str:
+def broken_constraint(problem: ProblemArrays, arcs: NDArray[np.int32]) -> str:
     """What makes a tree (the arc index of each word) infeasible, in words; "" if nothing does."""
     p = problem
     n = p.n_words

@@ -79,7 +79,7 @@ class ArcLabels:
             Over the plain arcs, without factors.
         """
         copies = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
-        return problem._changed(
+        return problem.changed(
             arc_head=problem.arc_head[copies],
             arc_mod=problem.arc_mod[copies],
             arc_score=problem.arc_score[copies] + self.score,

@@ -20,7 +20,8 @@ from bbparse.bounding.slack import hard_weight, score_spread, slack_of
 from bbparse.jit import kernel
 from bbparse.oracle.projective.build import build_chart
 from bbparse.oracle.projective.weights import add_factors, index_groups, weight_tables
-from bbparse.solving.presolve.kernels import classify, reduce_problem
+from bbparse.problem.parts import Factors
+from bbparse.solving.presolve.kernels import Holds, classify, reduce_problem
 from bbparse.solving.rescore import rescore_trees
 
 NEG = -np.inf
@@ -142,12 +143,7 @@ def _without_parts(kind, ptr, arcs, score):
 
 @kernel
 def solve_root(
-    n, arc_head, arc_mod, arc_score, arc_state,
-    sib_head, sib_inner, sib_outer, sib_score,
-    gc_grand, gc_head, gc_mod, gc_score,
-    ogc_grand, ogc_head, ogc_mod, ogc_score,
-    gsib_grand, gsib_head, gsib_inner, gsib_outer, gsib_score,
-    factor_ptr, factor_arcs, factor_score, single_root, quantum,
+    n, arcs, parts, factors, counts, single_root, quantum,
     mode, k, method, max_calls, eliminate_every, close_k, precision,
 ):  # fmt: skip
     """Bound the root of a projective problem without labels and count factors.
@@ -177,26 +173,22 @@ def solve_root(
     """
     counters = np.zeros(4)
     heads = np.empty((0, n + 1), np.int32)
-    arcs = np.empty((0, n), np.int32)
-    feasible, _, alive, gain, constant, fac_ptr, fac_arcs, fac_weight, _ = reduce_problem(
-        n, arc_head, arc_mod, arc_state, factor_ptr, factor_arcs, factor_score, True, single_root
-    )
-    if not feasible:
-        return SOLVED, heads, arcs, np.empty(0), counters, -1, None
+    tree_arcs = np.empty((0, n), np.int32)
+    small = reduce_problem(n, arcs, factors, True, single_root)
+    if not small.feasible:
+        return SOLVED, heads, tree_arcs, np.empty(0), counters, -1, None
+    fac_ptr, fac_arcs, fac_weight = small.factors
     order, head, mod, base = _in_chart(
-        n, arc_head, arc_mod, arc_score, alive, gain, constant, fac_arcs
+        n, arcs.head, arcs.mod, arcs.score, small.alive, small.gain, small.constant, fac_arcs
     )
     index = index_groups(n, head, mod)
-    weights = weight_tables(
-        n, head, mod, mode, index, sib_head, sib_inner, sib_outer, sib_score,
-        gc_grand, gc_head, gc_mod, gc_score, ogc_grand, ogc_head, ogc_mod, ogc_score,
-        gsib_grand, gsib_head, gsib_inner, gsib_outer, gsib_score,
-    )  # fmt: skip
+    weights = weight_tables(n, head, mod, mode, index, parts)
     n_factors = fac_weight.shape[0]
     if n_factors > 0 and mode > 0:
         kind, words = classify(
-            n, head, mod, fac_ptr, fac_arcs, fac_weight, mode == 3, True, mode >= 2, mode == 3
-        )
+            n, head, mod, Factors(fac_ptr, fac_arcs, fac_weight),
+            Holds(True, mode == 3, mode >= 2, mode == 3),
+        )  # fmt: skip
         add_factors(kind, words, fac_weight, index, weights)
         n_factors = _without_parts(kind, fac_ptr, fac_arcs, fac_weight)
         fac_ptr, fac_weight = fac_ptr[: n_factors + 1], fac_weight[:n_factors]
@@ -206,7 +198,7 @@ def solve_root(
     cnt_score = np.empty(0)
     size, high = score_spread(n, base, weight, fac_weight, cnt_score)
     if size > IMBALANCE * high:
-        return UNBALANCED, heads, arcs, np.empty(0), counters, 0, None
+        return UNBALANCED, heads, tree_arcs, np.empty(0), counters, 0, None
     slack, hard = slack_of(size), hard_weight(size)
     for f in range(n_factors):
         if fac_weight[f] == NEG:
@@ -235,22 +227,16 @@ def solve_root(
             item_ptr, item_group, left, right, weight, base, fac_ptr, fac_arcs, fac_weight, lam,
             sizes, node_constant, trees, scores, count,
         )  # fmt: skip
-        return OPEN_ROOT, heads, arcs, np.empty(0), counters, n_edges, open_root
+        return OPEN_ROOT, heads, tree_arcs, np.empty(0), counters, n_edges, open_root
     found = count[0]
     heads = np.full((found, n + 1), np.int32(-1))
-    arcs = np.empty((found, n), np.int32)
+    tree_arcs = np.empty((found, n), np.int32)
     for t in range(found):
         for m in range(1, n + 1):
             a = trees[t, m - 1]
             heads[t, m] = head[a]
-            arcs[t, m - 1] = order[a]
+            tree_arcs[t, m - 1] = order[a]
     counters[3] = scores[0]
     exact = np.empty(found)
-    rescore_trees(
-        n, arcs, heads, arc_score, sib_head, sib_inner, sib_outer, sib_score,
-        gc_grand, gc_head, gc_mod, gc_score, ogc_grand, ogc_head, ogc_mod, ogc_score,
-        gsib_grand, gsib_head, gsib_inner, gsib_outer, gsib_score,
-        factor_ptr, factor_arcs, factor_score,
-        arc_mod, cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, exact,
-    )  # fmt: skip
-    return SOLVED, heads, arcs, exact, counters, n_edges, None
+    rescore_trees(n, arcs, parts, factors, counts, heads, tree_arcs, exact)
+    return SOLVED, heads, tree_arcs, exact, counters, n_edges, None

@@ -25,19 +25,15 @@ def _add(total, low, value):
 
 
 @kernel
-def rescore_trees(
-    n, arcs, heads, arc_score,
-    sib_head, sib_inner, sib_outer, sib_score,
-    gc_grand, gc_head, gc_mod, gc_score,
-    ogc_grand, ogc_head, ogc_mod, ogc_score,
-    gsib_grand, gsib_head, gsib_inner, gsib_outer, gsib_score,
-    factor_ptr, factor_arcs, factor_score,
-    arc_mod, count_ptr, count_arcs, count_score_ptr, count_score, out,
-):  # fmt: skip
-    """Write φ of the trees ``arcs`` int32[K, n], ``heads`` int32[K, n+1] to ``out`` float64[K]."""
+def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
+    """Write φ of the trees ``trees`` int32[K, n], ``heads`` int32[K, n+1] to ``out`` float64[K].
+
+    ``arcs``, ``parts``, ``factors`` and ``counts`` are those of the problem.
+    """
+    sib, gc, ogc, gsib = parts
     inner = np.empty(n + 1, np.int32)
     outermost = np.empty((n + 1, 2), np.int32)
-    for t in range(arcs.shape[0]):
+    for t in range(trees.shape[0]):
         head = heads[t]
         outermost[:] = -1
         for m in range(1, n + 1):  # left modifiers come from far to near
@@ -56,39 +52,39 @@ def rescore_trees(
         score = 0.0
         low = 0.0
         for m in range(n):
-            score, low = _add(score, low, arc_score[arcs[t, m]])
-        for i in range(sib_score.shape[0]):
-            m = sib_outer[i]
-            if head[m] == sib_head[i] and inner[m] == sib_inner[i]:
-                score, low = _add(score, low, sib_score[i])
-        for i in range(gc_score.shape[0]):
-            if head[gc_mod[i]] == gc_head[i] and head[gc_head[i]] == gc_grand[i]:
-                score, low = _add(score, low, gc_score[i])
-        for i in range(ogc_score.shape[0]):
-            m = ogc_mod[i]
-            h = ogc_head[i]
-            if head[m] == h and head[h] == ogc_grand[i] and outermost[h, int(m > h)] == m:
-                score, low = _add(score, low, ogc_score[i])
-        for i in range(gsib_score.shape[0]):
-            m = gsib_outer[i]
-            h = gsib_head[i]
-            if head[m] == h and inner[m] == gsib_inner[i] and (h == 0 or head[h] == gsib_grand[i]):
-                score, low = _add(score, low, gsib_score[i])
-        for c in range(factor_score.shape[0]):
+            score, low = _add(score, low, arcs.score[trees[t, m]])
+        for i in range(sib.score.shape[0]):
+            m = sib.outer[i]
+            if head[m] == sib.head[i] and inner[m] == sib.inner[i]:
+                score, low = _add(score, low, sib.score[i])
+        for i in range(gc.score.shape[0]):
+            if head[gc.mod[i]] == gc.head[i] and head[gc.head[i]] == gc.grand[i]:
+                score, low = _add(score, low, gc.score[i])
+        for i in range(ogc.score.shape[0]):
+            m = ogc.mod[i]
+            h = ogc.head[i]
+            if head[m] == h and head[h] == ogc.grand[i] and outermost[h, int(m > h)] == m:
+                score, low = _add(score, low, ogc.score[i])
+        for i in range(gsib.score.shape[0]):
+            m = gsib.outer[i]
+            h = gsib.head[i]
+            if head[m] == h and inner[m] == gsib.inner[i] and (h == 0 or head[h] == gsib.grand[i]):
+                score, low = _add(score, low, gsib.score[i])
+        for c in range(factors.score.shape[0]):
             fires = True
-            for i in range(factor_ptr[c], factor_ptr[c + 1]):
-                a = factor_arcs[i]
-                if arcs[t, arc_mod[a] - 1] != a:
+            for i in range(factors.ptr[c], factors.ptr[c + 1]):
+                a = factors.arcs[i]
+                if trees[t, arcs.mod[a] - 1] != a:
                     fires = False
                     break
             if fires:
-                score, low = _add(score, low, factor_score[c])
-        for c in range(count_ptr.shape[0] - 1):
+                score, low = _add(score, low, factors.score[c])
+        for c in range(counts.ptr.shape[0] - 1):
             number = 0
-            for i in range(count_ptr[c], count_ptr[c + 1]):
-                a = count_arcs[i]
-                number += arcs[t, arc_mod[a] - 1] == a
-            score, low = _add(score, low, count_score[count_score_ptr[c] + number])
+            for i in range(counts.ptr[c], counts.ptr[c + 1]):
+                a = counts.arcs[i]
+                number += trees[t, arcs.mod[a] - 1] == a
+            score, low = _add(score, low, counts.score[counts.score_ptr[c] + number])
         out[t] = score + low if score > -np.inf else score
 
 
@@ -96,13 +92,5 @@ def rescore(problem: Problem, arcs: NDArray[np.int32], heads: NDArray[np.int32])
     """Scores float64[K] of trees given as ``Solution.arcs`` and ``Solution.heads``."""
     p = problem
     out = np.empty(arcs.shape[0])
-    rescore_trees(
-        p.n_words, arcs, heads, p.arc_score,
-        p.sib_head, p.sib_inner, p.sib_outer, p.sib_score,
-        p.gc_grand, p.gc_head, p.gc_mod, p.gc_score,
-        p.ogc_grand, p.ogc_head, p.ogc_mod, p.ogc_score,
-        p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score,
-        p.factor_ptr, p.factor_arcs, p.factor_score,
-        p.arc_mod, p.count_ptr, p.count_arcs, p.count_score_ptr, p.count_score, out,
-    )  # fmt: skip
+    rescore_trees(p.n_words, p.arcs, p.parts, p.factors, p.counts, heads, arcs, out)
     return out

@@ -28,7 +28,7 @@ def solve(problem: Problem, time_limit: float) -> Answer:
     check_plain(problem, "sib", "gc", "ogc", "gsib")
     started = time.perf_counter()
     # As for non-projective trees, but for the flow that keeps cycles away.
-    program = Program(problem._changed(projective=False))
+    program = Program(problem.changed(projective=False))
     flows = range(program.count, 2 * program.count)
     model, columns = _model(problem, program, set(flows))
     depth = [model.new_int_var(0, problem.n_words, f"d{m}") for m in range(problem.n_words + 1)]

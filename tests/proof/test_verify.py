@@ -188,7 +188,7 @@ def test_trees_twice_out_of_order_or_not_matching() -> None:
         refused(p, changed(solution, k_best=len(solution) - 1), "best")
         refused(p, dataclasses.replace(solution, status="infeasible"), "status")
         refused(p, dataclasses.replace(solution, proof=None), "has no proof")
-        rising = Solution._trusted(
+        rising = Solution.trusted(
             solution.heads[::-1], solution.arcs[::-1], solution.scores[::-1],
             solution.upper_bounds[::-1], solution.proved, "optimal", {}, proof,
         )  # fmt: skip

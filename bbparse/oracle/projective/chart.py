@@ -23,21 +23,15 @@ from bbparse.oracle.projective.passes import (
 from bbparse.oracle.projective.recurrences import RECURRENCES, Recurrence, cheapest
 from bbparse.oracle.projective.weights import index_groups, weight_tables
 from bbparse.problem import Problem
+from bbparse.problem.parts import KINDS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-_PART_FIELDS = {
-    "sib": ("sib_head", "sib_inner", "sib_outer", "sib_score"),
-    "gc": ("gc_grand", "gc_head", "gc_mod", "gc_score"),
-    "ogc": ("ogc_grand", "ogc_head", "ogc_mod", "ogc_score"),
-    "gsib": ("gsib_grand", "gsib_head", "gsib_inner", "gsib_outer", "gsib_score"),
-}
-
 
 def parts_of(problem: Problem) -> frozenset[str]:
     """The part kinds a problem has scores for."""
-    return frozenset(k for k, f in _PART_FIELDS.items() if getattr(problem, f[-1]).shape[0])
+    return frozenset(kind for kind, part in zip(KINDS, problem.parts) if len(part[-1]))
 
 
 @dataclass(slots=True)
@@ -223,13 +217,7 @@ def build(problem: Problem, recurrence: Recurrence | str | None = None) -> Chart
     mod = problem.arc_mod[group_first]
     index = index_groups(problem.n_words, head, mod)
     p = problem
-    weights = weight_tables(
-        p.n_words, head, mod, recurrence.mode, index,
-        p.sib_head, p.sib_inner, p.sib_outer, p.sib_score,
-        p.gc_grand, p.gc_head, p.gc_mod, p.gc_score,
-        p.ogc_grand, p.ogc_head, p.ogc_mod, p.ogc_score,
-        p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score,
-    )  # fmt: skip
+    weights = weight_tables(p.n_words, head, mod, recurrence.mode, index, p.parts)
     item_ptr, item_group, left, right, weight = build_chart(
         p.n_words, head, mod, recurrence.mode, p.single_root, index, weights
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from bbparse.jit import kernel
+from bbparse.problem.parts import GC, GSIB, OGC, SIB
 
 
 @kernel
@@ -100,13 +101,7 @@ def _add_gsib(g, h, inner, outer, score, table, out_mid, in_rank, ranks, inc_ptr
 
 
 @kernel
-def weight_tables(
-    n, head, mod, mode, index,
-    sib_head, sib_inner, sib_outer, sib_score,
-    gc_grand, gc_head, gc_mod, gc_score,
-    ogc_grand, ogc_head, ogc_mod, ogc_score,
-    gsib_grand, gsib_head, gsib_inner, gsib_outer, gsib_score,
-):  # fmt: skip
+def weight_tables(n, head, mod, mode, index, parts):
     """The part scores of a problem in the layout above.
 
     Returns ``ranks`` int32[B], ``ctx_ptr``, ``inc_ptr``, ``inc_w``, ``out_ctx_ptr``, ``out_w``.
@@ -114,6 +109,7 @@ def weight_tables(
     recurrence ``mode`` does not hold.
     """
     table, _, out_mid, in_ptr, _in_list, in_rank = index
+    sib, gc, ogc, gsib = parts
     n_groups = head.shape[0]
     ranks = np.empty(n_groups, np.int32)
     ctx_ptr = np.zeros(n_groups + 1, np.int64)
@@ -135,43 +131,43 @@ def weight_tables(
     inc_w = np.zeros(inc_ptr[n_groups], np.float64)
     out_w = np.zeros(out_ctx_ptr[n_groups], np.float64)
     if mode >= 1:
-        for i in range(sib_head.shape[0]):
+        for i in range(sib.head.shape[0]):
             _add_sib(
-                sib_head[i], sib_inner[i], sib_outer[i], sib_score[i],
+                sib.head[i], sib.inner[i], sib.outer[i], sib.score[i],
                 table, out_mid, ranks, ctx_ptr, inc_ptr, inc_w,
             )  # fmt: skip
     if mode == 3:
-        for i in range(gc_head.shape[0]):
+        for i in range(gc.head.shape[0]):
             _add_gc(
-                gc_grand[i], gc_head[i], gc_mod[i], gc_score[i],
+                gc.grand[i], gc.head[i], gc.mod[i], gc.score[i],
                 table, in_rank, ranks, inc_ptr, inc_w,
             )  # fmt: skip
         # Most often parts of the same arc and the same sibling follow each other.
         b, rank, start = -1, -1, 0
-        for i in range(gsib_head.shape[0]):
-            h = gsib_head[i]
+        for i in range(gsib.head.shape[0]):
+            h = gsib.head[i]
             if (
                 i == 0
-                or gsib_inner[i] != gsib_inner[i - 1]
-                or gsib_outer[i] != gsib_outer[i - 1]
-                or h != gsib_head[i - 1]
+                or gsib.inner[i] != gsib.inner[i - 1]
+                or gsib.outer[i] != gsib.outer[i - 1]
+                or h != gsib.head[i - 1]
             ):
-                b = table[h, gsib_outer[i]]
-                rank = _rank(h, gsib_inner[i], gsib_outer[i], table, out_mid)
+                b = table[h, gsib.outer[i]]
+                rank = _rank(h, gsib.inner[i], gsib.outer[i], table, out_mid)
                 start = inc_ptr[b] + rank
             if b < 0 or rank < 0:
                 continue
             j = 0
             if h > 0:
-                p = table[gsib_grand[i], h]
+                p = table[gsib.grand[i], h]
                 if p < 0:
                     continue
                 j = in_rank[p]
-            inc_w[start + j * ranks[b]] += gsib_score[i]
+            inc_w[start + j * ranks[b]] += gsib.score[i]
     if mode >= 2:
-        for i in range(ogc_head.shape[0]):
+        for i in range(ogc.head.shape[0]):
             _add_ogc(
-                ogc_grand[i], ogc_head[i], ogc_mod[i], ogc_score[i],
+                ogc.grand[i], ogc.head[i], ogc.mod[i], ogc.score[i],
                 table, in_rank, out_ctx_ptr, out_w,
             )  # fmt: skip
     return ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w
@@ -184,13 +180,13 @@ def add_factors(kind, words, score, index, weights):
     ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w = weights
     for f in range(kind.shape[0]):
         a, b, c, d = words[f, 0], words[f, 1], words[f, 2], words[f, 3]
-        if kind[f] == 1:
+        if kind[f] == GC:
             _add_gc(a, b, c, score[f], table, in_rank, ranks, inc_ptr, inc_w)
-        elif kind[f] == 2:
+        elif kind[f] == SIB:
             _add_sib(a, b, c, score[f], table, out_mid, ranks, ctx_ptr, inc_ptr, inc_w)
-        elif kind[f] == 3:
+        elif kind[f] == OGC:
             _add_ogc(a, b, c, score[f], table, in_rank, out_ctx_ptr, out_w)
-        elif kind[f] == 4:
+        elif kind[f] == GSIB:
             _add_gsib(
                 a, b, c, d, score[f], table, out_mid, in_rank, ranks, inc_ptr, inc_w
             )  # fmt: skip

@@ -173,7 +173,7 @@ def relaxed(problem: Problem, kept: list[Constraint]) -> Problem:
     factor_ptr, factor_arcs = _subset(p.factor_ptr, p.factor_arcs, factors)
     count_ptr, count_arcs = _subset(p.count_ptr, p.count_arcs, counts)
     count_score_ptr, scores = _subset(p.count_score_ptr, p.count_score, counts)
-    return Problem._trusted(
+    return Problem.trusted(
         p.n_words, p.arc_head, p.arc_mod, np.zeros_like(p.arc_score),
         arc_label=p.arc_label, arc_state=state,
         factor_ptr=factor_ptr, factor_arcs=factor_arcs,

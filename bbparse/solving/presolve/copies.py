@@ -59,7 +59,7 @@ def without_beaten(problem: Problem) -> tuple[Problem, Longs | None]:
     if not ((head[1:] == head[:-1]) & (mod[1:] == mod[:-1])).any():
         changes["arc_label"] = None
     if len(kept) == len(alive):
-        return (p._changed(**changes) if changes else p), None
+        return (p.changed(**changes) if changes else p), None
     place = np.cumsum(alive, dtype=np.int32) - np.int32(1)
     ptr, arcs, scores = _without_arcs(alive, place, p.factor_ptr, p.factor_arcs, p.factor_score)
     changes.update(
@@ -70,7 +70,7 @@ def without_beaten(problem: Problem) -> tuple[Problem, Longs | None]:
         changes["arc_label"] = p.arc_label[kept]
     if len(p.count_arcs):
         changes.update(_smaller_counts(p, alive, place))
-    return p._changed(**changes), kept
+    return p.changed(**changes), kept
 
 
 def _smaller_counts(p: Problem, alive: Flags, place: Ints) -> dict[str, Any]:

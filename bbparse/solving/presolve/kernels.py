@@ -8,10 +8,13 @@ nothing changes; as every step only removes, the end does not depend on the orde
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
+from bbparse.problem.parts import GC, GSIB, OGC, SIB, Arcs, Factors
 from bbparse.solving.presolve.order import MOST_ARCS, factor_key, same_set, sort_factors
 
 
@@ -185,32 +188,11 @@ def _can_fire(
     return True
 
 
-@kernel
-def reduce_problem(
-    n: int,
-    head: NDArray[np.int32],
-    mod: NDArray[np.int32],
-    state: NDArray[np.int8],
-    ptr: NDArray[np.int64],
-    factor_arcs: NDArray[np.int32],
-    score: NDArray[np.float64],
-    projective: bool,
-    single_root: bool,
-) -> tuple[
-    bool,
-    bool,
-    NDArray[np.bool_],
-    NDArray[np.float64],
-    float,
-    NDArray[np.int64],
-    NDArray[np.int32],
-    NDArray[np.float64],
-    int,
-]:
-    """Everything but the move to the backbone, in the arc indices of the original problem.
+class Reduced(NamedTuple):
+    """A problem without what cannot be in a tree, in the arc indices of the original one.
 
-    Returns
-    -------
+    Attributes
+    ----------
     feasible : bool
         False if there is no tree; the rest then says nothing.
     same : bool
@@ -221,11 +203,37 @@ def reduce_problem(
         What is to be added to the score of each arc.
     constant : float
         What is to be added to the score of every tree.
-    new_ptr, new_arcs, new_score
-        The factors that are left, in canonical order.
+    factors : Factors
+        Those that are left, in canonical order.
     merged : int
         How many factors were added to another one.
     """
+
+    feasible: bool
+    same: bool
+    alive: NDArray[np.bool_]
+    gain: NDArray[np.float64]
+    constant: float
+    factors: Factors
+    merged: int
+
+
+class Holds(NamedTuple):
+    """Which kinds of part a backbone scores by itself."""
+
+    sib: bool
+    gc: bool
+    ogc: bool
+    gsib: bool
+
+
+@kernel
+def reduce_problem(
+    n: int, given: Arcs, factors: Factors, projective: bool, single_root: bool
+) -> Reduced:
+    """Everything that presolve does but counts and the move to the backbone."""
+    head, mod, _, state = given
+    ptr, factor_arcs, score = factors
     n_arcs, n_factors = head.shape[0], score.shape[0]
     alive = state != -1
     required = np.full(n + 1, -1, dtype=np.int32)
@@ -254,10 +262,12 @@ def reduce_problem(
     no_ptr = np.zeros(1, dtype=np.int64)
     while True:
         if not _propagate(n, head, mod, alive, fixed, up, projective, single_root):
-            return False, False, alive, gain, constant, no_ptr, arcs[:0], gain[:0], 0
+            nothing = Factors(no_ptr, arcs[:0], gain[:0])
+            return Reduced(False, False, alive, gain, constant, nothing, 0)
         dropped, impossible = _shrink(ptr, arcs, score, length, mod, alive, fixed)
         if impossible:
-            return False, False, alive, gain, constant, no_ptr, arcs[:0], gain[:0], 0
+            nothing = Factors(no_ptr, arcs[:0], gain[:0])
+            return Reduced(False, False, alive, gain, constant, nothing, 0)
         if not dropped:
             break
 
@@ -311,10 +321,8 @@ def reduce_problem(
     same = same and kept == n_factors and new_ptr[kept] == arcs.shape[0] and alive.all()
     for a in range(n_arcs):
         same = same and state[a] == 0
-    return (
-        True, same, alive, gain, constant,
-        new_ptr[: kept + 1], new_arcs[: new_ptr[kept]], new_score[:kept], merged,
-    )  # fmt: skip
+    left = Factors(new_ptr[: kept + 1], new_arcs[: new_ptr[kept]], new_score[:kept])
+    return Reduced(True, same, alive, gain, constant, left, merged)
 
 
 @kernel
@@ -345,18 +353,18 @@ def _ranks(
 
 @kernel
 def classify(
-    n: int, head: NDArray[np.int32], mod: NDArray[np.int32], ptr: NDArray[np.int64],
-    arcs: NDArray[np.int32], score: NDArray[np.float64], holds_gc: bool, holds_sib: bool,
-    holds_ogc: bool, holds_gsib: bool,
-) -> tuple[NDArray[np.int8], NDArray[np.int32]]:  # fmt: skip
-    """The kind of part (1 gc, 2 sib, 3 ogc, 4 gsib, 0 none) that equals each factor, and its words.
+    n: int, head: NDArray[np.int32], mod: NDArray[np.int32], factors: Factors, holds: Holds
+) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
+    """The kind of part that equals each factor, and its words.
 
     Returns
     -------
     kind : int8[F]
+        Its number in `bbparse.problem.parts`; 0 for none.
     words : int32[F, 4]
-        In the order of the fields of that kind of part: grand, head, (inner,) mod or outer.
+        In the order of the fields of that kind of part.
     """
+    ptr, arcs, score = factors
     n_factors = score.shape[0]
     kind = np.zeros(n_factors, dtype=np.int8)
     words = np.zeros((n_factors, 4), dtype=np.int32)
@@ -384,17 +392,17 @@ def classify(
         if size == 2 and upper >= 0:
             h, m = head[b], mod[b]
             last = rank[b] == per_head[h] - 1 if m > h else rank[b] == 0
-            if holds_gc:
-                kind[f] = 1
-            elif holds_ogc and last:
-                kind[f] = 3
+            if holds.gc:
+                kind[f] = GC
+            elif holds.ogc and last:
+                kind[f] = OGC
             words[f, 0], words[f, 1], words[f, 2] = head[upper], h, m
         elif a >= 0 and abs(rank[a] - rank[b]) == 1:
-            if size == 2 and holds_sib:
-                kind[f] = 2
+            if size == 2 and holds.sib:
+                kind[f] = SIB
                 words[f, 0], words[f, 1], words[f, 2] = head[a], mod[a], mod[b]
-            elif size == 3 and upper >= 0 and holds_gsib and mod[upper] == head[a]:
-                kind[f] = 4
+            elif size == 3 and upper >= 0 and holds.gsib and mod[upper] == head[a]:
+                kind[f] = GSIB
                 words[f, 0], words[f, 1] = head[upper], head[a]
                 words[f, 2], words[f, 3] = mod[a], mod[b]
     return kind, words

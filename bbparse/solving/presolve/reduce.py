@@ -19,18 +19,11 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
+from bbparse.problem.parts import KINDS, PART_NAMES, Factors, take_sets
 from bbparse.solving.presolve.counts import reduce_counts
-from bbparse.solving.presolve.kernels import classify, reduce_problem
+from bbparse.solving.presolve.kernels import Holds, classify, reduce_problem
 
-#: Parts that factors can be moved to, by the code that `classify` gives them.
-_KINDS = ("", "gc", "sib", "ogc", "gsib")
-_COLUMNS = {
-    "gc": ("grand", "head", "mod"),
-    "sib": ("head", "inner", "outer"),
-    "ogc": ("grand", "head", "mod"),
-    "gsib": ("grand", "head", "inner", "outer"),
-}
-PART_KINDS = frozenset(_COLUMNS)
+PART_KINDS = frozenset(KINDS)
 
 
 @dataclass(frozen=True)
@@ -70,8 +63,7 @@ def _with_parts(
     problem: Problem, kind: str, words: NDArray[np.int32], scores: NDArray[np.float64]
 ) -> dict[str, Any]:
     """Fields of the parts of one kind after more were added to them; no new one is there twice."""
-    names = [f"{kind}_{column}" for column in _COLUMNS[kind]]
-    columns = [getattr(problem, name) for name in names]
+    *columns, old = getattr(problem.parts, kind)
     base = problem.n_words + 2
     new_keys = np.zeros(len(words), dtype=np.int64)
     old_keys = np.zeros(len(columns[0]), dtype=np.int64)
@@ -83,12 +75,13 @@ def _with_parts(
     found = np.zeros(len(words), dtype=np.bool_)
     inside = place < len(order)
     found[inside] = old_keys[order[place[inside]]] == new_keys[inside]
-    total = getattr(problem, f"{kind}_score").copy()
+    total = old.copy()
     total[order[place[found]]] += scores[found]
-    fields = {f"{kind}_score": np.concatenate([total, scores[~found]])}
-    for i, name in enumerate(names):
-        fields[name] = np.concatenate([columns[i], words[~found, i]])
-    return fields
+    added = [*words[~found].T[: len(columns)], scores[~found]]
+    return {
+        name: np.concatenate(pair)
+        for name, *pair in zip(PART_NAMES[kind], [*columns, total], added)
+    }
 
 
 def presolve(problem: Problem, backbone_holds: Collection[str]) -> tuple[Problem, PresolveInfo]:
@@ -125,12 +118,11 @@ def presolve(problem: Problem, backbone_holds: Collection[str]) -> tuple[Problem
     n_arcs, n_factors, n_counts = len(p.arc_head), len(p.factor_score), len(p.count_ptr) - 1
     if not n_arcs:
         return problem, PresolveInfo(np.zeros(0, dtype=np.int32), infeasible=True)
-    state, counts = p.arc_state, None
+    arcs, counts = p.arcs, None
     while True:
-        feasible, same, alive, gain, constant, ptr, factor_arcs, score, merged = reduce_problem(
-            p.n_words, p.arc_head, p.arc_mod, state, p.factor_ptr, p.factor_arcs,
-            p.factor_score, p.projective, p.single_root,
-        )  # fmt: skip
+        feasible, same, alive, gain, constant, left, merged = reduce_problem(
+            p.n_words, arcs, p.factors, p.projective, p.single_root
+        )
         if not feasible or not len(p.count_arcs):
             break
         counts = reduce_counts(p, alive)
@@ -138,9 +130,11 @@ def presolve(problem: Problem, backbone_holds: Collection[str]) -> tuple[Problem
         if not feasible or counts.alive.sum() == alive.sum():
             break
         # The count factors ruled out more arcs, which may say more about all others.
-        state = np.where(counts.alive, state, np.int8(-1))
+        state = np.where(counts.alive, arcs.state, np.int8(-1))
+        state.setflags(write=False)  # as that of the problem: kernels are compiled for either
+        arcs = arcs._replace(state=state)
     if not feasible:
-        nothing = Problem._trusted(
+        nothing = Problem.trusted(
             p.n_words, p.arc_head[:0], p.arc_mod[:0], p.arc_score[:0],
             arc_label=None if p.arc_label is None else p.arc_label[:0],
             projective=p.projective, single_root=p.single_root, quantum=p.quantum,
@@ -150,6 +144,7 @@ def presolve(problem: Problem, backbone_holds: Collection[str]) -> tuple[Problem
             dropped_counts=n_counts, infeasible=True,
         )  # fmt: skip
     kept = np.flatnonzero(alive).astype(np.int32)
+    ptr, factor_arcs, score = left
     kind = np.zeros(0, dtype=np.int8)
     renumber = np.cumsum(alive, dtype=np.int32) - np.int32(1)
     if not same:
@@ -157,9 +152,8 @@ def presolve(problem: Problem, backbone_holds: Collection[str]) -> tuple[Problem
     arc_head, arc_mod = p.arc_head[kept], p.arc_mod[kept]
     if backbone_holds and p.arc_label is None and len(score):
         kind, words = classify(
-            p.n_words, arc_head, arc_mod, ptr, factor_arcs, score,
-            "gc" in backbone_holds, "sib" in backbone_holds,
-            "ogc" in backbone_holds, "gsib" in backbone_holds,
+            p.n_words, arc_head, arc_mod, Factors(ptr, factor_arcs, score),
+            Holds(*(name in backbone_holds for name in KINDS)),
         )  # fmt: skip
     moved = int(np.count_nonzero(kind))
     if same and not moved and (counts is None or counts.same_as(p)):
@@ -178,14 +172,12 @@ def presolve(problem: Problem, backbone_holds: Collection[str]) -> tuple[Problem
         "arc_state": np.zeros(len(kept), dtype=np.int8),
     }
     if moved:
-        for code in range(1, len(_KINDS)):
+        for code, name in enumerate(KINDS, start=1):
             chosen = kind == code
             if chosen.any():
-                changes.update(_with_parts(p, _KINDS[code], words[chosen], score[chosen]))
+                changes.update(_with_parts(p, name, words[chosen], score[chosen]))
         stay = kind == 0
-        lengths = np.diff(ptr)
-        factor_arcs = factor_arcs[np.repeat(stay, lengths)]
-        ptr = np.concatenate([ptr[:1], np.cumsum(lengths[stay])])
+        ptr, factor_arcs = take_sets(ptr, factor_arcs, stay)
         score = score[stay]
     changes.update(factor_ptr=ptr, factor_arcs=factor_arcs, factor_score=score)
     if counts is not None:
@@ -204,4 +196,4 @@ def presolve(problem: Problem, backbone_holds: Collection[str]) -> tuple[Problem
         dropped_counts=0 if counts is None else n_counts - len(counts.ptr) + 1 - counts.merged,
         merged_counts=0 if counts is None else counts.merged,
     )
-    return p._changed(**changes), info
+    return p.changed(**changes), info
