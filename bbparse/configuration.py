@@ -25,7 +25,6 @@ from bbparse.configuration_parts import (
 )
 from bbparse.configuration_path import configuration_path
 from bbparse.errors import ConfigError
-from bbparse.scoring.guide import check_guide_templates, default_guide_templates
 from bbparse.scoring.label_templates import check_label_templates, default_label_templates
 from bbparse.scoring.templates import TemplateSet
 from bbparse.search.settings import SearchSettings
@@ -40,7 +39,6 @@ class Configuration:
     model: ModelConfig = field(default_factory=ModelConfig)
     pruner: PrunerConfig = field(default_factory=PrunerConfig)
     guide: GuideConfig = field(default_factory=GuideConfig)
-    guide_templates: TemplateSet = field(default_factory=default_guide_templates)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     factors: FactorConfig = field(default_factory=FactorConfig)
     learning: LearningConfig = field(default_factory=LearningConfig)
@@ -49,8 +47,6 @@ class Configuration:
     label_templates: TemplateSet = field(default_factory=default_label_templates)
 
     def __post_init__(self) -> None:
-        if self.labels.mode == "arcs" and not self.guide.epochs:
-            raise ConfigError("labels.mode is 'arcs', which needs a guide: give guide.epochs")
         if atoms := sorted(self.pruner_templates.guide_atoms()):
             raise ConfigError(f"pruner.templates has @{atoms[0]}, but pruning comes before guiding")
         for where, templates in (
@@ -85,12 +81,6 @@ class Configuration:
         if "templates" not in pruner:
             raise ConfigError("there is no table [pruner.templates]")
         pruner_templates = TemplateSet.from_table(pruner.pop("templates"), "pruner.templates")
-        guide = dict(table.get("guide", {}))
-        guide_templates = default_guide_templates()
-        if "templates" in guide:
-            guide_templates = check_guide_templates(
-                TemplateSet.from_table(guide.pop("templates"), "guide.templates")
-            )
         labels = dict(table.get("labels", {}))
         label_templates = default_label_templates()
         if "templates" in labels:
@@ -102,8 +92,7 @@ class Configuration:
             pruner_templates=pruner_templates,
             model=read_record(ModelConfig, table.get("model", {}), "model"),
             pruner=read_record(PrunerConfig, pruner, "pruner"),
-            guide=read_record(GuideConfig, guide, "guide"),
-            guide_templates=guide_templates,
+            guide=read_record(GuideConfig, table.get("guide", {}), "guide"),
             network=read_record(NetworkConfig, table.get("network", {}), "network"),
             factors=read_record(FactorConfig, table.get("factors", {}), "factors"),
             learning=read_record(LearningConfig, table.get("learning", {}), "learning"),
@@ -136,7 +125,6 @@ class Configuration:
         table: dict[str, Any] = {name: record_table(getattr(self, name)) for name in records}
         table["templates"] = self.templates.to_table()
         table["pruner"]["templates"] = self.pruner_templates.to_table()
-        table["guide"]["templates"] = self.guide_templates.to_table()
         table["labels"]["templates"] = self.label_templates.to_table()
         return table
 

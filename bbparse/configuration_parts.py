@@ -17,8 +17,6 @@ T = TypeVar("T")
 
 METHODS = ("adagrad", "passive-aggressive", "perceptron")
 STAGES = ("joint", "jackknife")
-LABEL_MODES = ("tree", "arcs")
-GUIDES = ("templates", "network")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +76,13 @@ class PrunerConfig:
 class GuideConfig:
     """The classifier whose opinion on single arcs the templates of the model build on.
 
+    It is a small neural network (:mod:`bbparse.scoring.network`), which `NetworkConfig` says more
+    about.
+
     Attributes
     ----------
-    kind : {"templates", "network"}
-        A log-linear classifier (:mod:`bbparse.scoring.guide`) or a neural network
-        (:mod:`bbparse.scoring.network`), which `NetworkConfig` says more about.
     epochs, rate : int, float
-        Passes over the training data, and the step of AdaGrad or, for a network, of Adam. With 0
-        epochs there is no guide.
-    start : float
-        AdaGrad's starting sum of squares: the more, the weaker are features that fire rarely.
+        Passes over the training data, and the step of Adam. With 0 epochs there is no guide.
     folds : int
         Training sentences get the opinion of a guide that did not see them, trained on the other
         folds; 1: of the guide itself.
@@ -96,27 +91,22 @@ class GuideConfig:
         is a tree of the others: fewer arcs, and many fewer parts.
     """
 
-    kind: str = "templates"
     epochs: int = 0
-    rate: float = 0.2
-    start: float = 1.0
+    rate: float = 0.004
     folds: int = 4
     least: int = 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.least <= 11:
             raise ConfigError(f"guide.least is {self.least}, expected 0 to 11")
-        if self.kind not in GUIDES:
-            raise ConfigError(f"guide.kind is {self.kind!r}, expected one of {', '.join(GUIDES)}")
         _at_least("guide.epochs", self.epochs, 0)
         _at_least("guide.folds", self.folds, 1)
         _positive("guide.rate", self.rate)
-        _positive("guide.start", self.start)
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkConfig:
-    """The guide's network, where `guide.kind` is "network".
+    """The guide's network.
 
     Sizes of vectors are multiples of 4, the width of 16.
 
@@ -311,30 +301,12 @@ class LabelConfig:
     ----------
     epochs, rate : int, float
         Passes over the training data, and AdaGrad's step. With 0 epochs there are no labels.
-    mode : {"tree", "arcs"}
-        Whether trees are labelled when they are found, or the best labels of every candidate arc
-        are arcs of their own, so that factors may speak of labels
-        (:class:`bbparse.factors.LabelledFamily`). The second needs a guide.
-    per_arc : int
-        How many labels of an arc.
-    weight : float
-        What a difference of 1 in the log-probability of a label is worth: the guide's where a tree
-        is searched for, the labeller's where the labels of the tree found are chosen anew.
     """
 
     epochs: int = 4
     rate: float = 0.3
-    mode: str = "tree"
-    per_arc: int = 2
-    weight: float = 2.0
 
     def __post_init__(self) -> None:
-        if self.mode not in LABEL_MODES:
-            raise ConfigError(
-                f"labels.mode is {self.mode!r}, expected one of {', '.join(LABEL_MODES)}"
-            )
-        _at_least("labels.per_arc", self.per_arc, 1)
-        _positive("labels.weight", self.weight)
         _at_least("labels.epochs", self.epochs, 0)
         _positive("labels.rate", self.rate)
 

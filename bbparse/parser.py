@@ -15,15 +15,14 @@ from bbparse.configuration import Configuration
 from bbparse.errors import BBParseError, ModelError
 from bbparse.factors import FactorFamily, FactorTable, FactorView
 from bbparse.in_order import in_order
-from bbparse.labelled_trees import best_labels, joins_labels, solve_by_heads
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.encode import encode
-from bbparse.scoring.guide import Guide
 from bbparse.scoring.labeller import Labeller
 from bbparse.scoring.network import Network
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.sentence_batch import Work, chunks, name_arcs, prepare, score_all, view_of
+from bbparse.solve import solve
 from bbparse.treebank import Sentence
 from bbparse.treebank.columns import has_tags
 
@@ -72,7 +71,7 @@ class Parser:
         What is worth knowing about the training; saved with the model.
     labeller : Labeller, optional
         Names the arcs of the trees found.
-    guide : Guide or Network, optional
+    guide : Network, optional
         Whose opinion on the candidate arcs the templates build on.
     tagger : Tagger, optional
         Gives words their tags where the input has none; see :meth:`tagged`.
@@ -89,7 +88,7 @@ class Parser:
         table: FactorTable | None = None,
         notes: dict[str, Any] | None = None,
         labeller: Labeller | None = None,
-        guide: Guide | Network | None = None,
+        guide: Network | None = None,
         tagger: Tagger | None = None,
         quantum: float | None = None,
     ) -> None:
@@ -256,14 +255,11 @@ class Parser:
     def solve_problem(
         self, problem: Problem, k_best: int, time_limit: float | None, node_limit: int | None
     ) -> Solution:
-        """The solution of a problem that `problem` made, by the search the model is set up for.
-
-        Where arcs have labels, the trees differ in their heads.
-        """
-        return solve_by_heads(
+        """The solution of a problem that `problem` made, by the search the model is set up for."""
+        return solve(
             problem,
-            k_best,
-            time_limit,
+            k_best=k_best,
+            time_limit=time_limit,
             node_limit=node_limit,
             backbone=self.config.model.backbone,
             settings=self.config.search,
@@ -330,24 +326,14 @@ class Parser:
         return trees_of(solution, labels)
 
     def labels_of(self, sentence: Sentence, solution: Solution, k: int = 0) -> list[str] | None:
-        """Labels of the k-th tree of a solution of `solve`; None without labels.
-
-        Those of the labeller, if there is one; see `labels`. ``solution.labels`` are the guide's
-        that the search chose in the labelled mode.
-        """
+        """Labels of the k-th tree of a solution of `solve`; None without labels."""
         names: list[list[str]] | None = solution.__dict__.get("_names")
         if names is not None:
             return list(names[k])
-        if self.labeller is None and solution.labels is not None and self.guide is not None:
-            return [self.guide.labels[i] for i in solution.labels[k].tolist()]
         return self.labels(sentence, solution.heads[k])
 
     def labels(self, sentence: Sentence, heads: NDArray[np.int32]) -> list[str] | None:
-        """Labels of the arcs of a tree, int[n+1] with element 0 not read; None without labels.
-
-        The labeller's for each arc; in the labelled mode those that the labeller and the families
-        that speak of labels find best together.
-        """
+        """Labels of the arcs of a tree, int[n+1] with element 0 not read; None without labels."""
         if self.labeller is None:
             return None
         values = encode(sentence)
@@ -355,9 +341,6 @@ class Parser:
         if self.guide is not None and self.labeller.guided:
             tree = np.array(heads[1:], np.int32)
             marks = self.guide.marks(values, tree, np.arange(1, len(heads), dtype=np.int32))
-        if joins_labels(self):
-            tree = np.array(heads, np.int32)
-            return best_labels(self, self.labeller, sentence, values, tree, marks)
         return self.labeller.label(values, heads, marks)
 
     def parse_all(

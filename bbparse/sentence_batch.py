@@ -15,15 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.factors import FactorView, LabelledView, alive_counts, alive_factors
-from bbparse.labelled_trees import best_labels, joins_labels
+from bbparse.factors import FactorView, alive_counts, alive_factors
 from bbparse.problem import Problem
-from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.encode import encode
-from bbparse.scoring.guide import steps_of
-from bbparse.scoring.guide_kernels import sure_marks
 from bbparse.scoring.labeller import NO_MARKS
 from bbparse.scoring.marginals import arcs_in_trees
+from bbparse.scoring.marks import steps_of, sure_marks
 from bbparse.scoring.scorer import PartScores
 from bbparse.treebank.sections import SECTION_WORDS
 
@@ -142,19 +139,9 @@ def score_all(parser: Parser, batch: list[Work]) -> list[Work]:
         work.parts = parser.scorer.score(
             work.values, work.arc_head, work.arc_mod, True, single_root, work.marks, frozen=True
         )
-    labelled = parser.guide is not None and parser.config.labels.mode == "arcs"
-    if labelled or not parser.families or not len(parser.table):
+    if not parser.families or not len(parser.table):
         for work in batch:
             _set_problem(parser, work, {})
-        if not labelled:
-            return batch
-        for work in batch:
-            _label_arcs(parser, work)
-        if not parser.families or not len(parser.table):
-            return batch
-        for work in batch:
-            view = view_of(parser, work.sentence, work.problem, work.values, None, work.marks)
-            work.problem = work.problem.changed(**_factors(parser, view))
         return batch
     for work in batch:
         # The view has copies of the arcs: those of the problem become read-only.
@@ -198,16 +185,6 @@ def _factors(parser: Parser, view: FactorView) -> dict[str, Any]:
     return found
 
 
-def _label_arcs(parser: Parser, work: Work) -> None:
-    """Put the best labels of every arc in its place."""
-    if parser.guide is None:
-        return
-    labels = parser.config.labels
-    chances = parser.guide.log_probabilities(work.values, work.arc_head, work.arc_mod)
-    best = ArcLabels.best(chances, labels.per_arc, labels.weight, parser.scorer.quantum)
-    work.problem = best.onto(work.problem)
-
-
 def view_of(
     parser: Parser,
     sentence: Sentence,
@@ -222,10 +199,7 @@ def view_of(
     if marks is None and parser.guide is not None:  # labels do not depend on the other arcs
         values = encode(sentence) if values is None else values
         marks = parser.guide.marks(values, head.copy(), mod.copy())
-    if problem.arc_label is None or parser.guide is None:
-        return FactorView(sentence, head, mod, values, marks, label_names(parser))
-    label = problem.arc_label[chosen]
-    return LabelledView.of_arcs(sentence, head, mod, label, parser.guide.labels, values, marks)
+    return FactorView(sentence, head, mod, values, marks, label_names(parser))
 
 
 def label_names(parser: Parser) -> Sequence[str]:
@@ -239,11 +213,5 @@ def name_arcs(parser: Parser, work: Work, solution: Solution) -> None:
     if labeller is None or (labeller.guided and work.marks is None):
         return
     marks = NO_MARKS if work.marks is None else sure_marks(work.marks)
-    if joins_labels(parser):
-        names = [
-            best_labels(parser, labeller, work.sentence, work.values, heads, marks)
-            for heads in solution.heads
-        ]
-    else:
-        names = [labeller.name(work.values, heads, marks) for heads in solution.heads]
+    names = [labeller.name(work.values, heads, marks) for heads in solution.heads]
     solution.__dict__["_names"] = names

@@ -44,20 +44,19 @@ class Choice:
 #: Learning as it was, one change after the other up to what `english` has, and rivals of these.
 CHOICES = (
     Choice("plain", None, {
-        "guide.kind": "templates", "guide.epochs": 0, "guide.rate": 0.2, "guide.start": 5.0,
-        "guide.least": 0, "learning.start": 1.0, "learning.rate": 0.1, "learning.average_from": 1,
-        "learning.restarts": 1, "learning.keep": 1.0, "learning.bits": 32,
+        "guide.epochs": 0, "guide.least": 0, "learning.start": 1.0, "learning.rate": 0.1,
+        "learning.average_from": 1, "learning.restarts": 1,
+        "learning.keep": 1.0, "learning.bits": 32,
     }),
     Choice("cost 1", "plain", {"learning.cost": 1.0}),
     Choice("perceptron", "plain", {"learning.method": "perceptron", "learning.cost": 0.0}),
     Choice("passive-aggressive", "plain",
            {"learning.method": "passive-aggressive", "learning.rate": 0.01, "learning.cost": 1.0}),
-    Choice("guide", "plain", {"guide.epochs": 3}),
-    Choice("slow start", "guide", {"learning.start": 50.0, "learning.rate": 0.25}),
+    Choice("slow start", "plain", {"learning.start": 50.0, "learning.rate": 0.25}),
     Choice("late average", "slow start", {"learning.average_from": 3}),
     Choice("three restarts", "late average", {"learning.restarts": 3}),
     Choice("network", "three restarts",
-           {"guide.kind": "network", "guide.epochs": 10, "guide.rate": 0.004}),
+           {"guide.epochs": 10, "guide.rate": 0.004}),
     Choice("fewer candidates", "network", {"guide.least": 1}),
     Choice("fewer weights", "fewer candidates", {"learning.keep": 0.3, "learning.bits": 8}),
 )  # fmt: skip
@@ -143,10 +142,10 @@ class Experiment:
     def _guide(self, config: Configuration) -> None:
         """The guide of a configuration, trained once."""
         table = config.to_table()
-        key = json.dumps([table["guide"], table["network"], config.labels.mode])
+        key = json.dumps([table["guide"], table["network"]])
         if key not in self.guides:
             self.data = replace(
-                self.data, guide=None, marks=[], arc_labels=[], arcs=self.candidates
+                self.data, guide=None, marks=[], arcs=self.candidates
             )
             guide_all(self.data, config)
             self.guides[key] = (self.data.guide, self.data.marks, self.data.arcs)

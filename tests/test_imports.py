@@ -37,7 +37,6 @@ LOOSE = {
     "document": "parsing",
     "in_order": "parsing",
     "jit_linking": "jit",
-    "labelled_trees": "parsing",
     "parser": "parsing",
     "pipeline": "parsing",
     "progress": "storage",

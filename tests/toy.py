@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from bbparse.configuration import Configuration
 from bbparse.parser import Parser
@@ -60,6 +61,17 @@ arc = ["h.upos m.{upos,lemma} @dir"]
 def configuration() -> Configuration:
     """The configuration of `TOML`."""
     return Configuration.from_table(tomllib.loads(TOML))
+
+
+def guided_configuration(**guide: Any) -> Configuration:
+    """The same with a small guide, whose marks templates look at."""
+    table = tomllib.loads(TOML)
+    table["guide"] = {"epochs": 10, "rate": 0.02, "folds": 3, **guide}
+    table["network"] = {"word": 8, "width": 16, "layers": 2, "shared": 12, "pairs": 8, "batch": 4}
+    table["templates"]["arc"] += ["h.upos m.upos @odds @label"]
+    table["templates"]["grandsibling"] += ["h.upos @glabel @slabel @label"]
+    table["labels"]["templates"]["sibling"] = ["h.upos s.upos @slabel @label"]
+    return Configuration.from_table(table)
 
 
 @cache

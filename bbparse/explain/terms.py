@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors import FactorView, count_proposals, proposals
+from bbparse.factors import FactorView
 from bbparse.problem.tree import _neighbours, count_terms, fired_factors, heads_of
 from bbparse.scoring.encode import encode
 from bbparse.scoring.kernels import NO_LABEL
@@ -168,8 +168,8 @@ def family_terms(parser: Parser, view: FactorView) -> list[Term]:
     table = parser.table
     terms = []
     for family in parser.families:
-        batch = proposals(family, view, table)
-        counts = count_proposals(family, view, table)
+        batch = family.propose(view, table)
+        counts = family.propose_counts(view, table)
         # of a set all of whose arcs are in the tree, what fires is its last cell
         last = counts.ptr[1:] - 1
         fired = [

@@ -78,18 +78,15 @@ from bbparse.factors.counts import (
     CountBatch,
     ScoredCounts,
     alive_counts,
-    count_proposals,
     tree_batches,
 )
 from bbparse.factors.family import (
     Arc,
     FactorFamily,
     Feature,
-    LabelledFamily,
     feature_key,
     tree_keys,
 )
-from bbparse.factors.labelled import LabelledArc, LabelledView, proposals
 from bbparse.factors.registry import FamilyEntry, available, load_families, specification
 from bbparse.factors.rules import RuleFamily
 from bbparse.factors.table import FactorCounter, FactorTable
@@ -106,9 +103,6 @@ __all__ = [
     "FactorView",
     "FamilyEntry",
     "Feature",
-    "LabelledArc",
-    "LabelledFamily",
-    "LabelledView",
     "RuleFamily",
     "ScoredCounts",
     "ScoredFactors",
@@ -117,10 +111,8 @@ __all__ = [
     "alive_factors",
     "available",
     "check_family",
-    "count_proposals",
     "feature_key",
     "load_families",
-    "proposals",
     "specification",
     "tree_batches",
     "tree_keys",

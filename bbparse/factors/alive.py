@@ -8,7 +8,6 @@ from itertools import groupby
 
 from bbparse.factors.batch import FactorBuffer, ScoredFactors
 from bbparse.factors.family import FactorFamily
-from bbparse.factors.labelled import LabelledView, expanded_scores
 from bbparse.factors.rules import RuleFamily, RuleSet
 from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
@@ -21,8 +20,8 @@ def alive_factors(
 ) -> ScoredFactors:
     """The factors of a sentence that have a score: what goes into its `Problem`.
 
-    Factors keep the order of the families, those of families that speak of labels coming last. Two
-    families may give the same set of arcs, each with its score.
+    Factors keep the order of the families. Two families may give the same set of arcs, each with
+    its score.
 
     Parameters
     ----------
@@ -37,25 +36,16 @@ def alive_factors(
         As `FactorFamily.propose`.
     """
     found = FactorBuffer()
-    families = tuple(families)
-    for group in _groups(families):
+    for group in _groups(tuple(families)):
         group.score(view, table, found)
-    if not isinstance(view, LabelledView):
-        return found.result()
-    labelled = FactorBuffer()
-    labelled.add(expanded_scores(found.result(), view.first))
-    for family in families:
-        if family.labelled:
-            family.score(view, table, labelled)
-    return labelled.result()
+    return found.result()
 
 
 @lru_cache(maxsize=64)
 def _groups(families: tuple[FactorFamily, ...]) -> tuple[FactorFamily | RuleSet, ...]:
-    """The families that have something to say, compiled ones that follow each other together."""
+    """The families, compiled ones that follow each other together."""
     groups: list[FactorFamily | RuleSet] = []
-    unlabelled = [family for family in families if not family.labelled]
-    for together, members in groupby(unlabelled, _is_compiled):
+    for together, members in groupby(families, _is_compiled):
         if together:
             groups.append(RuleSet([m for m in members if isinstance(m, RuleFamily)]))
         else:

@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch
-from bbparse.factors.labelled import LabelledView, proposals
 
 if TYPE_CHECKING:
     from bbparse.factors.family import FactorFamily
     from bbparse.factors.table import FactorTable
     from bbparse.factors.view import FactorView
 
-__all__ = ["CountBatch", "ScoredCounts", "alive_counts", "count_proposals", "tree_batches"]
+__all__ = ["CountBatch", "ScoredCounts", "alive_counts", "tree_batches"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,37 +141,6 @@ class ScoredCounts:
         return cls(new_ptr, arcs[kept], score_ptr, table)
 
 
-def count_proposals(
-    family: FactorFamily, view: FactorView, table: FactorTable | None = None
-) -> CountBatch:
-    """The sets that a family proposes for a view, over labelled arcs where the view has them.
-
-    Of the copies of an arc a tree has one at most: a set has as many arcs in a tree as the set of
-    all copies of its arcs.
-
-    Raises
-    ------
-    FactorError
-        As `FactorFamily.propose`.
-    """
-    if family.labelled:
-        return CountBatch.none()
-    batch = family.propose_counts(view, table)
-    if not isinstance(view, LabelledView) or not len(batch):
-        return batch
-    starts, members, ptr = view.first.tolist(), batch.arcs.tolist(), batch.ptr.tolist()
-    bounds, keys = batch.feat_ptr.tolist(), batch.feat_keys.tolist()
-    sets = [
-        [copy for a in members[ptr[c] : ptr[c + 1]] for copy in range(starts[a], starts[a + 1])]
-        for c in range(len(batch))
-    ]
-    cells = [
-        [keys[bounds[i] : bounds[i + 1]] for i in range(ptr[c], ptr[c + 1])]
-        for c in range(len(batch))
-    ]
-    return CountBatch.from_lists(sets, cells)
-
-
 def alive_counts(
     families: Iterable[FactorFamily], view: FactorView, table: FactorTable
 ) -> ScoredCounts | None:
@@ -190,7 +158,7 @@ def alive_counts(
     FactorError
         As `FactorFamily.propose`.
     """
-    batches = [count_proposals(family, view, table) for family in _counting(tuple(families))]
+    batches = [family.propose_counts(view, table) for family in _counting(tuple(families))]
     batches = [batch for batch in batches if len(batch)]
     if not batches:
         return None
@@ -221,8 +189,8 @@ def tree_batches(
         Features that are not in it may be left out.
     """
     for family in families:
-        yield proposals(family, view, table)
-        counts = count_proposals(family, view, table)
+        yield family.propose(view, table)
+        counts = family.propose_counts(view, table)
         if len(counts):
             yield counts.cells(np.diff(counts.ptr))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from operator import index
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch, FactorBuffer
 from bbparse.factors.counts import CountBatch, from_python, tree_batches
-from bbparse.factors.labelled import LabelledArc, LabelledView
 from bbparse.factors.view import FactorView
 
 if TYPE_CHECKING:
     from bbparse.factors.table import FactorTable
 
 __all__ = [
-    "Arc", "FactorFamily", "Feature", "LabelledFamily", "feature_key", "tree_keys",
+    "Arc", "FactorFamily", "Feature", "feature_key", "tree_keys",
 ]  # fmt: skip
 
 Arc = tuple[int, int]
@@ -51,13 +50,10 @@ class FactorFamily:
         By which users name the family; part of the hash of every feature.
     summary : str
         One line for ``bbparse factors``.
-    labelled : bool
-        Whether arcs are given as (head, modifier, label), see `LabelledFamily`.
     """
 
     name: str = ""
     summary: str = ""
-    labelled: bool = False
 
     @property
     def has_counts(self) -> bool:
@@ -214,50 +210,6 @@ class FactorFamily:
         if isinstance(features, str):
             raise FactorError(f"features: expected a sequence of features, found {features!r}")
         return [feature_key(self.name, feature) for feature in features]
-
-
-class LabelledFamily(FactorFamily):
-    """A family whose factors speak of labels: "at most one nsubj", "a case has no modifiers".
-
-    It works in parsers whose `labels.mode` is "arcs", and has nothing to say in others. Its
-    method `labelled_factors` is given a `LabelledView` and yields arcs as (head, modifier, label);
-    the contract of `FactorFamily` is about these.
-    """
-
-    labelled = True
-
-    def factors(self, view: FactorView) -> Iterable[tuple[Iterable[Any], Sequence[Feature]]]:
-        """Propose factors; see `labelled_factors`, which gives them."""
-        if not isinstance(view, LabelledView):
-            raise FactorError("expected arcs with labels (labels.mode = 'arcs'), found none")
-        return self.labelled_factors(view)
-
-    def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> CountBatch:
-        """No sets: arcs with labels are factors only."""
-        return CountBatch.none()
-
-    def labelled_factors(
-        self, view: LabelledView
-    ) -> Iterable[tuple[Iterable[LabelledArc], Sequence[Feature]]]:
-        """Propose factors, as `FactorFamily.factors`, of arcs (head, modifier, label)."""
-        raise NotImplementedError(f"{type(self).__name__}.labelled_factors")
-
-    def _arc_indices(self, view: FactorView, pairs: Iterable[Any]) -> list[int]:
-        if not isinstance(view, LabelledView):
-            raise FactorError("expected arcs with labels (labels.mode = 'arcs'), found none")
-        n = view.n_words
-        arcs = set(pairs)
-        for arc in arcs:
-            if len(arc) != 3 or not (0 <= arc[0] <= n and 1 <= arc[1] <= n):
-                raise FactorError(
-                    f"arc {arc!r}: expected a head in 0..{n}, a modifier in 1..{n} and a label"
-                )
-        if len(arcs) < 2:
-            raise FactorError(f"a factor has two or more arcs, found {sorted(arcs)}")
-        if len({arc[1] for arc in arcs}) < len(arcs):
-            return []
-        indices = sorted(view.labelled_index(*arc) for arc in arcs)
-        return indices if indices[0] >= 0 else []
 
 
 def tree_keys(

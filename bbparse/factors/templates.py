@@ -44,7 +44,7 @@ class TemplateFamily(FactorFamily):
     A template is text such as ``"h.lemma m1.lexpos m2-1.upos distance"``: terms are role, offset
     from its word in words (optional, at most three), attribute (`bbparse.scoring.encode.ATTRIBUTES`
     lists them); ``distance`` stands for the distance class the kernel found, ``@m1`` for the label
-    that the guide (`bbparse.scoring.guide`) would give the arc to m1. The attributes of the
+    that the guide (`bbparse.scoring.network`) would give the arc to m1. The attributes of the
     gate and the order class are part of every template without being named; ``""`` is the gate
     alone. To change the features of a family, derive a class from it, with another name.
 

@@ -40,7 +40,7 @@ class FactorView:
     values : uint64[n + 1 + 2 * PAD, len(ATTRIBUTES)], optional
         What `bbparse.scoring.encode.encode` made of the sentence; made here if left out.
     marks : uint16[n + 1, n + 1], optional
-        What the guide says of the arcs (`bbparse.scoring.guide`); None where there is no guide.
+        What the guide says of the arcs (`bbparse.scoring.network`); None where there is no guide.
     label_names : sequence of str, optional
         The guide's labels, in order.
 

@@ -12,9 +12,7 @@ from bbparse.configuration import Configuration
 from bbparse.learning.pruner import train_pruner
 from bbparse.oracle.projective.dense import eisner
 from bbparse.progress import watched
-from bbparse.scoring.arc_labels import ArcLabels
 from bbparse.scoring.encode import encode
-from bbparse.scoring.guide import Guide
 from bbparse.scoring.network import Network
 from bbparse.scoring.pruner import Pruner, with_arcs_of
 from bbparse.treebank import Sentence, is_projective
@@ -37,13 +35,10 @@ class TrainingData:
         How many sentences were not projective.
     arcs : list of (arc_head, arc_mod)
         Candidate arcs, the gold ones among them.
-    guide : Guide or Network, optional
+    guide : Network, optional
         Trained on all sentences.
     marks : list of uint16[n+1, n+1]
         What a guide that has not seen them says of the candidate arcs; empty without a guide.
-    arc_labels : list of ArcLabels
-        Labels of the candidate arcs by the same guides, the right ones among them; empty where
-        `labels.mode` is not "arcs".
     recall : float
         Share of gold arcs that were candidates before they were added.
     """
@@ -54,9 +49,8 @@ class TrainingData:
     projectivised: int
     arcs: list[tuple[Ints, Ints]] = field(default_factory=list)
     recall: float = 1.0
-    guide: Guide | Network | None = None
+    guide: Network | None = None
     marks: list[NDArray[np.uint16]] = field(default_factory=list)
-    arc_labels: list[ArcLabels] = field(default_factory=list)
 
     def marks_of(self, i: int) -> NDArray[np.uint16] | None:
         """Marks of sentence i; None without a guide."""

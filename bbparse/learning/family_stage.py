@@ -20,8 +20,6 @@ from bbparse.factors import (
     FactorFamily,
     FactorTable,
     FactorView,
-    count_proposals,
-    proposals,
 )
 from bbparse.learning.data import TrainingData
 from bbparse.learning.proposals import Proposals, differing, differing_counts
@@ -60,11 +58,12 @@ class FamilyStage:
         self.parser = parser
         self.config = config = parser.config
         self.data = data
-        if data.arc_labels:
-            problems = [own.onto(problem) for own, problem in zip(data.arc_labels, problems)]
         self.problems = problems
         self.families = families
-        self.right = [self._right(i) for i in range(len(problems))]
+        self.right: list[Flags] = [
+            gold[problem.arc_mod] == problem.arc_head
+            for gold, problem in zip(data.heads, problems)
+        ]
         self.table = self._table()
         self.proposals = [
             Proposals.of(families, self._view(i), self.table) for i in range(len(problems))
@@ -75,16 +74,6 @@ class FamilyStage:
             self.weights, learning.method, learning.rate * config.factors.rate,
             config.factors.start,
         )  # fmt: skip
-
-    def _right(self, i: int) -> Flags:
-        """Which arcs are in the gold tree, with the gold label if they have labels."""
-        problem, gold, guide = self.problems[i], self.data.heads[i], self.data.guide
-        right: Flags = gold[problem.arc_mod] == problem.arc_head
-        if problem.arc_label is not None and guide is not None:
-            found = map(guide.labels.index, self.data.sentences[i].deprels)
-            label_of = np.array([-1, *found], np.int32)
-            right &= label_of[problem.arc_mod] == problem.arc_label
-        return right
 
     def _view(self, i: int, arcs: NDArray[np.int64] | None = None) -> FactorView:
         data = self.data
@@ -111,8 +100,8 @@ class FamilyStage:
             own, rivals = right[arcs], others[:, arcs]
             batches = []
             for family in self.families:
-                batches.append(differing(proposals(family, view), own, rivals))
-                batches += differing_counts(count_proposals(family, view), own, rivals)
+                batches.append(differing(family.propose(view), own, rivals))
+                batches += differing_counts(family.propose_counts(view), own, rivals)
             counter.add(batches)
         return counter.table(self.config.factors.cutoff)
 

@@ -21,8 +21,6 @@ from bbparse.factors import (
     FactorTable,
     FactorView,
     ScoredCounts,
-    count_proposals,
-    proposals,
 )
 from bbparse.jit import kernel
 from bbparse.problem import Problem
@@ -73,10 +71,10 @@ class Proposals:
         parts = []
         counts = []
         for family in families:
-            batch = proposals(family, view, table)
+            batch = family.propose(view, table)
             places = table.find(batch.feat_keys)
             parts.append(cls(*_known(batch.ptr, batch.arcs, batch.feat_ptr, places)))
-            sets = count_proposals(family, view, table)
+            sets = family.propose_counts(view, table)
             if len(sets):
                 counts.append(CountProposals.of(sets, table))
         return cls(

@@ -46,9 +46,7 @@ def learn_backbone(run: Run) -> tuple[Parser, list[Problem]]:
 
     Several sets of families may be learned for one backbone.
     """
-    # labels come with the factors that speak of them
     plain = replace(run.config, factors=_backbones_only(run.config.factors))
-    plain = plain.with_("labels", mode="tree")
     problems = held_out_problems(run.of("", config=plain))
     backbone = run.of("backbone", config=plain)
     return backbone.thinned(learn_restarts(backbone, [])), problems

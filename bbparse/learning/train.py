@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.configuration import Configuration
-from bbparse.errors import ConfigError, TreebankError
+from bbparse.errors import TreebankError
 from bbparse.factors import FactorFamily, load_families, specification
 from bbparse.learning.data import prepare, prune_all
 from bbparse.learning.guide import guide_all
@@ -59,8 +59,6 @@ def train(
         If there is no training sentence, or a sentence has no tree.
     FactorError
         If a family is unknown.
-    ConfigError
-        If a family speaks of labels and arcs have none.
     """
     say = report if report is not None else lambda line: None
     if not sentences:
@@ -68,13 +66,6 @@ def train(
     for sentence in (*sentences, *dev):
         check_tree(sentence, single_root=config.model.single_root)
     families = load_families(config.factors.families if factors is None else factors)
-    for family in families:
-        for needed, given in (
-            ("labels.mode = 'arcs'", config.labels.mode == "arcs"),
-            ("factors.stage = 'jackknife'", config.factors.stage == "jackknife"),
-        ):
-            if family.labelled and not given:
-                raise ConfigError(f"family {family.name} speaks of labels, which needs {needed}")
     config = config.with_("factors", families=tuple(specification(family) for family in families))
     started = time.perf_counter()
     data = prepare(sentences, config.model.single_root)
@@ -96,9 +87,7 @@ def train(
     if families and config.factors.stage == "jackknife":
         best = train_in_stages(run, families)
     else:
-        plain = run.of("", config=config.with_("labels", mode="tree"))
-        best = run.thinned(learn_restarts(plain, families))
-        best.config = config
+        best = run.thinned(learn_restarts(run, families))
     best.notes.update(
         sentences=len(sentences), projectivised=data.projectivised, pruner_recall=data.recall,
         candidates_per_word=candidates, tagged=any(map(has_tags, sentences)),

@@ -22,7 +22,6 @@ from bbparse.model.packed import pack, packed_rules, unpack
 from bbparse.model.path import model_path
 from bbparse.parser import Parser
 from bbparse.problem.quantum import QUANTUM
-from bbparse.scoring.guide import GUIDE_ARRAYS, Guide
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
 from bbparse.scoring.network import NETWORK_ARRAYS, Network
 from bbparse.scoring.pruner import Pruner
@@ -43,7 +42,6 @@ _RULES: dict[str, Rule] = {
     "factor_gates": ("u", 1, "factor_keys"),
     "factor_weights": (REALS, 1, "factor_keys"),
     **LABEL_ARRAYS,
-    **GUIDE_ARRAYS,
     **NETWORK_ARRAYS,
     **TAGGER_ARRAYS,
 }
@@ -87,16 +85,18 @@ def load_parser(
 ) -> Parser:
     """Read a model file; see :meth:`bbparse.parser.Parser.load`."""
     path = model_path(name_or_path)
-    optional = {*LABEL_ARRAYS, *GUIDE_ARRAYS, *NETWORK_ARRAYS, *TAGGER_ARRAYS}
+    optional = {*LABEL_ARRAYS, *NETWORK_ARRAYS, *TAGGER_ARRAYS}
     arrays = read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
     where = os.fspath(path)
     try:
         header = json.loads(str(arrays["header"].item()))
-        config = Configuration.from_table(header["configuration"])
+        config = Configuration.from_table(_current(header["configuration"], where))
         quantum = float(header["quantum"])
         if not 0.0 < quantum < float("inf"):
             raise ValueError(f"quantum is {quantum}, expected a number above 0")
         notes = dict(header["notes"])
+    except ModelError:
+        raise
     except (ValueError, KeyError, TypeError, BBParseError) as error:
         raise ModelError(f"{where}: header is damaged: {error}") from error
     given = {specification(family): family for family in load_families(factors)}
@@ -115,15 +115,30 @@ def load_parser(
     labeller = None
     if not arrays.keys().isdisjoint(LABEL_ARRAYS):
         labeller = Labeller.from_arrays(config.label_templates, arrays, where)
-    guide: Guide | Network | None = None
-    if config.guide.epochs and config.guide.kind == "network":
-        guide = Network.from_arrays(arrays, where)
-    elif config.guide.epochs:
-        guide = Guide.from_arrays(config.guide_templates, arrays, where)
+    guide = Network.from_arrays(arrays, where) if config.guide.epochs else None
     tagger = None if arrays.keys().isdisjoint(TAGGER_ARRAYS) else tagger_from(arrays, where)
     return Parser(
         config, pruner, scorer, families, table, notes, labeller, guide, tagger, quantum
     )
+
+
+def _current(table: dict[str, Any], where: str) -> dict[str, Any]:
+    """The configuration of a model file without the keys of modes that are no more.
+
+    Raises
+    ------
+    ModelError
+        If the model was trained in such a mode.
+    """
+    guide, labels = dict(table.get("guide", {})), dict(table.get("labels", {}))
+    if guide.pop("kind", "network") == "templates" and guide.get("epochs"):
+        raise ModelError(f"{where}: its guide is no network, as it is now: train the model anew")
+    if labels.pop("mode", "tree") == "arcs":
+        raise ModelError(f"{where}: labels.mode = 'arcs' is no more: train the model anew")
+    for record, keys in ((guide, ("start", "templates")), (labels, ("per_arc", "weight"))):
+        for key in keys:
+            record.pop(key, None)
+    return {**table, "guide": guide, "labels": labels}
 
 
 def _scorer(

@@ -66,7 +66,7 @@ def walk_parts(
 
     `grand` and `inner` are empty for kinds, and sections, without those roles. The sections are
     those from `first` to before `last` (0 and 3 for all of a kind). marks[h, m] is what the guide
-    says of an arc (`bbparse.scoring.guide`), read only where a template asks for it. Consecutive
+    says of an arc (`bbparse.scoring.network`), read only where a template asks for it. Consecutive
     parts that differ in the fastest role only (g if there is one, else s, else m) share the sum
     over the others.
     Scores go to `scores` (float64[P], integer sums times `quantum`); where it is empty, the weights

@@ -1,4 +1,4 @@
-"""`Network`: a guide that is a small neural network.
+"""`Network`: the guide, a small neural network that sees one arc at a time.
 
 Words are sums of vectors of their attributes. Convolutions over the words around (five words, then
 three at a time, each layer added to the one below and normalised) make of them vectors that know
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
 from bbparse.scoring.encode import ATTRIBUTES, PAD, attribute_hash
-from bbparse.scoring.guide_kernels import log_shares, marks_of
 from bbparse.scoring.label_rows import checked_labels
+from bbparse.scoring.marks import marks_of
 from bbparse.scoring.network_kernels import (
     ARC_VALUES,
     LANES,
@@ -108,7 +108,7 @@ def parameter_shapes(
 
 
 class Network:
-    """Marks of arcs, as `bbparse.scoring.guide.Guide` gives them; threads may share it.
+    """Marks of arcs. Nothing changes while they are given, so threads may share a network.
 
     Parameters
     ----------
@@ -169,24 +169,32 @@ class Network:
              self.sizes[3], self.sizes[4]),
         )  # fmt: skip
 
+    def scores(
+        self, values: NDArray[np.uint64], arc_head: Ints, arc_mod: Ints
+    ) -> tuple[NDArray[np.float64], Floats]:
+        """Scores of arcs, float64[A], and of their labels, float32[A or some more, L or more]."""
+        return network_scores(values, PAD, arc_head, arc_mod, *self._tables)
+
     def marks(
         self, values: NDArray[np.uint64], arc_head: Ints, arc_mod: Ints
     ) -> NDArray[np.uint16]:
-        """Marks of candidate arcs; see `bbparse.scoring.guide.Guide.marks`."""
-        scores, labels = network_scores(values, PAD, arc_head, arc_mod, *self._tables)
+        """What the templates of a model see of the guide's opinion.
+
+        Parameters
+        ----------
+        values : uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)]
+            The sentence, as `encode` gives it.
+        arc_head, arc_mod : int32[A]
+            Its candidate arcs.
+
+        Returns
+        -------
+        uint16[n_words + 1, n_words + 1]
+            marks[h, m]; see `bbparse.scoring.marks.marks_of`.
+        """
+        scores, labels = self.scores(values, arc_head, arc_mod)
         n = len(values) - 2 * PAD - 1
         return marks_of(n, arc_head, arc_mod, scores, labels, len(self.labels))
-
-    def log_probabilities(
-        self, values: NDArray[np.uint64], arc_head: Ints, arc_mod: Ints
-    ) -> NDArray[np.float64]:
-        """Logarithm of p(h | m) p(l | h, m), float64[A, L], for candidate arcs and all labels."""
-        scores, labels = network_scores(values, PAD, arc_head, arc_mod, *self._tables)
-        n = len(values) - 2 * PAD - 1
-        own = labels[: len(arc_head), : len(self.labels)].astype(np.float64)
-        own -= own.max(axis=1, keepdims=True)
-        own -= np.log(np.exp(own).sum(axis=1, keepdims=True))
-        return own + log_shares(arc_mod, scores, n)[:, np.newaxis]
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What `from_arrays` reads: the arrays of `NETWORK_ARRAYS`."""

@@ -78,7 +78,7 @@ ARC_ATOMS: dict[str, ArcAtom] = {
     "glabel": ArcAtom("the label that the guide gives g→h", 0, "ghm"),
 }
 
-#: Arc atoms that there must be a guide for (`bbparse.scoring.guide`).
+#: Arc atoms that there must be a guide for (`bbparse.scoring.network`).
 GUIDE_ATOMS = ("label", "odds", "slabel", "glabel")
 
 #: A "+@name" needs a slot of the 16 of a memory line for each value; one is the plain feature's.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -11,8 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bbparse.configuration import Configuration
-from bbparse.explain import explain, page
+from bbparse.explain import explain
 from bbparse.explain.terms import PARTS, family_terms, terms_of, with_features
 from bbparse.factors import FactorFamily, FactorView, load_families
 from bbparse.parser import Parser
@@ -42,39 +40,7 @@ def test_terms_add_up() -> None:
 @cache
 def guided_parser() -> Parser:
     """The toy parser with a guide, whose marks its templates look at."""
-    table = tomllib.loads(toy.TOML)
-    table["guide"] = {
-        "epochs": 2, "folds": 2, "least": 3, "templates": {"bits": 8, "arc": ["h.upos m.upos"]},
-    }  # fmt: skip
-    table["templates"]["arc"].append("h.upos m.upos @label @odds")
-    table["templates"]["grandsibling"].append("m.upos @label @slabel @glabel")
-    return Parser.train(toy.sentences(), config=Configuration.from_table(table))
-
-
-@cache
-def labelled_parser() -> Parser:
-    """The guided parser with labels that the search chooses."""
-    table = tomllib.loads(toy.TOML)
-    table["guide"] = {"epochs": 2, "folds": 2, "templates": {"bits": 8, "arc": ["h.upos m.upos"]}}
-    table["templates"]["arc"].append("h.upos m.upos @label @odds")
-    table["labels"]["mode"] = "arcs"
-    return Parser.train(toy.sentences(), config=Configuration.from_table(table))
-
-
-def test_arcs_with_labels() -> None:
-    parser = labelled_parser()
-    for sentence in toy.dev_sentences()[:8]:
-        found = explain(parser, sentence, k_best=4)
-        assert found.problem.arc_label is not None
-        assert found.n_candidates < len(found.problem.arc_head)
-        for k, tree in enumerate(found.trees):
-            assert math.fsum(t.value for t in found.terms[k]) == pytest.approx(tree.score)
-            for term in found.terms[k]:
-                assert math.fsum(f.weight for f in term.features) == pytest.approx(term.value)
-            if k:
-                assert found.changed(k)
-        assert all(loss.instead != loss.head for loss in found.losses)
-        assert "instead of" in page(found) or len(found.trees) == 1
+    return Parser.train(toy.sentences(), config=toy.guided_configuration(least=3))
 
 
 @cache

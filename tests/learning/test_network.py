@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
 from bbparse.configuration import Configuration
-from bbparse.configuration_parts import NetworkConfig
 from bbparse.learning.data import TrainingData, prepare, prune_all
 from bbparse.learning.guide import guide_all
 from bbparse.learning.network import (
@@ -21,23 +15,10 @@ from bbparse.learning.network import (
     vector_rows,
     vocabulary,
 )
-from bbparse.learning.run import unlabelled_accuracy
-from bbparse.learning.train import train
-from bbparse.parser import Parser
 from bbparse.scoring.encode import PAD
 from bbparse.scoring.network import WORD_COLUMNS, Network
 from tests import toy
-
-SMALL = {"word": 8, "width": 16, "layers": 2, "shared": 12, "pairs": 8, "batch": 4}
-
-
-def configuration(**guide: Any) -> Configuration:
-    table = tomllib.loads(toy.TOML)
-    table["guide"] = {"kind": "network", "epochs": 10, "rate": 0.02, "folds": 3, **guide}
-    table["network"] = SMALL
-    table["templates"]["arc"] += ["h.upos m.upos @odds @label"]
-    table["templates"]["grandsibling"] += ["h.upos @glabel @slabel @label"]
-    return Configuration.from_table(table)
+from tests.scoring.test_network import log_probabilities
 
 
 def data_of(config: Configuration, count: int) -> TrainingData:
@@ -63,10 +44,10 @@ def batch_of(data: TrainingData, labels: tuple[str, ...]) -> tuple[Batch, np.nda
 
 
 def test_gradients_are_those_of_the_loss() -> None:
-    data = data_of(configuration(), 6)
+    data = data_of(toy.guided_configuration(), 6)
     labels = labels_of(data)
     batch, keys = batch_of(data, labels)
-    settings = NetworkConfig(**SMALL)
+    settings = toy.guided_configuration().network
     learner = NetworkLearner(settings, len(keys), len(labels), 3)
     random = np.random.default_rng(2)
     learner.flat += 0.1 * random.standard_normal(learner.flat.shape).astype(np.float32)
@@ -89,7 +70,7 @@ def test_gradients_are_those_of_the_loss() -> None:
 
 
 def test_learning_and_parsing_have_the_same_scores() -> None:
-    config = configuration()
+    config = toy.guided_configuration()
     data = data_of(config, 8)
     labels = labels_of(data)
     network = train_network(config, data, np.arange(8), labels)
@@ -104,7 +85,7 @@ def test_learning_and_parsing_have_the_same_scores() -> None:
     learner.vectors[:] = network.vectors * 2.0**-11
     total = words = 0.0
     for i, sentence in enumerate(data.sentences):
-        found = network.log_probabilities(data.values[i], *data.arcs[i])
+        found = log_probabilities(network, data.values[i], *data.arcs[i])
         for (h, m), row in zip(zip(*data.arcs[i]), found):
             if data.heads[i][m] == h:
                 unknown = i == 0 and m == 1
@@ -115,7 +96,7 @@ def test_learning_and_parsing_have_the_same_scores() -> None:
 
 
 def test_the_same_seed_learns_the_same() -> None:
-    config = configuration(epochs=2)
+    config = toy.guided_configuration(epochs=2)
     data = data_of(config, 12)
     one, two = (train_network(config, data, np.arange(12), labels_of(data)) for _ in range(2))
     for name, array in one.to_arrays().items():
@@ -126,13 +107,13 @@ def test_the_same_seed_learns_the_same() -> None:
 
 
 def test_it_learns_its_training_sentences() -> None:
-    config = configuration(epochs=60)
+    config = toy.guided_configuration(epochs=60)
     data = data_of(config, 20)
     network = train_network(config, data, np.arange(20), labels_of(data))
     right = total = 0
     for i in range(20):
         head, mod = data.arcs[i]
-        chances = np.logaddexp.reduce(network.log_probabilities(data.values[i], head, mod), axis=1)
+        chances = np.logaddexp.reduce(log_probabilities(network, data.values[i], head, mod), axis=1)
         for m in range(1, len(data.heads[i])):
             own = np.flatnonzero(mod == m)
             right += head[own[chances[own].argmax()]] == data.heads[i][m]
@@ -141,7 +122,7 @@ def test_it_learns_its_training_sentences() -> None:
 
 
 def test_training_sentences_get_marks_of_networks_that_did_not_see_them() -> None:
-    config = configuration(epochs=2)
+    config = toy.guided_configuration(epochs=2)
     data = data_of(config, 30)
     guide_all(data, config)
     guide = data.guide
@@ -154,7 +135,7 @@ def test_training_sentences_get_marks_of_networks_that_did_not_see_them() -> Non
 
 
 def test_rare_values_have_no_vectors() -> None:
-    data = data_of(configuration(), 10)
+    data = data_of(toy.guided_configuration(), 10)
     keys = vocabulary(data.values, np.arange(10), 3)
     seen = np.concatenate([v[PAD:-PAD, WORD_COLUMNS].reshape(-1) for v in data.values])
     values, counts = np.unique(seen, return_counts=True)
@@ -164,23 +145,3 @@ def test_rare_values_have_no_vectors() -> None:
     assert np.array_equal(rows >= 0, np.isin(own, keys))
     assert np.array_equal(keys[rows[rows >= 0]], own[rows >= 0])
     assert (vector_rows(data.values[0], keys[:0]) == -1).all()
-
-
-def test_a_parser_with_a_network_learns_and_is_saved(tmp_path: Path) -> None:
-    sentences = toy.sentences()[:60]
-    parser = train(sentences, toy.dev_sentences(), configuration())
-    assert unlabelled_accuracy(parser, sentences) > 0.8
-    path = tmp_path / "toy.model"
-    parser.save(path)
-    again = Parser.load(path)
-    for sentence in toy.dev_sentences():
-        assert again.parse(sentence) == parser.parse(sentence)
-
-
-def test_labels_of_candidate_arcs_can_be_those_of_a_network() -> None:
-    config = configuration(epochs=2)
-    config = replace(config, labels=replace(config.labels, mode="arcs"))
-    config = config.with_("factors", families=())
-    parser = train(toy.sentences()[:20], [], config)
-    for sentence in toy.dev_sentences()[:3]:
-        assert set(parser.parse(sentence)[0].labels) <= set(parser.guide.labels)

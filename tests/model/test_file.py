@@ -200,6 +200,28 @@ class Nearby(FactorFamily):
             yield [(h, h - 1), (h, h + 1)], [view.sentence.upos[h - 1]]
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h: h["configuration"]["guide"].update(kind="templates", epochs=3), "no network"),
+        (lambda h: h["configuration"]["labels"].update(mode="arcs"), "labels.mode"),
+    ],
+)
+def test_models_of_modes_that_are_no_more_are_refused(
+    model: Path, change: Callable[[dict[str, Any]], Any], message: str
+) -> None:
+    with pytest.raises(ModelError, match=f"^{model.parent}.*{message}.*train the model anew$"):
+        Parser.load(with_header(model, change))
+
+
+def test_keys_of_modes_that_are_no_more_are_passed_over(model: Path) -> None:
+    def change(header: dict[str, Any]) -> None:
+        header["configuration"]["guide"].update(kind="network", start=1.0, templates={"arc": []})
+        header["configuration"]["labels"].update(mode="tree", per_arc=2, weight=2.0)
+
+    assert Parser.load(with_header(model, change)).config == Parser.load(model).config
+
+
 def test_families_that_are_not_installed_must_be_given(model: Path, tmp_path: Path) -> None:
     config = toy.configuration().with_("factors", cutoff=1)
     parser = Parser.train(toy.sentences()[:40], config=config, factors=[Nearby, "siblings"])

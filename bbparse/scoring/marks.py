@@ -1,58 +1,33 @@
-"""Kernels of the guide: scores of arcs with labels, probabilities, and marks.
+"""Marks: what the guide says of an arc, for the templates of the model to build on.
 
-See `bbparse.scoring.guide`. Cost of A candidate arcs with F features each and L labels:
-O(A · F · L) additions of small integers, one run of L for each feature.
+The guide (`bbparse.scoring.network`) sees every arc by itself. Its mark of an arc is the best label
+that the arc could have, and how likely the arc is among the candidates of its modifier, in 12
+steps. Templates have both as atoms: ``@label`` and ``@odds`` of the arc itself, ``@slabel`` and
+``@glabel`` of the arcs to its sibling and to its head. So the model learns which labels go together
+(a verb takes one subject, an object's modifiers are other ones than a verb's) although its trees
+have no labels, and how far a classifier that saw the arc alone is to be trusted.
+
+This is stacking (Nivre & McDonald 2008; Martins, Das, Smith & Xing 2008) with another kind of
+classifier below. It only works if the marks of training sentences are as good as those of new ones:
+they come from a guide that was trained on other sentences (`bbparse.learning.guide`).
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.scoring.kernels import LABEL_BITS, NO_LABEL, walk_parts
-from bbparse.scoring.prefetch import add_rows
-from bbparse.scoring.tables import sentence_tables
+from bbparse.scoring.kernels import LABEL_BITS, NO_LABEL
 
-__all__ = ["arc_features", "arc_label_scores", "marks_of", "odds_step", "sure_marks"]
+__all__ = ["log_shares", "marks_of", "odds_step", "steps_of", "sure_marks"]
 
 Ints = NDArray[np.int32]
-Hashes = NDArray[np.uint64]
 
 
-@kernel
-def arc_features(
-    values: Hashes,
-    pad: int,
-    head: Ints,
-    mod: Ints,
-    for_tables: tuple[Any, ...],
-    for_parts: tuple[Any, ...],
-) -> NDArray[np.int64]:
-    """Features of arcs, int64[A · F], arc by arc: every arc has the same number of them."""
-    table, masks, words, counts = sentence_tables(values, pad, *for_tables)
-    none = np.empty(0, np.int32)
-    return walk_parts(
-        np.int64(0), np.int64(0), np.int64(3), none, head, none, mod, table, masks, words, counts,
-        np.zeros((1, 1), np.uint16), np.zeros(1, np.int8), 0.0, np.zeros(0), *for_parts,
-    )  # fmt: skip
-
-
-@kernel
-def arc_label_scores(
-    features: NDArray[np.int64], n_arcs: int, weights: NDArray[np.int16]
-) -> Ints:
-    """Scores of all labels of arcs, int32[A, width], in quanta."""
-    scores = np.zeros((n_arcs, weights.shape[1]), np.int32)
-    owner = np.empty(features.shape[0], np.int32)
-    each = features.shape[0] // max(n_arcs, 1)
-    for arc in range(n_arcs):
-        for f in range(arc * each, (arc + 1) * each):
-            owner[f] = arc
-    add_rows(features, owner, weights, scores)
-    return scores
+def steps_of(marks: NDArray[np.uint16]) -> Ints:
+    """Steps of the odds of arcs with these marks, 0 to 11."""
+    return (marks >> np.uint16(LABEL_BITS)).astype(np.int32) - 1
 
 
 @kernel
@@ -64,23 +39,6 @@ def odds_step(probability: float) -> int:
         if probability >= threshold:
             step += 1
     return step
-
-
-@kernel
-def log_sums(scores: Ints, n_labels: int, quantum: float) -> NDArray[np.float64]:
-    """Logarithm of the sum over labels of exp(score), float64[A]."""
-    out = np.empty(scores.shape[0])
-    for arc in range(scores.shape[0]):
-        top = scores[arc, 0]
-        for label in range(1, n_labels):
-            top = max(top, scores[arc, label])
-        total = 0.0
-        for label in range(n_labels):
-            difference = (scores[arc, label] - top) * quantum
-            if difference > -12.0:  # the others are worth nothing
-                total += np.exp(difference)
-        out[arc] = top * quantum + np.log(total)
-    return out
 
 
 @kernel
@@ -122,6 +80,7 @@ def marks_of(
         step = 1 + odds_step(np.exp(shares[arc]))
         marks[head[arc], mod[arc]] = min(1 + best, NO_LABEL) | (step << LABEL_BITS)
     return marks
+
 
 #: One more than the highest step.
 _SURE = 12
