@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from bbparse.errors import BBParseError
 from bbparse.highs import solve_whole
 from bbparse.ilp.program import TreeProgram
+from bbparse.ilp.ranking import ranked
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import with_sorted_scores
-from bbparse.problem.tree import heads_of
 
 #: HiGHS decides up to this share of the largest score.
 TOLERANCE = 1e-9
@@ -85,30 +85,14 @@ def solve_ilp(
             break
         if answer.arcs is None:
             break
-    scores = np.array([problem.score(arcs) for arcs in trees], dtype=np.float64)
-    order = np.argsort(-scores, kind="stable")
-    scores = scores[order]
-    arcs = np.array(trees, dtype=np.int32).reshape(len(trees), problem.n_words)[order]
-    heads = np.array([heads_of(problem, tree) for tree in arcs], dtype=np.int32)
-    # Whatever was not found scores at most `bound`, and so does the k-th best where one of the k
-    # best was not found.
-    bounds = np.maximum(scores, bound)
-    proved = scores >= bound
-    if status == "optimal" and not len(trees):
-        status = "infeasible"
     stats: dict[str, float | int] = {
         "nodes": nodes,
         "solves": solves,
         "rows": len(program.low),
         "columns": len(program.cost),
+        "seconds": time.perf_counter() - started,
     }
-    if status == "optimal" and not proved.all():
-        status = "node_limit"
-        stats["gap_limit"] = 1
-    stats["seconds"] = time.perf_counter() - started
-    return Solution.trusted(
-        heads.reshape(len(trees), problem.n_words + 1), arcs, scores, bounds, proved, status, stats
-    )
+    return ranked(problem, trees, [problem.score(arcs) for arcs in trees], bound, status, stats)
 
 
 @dataclass(slots=True)

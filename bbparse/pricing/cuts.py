@@ -1,0 +1,98 @@
+"""Rows that a fractional point breaks: sets of words that nothing enters, arcs that cross."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.jit import kernel
+
+_BROKEN = 1e-6  # a row that is broken by less is none
+
+
+@kernel
+def sets_not_entered(weight: NDArray[np.float64], least: float) -> NDArray[np.bool_]:
+    """Sets of words that arcs of less than a weight enter, by maximum flows from the root.
+
+    Parameters
+    ----------
+    weight : float64[n + 1, n + 1]
+        weight[h, m] >= 0 of the arc from h to m.
+    least : float
+
+    Returns
+    -------
+    bool[S, n + 1]
+        For each word that less than ``least`` flows to, the smallest set of a minimum cut, but none
+        for a word of an earlier set. O(n^3) for each unit of flow (Edmonds & Karp 1972).
+    """
+    size = weight.shape[0]
+    found = np.zeros((size, size), np.bool_)
+    count = 0
+    covered = np.zeros(size, np.bool_)
+    left = np.empty((size, size))
+    towards = np.empty(size, np.int64)
+    queue = np.empty(size, np.int64)
+    for word in range(1, size):
+        if covered[word]:
+            continue
+        for h in range(size):
+            for m in range(size):
+                left[h, m] = weight[h, m]
+        flow = 0.0
+        while flow < least:
+            seen = np.zeros(size, np.bool_)
+            seen[word] = True
+            queue[0] = word
+            start = 0
+            end = 1
+            while start < end and not seen[0]:
+                m = queue[start]
+                start += 1
+                for h in range(size):
+                    if not seen[h] and left[h, m] > 1e-12:
+                        seen[h] = True
+                        towards[h] = m
+                        queue[end] = h
+                        end += 1
+            if not seen[0]:
+                for m in range(size):
+                    found[count, m] = seen[m]
+                    covered[m] |= seen[m]
+                count += 1
+                break
+            share = np.inf
+            h = 0
+            while h != word:
+                share = min(share, left[h, towards[h]])
+                h = towards[h]
+            h = 0
+            while h != word:
+                left[h, towards[h]] -= share
+                left[towards[h], h] += share
+                h = towards[h]
+            flow += share
+    return found[:count]
+
+
+def broken_sets(weight: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Sets bool[S, n + 1] of words that must hang from the root and do not quite."""
+    return sets_not_entered(weight, 1.0 - _BROKEN)
+
+
+def broken_spans(weight: NDArray[np.float64]) -> Iterator[tuple[int, int, int]]:
+    """(left, right, word): an arc joins left and right, and word between has a head outside.
+
+    At most one of the two arcs between left and right is in a tree, and if one is, the head of a
+    word between them is in left..right, or arcs cross. Trees that keep all this are projective: of
+    two arcs that cross, each end within the other arc would descend from an end of that.
+    """
+    n = len(weight) - 1
+    sums = np.vstack((np.zeros(n + 1), np.cumsum(weight, axis=0)))
+    joined = weight + weight.T
+    for left, right in np.argwhere(np.triu(joined, 2) > _BROKEN).tolist():
+        inside = (sums[right + 1] - sums[left])[left + 1 : right]
+        broken = np.flatnonzero(joined[left, right] - inside > _BROKEN)
+        yield from ((left, right, left + 1 + int(k)) for k in broken)

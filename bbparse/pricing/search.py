@@ -1,0 +1,206 @@
+"""Branch, price and cut: the search that makes linear programs exact.
+
+Best first: the node with the highest bound is solved, by pricing and cutting; the best tree by the
+point's arcs is scored, and a node that may still hold a better one is divided at the arc nearest to
+one half. Triples and rows found in a node hold in all.
+
+The k best: a tree that a point is, is cut off, and the node goes back to the queue.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.ilp.ranking import ranked
+from bbparse.pricing.columns import Columns, GivenColumns
+from bbparse.pricing.master import Master
+from bbparse.pricing.settings import PricingSettings
+from bbparse.pricing.trees import best_tree
+from bbparse.problem import Problem, Solution
+from bbparse.problem.order import with_sorted_scores
+from bbparse.problem.tree import heads_of
+
+Floats = NDArray[np.float64]
+#: Bounds this share of the largest score, and less, above a score do not count, for each word.
+TOLERANCE = 1e-9
+_WHOLE = 1e-6  # what is as near to a whole number is one
+_DEFAULT = PricingSettings()
+
+
+def price_and_cut(
+    problem: Problem,
+    k_best: int = 1,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    gap: float = 0.0,
+    columns: Columns | None = None,
+    settings: PricingSettings = _DEFAULT,
+) -> Solution:
+    """Find the k best trees of a problem by branch, price and cut (RSM12).
+
+    Siblings, outermost grandchildren, grand-siblings, factors and count factors are columns and
+    rows from the start; grandchildren come in when they may matter. In projective problems arcs
+    that cross are cut off.
+
+    Parameters
+    ----------
+    problem : Problem
+    k_best : int
+        How many trees; all there are where fewer exist.
+    time_limit : float, optional
+        Seconds for all trees together.
+    node_limit : int, optional
+        Most search nodes.
+    gap : float
+        Stop when bound - score <= gap · max(\\|score\\|, \\|bound\\|) for the k-th tree.
+    columns : Columns, optional
+        Triples beside those of the problem, which must then have no grandchildren.
+    settings : PricingSettings
+
+    Returns
+    -------
+    Solution
+        ``optimal`` or ``infeasible`` where that is proved, to `TOLERANCE` times the largest score
+        for each word. Stats: ``nodes``; ``rounds``, ``pivots`` and ``cold_starts`` of the linear
+        programs; ``rows`` and ``columns`` at the end, ``cuts`` among the rows; ``triples``, and how
+        many of them were ``scored`` and ``added``; ``share_scored``; ``opened`` arcs;
+        ``root_bound``; ``integral_at_root``, 1 or 0; ``lp_seconds``, ``pricing_seconds``,
+        ``scoring_seconds``, ``seconds``.
+
+    Raises
+    ------
+    BBParseError
+        If highspy is not installed.
+    """
+    return _Search(problem, k_best, columns, settings).run(time_limit, node_limit, gap)
+
+
+class _Search:
+    def __init__(
+        self, problem: Problem, k_best: int, columns: Columns | None, settings: PricingSettings
+    ) -> None:
+        self.started = time.perf_counter()
+        self.problem, self.k_best = problem, k_best
+        self.extra = columns
+        self.columns = GivenColumns(problem) if columns is None else columns
+        self.master = Master(with_sorted_scores(problem), self.columns, settings)
+        program = self.master.program
+        self.lower = np.array(program.lower[: self.master.static])
+        self.upper = np.array(program.upper[: self.master.static])
+        self.whole = np.flatnonzero(program.whole[: self.master.static])
+        self.tolerance = TOLERANCE * self.master.scale * problem.n_words
+        self.found: dict[tuple[int, ...], float] = {}
+        self.nodes = 0
+        self.root_bound = math.inf
+        self.integral_at_root = 0
+
+    def run(self, time_limit: float | None, node_limit: int | None, gap: float) -> Solution:
+        """See `price_and_cut`."""
+        deadline = math.inf if time_limit is None else self.started + time_limit
+        status, numbers = "optimal", count()
+        #: (-bound, number, ((column, lowest, highest), …))
+        queue: list[tuple[float, int, tuple[tuple[int, float, float], ...]]] = []
+        if self.master.program.count and not self.master.program.impossible():
+            self._try(np.array(self.master.program.cost[: self.master.program.count]))
+            queue.append((-self.master.first_bound(), next(numbers), ()))
+        while queue:
+            bound, floor = -queue[0][0], self._floor()
+            if bound <= floor + self.tolerance:
+                queue.clear()
+                break
+            if bound - floor <= gap * max(abs(bound), abs(floor)):
+                break
+            if time.perf_counter() >= deadline:
+                status = "time_limit"
+                break
+            if node_limit is not None and self.nodes >= node_limit:
+                status = "node_limit"
+                break
+            _, _, fixed = heapq.heappop(queue)
+            for best, children in self._divide(bound, fixed, deadline):
+                heapq.heappush(queue, (-best, next(numbers), children))
+        bound = -queue[0][0] if queue else -math.inf
+        return self._solution(bound, status)
+
+    def _floor(self) -> float:
+        """What a tree must beat to be among the k best."""
+        if len(self.found) < self.k_best:
+            return -math.inf
+        return heapq.nlargest(self.k_best, self.found.values())[-1]
+
+    def _try(self, weight: Floats) -> NDArray[np.int32] | None:
+        """Score the best tree by weights of arcs float64[A], if the problem allows it."""
+        p, upper = self.problem, self.upper[: len(weight)]
+        arcs = best_tree(p, np.where(upper > 0.0, weight, -np.inf))
+        if arcs is None or not p.is_feasible(arcs):
+            return None
+        key = tuple(arcs.tolist())
+        if key not in self.found:
+            score = p.score(arcs)
+            if self.extra is not None:
+                score += self.extra.tree_score(heads_of(p, arcs))
+            self.found[key] = score
+        return arcs
+
+    def _divide(
+        self, bound: float, fixed: tuple[tuple[int, float, float], ...], deadline: float
+    ) -> list[tuple[float, tuple[tuple[int, float, float], ...]]]:
+        """Solve a node; what is left of it, with bounds."""
+        lower, upper = self.lower.copy(), self.upper.copy()
+        for column, low, high in fixed:
+            lower[column], upper[column] = low, high
+        self.nodes += 1
+        found, x = self.master.solve(lower, upper, self._floor() + self.tolerance, deadline)
+        bound = min(bound, found)
+        if self.nodes == 1:
+            self.root_bound = bound
+        if x is None:  # the time is up, or there is nothing better here
+            return [(bound, fixed)] if bound > self._floor() + self.tolerance else []
+        arcs = self.master.program.count
+        tree = self._try(x[:arcs])
+        values = x[self.whole]
+        off = np.abs(values - np.rint(values))
+        if off.max() <= _WHOLE:
+            self.integral_at_root |= self.nodes == 1
+            if self.k_best > 1 and tree is not None:
+                self.master.forbid(tree)
+                return [(bound, fixed)]
+        if bound <= self._floor() + self.tolerance:
+            return []
+        if off.max() > _WHOLE:
+            # arcs first, as the numbers of count factors follow from them
+            place = int(np.argmax(np.where(off > _WHOLE, off + (self.whole < arcs), 0.0)))
+            column, value = int(self.whole[place]), float(values[place])
+        else:  # whole, and yet the bound says more: rounding, or a tree that is not allowed
+            free = np.flatnonzero((x[:arcs] > 0.5) & (lower[:arcs] < 1.0))
+            if not len(free):
+                return []
+            column, value = int(free[0]), 0.5
+        low, high = float(lower[column]), float(upper[column])
+        return [
+            (bound, (*fixed, (column, math.ceil(value), high))),
+            (bound, (*fixed, (column, low, math.floor(value)))),
+        ]
+
+    def _solution(self, bound: float, status: str) -> Solution:
+        best = heapq.nsmallest(self.k_best, ((-score, arcs) for arcs, score in self.found.items()))
+        master, columns = self.master, self.columns
+        stats: dict[str, float | int] = {
+            "nodes": self.nodes, "rounds": master.rounds, "pivots": master.linear.pivots,
+            "cold_starts": master.linear.colds, "rows": len(master.program.low),
+            "columns": len(master.program.cost), "cuts": master.cuts, "triples": columns.total,
+            "scored": columns.scored, "added": master.added,
+            "share_scored": columns.scored / max(1, columns.total), "opened": master.opened,
+            "root_bound": self.root_bound, "integral_at_root": int(self.integral_at_root),
+            "lp_seconds": master.seconds["lp"], "scoring_seconds": columns.seconds,
+            "pricing_seconds": master.seconds["pricing"] - columns.seconds,
+            "seconds": time.perf_counter() - self.started,
+        }  # fmt: skip
+        trees = [np.array(arcs, np.int32) for _, arcs in best]
+        return ranked(self.problem, trees, [-score for score, _ in best], bound, status, stats)
