@@ -45,9 +45,11 @@ def solve(
     gap : float
         Stop as soon as the bound is within this share of the k-th score: when
         bound - score <= gap · max(\\|score\\|, \\|bound\\|).
-    method : {"auto", "bb", "ilp"}
-        Branch and bound, or an integer program on HiGHS (`bbparse.ilp`), which needs highspy and
-        proves to its tolerances only. auto takes branch and bound, which can solve every problem.
+    method : {"auto", "bb", "ilp", "price-and-cut"}
+        Branch and bound; an integer program on HiGHS (`bbparse.ilp`); or linear programs that grow
+        where they must (`bbparse.pricing`), for dense grandchildren and non-projective trees. The
+        last two need highspy and prove to tolerances only. auto takes branch and bound, which can
+        solve every problem.
     backbone : {"first", "sibling", "carreras", "grandsib"}, optional
         Recurrence of the branch and bound over projective trees; default the cheapest that holds
         the problem's parts. A richer one takes over pair factors it can hold.
@@ -79,7 +81,7 @@ def solve(
     ProblemError
         Where an argument is impossible, or the backbone cannot hold the problem's parts.
     BBParseError
-        Where the integer program is asked for and highspy is not installed.
+        Where a method needs highspy, and it is not installed.
     """
     started = time.perf_counter()
     _check(problem, k_best, time_limit, node_limit, gap, method, settings)

@@ -15,6 +15,7 @@ from bbparse.ilp import solve_ilp
 from bbparse.oracle.projective.chart import build, recurrence_for
 from bbparse.oracle.projective.dense import best_tree
 from bbparse.oracle.projective.recurrences import Recurrence
+from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank
 from bbparse.search.nonprojective import search_nonprojective
@@ -27,7 +28,7 @@ from bbparse.solving.presolve.copies import without_beaten
 from bbparse.solving.rescore import rescore
 
 #: How a problem can be solved; auto is branch and bound, which takes every problem.
-METHODS = ("auto", "bb", "ilp")
+METHODS = ("auto", "bb", "ilp", "price-and-cut")
 
 
 def find_trees(
@@ -70,6 +71,10 @@ def _solve(
             if value is not None:
                 raise ProblemError(f"{name} is {value!r}: the integer program has none")
         return solve_ilp(problem, k_best, time_limit, gap)
+    if method == "price-and-cut":
+        if backbone is not None:
+            raise ProblemError(f"backbone is {backbone!r}: price and cut has none")
+        return price_and_cut(problem, k_best, time_limit, node_limit, gap)
     if not problem.projective:
         if backbone is not None:
             raise ProblemError(f"backbone is {backbone!r}: it is for projective problems only")

@@ -35,7 +35,7 @@ _MEANING = {
 )  # fmt: skip
 @click.option(
     "--method", type=click.Choice(METHODS), default="auto", show_default=True,
-    help="Branch and bound, or an integer program (needs highspy).",
+    help="Branch and bound, an integer program, or price and cut (these two need highspy).",
 )  # fmt: skip
 @click.option(
     "--output", type=FILE, metavar="SOLUTION.npz",
@@ -130,6 +130,16 @@ def _as_dict(problem: Problem, solution: Solution) -> dict[str, object]:
     return found
 
 
+def _pricing(stats: dict[str, float | int]) -> str:
+    """What price and cut has to say about itself."""
+    root = "integral" if stats["integral_at_root"] else "fractional"
+    return (
+        f"{stats['scored']} of {stats['triples']} triples scored ({stats['share_scored']:.1%}),"
+        f" {stats['added']} added; {stats['cuts']} cuts, {stats['rounds']} linear programs,"
+        f" {stats['pivots']} pivots; {root} at the root, bound {stats['root_bound']:.10g}"
+    )
+
+
 def _table(problem: Problem, solution: Solution) -> str:
     meaning = _MEANING[solution.status]
     if solution.stats.get("gap_limit"):
@@ -139,6 +149,8 @@ def _table(problem: Problem, solution: Solution) -> str:
         str(problem),
         f"{solution.status}: {meaning}; {nodes} nodes, {solution.stats['seconds']:.3f} s",
     ]
+    if "share_scored" in solution.stats:
+        lines.append(_pricing(solution.stats))
     if not len(solution):
         if solution.status != "infeasible":
             lines.append("no tree was found")

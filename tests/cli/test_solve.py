@@ -53,7 +53,14 @@ def test_table(problem: Problem, file: Path, capsys: pytest.CaptureFixture[str])
     assert len(lines) == 7
 
 
-@pytest.mark.parametrize("method", ["auto", "bb", "ilp"])
+def test_table_of_price_and_cut(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(file, "--method", "price-and-cut") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("optimal: proved; ")
+    assert lines[2].startswith("0 of 0 triples scored (0.0%), 0 added; ")
+
+
+@pytest.mark.parametrize("method", ["auto", "bb", "ilp", "price-and-cut"])
 def test_json_and_output(
     problem: Problem, file: Path, method: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
