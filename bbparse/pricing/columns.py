@@ -111,13 +111,17 @@ class BoundedColumns(ABC):
     bound, grand_bound : float64[n + 1, n + 1]
         No triple (·, p, c) scores more than bound[p, c], none (g, p, ·) more than
         grand_bound[g, p]. Not looked at for the root's arcs and where there are none.
+    varies : bool[n + 1, n + 1], optional
+        Arcs whose triples may score anything but 0; all by default.
     """
 
-    def __init__(self, pairs: Flags, bound: Floats, grand_bound: Floats) -> None:
+    def __init__(
+        self, pairs: Flags, bound: Floats, grand_bound: Floats, varies: Flags | bool = True
+    ) -> None:
         size = len(pairs)
         self.pairs = pairs
         grands = pairs.sum(axis=0)[:, None] - pairs.T  # no tree has c → p → c
-        self.varies = pairs & (grands > 0)
+        self.varies = pairs & (grands > 0) & varies
         self.varies[0] = False
         self.bound = np.where(self.varies, bound, 0.0)
         self.grand_bound = grand_bound
@@ -235,11 +239,9 @@ class GivenColumns(BoundedColumns):
             np.add.at(count, (first, second), 1)
             table[count == all_there] = -np.inf  # otherwise there is one that scores 0
             np.maximum.at(table, (first, second), score)
-        super().__init__(pairs, bound, grand_bound)
         touched = np.zeros_like(pairs)
         touched[h, m] = True
-        self.varies &= touched
-        self.bound[~touched] = 0.0
+        super().__init__(pairs, bound, grand_bound, touched)
 
     def score(self, grand: Ints, head: Ints, mod: Ints) -> Floats:
         """Scores of triples, 0 where none is given."""

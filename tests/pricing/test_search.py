@@ -122,7 +122,7 @@ def test_bounds_of_the_constraint_sets_are_in_order() -> None:
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_tiny_and_huge_scores(scale: float) -> None:
     p = with_triples(np.random.default_rng(175), 9)
-    small = p._changed(arc_score=p.arc_score * scale, gc_score=p.gc_score * scale)
+    small = p.changed(arc_score=p.arc_score * scale, gc_score=p.gc_score * scale)
     s, expected = price_and_cut(small), price_and_cut(p)
     assert s.status == "optimal"
     assert s.heads.tolist() == expected.heads.tolist()
@@ -136,7 +136,7 @@ def test_a_bound_above_the_scores_is_enough() -> None:
             self.grand_bound = self.grand_bound + 1.0
 
     p = with_triples(np.random.default_rng(176), 10)
-    without = p._changed(
+    without = p.changed(
         gc_grand=p.gc_grand[:0], gc_head=p.gc_head[:0], gc_mod=p.gc_mod[:0], gc_score=p.gc_score[:0]
     )
     s, expected = price_and_cut(without, columns=Loose(p)), price_and_cut(p)
