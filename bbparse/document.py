@@ -49,7 +49,8 @@ class Word(NamedTuple):
 class Tree:
     """One tree of a sentence.
 
-    ``len(tree)`` is the number of words; going through it gives them as `Word`.
+    ``len(tree)`` is the number of words; going through it gives them as `Word`, and so does
+    ``tree[i]``, from 0 as in any sequence (a slice gives a list).
 
     Attributes
     ----------
@@ -88,6 +89,13 @@ class Tree:
             yield Word(
                 i + 1, s.forms[i], s.lemmas[i], s.upos[i], s.xpos[i], s.feats[i], head, label
             )
+
+    @overload
+    def __getitem__(self, index: int) -> Word: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Word]: ...
+    def __getitem__(self, index: int | slice) -> Word | list[Word]:
+        return self.words[index]
 
     @property
     def words(self) -> list[Word]:

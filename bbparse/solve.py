@@ -37,7 +37,7 @@ def solve(
     ----------
     problem : Problem
     k_best : int
-        How many trees; all there are where fewer exist.
+        How many trees, at most 1,000,000; all there are where fewer exist.
     time_limit : float, optional
         Seconds; looked at between nodes.
     node_limit : int, optional

@@ -18,6 +18,7 @@ from bbparse.oracle.projective.recurrences import Recurrence
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank
+from bbparse.problem.tree import most_trees
 from bbparse.search.nonprojective import search_nonprojective
 from bbparse.search.root import UNBALANCED, OpenRoot, solve_root
 from bbparse.search.settings import DEFAULT, SearchSettings
@@ -29,6 +30,8 @@ from bbparse.solving.rescore import rescore
 
 #: How a problem can be solved; auto is branch and bound, which takes every problem.
 METHODS = ("auto", "bb", "ilp", "price-and-cut")
+#: The largest k_best of a problem that may have so many trees.
+MOST_TREES = 1_000_000
 
 
 def find_trees(
@@ -43,6 +46,10 @@ def find_trees(
 ) -> Solution:
     """The trees of a problem with their bounds; takes what `bbparse.solve.solve` takes."""
     started = time.perf_counter()
+    if k_best > 1:  # room for all of them is made at once
+        wanted, k_best = k_best, min(k_best, max(1, most_trees(problem)))
+        if k_best > MOST_TREES:
+            raise ProblemError(f"k_best is {wanted}, expected at most {MOST_TREES}")
     ordered, order = in_order(problem)
     kept = None
     if k_best == 1:  # other trees may differ in labels that no best tree has

@@ -66,6 +66,8 @@ def test_words_and_trees(nlp: Pipeline) -> None:
     assert sentence[1].head == 0 and sentence[1].label == "root"
     assert sentence[:1] == [sentence[0]]
     assert sentence.best.root == sentence[1]
+    assert sentence.best[1] == sentence[1] and sentence.best[-1] == sentence[-1]
+    assert sentence.best[1:] == list(sentence.best)[1:]
     assert sentence.heads == sentence.best.heads == tuple(word.head for word in sentence)
     assert sentence.labels == tuple(word.label for word in sentence.best)
     assert sentence.best.arcs()[0] == (2, 1, sentence.labels[0])

@@ -179,3 +179,11 @@ def test_upper_bound_of_the_best_tree() -> None:
     s = solve(p, k_best=2)
     assert s.upper_bound == s.upper_bounds[0] == s.scores[0]
     assert solve(p.with_heads({1: 2, 2: 1}), explain=False).upper_bound == -np.inf
+
+
+def test_more_trees_than_there_is_room_for() -> None:
+    dense = Problem.from_arc_scores(np.zeros((31, 31)))
+    with pytest.raises(ProblemError, match="expected at most 1000000"):
+        solve(dense, k_best=10**30)
+    two = solve(Problem.from_arc_scores(np.zeros((3, 3))), k_best=10**30)
+    assert len(two) == 2 and two.status == "optimal"

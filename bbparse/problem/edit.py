@@ -157,6 +157,8 @@ def with_heads(problem: P, heads: Mapping[int, int]) -> P:
     ProblemError
         If the arc is no candidate or is forbidden, or another head is required already.
     """
+    if not isinstance(heads, Mapping):
+        raise ProblemError(f"heads is {heads!r}, expected {{modifier: head}}")
     index = arc_index(problem)
     state = problem.arc_state.copy()
     for mod, head in heads.items():

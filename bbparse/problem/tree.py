@@ -66,6 +66,12 @@ def heads_of(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.int3
     return heads
 
 
+def most_trees(problem: ProblemArrays) -> int:
+    """No problem has more trees than ways to give each word one of its arcs."""
+    choices = np.bincount(problem.arc_mod[problem.arc_state != -1], minlength=problem.n_words + 1)
+    return math.prod(choices[1:].tolist())
+
+
 def _neighbours(heads: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Of each word: the next modifier of its head towards the head (-1: none), and whether it is
     the outermost modifier of its head on its side. Both have n + 1 elements."""

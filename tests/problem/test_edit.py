@@ -111,3 +111,8 @@ def test_with_heads_needs_a_candidate_and_leaves_labels_open() -> None:
     p = Problem(2, [0, 1, 1, 0], [1, 2, 2, 2], [0, 0, 0, 0], arc_label=[0, 0, 1, 0])
     assert p.with_heads({2: 1}).arc_state.tolist() == [0, 0, 0, -1]
     assert p.without_arcs([(1, 2, 0)]).with_heads({2: 1}).arc_state.tolist() == [0, -1, 1, -1]
+
+
+def test_heads_are_named_by_their_modifiers() -> None:
+    with pytest.raises(ProblemError, match=r"heads is \[1, 2\], expected \{modifier: head\}"):
+        three_words().with_heads([1, 2])  # type: ignore[arg-type]
