@@ -85,9 +85,14 @@ class Explanation:
         return [m for m, (head, other) in enumerate(pairs, start=1) if head != other]
 
     @property
+    def candidates(self) -> set[tuple[int, int]]:
+        """Candidate arcs (head, modifier), whatever their labels."""
+        return set(zip(self.problem.arc_head.tolist(), self.problem.arc_mod.tolist()))
+
+    @property
     def n_candidates(self) -> int:
-        """Candidate arcs, whatever their labels."""
-        return len(set(zip(self.problem.arc_head.tolist(), self.problem.arc_mod.tolist())))
+        """How many they are."""
+        return len(self.candidates)
 
     def feature_balance(self, k: int) -> list[tuple[tuple[str, str], float]]:
         """What each feature is worth in the best tree less what it is in tree k (from 0).

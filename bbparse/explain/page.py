@@ -1,19 +1,47 @@
-"""The page: one HTML file that needs nothing else."""
+"""The page: one HTML file that needs nothing else.
+
+What it says and how stands in ``templates``; here is what the templates are given. All texts from
+outside are escaped by the templates, which know nothing else.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections import defaultdict
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, select_autoescape
+from markupsafe import Markup
 
 from bbparse import __version__
-from bbparse.explain import sections
-from bbparse.explain.style import CSS, SCRIPT
-from bbparse.explain.words import count, number, scope, verdict
-from bbparse.show.svg import markup
+from bbparse.explain.charts import MOST_NODES, bound_curve, tree_of_nodes
+from bbparse.explain.numbers import FILTERS, count, number, ordinal, spelled
+from bbparse.explain.terms import PARTS, Term
+from bbparse.show.layout import printable
+from bbparse.show.svg import Arc, describe_tree, draw_arcs
+from bbparse.show.text import draw_text
 
 if TYPE_CHECKING:
     from bbparse.explain.explanation import Explanation
+    from bbparse.explain.losses import ArcLoss
 
 __all__ = ["page"]
+
+#: Candidate arcs that are drawn as cells.
+_CELLS = 4000
+
+
+@cache
+def _templates() -> Environment:
+    found = Environment(
+        loader=PackageLoader("bbparse.explain"), autoescape=select_autoescape(),
+        trim_blocks=True, lstrip_blocks=True,
+        finalize=lambda value: printable(value) if type(value) is str else value,
+    )  # fmt: skip
+    found.filters.update(FILTERS)
+    found.tests["favours"] = lambda entry, sign: sign * entry[1] > 0
+    return found
 
 
 def page(explanation: Explanation, *, model: str = "") -> str:
@@ -35,82 +63,164 @@ def page(explanation: Explanation, *, model: str = "") -> str:
     for line in e.sentence.lines:
         if line.startswith("# text = "):
             text = line.removeprefix("# text = ").strip()
-    parts = [
-        sections.best_tree(e),
-        sections.runners_up(e),
-        sections.losses(e),
-        sections.makeup(e),
-        sections.search(e),
-        sections.elimination(e),
-    ]
-    long = ' class="long"' if len(text) > 110 else ""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="bbparse {markup(__version__)}">
-<title>Why this tree? {markup(text[:80])}</title>
-<style>{CSS}</style>
-</head>
-<body>
-<header>
-<p class="over"><b>Why this tree?</b> · {markup(e.sentence.name)}</p>
-<h1{long}>{markup(text)}</h1>
-<p class="verdict">{verdict(e)}</p>
-<p class="scope">{scope(e)}</p>
-{_facts(e)}
-</header>
-<main>
-{"".join(parts)}
-</main>
-{_footer(e, model)}
-<div id="tip" role="tooltip" hidden></div>
-<script>{SCRIPT}</script>
-</body>
-</html>
-"""
+    arcs = _Arcs(e)
+    by_word: dict[int, list[Term]] = defaultdict(list)
+    groups: dict[str, list[Term]] = defaultdict(list)
+    for term in sorted(e.terms[0], key=lambda t: (-abs(t.value), t.kind, t.words)):
+        groups[term.kind].append(term)
+        # a part belongs to the last arc that it needs, which is the one of its modifier
+        for _, mod in term.arcs if term.kind not in PARTS else term.arcs[-1:]:
+            by_word[mod].append(term)
+    order = [*PARTS, *e.families, "factor", "count factor"]
+    finite = [loss.loss for loss in e.losses if loss.heads]
+    largest = (abs(math.fsum(t.value for t in terms)) for terms in groups.values())
+    return _templates().get_template("page.html").render(
+        e=e, model=model, text=text, version=__version__, names=PARTS, infinity=math.inf,
+        forms=["root", *e.sentence.forms], word=arcs.word, in_words=arcs.in_words,
+        changes=arcs.changes, image=arcs.best_tree(), lines=_drawn(e),
+        rivals=[arcs.rival(k) for k in range(1, len(e.trees))],
+        losses=[(loss, by_word[loss.mod]) for loss in e.losses],
+        longest=max(finite, default=0.0) or 1.0,
+        groups={kind: groups[kind] for kind in sorted(groups, key=order.index)},
+        largest=max(largest, default=0.0) or 1.0,
+        curve=bound_curve(e.trace.curve), tree=tree_of_nodes(e.trace, arcs.short),
+        drawn=MOST_NODES, **arcs.elimination(),
+    )  # fmt: skip
 
 
-def _facts(e: Explanation) -> str:
-    trace = e.trace
-    facts = [("score", number(e.best.score), "proved" if e.best.proved else "not proved")]
-    if len(e.trees) > 1:
-        facts.append(("ahead of the next by", number(e.best.score - e.trees[1].score), ""))
-    left = f"of {e.sentence.n_words**2:,}"
-    facts += [
-        ("candidate arcs", f"{e.n_candidates:,}", left),
-        ("factors weighed", f"{len(e.problem.factor_score):,}", ""),
-        ("dynamic-program calls", f"{trace.dp_calls:,}", ""),
-        ("search nodes", f"{len(trace.nodes):,}", ""),
-    ]
-    inner = "".join(
-        f"<div><dt>{name}</dt><dd>{value} <small>{note}</small></dd></div>"
-        for name, value, note in facts
-    )
-    return f'<dl class="facts">{inner}</dl>'
+def _drawn(e: Explanation) -> list[str]:
+    """The best tree with a line for each word, which a narrow screen holds, too."""
+    best = e.best
+    return draw_text(e.sentence.forms, best.heads, best.labels, e.sentence.upos).splitlines()
 
 
-def _footer(e: Explanation, model: str) -> str:
-    families = ", ".join(e.families) or "none"
-    used = f"Model: {markup(model)}. " if model else ""
-    return f"""<footer>
-<details class="more"><summary>Words used on this page</summary><dl>
-<dt><dfn>candidate arc</dfn></dt><dd>An arc that the pruner lets trees have. The proof is about
-trees made of these.</dd>
-<dt><dfn>factor</dfn></dt><dd>A set of arcs with a score of its own, wherever they lie.</dd>
-<dt><dfn>dynamic program</dfn></dt><dd>Finds the best tree when only arcs and neighbouring arcs
-have scores. Factors reach it as scores of arcs, chosen so that its best score is never below the
-true one: that makes it an upper bound. Finding the best tree with each arc (inside and outside)
-counts as three calls.</dd>
-<dt><dfn>feature</dfn></dt><dd>What the model looks at, with the weight it has learned. In the
-dynamic program h is the head, m the modifier, s the sibling nearer to the head, g the head of the
-head, b a word between; m-1 is the word before m. Marks with @ are properties of the arcs, such as
-direction and distance; +@ stands for a feature both with and without one. Other letters are the
-words of a family's factors.</dd>
-<dt><dfn>upper bound</dfn></dt><dd>No tree scores more.</dd>
-<dt><dfn>search node</dfn></dt><dd>A set of trees, given by arcs they have or have not.</dd>
-</dl></details>
-<p>{used}Dynamic program: {markup(e.backbone)}. Factor families: {markup(families)}.
-{count(e.sentence.n_words, "word")}. Made by bbparse {markup(__version__)}.</p>
-</footer>"""
+class _Arcs:
+    """The arcs of an explanation in words and images."""
+
+    def __init__(self, e: Explanation) -> None:
+        self.e = e
+        self.forms = ["root", *e.sentence.forms]
+
+    def word(self, index: int) -> str:
+        """A word with its number, or the root."""
+        return f"{self.forms[index]} ({index})" if index else "the root"
+
+    def arc(self, head: int, mod: int) -> str:
+        """An arc: modifier ← head."""
+        return f"{self.word(mod)} ← {self.word(head)}"
+
+    def short(self, arc: tuple[int, int]) -> str:
+        """An arc in a few letters."""
+        head, mod = (
+            form if len(form) <= 9 else form[:8] + "…" for form in (self.forms[w] for w in arc)
+        )
+        return f"{mod} ← {head}"
+
+    def in_words(self, term: Term) -> str:
+        """The words of a term, as its kind reads them."""
+        if term.kind in ("sib", "gsib"):
+            *above, inner, outer = term.words
+            chain = " → ".join(self.forms[w] for w in above)
+            beside = f"{self.forms[inner]}, " if inner >= 0 else "nearest: "
+            return f"{chain} → {beside}{self.forms[outer]}"
+        if term.kind in PARTS:
+            return " → ".join(self.forms[w] for w in term.words)
+        return ", ".join(f"{self.forms[h]} → {self.forms[m]}" for h, m in term.arcs)
+
+    def changes(self, rival: dict[str, Any]) -> Markup:
+        """What a tree does differently from the best, in one sentence."""
+        changed, heads = rival["changed"], rival["tree"].heads
+        pieces = [
+            Markup("{} hangs from {} instead of {}").format(
+                *map(self._quoted, (m, heads[m - 1], self.e.best.heads[m - 1]))
+            )
+            for m in changed[:3]
+        ]
+        if len(changed) > 3:
+            pieces.append(Markup("and {}").format(spelled(len(changed) - 3, "more change")))
+        return Markup("; ").join(pieces) + "."
+
+    def _quoted(self, index: int) -> Markup:
+        quoted = Markup("<em>“{}”</em>").format(printable(self.forms[index]))
+        return quoted if index else Markup("the root")
+
+    def best_tree(self) -> Markup:
+        """The best tree, with how sure each arc is."""
+        e, arcs = self.e, []
+        for loss in e.losses:
+            label = e.best.labels[loss.mod - 1] if e.best.labels else ""
+            kind = "close" if loss.mod in e.close_calls else "forced" if loss.forced else ""
+            name = f"{self.arc(loss.head, loss.mod)}{f', {label}' if label else ''}"
+            arcs.append(Arc(loss.head, loss.mod, label, kind, f"{name}: {self._loss(loss)}"))
+        return self._image(arcs, 0, "The best tree")
+
+    def _loss(self, loss: ArcLoss) -> str:
+        """What happens without an arc."""
+        if loss.forced:
+            return "the only candidate that any tree can use"
+        if not loss.heads:
+            return "no tree without it was found within the limits"
+        size = "" if loss.exact else "at most "
+        others = loss.others_changed(self.e.best.heads)
+        more = f", and {count(others, 'other arc')} would change" if others else ""
+        instead = self.word(loss.heads[loss.mod - 1])
+        return f"without it {size}{number(loss.loss)} lost: {instead} instead{more}"
+
+    def rival(self, k: int) -> dict[str, Any]:
+        """Tree k (from 0), and what it has that the best tree has not."""
+        e, arcs = self.e, []
+        tree, best, changed = e.trees[k], e.best, e.changed(k)
+        for m, head in enumerate(tree.heads, start=1):
+            label = tree.labels[m - 1] if tree.labels else ""
+            tip = f"{self.arc(head, m)}: the best tree has {self.word(best.heads[m - 1])}"
+            arcs.append(Arc(head, m, label, *(("other", tip) if m in changed else ())))
+        for m in changed:
+            label = best.labels[m - 1] if best.labels else ""
+            tip = f"{self.arc(best.heads[m - 1], m)}: only in the best tree"
+            arcs.append(Arc(best.heads[m - 1], m, label, "gone", tip, below=True))
+        rank = ordinal(k + 1)
+        return {
+            "tree": tree, "rank": rank, "less": best.score - tree.score, "changed": changed,
+            "balance": e.feature_balance(k),
+            "image": self._image(arcs, k, f"The {rank} best tree"),
+        }  # fmt: skip
+
+    def _image(self, arcs: list[Arc], k: int, title: str) -> Markup:
+        forms, tree = self.e.sentence.forms, self.e.trees[k]
+        told = describe_tree(forms, tree.heads, tree.labels)
+        return Markup(draw_arcs(
+            forms, arcs, self.e.sentence.upos, title=title, description=told, interactive=True
+        ))  # fmt: skip
+
+    def elimination(self) -> dict[str, Any]:
+        """What was eliminated when: arcs by stage, their shades, cells, and what was left."""
+        e, trace = self.e, self.e.trace
+        stages: dict[int, list[str]] = {}
+        for (head, mod), calls in sorted(e.eliminated.items(), key=lambda x: (x[1], x[0][::-1])):
+            stages.setdefault(calls, []).append(self.arc(head, mod))
+        later = [calls for calls in stages if calls]  # the later, the darker
+        shades = {
+            calls: f"s{1 + round(4.0 * i / (len(later) + 1))}" for i, calls in enumerate(later, 1)
+        }
+        shades[0] = "s0"
+        sizes = [(0, (trace.candidates, trace.edges, trace.factors))]
+        for step in trace.nodes[0].steps if trace.nodes else ():
+            if (now := (step.arcs, step.edges, step.factors)) != sizes[-1][1]:
+                sizes.append((step.calls, now))
+        best = {(head, m) for m, head in enumerate(e.best.heads, start=1)}
+        n = e.sentence.n_words
+        grid: list[list[tuple[str, str] | None]] = [[None] * n for _ in range(n + 1)]
+        for head, mod in e.candidates:
+            calls = e.eliminated.get((head, mod), -1)
+            if (head, mod) in best:
+                kind, story = "kept", "in the best tree"
+            elif calls < 0:
+                kind, story = "alive", "never eliminated: settled by listing or branching"
+            else:
+                kind = shades[calls]
+                story = f"eliminated after {calls:,} DP calls" if calls else "in no tree at all"
+            grid[head][mod - 1] = kind, f"{self.arc(head, mod)}: {story}"
+        return {
+            "stages": stages, "shades": shades, "sizes": sizes, "alive": len(trace.left - best),
+            "grid": grid if e.n_candidates <= _CELLS else None,
+        }  # fmt: skip

@@ -5,18 +5,16 @@ from __future__ import annotations
 import html
 import re
 from html.parser import HTMLParser
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bbparse.errors import ProblemError
 from bbparse.explain import Explanation, explain, page
-from bbparse.explain.charts import _tidy, bound_curve, ticks
+from bbparse.explain.charts import bound_curve, ticks, tree_of_nodes
 from bbparse.explain.explanation import Explanation as Record
+from bbparse.explain.numbers import count, number, ordinal, signed, spelled
 from bbparse.explain.trace import Point, trace_search
-from bbparse.explain.words import count, number, ordinal, signed
 from bbparse.show.text import draw_text
 from bbparse.solve import solve
 from bbparse.treebank import Sentence
@@ -74,7 +72,7 @@ def test_what_the_page_says(explanation: Explanation) -> None:
     solution = solve(explanation.problem, k_best=3, backbone="grandsib")
     assert f"No tree scores more than {number(float(solution.scores[0]), 4)}." in words
     calls = solve(explanation.problem, backbone="grandsib").stats["dp_calls"]
-    assert f"Proved after {count(int(calls), 'dynamic-program call', spell=True)} in" in words
+    assert f"Proved after {spelled(int(calls), 'dynamic-program call')} in" in words
     for k in (1, 2):
         less = float(solution.scores[0] - solution.scores[k])
         assert f"{ordinal(k + 1)} best, {number(less, 4)} less" in words
@@ -224,7 +222,7 @@ def test_numbers() -> None:
         "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th",
     ]  # fmt: skip
     assert count(1, "arc") == "1 arc" and count(2000, "arc") == "2,000 arcs"
-    assert count(1, "arc", spell=True) == "one arc" and count(12, "arc", spell=True) == "12 arcs"
+    assert spelled(1, "arc") == "one arc" and spelled(12, "arc") == "12 arcs"
 
 
 def test_ticks_are_round_and_few() -> None:
@@ -234,26 +232,18 @@ def test_ticks_are_round_and_few() -> None:
     assert ticks(5.0, 5.0, 4) == [5.0]
 
 
-def test_nodes_of_the_search_tree_keep_apart() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(50):
-        children: dict[int, list[int]] = {}
-        depth = {1: 0}
-        leaves = [1]
-        for number_of_new in range(2, 2 + 2 * int(rng.integers(0, 20)), 2):
-            parent = leaves.pop(int(rng.integers(len(leaves))))
-            children[parent] = [number_of_new, number_of_new + 1]
-            for child in children[parent]:
-                depth[child] = depth[parent] + 1
-                leaves.append(child)
-        place = _tidy(1, children)
-        assert set(place) == set(depth)
-        for parent, (first, second) in children.items():
-            assert place[parent] == pytest.approx((place[first] + place[second]) / 2.0)
-            assert place[first] < place[second]
-        for level in set(depth.values()):
-            row = sorted(place[n] for n in depth if depth[n] == level)
-            assert all(b - a >= 1.0 - 1e-9 for a, b in pairwise(row))
+def test_every_node_of_the_search_tree_stands_below_its_parent() -> None:
+    trace = trace_search(hard_problem())
+    (root,) = tree_of_nodes(trace, lambda arc: f"{arc[1]} ← {arc[0]}")
+    waiting, seen = [root], 0
+    while waiting:
+        node = waiting.pop()
+        seen += 1
+        names = {child["name"].split(" ", 1)[1] for child in node["children"]}
+        assert len(names) <= 1, "children differ in one arc"
+        assert (node["state"] == "split") == bool(node["children"])
+        waiting += node["children"]
+    assert seen == len(trace.nodes)
 
 
 @pytest.mark.parametrize(
@@ -265,9 +255,11 @@ def test_nodes_of_the_search_tree_keep_apart() -> None:
     ],
 )
 def test_curves(curve: list[Point]) -> None:
-    image = bound_curve(curve)
-    read(image)
-    assert "nan" not in image and "inf" not in image
+    chart = bound_curve(curve)
+    assert "nan" not in str(chart) and "inf" not in str(chart)
     changes = {(name, getattr(p, name)) for p in curve for name in ("upper", "lower")}
     finite = {value for value in changes if abs(value[1]) != float("inf")}
-    assert len(finite) <= image.count("<circle") <= len(finite) + 2
+    assert len(finite) <= len(chart["dots"]) <= len(finite) + 2
+    for points in (*chart["lines"].values(), chart["between"]):
+        for x, y in (map(float, point.split(",")) for point in points.split()):
+            assert 0 <= x <= chart["width"] and 0 <= y <= chart["height"]
