@@ -36,7 +36,6 @@ LOOSE = {
     "configuration_path": "configuration",
     "document": "parsing",
     "in_order": "parsing",
-    "jit_linking": "jit",
     "parser": "parsing",
     "pipeline": "parsing",
     "progress": "storage",
@@ -72,7 +71,6 @@ KNOWN = {
 
 #: Rooms that modules in a circle lie in; this has to be exactly right, too.
 KNOWN_CIRCLES = {
-    frozenset({"problem"}),
     frozenset({"factors"}),
     frozenset({"learning", "model", "parsing", "scoring", "tagging"}),
 }
@@ -91,12 +89,14 @@ def modules() -> dict[str, Path]:
 
 def imported(module: str) -> Iterator[str]:
     """Modules of the project that a module imports, wherever the import stands."""
-    for node in ast.walk(ast.parse(modules()[module].read_text(encoding="utf-8"))):
+    path = modules()[module]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            assert not node.level, f"{module}: imports by their whole names"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            package = path.relative_to(ROOT).parts[: -node.level] if node.level else ()
+            start = ".".join([*package, *([node.module] if node.module else [])])
+            names = [f"{start}.{alias.name}" for alias in node.names]
         else:
             continue
         for name in names:
