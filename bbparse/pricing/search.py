@@ -70,7 +70,8 @@ def price_and_cut(
         for each word. Stats: ``nodes``; ``rounds``, ``pivots`` and ``cold_starts`` of the linear
         programs; ``rows`` and ``columns`` at the end, ``cuts`` among the rows; ``triples``, and how
         many of them were ``scored`` and ``added``; ``share_scored``; ``opened`` arcs;
-        ``root_bound``; ``integral_at_root``, 1 or 0; ``lp_seconds``, ``pricing_seconds``,
+        ``root_bound``; ``integral_at_root``, 1 if its optimum is a tree's, else 0;
+        ``lp_seconds``, ``pricing_seconds``,
         ``scoring_seconds``, ``seconds``.
 
     Raises
@@ -98,7 +99,7 @@ class _Search:
         self.found: dict[tuple[int, ...], float] = {}
         self.nodes = 0
         self.root_bound = math.inf
-        self.integral_at_root = 0
+        self.integral_at_root = False
 
     def run(self, time_limit: float | None, node_limit: int | None, gap: float) -> Solution:
         """See `price_and_cut`."""
@@ -157,26 +158,25 @@ class _Search:
             lower[column], upper[column] = low, high
         self.nodes += 1
         found, x = self.master.solve(lower, upper, self._floor() + self.tolerance, deadline)
-        bound = min(bound, found)
+        bound, arcs = min(bound, found), self.master.program.count
+        tree = None if x is None else self._try(x[:arcs])
+        off = np.zeros(1) if x is None else np.abs(x[self.whole] - np.rint(x[self.whole]))
+        closed = bound <= self._floor() + self.tolerance
         if self.nodes == 1:
             self.root_bound = bound
-        if x is None:  # the time is up, or there is nothing better here
-            return [(bound, fixed)] if bound > self._floor() + self.tolerance else []
-        arcs = self.master.program.count
-        tree = self._try(x[:arcs])
-        values = x[self.whole]
-        off = np.abs(values - np.rint(values))
-        if off.max() <= _WHOLE:
-            self.integral_at_root |= self.nodes == 1
-            if self.k_best > 1 and tree is not None:
-                self.master.forbid(tree)
-                return [(bound, fixed)]
-        if bound <= self._floor() + self.tolerance:
+            self.integral_at_root = closed or (x is not None and off.max() <= _WHOLE)
+        if off.max() <= _WHOLE and self.k_best > 1 and tree is not None:
+            self.master.forbid(tree)
+            return [(bound, fixed)]
+        if closed:
             return []
+        if x is None:  # the time is up
+            return [(bound, fixed)]
         if off.max() > _WHOLE:
             # arcs first, as the numbers of count factors follow from them
             place = int(np.argmax(np.where(off > _WHOLE, off + (self.whole < arcs), 0.0)))
-            column, value = int(self.whole[place]), float(values[place])
+            column = int(self.whole[place])
+            value = float(x[column])
         else:  # whole, and yet the bound says more: rounding, or a tree that is not allowed
             free = np.flatnonzero((x[:arcs] > 0.5) & (lower[:arcs] < 1.0))
             if not len(free):

@@ -1,0 +1,193 @@
+"""Scores of grandchildren on demand, behind bounds of their templates (RSM12 §4.3.2).
+
+A template's feature of a triple (g, p, c) is found by a hash of what it reads around each of the
+three words, and of directions and distances. For any two of them, its weight is at most the largest
+over all values that the third has been seen with, and all distances: sums over templates bound the
+scores of all triples over an arc, without looking at one of them.
+
+Templates that look at tags have few values: their bounds are made once per model, and again when a
+sentence has a new value. For the others, such as pairs of lemmas, the values are this sentence's,
+O(n^2) as long as they look at two words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import ConfigError
+from bbparse.pricing import BoundedColumns
+from bbparse.scoring.compile import AXES, compile_templates
+from bbparse.scoring.encode import PAD
+from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.scorer import PartScorer
+from bbparse.scoring.tables import sentence_tables
+from bbparse.scoring.templates import ARC_ATOMS, KINDS
+
+Ints = NDArray[np.int64]
+Hashes = NDArray[np.uint32]
+_KIND = list(KINDS).index("grandchild")
+_ROLES = (0, 1, 3)  # columns of g, h and m
+#: Combinations of values that are worth keeping the bounds of.
+_KEPT = 1 << 18
+_NO_WORDS = np.zeros(0, np.int32)
+_NO_MARKS = np.zeros((1, 1), np.uint16)
+#: Arc atoms of ``+@`` as functions of the directions of h→m and g→h: values are start:end.
+_ALSO = {
+    "dir": lambda right, below: (right, right + 1),
+    "dirdist": lambda right, below: (7 * right, 7 * right + 7),
+    "gdir": lambda right, below: (right + 2 * below, right + 2 * below + 1),
+}  # fmt: skip
+
+
+class Largest(NamedTuple):
+    """The largest weights of a template, by hashes of what it reads around two words.
+
+    Attributes
+    ----------
+    values : tuple of uint32[V]
+        Hashes around g, h and m, sorted.
+    over_grand : int64[2, V_h, V_m]
+        By the direction of h→m.
+    over_mod : int64[2, V_g, V_h]
+        By the direction of g→h.
+    """
+
+    values: tuple[Hashes, ...]
+    over_grand: Ints
+    over_mod: Ints
+
+
+class DelayedScorer:
+    """A model over arcs and grandchildren, of which the latter are scored when they are asked for.
+
+    Parameters
+    ----------
+    scorer : PartScorer
+
+    Attributes
+    ----------
+    arcs : PartScorer
+        The same model without grandchildren.
+
+    Raises
+    ------
+    ConfigError
+        If there are templates of other parts, or of a guide.
+    """
+
+    def __init__(self, scorer: PartScorer) -> None:
+        t = scorer.templates
+        others = [
+            kind for kind in t.templates if t.templates[kind] and kind not in ("arc", "grandchild")
+        ]
+        if others or t.guide_atoms():
+            what = f"{others[0]} templates" if others else f"@{min(t.guide_atoms())}"
+            raise ConfigError(f"triples on demand: a model of arcs and grandchildren has no {what}")
+        self.arcs = PartScorer(
+            replace(t, templates={**t.templates, "grandchild": ()}), scorer.weights, scorer.quantum
+        )
+        self.scorer = scorer
+        self._compiled = c = compile_templates(t)
+        groups = c.groups[c.group_ptr[3 * _KIND] : c.group_ptr[3 * _KIND + 3]]
+        #: Number of the arc atom of ``+@`` of each template, -1 for none.
+        self._also = [int(also) for start, end, _, also, _ in groups for _ in range(start, end)]
+        self._kept: list[Largest | None] = [None] * len(self._also)
+
+    def columns(self, values: NDArray[np.uint64]) -> DelayedColumns:
+        """Triples of a sentence, as `encode` gives it, over all its arcs."""
+        return DelayedColumns(self, values)
+
+    def tables(self, values: NDArray[np.uint64]) -> tuple[NDArray, ...]:
+        """What triples of a sentence are scored from."""
+        return sentence_tables(values, PAD, *self._compiled.for_tables)
+
+    def score(
+        self, tables: tuple[NDArray, ...], grand: Ints, head: Ints, mod: Ints
+    ) -> NDArray[np.float64]:
+        """Scores of triples."""
+        scores = np.empty(len(head))
+        if len(head):
+            g, h, m = (np.ascontiguousarray(a, np.int32) for a in (grand, head, mod))
+            walk_parts(
+                _KIND, 0, 3, g, h, _NO_WORDS, m, *tables, _NO_MARKS, self.scorer.weights,
+                self.scorer.quantum, scores, *self._compiled.for_parts,
+            )  # fmt: skip
+        return scores
+
+    def bounds(self, table: Hashes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Bounds [p, c] over all g, and [g, p] over all c, float64[n + 1, n + 1] each."""
+        words = len(table) - 1
+        place = np.arange(words)
+        later = (place[:, None] < place).astype(np.intp)
+        over_grand, over_mod = np.zeros((2, words, words), np.int64)
+        for t in range(len(self._also)):
+            hashes = [table[:-1, self._compiled.kind_cols[_KIND, r] + t] for r in _ROLES]
+            largest = self._largest(t, hashes)
+            g, h, m = (np.searchsorted(v, own) for v, own in zip(largest.values, hashes))
+            over_grand += largest.over_grand[later, h[:, None], m]
+            over_mod += largest.over_mod[later, g[:, None], h]
+        quantum = np.float64(self.scorer.quantum)
+        return over_grand * quantum, over_mod * quantum
+
+    def _largest(self, t: int, hashes: list[Hashes]) -> Largest:
+        """The largest weights of a template for all values of a sentence, kept if they are few."""
+        own = tuple(np.unique(column) for column in hashes)
+        kept = self._kept[t]
+        known = own if kept is None else tuple(map(np.union1d, kept.values, own))
+        if np.prod([len(v) for v in known]) > _KEPT:
+            return self._found(t, own)
+        if kept is None or any(len(a) > len(b) for a, b in zip(known, kept.values)):
+            self._kept[t] = kept = self._found(t, known)
+        return kept
+
+    def _found(self, t: int, values: tuple[Hashes, ...]) -> Largest:
+        c, weights = self._compiled, self.scorer.weights
+        g, h, m = values
+        plain = g[:, None, None] ^ h[:, None] ^ m
+        found = np.empty((2, 2, *plain.shape), np.int64)
+        rows = c.arc_rows[c.row_ptr[_KIND] :].reshape(-1)
+        steps = c.axis_step[_KIND]
+        for right, below in product(range(2), repeat=2):
+            at = {
+                int(right * steps[0] + near * steps[1] + below * steps[3] + far * steps[4])
+                for near in range(AXES[1]) for far in range(AXES[4])
+            }  # fmt: skip
+            best = None
+            for arcs in np.unique([rows[row * c.kind_size[_KIND] + t] for row in at]):
+                index = plain ^ arcs
+                total = weights[index].astype(np.int64)
+                if self._also[t] >= 0:
+                    name = list(ARC_ATOMS)[self._also[t]]
+                    span = _ALSO.get(name, lambda *_, n=name: (0, ARC_ATOMS[n].size))(right, below)
+                    total += np.max(
+                        [weights[index ^ np.uint32(v + 1)] for v in range(*span)], axis=0
+                    )
+                best = total if best is None else np.maximum(best, total)
+            found[right, below] = best
+        return Largest(values, found.max(axis=(1, 2)), found.max(axis=(0, 4)))
+
+
+class DelayedColumns(BoundedColumns):
+    """Triples of one sentence over all its arcs.
+
+    Parameters
+    ----------
+    scorer : DelayedScorer
+    values : uint64[n + 1 + 2 * PAD, len(ATTRIBUTES)]
+    """
+
+    def __init__(self, scorer: DelayedScorer, values: NDArray[np.uint64]) -> None:
+        self._scorer, self._tables = scorer, scorer.tables(values)
+        size = len(values) - 2 * PAD
+        pairs = ~np.eye(size, dtype=np.bool_)
+        pairs[:, 0] = False
+        super().__init__(pairs, *scorer.bounds(self._tables[0]))
+
+    def score(self, grand: Ints, head: Ints, mod: Ints) -> NDArray[np.float64]:
+        """Scores of triples."""
+        return self._scorer.score(self._tables, grand, head, mod)
