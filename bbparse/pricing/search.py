@@ -71,8 +71,7 @@ def price_and_cut(
         programs; ``rows`` and ``columns`` at the end, ``cuts`` among the rows; ``triples``, and how
         many of them were ``scored`` and ``added``; ``share_scored``; ``opened`` arcs;
         ``root_bound``; ``integral_at_root``, 1 if its optimum is a tree's, else 0;
-        ``lp_seconds``, ``pricing_seconds``,
-        ``scoring_seconds``, ``seconds``.
+        ``lp_seconds``, ``pricing_seconds``, ``scoring_seconds``, ``seconds``.
 
     Raises
     ------
