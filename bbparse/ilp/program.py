@@ -9,14 +9,11 @@ siblings and outermost modifiers, one for each part, factor and count that sever
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
-
-from numpy.typing import NDArray
 
 from bbparse.highs import Program
 from bbparse.ilp.derivations import Derivations
 from bbparse.problem import Problem
+from bbparse.problem.parts import rows_of
 
 
 class TreeProgram(Program):
@@ -163,19 +160,16 @@ class TreeProgram(Program):
 
     def _parts(self, triples: bool) -> None:
         p, arcs = self.problem, self._arcs
-        for h, i, m, s in rows_of(p.sib_head, p.sib_inner, p.sib_outer, p.sib_score):
+        for h, i, m, s in rows_of(p.parts.sib):
             if (h, i, m) in self.adjacent:
                 self.cost[self.adjacent[h, i, m]] += s
-        for g, h, i, m, s in rows_of(
-            p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer, p.gsib_score
-        ):
+        for g, h, i, m, s in rows_of(p.parts.gsib):
             if (h, i, m) in self.adjacent:
                 upper = [] if g == -1 else [arcs(g, h)]
                 self._conjunction([*upper, [self.adjacent[h, i, m]]], s)
-        if triples:
-            for g, h, m, s in rows_of(p.gc_grand, p.gc_head, p.gc_mod, p.gc_score):
-                self._conjunction([arcs(g, h), arcs(h, m)], s)
-        for g, h, m, s in rows_of(p.ogc_grand, p.ogc_head, p.ogc_mod, p.ogc_score):
+        for g, h, m, s in rows_of(p.parts.gc):
+            self._conjunction([arcs(g, h), arcs(h, m)], s)
+        for g, h, m, s in rows_of(p.parts.ogc):
             self._conjunction([arcs(g, h), self.last.get((h, m), [])], s)
 
     def _factors(self) -> None:
@@ -199,8 +193,3 @@ class TreeProgram(Program):
             terms = [(a, 1.0) for a in arcs]
             terms += [(column, -float(number)) for number, column in columns.items() if number]
             self.equal(terms, 0)
-
-
-def rows_of(*columns: NDArray[Any]) -> Iterable[tuple[Any, ...]]:
-    """The rows of a table that is given by its columns, as plain numbers."""
-    return zip(*(column.tolist() for column in columns))

@@ -8,6 +8,7 @@ arrays mean is said at `bbparse.Problem`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,3 +118,8 @@ def take_sets(
     lengths = np.diff(ptr)
     new_ptr = np.concatenate([ptr[:1], np.cumsum(lengths[chosen])])
     return new_ptr, values[np.repeat(chosen, lengths)]
+
+
+def rows_of(part: Iterable[NDArray[Any]]) -> list[tuple[Any, ...]]:
+    """The parts of a kind, each as plain numbers: its words and its score."""
+    return list(zip(*(column.tolist() for column in part)))

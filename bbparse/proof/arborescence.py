@@ -12,12 +12,9 @@ then has the fewest root arcs that any tree has, and among such trees the highes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from bbparse.problem.base import ProblemArrays
 from bbparse.proof.spans import NONE, Pair
-
-if TYPE_CHECKING:
-    from bbparse.problem import Problem
 
 #: Root arcs (negative), and score.
 Weight = tuple[int, float]
@@ -34,7 +31,7 @@ class Arborescences:
         Its arcs and ``single_root`` are used; nothing else.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ProblemArrays) -> None:
         self.n = problem.n_words
         self.single_root = problem.single_root
         self.arc_head: list[int] = problem.arc_head.tolist()

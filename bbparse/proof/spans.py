@@ -12,10 +12,9 @@ For problems without grandchildren g is not looked at, and kept as -1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from bbparse.problem import Problem
+from bbparse.problem.base import ProblemArrays
+from bbparse.problem.parts import rows_of
 
 NONE = float("-inf")
 
@@ -41,13 +40,13 @@ def _plus(a: Pair, score: float) -> Pair:
     return a[0] + score, a[1] + score
 
 
-def part_table(problem: Problem, kind: str, *columns: str) -> Table:
-    """Scores of the parts of a kind by their words; parts given twice are added up."""
-    table: Table = {}
-    words = [getattr(problem, f"{kind}_{column}").tolist() for column in columns]
-    for key, score in zip(zip(*words), getattr(problem, f"{kind}_score").tolist()):
-        table[key] = table.get(key, 0.0) + score
-    return table
+def part_tables(problem: ProblemArrays) -> list[Table]:
+    """Of sib, gc, ogc and gsib: scores by words; parts given twice are added up."""
+    tables: list[Table] = [{} for _ in problem.parts]
+    for table, part in zip(tables, problem.parts):
+        for *words, score in rows_of(part):
+            table[tuple(words)] = table.get(tuple(words), 0.0) + score
+    return tables
 
 
 class Spans:
@@ -61,20 +60,13 @@ class Spans:
         Without scores, all parts count nothing.
     """
 
-    def __init__(self, problem: Problem, scored: bool = True) -> None:
+    def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
         self.n = problem.n_words
         self.single_root = problem.single_root
         self.arc_head: list[int] = problem.arc_head.tolist()
         self.arc_mod: list[int] = problem.arc_mod.tolist()
-        self.sib: Table = {}
-        self.gc: Table = {}
-        self.ogc: Table = {}
-        self.gsib: Table = {}
-        if scored:
-            self.sib = part_table(problem, "sib", "head", "inner", "outer")
-            self.gc = part_table(problem, "gc", "grand", "head", "mod")
-            self.ogc = part_table(problem, "ogc", "grand", "head", "mod")
-            self.gsib = part_table(problem, "gsib", "grand", "head", "inner", "outer")
+        tables: list[Table] = part_tables(problem) if scored else [{}, {}, {}, {}]
+        self.sib, self.gc, self.ogc, self.gsib = tables
         self.by_grand = bool(self.gc or self.ogc or self.gsib)
 
     def best(

@@ -9,10 +9,9 @@ the solver's code, as the checker reads it too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from bbparse.problem import Problem
+from bbparse.problem.base import ProblemArrays
+from bbparse.problem.parts import rows_of
 
 #: Arcs into one word, and whether the word must have one of them (False) or none (True).
 Literal = tuple[tuple[int, ...], bool]
@@ -26,7 +25,7 @@ class Term:
     literals: tuple[Literal, ...]
 
 
-def part_terms(problem: Problem) -> list[Term]:
+def part_terms(problem: ProblemArrays) -> list[Term]:
     """The parts of a non-projective problem: sib, gc, ogc and gsib, each in the problem's order.
 
     The arcs that a part needs come first: grand → head, head → mod, head → inner, as far as there
@@ -54,17 +53,12 @@ def part_terms(problem: Problem) -> list[Term]:
         needed = [*above, (h, m)] + ([] if inner == -1 else [(h, inner)])
         add(score, needed, h, range(min(near, m) + 1, max(near, m)))
 
-    for h, inner, m, s in _rows(p, "sib", "head", "inner", "outer"):
+    for h, inner, m, s in rows_of(p.parts.sib):
         sibling(s, [], h, inner, m)
-    for g, h, m, s in _rows(p, "gc", "grand", "head", "mod"):
+    for g, h, m, s in rows_of(p.parts.gc):
         add(s, [(g, h), (h, m)], h, range(0))
-    for g, h, m, s in _rows(p, "ogc", "grand", "head", "mod"):
+    for g, h, m, s in rows_of(p.parts.ogc):
         add(s, [(g, h), (h, m)], h, range(m + 1, p.n_words + 1) if m > h else range(1, m))
-    for g, h, inner, m, s in _rows(p, "gsib", "grand", "head", "inner", "outer"):
+    for g, h, inner, m, s in rows_of(p.parts.gsib):
         sibling(s, [] if g == -1 else [(g, h)], h, inner, m)
     return terms
-
-
-def _rows(problem: Problem, kind: str, *columns: str) -> list[tuple[Any, ...]]:
-    names = [*columns, "score"]
-    return list(zip(*(getattr(problem, f"{kind}_{name}").tolist() for name in names)))

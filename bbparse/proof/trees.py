@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from bbparse.proof.spans import part_table
-
-if TYPE_CHECKING:
-    from bbparse.problem import Problem
+from bbparse.problem.base import ProblemArrays
+from bbparse.proof.spans import part_tables
 
 
 class Trees:
     """Everything that scores or forbids trees of one problem, as plain Python numbers."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ProblemArrays) -> None:
         p = problem
         self.n = p.n_words
         self.single_root = p.single_root
@@ -25,10 +22,7 @@ class Trees:
         self.mod: list[int] = p.arc_mod.tolist()
         self.score: list[float] = p.arc_score.tolist()
         self.state: list[int] = p.arc_state.tolist()
-        self.sib = part_table(p, "sib", "head", "inner", "outer")
-        self.gc = part_table(p, "gc", "grand", "head", "mod")
-        self.ogc = part_table(p, "ogc", "grand", "head", "mod")
-        self.gsib = part_table(p, "gsib", "grand", "head", "inner", "outer")
+        self.sib, self.gc, self.ogc, self.gsib = part_tables(p)
         arcs, ptr = p.factor_arcs.tolist(), p.factor_ptr.tolist()
         self.factor_ptr: list[int] = ptr
         self.factors: list[list[int]] = [arcs[a:b] for a, b in pairwise(ptr)]

@@ -21,7 +21,8 @@ from bbparse.jit import kernel
 from bbparse.oracle.projective.build import build_chart
 from bbparse.oracle.projective.weights import add_factors, index_groups, weight_tables
 from bbparse.problem.parts import Factors
-from bbparse.solving.presolve.kernels import Holds, classify, reduce_problem
+from bbparse.solving.presolve.classify import Holds, classify
+from bbparse.solving.presolve.kernels import reduce_problem
 from bbparse.solving.rescore import rescore_trees
 
 NEG = -np.inf

@@ -175,8 +175,8 @@ def _beats(
 ) -> bool:  # fmt: skip
     """Whether copy d scores more than copy c in every tree that c can be in.
 
-    ``room`` float64[A], float64[n + 1] and int32[2 F] is to work in; the floats are zeros before and
-    after.
+    ``room`` float64[A], float64[n + 1] and int32[2 F] is to work in; the floats are zeros before
+    and after.
     """
     first, of, key = by_arc
     ptr, arcs, score = factors

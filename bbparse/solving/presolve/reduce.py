@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
 from bbparse.problem.parts import KINDS, PART_NAMES, Factors, take_sets
+from bbparse.solving.presolve.classify import Holds, classify
 from bbparse.solving.presolve.counts import reduce_counts
-from bbparse.solving.presolve.kernels import Holds, classify, reduce_problem
+from bbparse.solving.presolve.kernels import reduce_problem
 
 PART_KINDS = frozenset(KINDS)
 
