@@ -1,7 +1,7 @@
 """Progress bars for loops that lie deep: the command line says whether they are drawn.
 
 A bar appears after two seconds, on standard error, and goes when its loop is done. What takes long
-without a loop is the first run, in which numba compiles: that is told in one line.
+without a loop is the first run, in which numba compiles.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from time import monotonic
 from typing import TypeVar
 
 from tqdm import tqdm
@@ -50,23 +51,26 @@ def watched(items: Iterable[T], what: str, unit: str = " sentences") -> Iterable
     return tqdm(items, desc=what, unit=unit, delay=2, leave=False)
 
 
-def watch_compiling(tell: Callable[[], None]) -> None:
-    """Have ``tell`` called once, when numba first compiles a function that is in no cache.
+def watch_compiling(tell: Callable[[int, float], None]) -> None:
+    """Have ``tell`` called when numba begins to compile what is in no cache, and as it goes on.
 
+    It is given how many functions are compiled, 0 the first time, and the seconds since then.
     numba is imported for it.
     """
     from numba.core import event
 
-    told = False
+    started: list[float] = []
+    done = 0
 
     class Watch(event.Listener):
         def on_start(self, event: object) -> None:
-            nonlocal told
-            if not told:
-                told = True
-                tell()
+            if not started:
+                started.append(monotonic())
+                tell(0, 0.0)
 
         def on_end(self, event: object) -> None:
-            pass
+            nonlocal done
+            done += 1
+            tell(done, monotonic() - started[0])
 
     event.register("numba:compile", Watch())

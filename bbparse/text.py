@@ -6,9 +6,10 @@ the treebanks do. Every word knows where it stands in the text.
 
 from __future__ import annotations
 
+import lzma
 import os
 import re
-import sys
+import zlib
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import IO
@@ -18,6 +19,7 @@ from syntok.tokenizer import Token, Tokenizer
 
 from bbparse.errors import TreebankError
 from bbparse.treebank.english import KEPT, STROKE, contraction, is_clitic
+from bbparse.treebank.reading import open_source
 from bbparse.treebank.sections import arriving_lines
 from bbparse.treebank.sentence import Sentence
 
@@ -37,7 +39,7 @@ def read_text(source: str | os.PathLike[str] | IO[str] | IO[bytes]) -> Iterator[
     Parameters
     ----------
     source : path, "-" or open file
-        UTF-8; ``-`` is the standard input.
+        UTF-8; ``.gz`` and ``.xz`` are unpacked, ``-`` is the standard input.
 
     Yields
     ------
@@ -239,18 +241,12 @@ def _paragraphs(
     From the standard input None comes before more is read.
     """
     try:
-        if isinstance(source, str | os.PathLike) and source != "-":
-            with open(source, "rb") as stream:
-                yield from _pieces(stream, name)
-        elif source == "-":
-            if sys.stdin is None:
-                raise TreebankError("standard input: cannot be read: it is closed")
-            stdin = getattr(sys.stdin, "buffer", sys.stdin)
-            yield from _pieces(arriving_lines(stdin, name), name)
-        else:
-            yield from _pieces(source, name)
-    except OSError as error:
-        raise TreebankError(f"{name}: cannot be read: {error.strerror or error}") from None
+        with open_source(source) as (stream, _):
+            lines = arriving_lines(stream, name) if source == "-" else stream
+            yield from _pieces(lines, name)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TreebankError(f"{name}: cannot be read: {reason}") from None
 
 
 def _pieces(stream: Iterable[str] | Iterable[bytes | None], name: str) -> Iterator[str | None]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import lzma
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbparse.cli.sources import read_sentences
 from bbparse.errors import TreebankError
 from bbparse.text import read_text, sentences_of_text
 from bbparse.treebank import Sentence, format_sentence, read_conllu
@@ -134,3 +138,15 @@ def test_text_without_line_breaks_is_read_in_pieces(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(bbparse.text, "_LONGEST", 100)
     lines = ["This is a sentence.\n"] * 100
     assert len(list(read_text(io.StringIO("".join(lines))))) == 100
+
+
+@pytest.mark.parametrize("pack", [gzip, lzma])
+def test_packed_text_is_text_by_its_name(pack: ModuleType, tmp_path: Path) -> None:
+    ending = {"gzip": "gz", "lzma": "xz"}[pack.__name__]
+    packed = tmp_path / f"two.txt.{ending}"
+    packed.write_bytes(pack.compress(b"I saw. You ran.\n"))
+    found = list(read_sentences(str(packed), text=False))
+    assert [sentence.forms for sentence in found] == [["I", "saw", "."], ["You", "ran", "."]]
+    packed.write_bytes(packed.read_bytes()[:-6])
+    with pytest.raises(TreebankError, match="cannot be read"):
+        list(read_sentences(str(packed), text=False))

@@ -9,10 +9,13 @@ import errno
 import gc
 import importlib
 import os
+import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
+from types import FrameType
 
 import click
 from click.shell_completion import CompletionItem, shell_complete
@@ -39,13 +42,15 @@ EXIT_USER_ERROR = 2
 EXIT_INTERNAL_ERROR = 70
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+_SIGNALLED = 128
 
 #: What a shell sets to ask for completions, and to what; see docs/command-line.md.
 COMPLETE = "_BBPARSE_COMPLETE"
 
 _EXIT_STATUS = (
     "Exit status: 0 done; 1 no proof (solve --proof, verify); 2 something is wrong with the command"
-    " or a file; 70 a fault of the program; 130 interrupted; 141 the reader of the output has left."
+    " or a file; 70 a fault of the program; 130 interrupted; 141 the reader of the output has left;"
+    " 129, 143 ended by SIGHUP, SIGTERM."
 )
 
 # Disk full, over quota, file too large: the system's fault or the user's, not the program's.
@@ -63,7 +68,7 @@ class LazyGroup(click.Group):
             return None
         module, _, function = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), function)
-        if "numba" in sys.modules and sys.stderr is not None and sys.stderr.isatty():
+        if "numba" in sys.modules:
             _tell_of_compiling()
         return command
 
@@ -146,7 +151,7 @@ def _run(arguments: list[str]) -> int:
     arguments = [option for option in options if option != "--debug"] + arguments[len(options) :]
     try:
         # Not through cli.main, which would turn errors into exit statuses of its own.
-        with cli.make_context("bbparse", arguments) as context:
+        with _ended_by_signals(), cli.make_context("bbparse", arguments) as context:
             cli.invoke(context)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -175,6 +180,9 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         _complain("interrupted")
         return EXIT_INTERRUPTED
+    except _Ended as end:
+        _complain(f"ended by {signal.Signals(end.signal).name}")
+        return _SIGNALLED + end.signal
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _FULL:
             _complain(f"error: the output cannot be written: {error.strerror}")
@@ -189,13 +197,50 @@ def _run(arguments: list[str]) -> int:
         return EXIT_INTERNAL_ERROR
 
 
+class _Ended(BaseException):
+    """A signal has come that ends the process."""
+
+    def __init__(self, number: int) -> None:
+        self.signal = number
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Have signals that end the process leave nothing half written behind, as Ctrl-C does."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise _Ended(number)
+
+    before = {}
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        # what is ignored stays so (nohup); only the main thread sets signals
+        with suppress(ValueError):
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 @cache
 def _tell_of_compiling() -> None:
-    """Have the first run say what takes so long."""
+    """Have the first run say what takes so long, and every ten seconds how far it is."""
     from bbparse.progress import watch_compiling
 
-    text = "compiling for this machine, once, which takes about half a minute"
-    watch_compiling(lambda: _complain(text))
+    told = 0.0
+
+    def tell(done: int, seconds: float) -> None:
+        nonlocal told
+        if not done:
+            _complain("compiling for this machine, once, which takes about half a minute")
+        elif seconds - told >= 10.0:
+            told = seconds
+            _complain(f"compiling: {done} functions in {seconds:.0f} s")
+
+    watch_compiling(tell)
 
 
 def _one_line(error: BaseException | str) -> str:

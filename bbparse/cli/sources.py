@@ -55,7 +55,7 @@ def sentences_of(section: Section, source: str) -> Iterator[Sentence]:
 
 def is_text(source: str, text: bool) -> bool:
     """Whether a source is running text, by its name or because the user says so."""
-    return text or source.endswith(".txt")
+    return text or source.endswith((".txt", ".txt.gz", ".txt.xz"))
 
 
 def _with_hint(sentences: Iterator[Sentence]) -> Iterator[Sentence]:

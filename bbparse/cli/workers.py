@@ -274,6 +274,9 @@ def _serve(work: Work, connection: Connection, mask: set[int | signal.Signals]) 
     status = 1
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other side ends this one
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         with suppress(OSError, EOFError):
             while True:

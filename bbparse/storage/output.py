@@ -7,15 +7,26 @@ import gzip
 import io
 import lzma
 import os
+import re
 import secrets
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from time import time
 from typing import IO, cast
 
 from bbparse.errors import OutputError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 __all__ = ["open_binary_output", "open_output"]
+
+#: Files that are not finished, and seconds for which they are left alone in any case.
+_UNFINISHED, _YOUNG = re.compile(r"\.bbparse-[0-9a-f]{16}\.tmp"), 10.0
 
 # Errors of the disk, whoever was writing: reported as such even from inside the with block, where
 # other errors pass as they are.
@@ -52,27 +63,49 @@ def open_binary_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """The same for bytes; see `open_output`."""
     name = os.fspath(path)
     try:
-        if name == "-":
+        descriptor = _descriptor(name)
+        if descriptor == 1:
             if sys.stdout is None:
                 raise OutputError("standard output: cannot be written: it is closed")
             stream = sys.stdout.buffer
             yield stream
             stream.flush()
+        elif descriptor is not None:
+            with _open(descriptor, name, "wb") as file:
+                yield file
+        elif _is_special(name):
+            with _open(name, name, "wb") as file:
+                yield file
         else:
-            # A link stays a link; devices and pipes cannot be replaced by a file.
+            # a link stays a link
             target = os.path.realpath(name)
-            if os.path.exists(target) and not os.path.isfile(target):
-                if os.path.isdir(target):
-                    raise OutputError(f"{name}: cannot be written: it is a folder")
-                with _open(target, name, "wb") as file:
-                    yield file
-            else:
-                with _replacing(target, name) as file, _packed(file, name) as packed:
-                    yield packed
+            with _replacing(target, name) as file, _packed(file, name) as packed:
+                yield packed
     except OSError as error:
         if error.errno in _DISK_ERRORS:
             raise OutputError(f"{_shown(name)}: cannot be written: {error.strerror}") from error
         raise
+
+
+def _descriptor(name: str) -> int | None:
+    """The open file that a name stands for, as those that shells give: 1 is the standard output.
+
+    What is written there goes where that file stands, and nothing that is in it is lost.
+    """
+    names = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
+    match = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]+)", name)
+    return int(match[1]) if match else names.get(name)
+
+
+def _is_special(name: str) -> bool:
+    """Whether it is a device or a pipe, which a file cannot take the place of."""
+    try:
+        mode = os.stat(name).st_mode
+    except OSError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise OutputError(f"{name}: cannot be written: it is a folder")
+    return not stat.S_ISREG(mode)
 
 
 @contextmanager
@@ -81,10 +114,12 @@ def _replacing(target: str, name: str) -> Iterator[IO[bytes]]:
     if os.path.exists(target) and not os.access(target, os.W_OK):
         raise OutputError(f"{name}: cannot be written: {os.strerror(errno.EACCES)}")
     folder = os.path.dirname(target)
+    _remove_leftovers(folder)
     temporary = os.path.join(folder, f".bbparse-{secrets.token_hex(8)}.tmp")
     file = _open(temporary, name, "xb")
     try:
         with file:
+            _lock(file)
             yield file
         if os.path.exists(target):
             with suppress(OSError):
@@ -99,9 +134,30 @@ def _replacing(target: str, name: str) -> Iterator[IO[bytes]]:
         raise
 
 
-def _open(path: str, name: str, mode: str) -> IO[bytes]:
+def _lock(file: IO[bytes]) -> bool:
+    """Lock a file until it is closed or the process is gone; whether nobody else has."""
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    return False
+
+
+def _remove_leftovers(folder: str) -> None:
+    """Remove the unfinished files of processes that were killed."""
+    with suppress(OSError), os.scandir(folder or ".") as entries:
+        for entry in entries:
+            with suppress(OSError):
+                # one that was just made may not be locked yet
+                if _UNFINISHED.fullmatch(entry.name) and time() - entry.stat().st_mtime > _YOUNG:
+                    with open(entry.path, "rb") as file:
+                        if _lock(file):
+                            os.unlink(entry.path)
+
+
+def _open(path: str | int, name: str, mode: str) -> IO[bytes]:
     try:
-        return cast("IO[bytes]", open(path, mode))
+        return cast("IO[bytes]", open(path, mode, closefd=not isinstance(path, int)))
     except OSError as error:
         raise OutputError(f"{name}: cannot be written: {error.strerror}") from error
 

@@ -30,6 +30,12 @@ class Done:
         return lines[-1].removeprefix("bbparse: error: ")
 
 
+@pytest.fixture(autouse=True)
+def silent_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a test is the first to compile, its command says nothing of it."""
+    monkeypatch.setattr("bbparse.cli.main._tell_of_compiling", lambda: None)
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
     """Run a command in this process."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,8 +15,10 @@ import pytest
 from bbparse import __version__
 from bbparse.cli import main as main_module
 from bbparse.errors import TreebankError
+from tests import toy
 
 ROOT = Path(__file__).parent.parent.parent
+TELL_OF_COMPILING = main_module._tell_of_compiling.__wrapped__  # other tests have it silent
 
 
 def run(arguments: list[str]) -> int:
@@ -182,3 +186,35 @@ def test_help_does_not_wait_for_numba() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_signals_that_end_it_leave_nothing_behind(name: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.conllu"
+    treebank = toy.DEV.read_bytes()
+    command = [sys.executable, "-m", "bbparse", "tag", "-", "-o", str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stderr is not None
+        process.stdin.write(treebank[: treebank.index(b"\n\n") + 2])
+        process.stdin.flush()
+        while not list(tmp_path.iterdir()):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.Signals[name])
+        process.stdin.close()
+        assert process.wait(60) == 128 + signal.Signals[name]
+        assert process.stderr.read().decode().endswith(f"bbparse: ended by {name}\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_compiling_is_told_with_a_terminal_or_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("bbparse.cli.main._complain", told.append)
+    watchers: list[Callable[[int, float], None]] = []
+    monkeypatch.setattr("bbparse.progress.watch_compiling", watchers.append)
+    TELL_OF_COMPILING()
+    for done, seconds in ((0, 0.0), (1, 3.0), (5, 12.0), (6, 15.0), (9, 24.0)):
+        watchers[0](done, seconds)
+    assert told[0].startswith("compiling for this machine, once")
+    assert told[1:] == ["compiling: 5 functions in 12 s", "compiling: 9 functions in 24 s"]

@@ -8,6 +8,7 @@ import io
 import lzma
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -105,3 +106,45 @@ def test_standard_output_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
     with open_output("-") as stream:
         stream.write("b\n")
     assert raw.getvalue() == "ä\nb\n".encode()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors are those of POSIX")
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_the_standard_output_by_other_names(name: str, tmp_path: Path) -> None:
+    if not os.path.exists(name):
+        pytest.skip("no such name here")
+    write = f"with open_output({name!r}) as stream: stream.write('x')"
+    run = [sys.executable, "-c", f"from bbparse.storage.output import open_output\n{write}"]
+    assert subprocess.run(run, stdout=subprocess.PIPE, check=True).stdout == b"x"
+    kept = tmp_path / "kept"
+    kept.write_text("before ")
+    with kept.open("ab") as stream:
+        subprocess.run(run, stdout=stream, check=True)
+    assert kept.read_text() == "before x"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["kept"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors are those of POSIX")
+def test_a_pipe_that_a_shell_names(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    with open_output(f"/dev/fd/{writing}") as stream:
+        stream.write("through")
+    os.close(writing)
+    assert os.read(reading, 100) == b"through"
+    os.close(reading)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks are those of POSIX")
+def test_what_a_killed_process_left_goes_with_the_next_output(tmp_path: Path) -> None:
+    left = tmp_path / ".bbparse-0123456789abcdef.tmp"
+    left.touch()
+    with open_output(tmp_path / "first"):
+        (mine,) = set(tmp_path.iterdir()) - {left}
+        for path in (left, mine):  # one of them is still being written
+            os.utime(path, (1e9, 1e9))
+        with open_output(tmp_path / "second"):
+            assert mine.exists() and not left.exists()
+    left.touch()
+    with open_output(tmp_path / "third"):
+        assert left.exists(), "it may just have been made"
+    assert {entry.name for entry in tmp_path.iterdir()} == {"first", "second", "third", left.name}
