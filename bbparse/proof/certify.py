@@ -7,7 +7,7 @@ max-marginals under the same multipliers show; and then branches: on the arc wit
 gap, or, where the best tree is one of the solution, by Lawler's partition around it.
 
 Bounds refer to the problem as it was given: there is no presolve, and what is fixed in a subspace
-only moves multipliers (:mod:`bbparse.proof.settle`).
+only moves multipliers (:mod:`bbparse.proof.multipliers`).
 
 Where fewer than k trees exist, there is no k-th score, and what has to be shown is that nothing
 else is feasible. All finite scores are then replaced by zero, and bounds are lowered until they
@@ -25,9 +25,9 @@ import numpy as np
 from bbparse.problem import Problem, Solution
 from bbparse.problem.proof import BOUND, EMPTY, TREE, Proof, tolerances
 from bbparse.problem.tree import broken_constraint, tree_score
+from bbparse.proof.hard import Hard
 from bbparse.proof.nodes import Nodes
 from bbparse.proof.relaxation import Bound, Relaxation, Space
-from bbparse.proof.settle import Hard
 
 #: Viterbi passes at the root and at other nodes, and how many lie between two eliminations.
 ROOT_CALLS, NODE_CALLS, EVERY = 60, 15, 4

@@ -1,30 +1,22 @@
 """The bound that proofs are made of: multipliers of terms and counts over a backbone (QL13 §3.2).
 
-Factors, and the parts of non-projective problems, are terms (:mod:`bbparse.bounding.terms`) in the
-order in which a proof gives their multipliers (:mod:`bbparse.proof.terms`). Nothing is simplified
-where arcs are fixed: multipliers always belong to the problem as it was given.
+Factors, and the parts of non-projective problems, are terms (:mod:`bbparse.proof.multipliers`) in
+the order in which a proof gives their multipliers (:mod:`bbparse.proof.terms`). Nothing is
+simplified where arcs are fixed: multipliers always belong to the problem as it was given.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.bounding.counts import apply_counts, count_gaps, disagreement, step_counts
-from bbparse.bounding.terms import (
-    apply_terms,
-    mark_literals,
-    start_terms,
-    step_terms,
-    term_gaps,
-    term_norm,
-)
 from bbparse.problem import Problem
 from bbparse.proof.backbones import Backbone, Nonprojective, Projective
-from bbparse.proof.settle import settle
-from bbparse.proof.terms import Literal, Term, part_terms
+from bbparse.proof.multipliers import TermMultipliers
+from bbparse.proof.terms import Term, part_terms
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -88,39 +80,22 @@ class Relaxation:
             Term(max(w, -hard), tuple(((a,), False) for a in arcs[ptr[f] : ptr[f + 1]]))
             for f, w in enumerate(weights.tolist())
         ]
-        self._add_terms([*parts, *factors])
         if not scored:
-            self.weight[: len(parts)] = 0.0
+            parts = [replace(part, weight=0.0) for part in parts]
+        place: list[int] = self.place.tolist()
+        terms = [term.renumbered(place) for term in (*parts, *factors)]
+        self.terms = TermMultipliers(terms, self.mod)
         self.cnt_ptr, self.cnt_arcs = p.count_ptr, self.place[p.count_arcs]
         self.cnt_score_ptr, self.cnt_score = p.count_score_ptr, table
         self.n_sets = len(self.cnt_ptr) - 1
         self.copy = np.zeros(len(self.cnt_arcs), np.int8)
         self.chosen = np.zeros(len(order), np.int8)
         self.arc_score = np.empty(len(order))
-        self.scratch = np.empty(int(np.diff(self.ptr).max(initial=0)) + 2)
-
-    def _add_terms(self, terms: list[Term]) -> None:
-        literals: dict[tuple[int, ...], int] = {}
-        flat: list[Literal] = [literal for term in terms for literal in term.literals]
-        for arcs, _ in flat:
-            literals.setdefault(arcs, len(literals))
-        lengths = [len(term.literals) for term in terms]
-        self.ptr = np.cumsum([0, *lengths], dtype=np.int64)
-        self.lit = np.array([literals[arcs] for arcs, _ in flat], dtype=np.int32)
-        self.neg = np.array([negated for _, negated in flat], dtype=np.int8)
-        self.weight = np.array([term.weight for term in terms], dtype=np.float64)
-        self.lit_ptr = np.cumsum([0, *map(len, literals)], dtype=np.int32)
-        arcs_of = np.array([a for arcs in literals for a in arcs], dtype=np.int32)
-        self.lit_arcs = self.place[arcs_of]
-        self.lit_mod = self.mod[self.lit_arcs[self.lit_ptr[:-1]]]
-        self.on = np.zeros(len(literals), np.int8)
-        self.n_terms = len(terms)
+        self.true = np.zeros(0, np.bool_)
 
     def whole(self) -> Space:
         """All trees, with the multipliers that QL13 start from."""
-        lam = np.empty(len(self.lit))
-        start_terms(self.n_terms, self.ptr, self.weight, lam)
-        return Space(self.base > -np.inf, lam, np.zeros(len(self.cnt_arcs)))
+        return Space(self.base > -np.inf, self.terms.start(), np.zeros(len(self.cnt_arcs)))
 
     def choices(self, space: Space) -> NDArray[np.int64]:
         """int64[n + 1]: how many arcs into each word are alive."""
@@ -132,20 +107,19 @@ class Relaxation:
 
     def settle(self, space: Space) -> None:
         """Move multipliers to where the fixed arcs make bounds tighter, in place."""
-        settle(
-            space.alive, self.choices(space), self.mod, self.hard,
-            self.n_terms, self.ptr, self.lit, self.neg, self.weight, space.lam,
-            self.lit_ptr, self.lit_arcs, self.lit_mod,
-            self.n_sets, self.cnt_ptr, self.cnt_arcs, space.count_lam,
-        )  # fmt: skip
+        choices = self.choices(space)
+        self.terms.settle(space.lam, space.alive, choices)
+        # copies of fixed arcs are fixed by `hard`
+        alive, only = space.alive[self.cnt_arcs], choices[self.mod[self.cnt_arcs]] == 1
+        space.count_lam[alive & only] = -self.hard
+        space.count_lam[~alive] = self.hard
 
     def bound(self, space: Space) -> Bound:
         """The bound of a space under its multipliers."""
         self.arc_score = np.where(space.alive, self.base, -np.inf)
-        shift = apply_terms(
-            self.n_terms, self.ptr, self.lit, self.neg, self.weight, space.lam, self.lit_ptr,
-            self.lit_arcs, self.arc_score, np.zeros(len(self.base)), np.zeros(1),
-        ) + apply_counts(
+        linear, shift = self.terms.linear(space.lam)
+        self.arc_score += linear
+        shift += apply_counts(
             self.n_sets, self.cnt_ptr, self.cnt_arcs, self.cnt_score_ptr, self.cnt_score,
             space.count_lam, self.copy, self.arc_score,
         )  # fmt: skip
@@ -154,7 +128,7 @@ class Relaxation:
             return Bound(-np.inf, float(shift))
         self.chosen[:] = 0
         self.chosen[tree] = 1
-        mark_literals(self.lit_ptr, self.lit_arcs, self.chosen, self.on)
+        self.true = self.terms.true(self.chosen > 0)
         return Bound(goal + float(shift), float(shift), tree)
 
     def with_each(self, bound: Bound) -> Floats:
@@ -168,15 +142,10 @@ class Relaxation:
     def step(self, space: Space, gap: float) -> bool:
         """One step of Polyak's; False where the best tree makes all bounds exact."""
         apart = disagreement(self.n_sets, self.cnt_ptr, self.cnt_arcs, self.copy, self.chosen)
-        norm = apart + term_norm(
-            self.n_terms, self.ptr, self.lit, self.neg, self.weight, space.lam, self.on
-        )
+        norm = apart + self.terms.norm(space.lam, self.true)
         if norm <= 0.0:
             return False
-        step_terms(
-            self.n_terms, self.ptr, self.lit, self.neg, self.weight, space.lam, self.on,
-            gap / norm, self.scratch,
-        )  # fmt: skip
+        self.terms.step(space.lam, self.true, gap / norm)
         if apart > 0.0:
             step_counts(
                 self.n_sets, self.cnt_ptr, self.cnt_arcs, space.count_lam, self.copy, self.chosen,
@@ -186,11 +155,7 @@ class Relaxation:
 
     def gaps(self, space: Space) -> Floats:
         """float64[A]: what the bounds of an arc's terms and sets are above their scores."""
-        gap = np.zeros(len(self.base))
-        term_gaps(
-            self.n_terms, self.ptr, self.lit, self.neg, self.weight, space.lam, self.on,
-            self.lit_ptr, self.lit_arcs, gap,
-        )  # fmt: skip
+        gap = self.terms.gaps(space.lam, self.true)
         count_gaps(
             self.n_sets, self.cnt_ptr, self.cnt_arcs, self.cnt_score_ptr, self.cnt_score,
             space.count_lam, self.copy, self.chosen, self.hard, gap,

@@ -24,6 +24,11 @@ class Term:
     weight: float
     literals: tuple[Literal, ...]
 
+    def renumbered(self, place: list[int]) -> Term:
+        """The same with arcs by their places."""
+        literals = [(tuple(place[a] for a in arcs), negated) for arcs, negated in self.literals]
+        return Term(self.weight, tuple(literals))
+
 
 def part_terms(problem: ProblemArrays) -> list[Term]:
     """The parts of a non-projective problem: sib, gc, ogc and gsib, each in the problem's order.

@@ -1,85 +1,11 @@
-"""What fixed arcs mean for multipliers and for hard constraints, in terms of the whole problem."""
+"""What fixed arcs mean for hard constraints."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.jit import kernel
 from bbparse.problem import Problem
-
-
-@kernel
-def settle(
-    alive: NDArray[np.bool_],
-    choices: NDArray[np.int64],
-    arc_mod: NDArray[np.int32],
-    hard: float,
-    n_terms: int,
-    ptr: NDArray[np.int64],
-    lit: NDArray[np.int32],
-    neg: NDArray[np.int8],
-    term_weight: NDArray[np.float64],
-    lam: NDArray[np.float64],
-    lit_ptr: NDArray[np.int32],
-    lit_arcs: NDArray[np.int32],
-    lit_mod: NDArray[np.int32],
-    n_sets: int,
-    cnt_ptr: NDArray[np.int64],
-    cnt_arcs: NDArray[np.int32],
-    count_lam: NDArray[np.float64],
-) -> None:
-    """Move multipliers so that what is fixed makes bounds tighter. In place.
-
-    A term with a literal that is false scores nothing: its weight goes to that literal, or its
-    multiplier to zero. Literals that are true give their share to the open ones, and with a single
-    open literal left a negative term is exact at its full weight. Copies of fixed arcs are fixed
-    by ``hard``.
-    """
-    state = np.zeros(lit_mod.shape[0], np.int8)  # 1: has an arc in every tree, -1: in none
-    for j in range(lit_mod.shape[0]):
-        left = 0
-        for i in range(lit_ptr[j], lit_ptr[j + 1]):
-            left += alive[lit_arcs[i]]
-        if left == 0:
-            state[j] = -1
-        elif left == choices[lit_mod[j]]:
-            state[j] = 1
-    for c in range(n_terms):
-        lo = ptr[c]
-        hi = ptr[c + 1]
-        weight = term_weight[c]
-        false = -1
-        free = 0
-        lost = 0.0
-        for i in range(lo, hi):
-            now = -state[lit[i]] if neg[i] else state[lit[i]]
-            if now < 0:
-                false = i
-            elif now == 0:
-                free += 1
-            elif weight > 0.0:
-                lost += lam[i]
-        if false >= 0:
-            lam[lo:hi] = 0.0
-            if weight > 0.0:
-                lam[false] = weight
-        elif weight < 0.0:
-            if free <= 1:
-                lam[lo] = -weight
-        elif free > 0 and lost > 0.0:
-            for i in range(lo, hi):
-                if state[lit[i]] == 0:
-                    lam[i] += lost / free
-                else:
-                    lam[i] = 0.0
-    for c in range(n_sets):
-        for i in range(cnt_ptr[c], cnt_ptr[c + 1]):
-            a = cnt_arcs[i]
-            if not alive[a]:
-                count_lam[i] = hard
-            elif choices[arc_mod[a]] == 1:
-                count_lam[i] = -hard
 
 
 class Hard:
