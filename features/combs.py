@@ -17,9 +17,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView, feature_key
+from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView
+from bbparse.factors.keys import mix, salt
 from bbparse.factors.table import ALL_PASS
-from bbparse.factors.template_kernels import mix
 from bbparse.jit import kernel
 from bbparse.scoring.encode import ATTRIBUTES, PAD
 
@@ -56,7 +56,7 @@ class Combs(FactorFamily):
         self._kind = np.array([kind for _, _, kind in TEMPLATES], np.int32)
         self._salts = np.array(
             [
-                [feature_key(self.name, (*entry, place)) for place in range(4)]
+                [salt(self.name, (*entry, place)) for place in range(4)]
                 for entry in TEMPLATES
             ],
             dtype=np.uint64,

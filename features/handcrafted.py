@@ -3,17 +3,16 @@
 QL13 §4.3 wrote thirteen of them for English, one for each of the commonest errors of their parser.
 `RatherThan` is the one they show (figure 3), and the pattern for others:
 
-1. leave at once if the sentence has nothing to do with it;
-2. find the words;
-3. for each analysis, yield its arcs. Arcs that are no candidates need no test; features tell the
+1. find the words, first those that few sentences have;
+2. for each analysis, yield its arcs. Arcs that are no candidates need no test; features tell the
    analyses apart and say what else may matter, from coarse to fine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bbparse.factors import AnySentence, RuleFamily
 
-from bbparse.factors import Arc, FactorView, Feature, RuleFamily
+from .english.words import Rules
 
 __all__ = ["RatherThan"]
 
@@ -32,22 +31,17 @@ class RatherThan(RuleFamily):
     name = "rather-than"
     summary = "A rather than B with A and B alike (QL13 figure 3)"
 
-    def factors(self, view: FactorView) -> Iterator[tuple[list[Arc], list[Feature]]]:
-        """See `FactorFamily.factors`."""
-        if "rather" not in view.lower:
-            return
-        for rather in range(2, view.n_words - 1):
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for rather in s.words(2):
             than = rather + 1
-            if view.lower[rather] != "rather" or view.lower[than] != "than":
-                continue
-            for a in range(1, rather):
-                for b in range(than + 1, view.n_words + 1):
-                    if view.upos[a] != view.upos[b]:
-                        continue
-                    tag = view.upos[a]
-                    same = "same word" if view.lower[a] == view.lower[b] else "same tag"
+            s.require(rather.lower == "rather", than.lower == "than", than < s.n_words)
+            for a in s.words(1, rather):
+                for b in s.words(than + 1):
+                    s.require(a.upos == b.upos)
+                    same = s.choose(a.lower == b.lower, "same word", "same tag")
                     for analysis, arcs in (
                         ("penn", [(a, than), (than, rather), (than, b)]),
                         ("ud", [(a, b), (b, rather), (rather, than)]),
                     ):
-                        yield arcs, [analysis, (analysis, tag), (analysis, same, tag)]
+                        yield arcs, [analysis, (analysis, a.upos), (analysis, same, a.upos)]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors import CountBatch, FactorFamily, FactorTable, FactorView, feature_key
-from bbparse.factors.template_kernels import mix
+from bbparse.factors import CountBatch, FactorFamily, FactorTable, FactorView
+from bbparse.factors.keys import mix, salt
 from bbparse.jit import kernel
 from bbparse.scoring.encode import ATTRIBUTES, PAD
 
@@ -41,7 +41,7 @@ class _Counted(FactorFamily):
             [
                 [
                     [
-                        [feature_key(self.name, (name, side, kind, k)) for name in _HEAD]
+                        [salt(self.name, (name, side, kind, k)) for name in _HEAD]
                         for k in range(1, MOST + 1)
                     ]
                     for kind in range(n_classes)

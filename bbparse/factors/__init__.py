@@ -80,20 +80,19 @@ from bbparse.factors.counts import (
     alive_counts,
     tree_batches,
 )
-from bbparse.factors.family import (
-    Arc,
-    FactorFamily,
-    Feature,
-    feature_key,
-    tree_keys,
-)
+from bbparse.factors.family import Arc, FactorFamily, tree_keys
+from bbparse.factors.keys import Feature, feature_key, mix, salt
 from bbparse.factors.registry import FamilyEntry, available, load_families, specification
+from bbparse.factors.rule_language import AnySentence, AnyValue, AnyWord
 from bbparse.factors.rules import RuleFamily
 from bbparse.factors.table import FactorCounter, FactorTable
 from bbparse.factors.templates import TemplateFamily
 from bbparse.factors.view import FactorView
 
 __all__ = [
+    "AnySentence",
+    "AnyValue",
+    "AnyWord",
     "Arc",
     "CountBatch",
     "FactorBatch",
@@ -113,6 +112,8 @@ __all__ = [
     "check_family",
     "feature_key",
     "load_families",
+    "mix",
+    "salt",
     "specification",
     "tree_batches",
     "tree_keys",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FactorBatch", "FactorBuffer", "ScoredFactors"]
+__all__ = ["FactorArrays", "FactorBatch", "FactorBuffer", "ScoredFactors"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,37 +112,48 @@ class ScoredFactors:
 _NO_FACTORS = ScoredFactors(_NO_BATCH.ptr, _NO_BATCH.arcs, np.zeros(0, dtype=np.float64))
 
 
+class FactorArrays(NamedTuple):
+    """Room for factors: as in `ScoredFactors`, and what follows the last factor has no meaning."""
+
+    ptr: NDArray[np.int64]
+    arcs: NDArray[np.int32]
+    scores: NDArray[np.float64]
+
+    @classmethod
+    def of_size(cls, n_factors: int, n_arcs: int) -> FactorArrays:
+        """Room for this many."""
+        return cls(
+            np.zeros(n_factors + 1, np.int64), np.empty(n_arcs, np.int32), np.empty(n_factors)
+        )
+
+
 class FactorBuffer:
     """Room in which families put their factors with scores, one family after the other.
 
     Attributes
     ----------
-    ptr : int64[more than n_factors]
-        Factor f is the arcs ``arcs[ptr[f]:ptr[f + 1]]``; ``ptr[0]`` is 0.
-    arcs : int32[ptr[n_factors] or more]
-    scores : float64[n_factors or more]
+    arrays : FactorArrays
     n_factors : int
-        How many there are; what follows in the arrays has no meaning.
+        How many there are.
     """
 
-    __slots__ = ("arcs", "n_factors", "ptr", "scores")
+    __slots__ = ("arrays", "n_factors")
 
     def __init__(self) -> None:
-        self.ptr = np.empty(1025, dtype=np.int64)
-        self.arcs = np.empty(4096, dtype=np.int32)
-        self.scores = np.empty(1024, dtype=np.float64)
-        self.ptr[0] = 0
+        self.arrays = FactorArrays.of_size(1024, 4096)
         self.n_factors = 0
 
     def reserve(self, n_factors: int, n_arcs: int) -> None:
         """Make room for more factors, and for this many arcs of all of them together."""
-        size = self.n_factors + n_factors
-        if size > len(self.scores):
-            self.scores = _grown(self.scores, 2 * size, self.n_factors)
-            self.ptr = _grown(self.ptr, 2 * size + 1, self.n_factors + 1)
-        used = int(self.ptr[self.n_factors])
-        if used + n_arcs > len(self.arcs):
-            self.arcs = _grown(self.arcs, 2 * (used + n_arcs), used)
+        old, count = self.arrays, self.n_factors
+        size, used = count + n_factors, int(old.ptr[count])
+        if size <= len(old.scores) and used + n_arcs <= len(old.arcs):
+            return
+        new = FactorArrays.of_size(2 * size, 2 * (used + n_arcs))
+        new.ptr[: count + 1] = old.ptr[: count + 1]
+        new.arcs[:used] = old.arcs[:used]
+        new.scores[:count] = old.scores[:count]
+        self.arrays = new
 
     def add(self, factors: ScoredFactors) -> None:
         """Append factors."""
@@ -150,21 +161,17 @@ class FactorBuffer:
         if not more:
             return
         self.reserve(more, len(factors.arcs))
-        first, used = self.n_factors, self.ptr[self.n_factors]
-        self.ptr[first + 1 : first + more + 1] = factors.ptr[1:] + used
-        self.arcs[used : used + len(factors.arcs)] = factors.arcs
-        self.scores[first : first + more] = factors.scores
+        arrays, first = self.arrays, self.n_factors
+        used = arrays.ptr[first]
+        arrays.ptr[first + 1 : first + more + 1] = factors.ptr[1:] + used
+        arrays.arcs[used : used + len(factors.arcs)] = factors.arcs
+        arrays.scores[first : first + more] = factors.scores
         self.n_factors += more
 
     def result(self) -> ScoredFactors:
         """The factors so far, in arrays of their own."""
         if not self.n_factors:
             return _NO_FACTORS
-        ptr = self.ptr[: self.n_factors + 1].copy()
-        return ScoredFactors(ptr, self.arcs[: ptr[-1]].copy(), self.scores[: self.n_factors].copy())
-
-
-def _grown(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:
-    larger = np.empty(size, dtype=array.dtype)
-    larger[:used] = array[:used]
-    return larger
+        arrays, count = self.arrays, self.n_factors
+        ptr = arrays.ptr[: count + 1].copy()
+        return ScoredFactors(ptr, arrays.arcs[: ptr[-1]].copy(), arrays.scores[:count].copy())

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from hashlib import blake2b
-from operator import index
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,20 +10,14 @@ from numpy.typing import NDArray
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch, FactorBuffer
 from bbparse.factors.counts import CountBatch, from_python, tree_batches
+from bbparse.factors.keys import Feature, feature_key, readable
+from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
 
-if TYPE_CHECKING:
-    from bbparse.factors.table import FactorTable
-
-__all__ = [
-    "Arc", "FactorFamily", "Feature", "feature_key", "tree_keys",
-]  # fmt: skip
+__all__ = ["Arc", "FactorFamily", "tree_keys"]
 
 Arc = tuple[int, int]
 """Head and modifier."""
-
-Feature: TypeAlias = "str | int | tuple[Feature, ...]"
-"""What a feature may be: text, an integer, or a tuple of features."""
 
 
 class FactorFamily:
@@ -232,56 +222,3 @@ def tree_keys(
     """
     keys = [batch.feat_keys for batch in tree_batches(families, view, table)]
     return np.concatenate(keys) if keys else np.zeros(0, dtype=np.uint64)
-
-
-def feature_key(family: str, feature: Feature) -> int:
-    """64-bit key of a feature of a family, the same in every process.
-
-    Parameters
-    ----------
-    family : str
-        Name of the family.
-    feature : Feature
-
-    Raises
-    ------
-    FactorError
-        If the feature is not text, an integer or a tuple of such.
-    """
-    try:
-        return _remembered_key(family, feature)
-    except TypeError:  # what cannot be hashed is no feature; say so
-        return _key(family, feature)
-
-
-def _key(family: str, feature: Feature) -> int:
-    text = f"{len(family)}:{family}" + canonical(feature)
-    return int.from_bytes(
-        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
-    )
-
-
-# A look at the memory costs a tenth of the making of a key. It is for threads, too.
-_remembered_key = lru_cache(maxsize=1 << 17)(_key)
-
-
-def readable(feature: Feature) -> str:
-    """A feature as text for people: ``("head", "NOUN", 2)`` is ``head NOUN 2``."""
-    if isinstance(feature, tuple):
-        return " ".join(map(readable, feature))
-    return feature if isinstance(feature, str) else str(index(feature))
-
-
-def canonical(feature: Feature) -> str:
-    """Text that differs for different features: lengths and brackets keep the pieces apart."""
-    if isinstance(feature, str):
-        return f"s{len(feature)}:{feature}"
-    if isinstance(feature, tuple):
-        return "(" + "".join(map(canonical, feature)) + ")"
-    try:
-        return f"i{index(feature)};"
-    except TypeError:
-        raise FactorError(
-            f"feature {feature!r}: expected text, an integer or a tuple of such, "
-            f"found {type(feature).__name__}"
-        ) from None

@@ -1,35 +1,71 @@
-"""The machine that runs compiled families: a loop over instructions of six numbers.
+"""The machine that runs rules: a loop over instructions of six numbers.
 
-`bbparse.factors.rule_compiler` makes the instructions. All families of a sentence run in one call,
+`bbparse.factors.rule_language` makes the instructions. All families of a sentence run in one call,
 and one machine serves all: a family more costs nothing to compile.
 
 An instruction is ``op, a, b, c, d, e``. Registers hold 64-bit integers: words, numbers, truth
-values, and numbers of texts. ``cols[w, c]`` is what column c says of word w.
+values, and numbers of texts. Tests and loads give register a a value or, if a is -1, go to
+instruction e where the value is 0.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from bbparse.factors.blake2b import blake2b_64
-from bbparse.factors.table import first_place
-from bbparse.factors.template_kernels import mix
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.factors.batch import FactorArrays
+from bbparse.factors.keys import NUMBER, TEXT, mix
+from bbparse.factors.table import KeyIndex, place_of
 from bbparse.jit import kernel
 
+__all__ = ["NO_ROOM", "Kept", "Program", "WordTable", "run_rules"]
+
 (
-    END, MOVE, ADD, SUB, DIV, MIN, MAX, ABS, LOAD, JUMP_LOAD, JUMP_LT, JUMP_LE, JUMP_EQ, JUMP_NE,
-    JUMP, COUNT, HEADS, NEXT_HEAD, MODS, NEXT_MOD, NEXT, FIND, JUMP_ARC, FACTOR, FEATURE, DONE,
-    SET_CLEAR, SET_ADD, JUMP_SET, FAMILY,
-) = range(30)  # fmt: skip
+    END, ADD, SUB, MIN, MAX, LT, LE, EQ, NE, ARC, LOAD, COUNT, CHOOSE, JUMP, WORDS, HEADS, MODS,
+    ROWS, NEXT_WORD, NEXT_HEAD, NEXT_MOD, NEXT_ROW, FACTOR, FEATURE, DONE,
+) = range(25)  # fmt: skip
 
-#: Kinds of pieces of a feature's text: as it stands, a text in a register, a number in a register.
-LITERAL, TEXT, NUMBER = range(3)
-
-#: What the kernel returns where the arrays are too small. (-1 - f: family f needs Python.)
-NO_ROOM = -(1 << 40)
-#: Arcs that a compiled factor may have.
+#: What the kernel returns where the arrays are too small.
+NO_ROOM = -1
+#: Arcs that a factor may have.
 MOST_ARCS = 32
-_BUFFER = 8192  # bytes of a feature's text
+
+
+class Program(NamedTuple):
+    """Instructions int64[I, 6]; operands int64[...] of `FACTOR` (registers of head and modifier of
+    each arc) and `FEATURE` (its start, then kind and register of each piece); what the registers
+    hold at first, int64[R], of which 0 is set to the number of words.
+    """
+
+    code: NDArray[np.int64]
+    operands: NDArray[np.int64]
+    registers: NDArray[np.int64]
+
+
+class WordTable(NamedTuple):
+    """``columns[w, c]`` is what column c says of word w: int32[n + 2, C], of which the last row is
+    for words that are not there; ``hashes[t]`` is the
+    token of text t, uint64[T]; ``rows`` (int64) has the rows of relation k, numbers end to end,
+    from ``rows[k]`` to ``rows[k + 1] - 1``.
+    """
+
+    columns: NDArray[np.int32]
+    hashes: NDArray[np.uint64]
+    rows: NDArray[np.int64]
+
+
+class Kept(NamedTuple):
+    """Features of all factors: ``ptr`` and ``keys`` as in `FactorBatch`; feature i is made of the
+    operands at ``made[said_ptr[i]]``, and its pieces hold what follows there up to ``said_ptr[i +
+    1]``. No room at all where features are not wanted.
+    """
+
+    ptr: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    said_ptr: NDArray[np.int64]
+    said: NDArray[np.int64]
 
 
 @kernel
@@ -44,290 +80,199 @@ def _into(n, head_ptr, arc_mod):
     for w in range(n + 2):
         fill[w] = in_ptr[w]
     in_head = np.empty(arc_mod.shape[0], np.int64)
-    place = np.empty((n + 1, n + 1), np.int32)
-    for h in range(n + 1):
-        for m in range(n + 1):
-            place[h, m] = -1
+    place = np.full((n + 1) * (n + 1), -1, np.int32)
     for h in range(n + 1):
         for a in range(head_ptr[h], head_ptr[h + 1]):
             m = arc_mod[a]
             in_head[fill[m]] = h
             fill[m] += 1
-            place[h, m] = a
+            place[h * (n + 1) + m] = a
     return in_ptr, in_head, place
 
 
 @kernel
+def _arc(n, place, head, mod):
+    """Index of an arc, -1 if it is no candidate, be it of words at all or not."""
+    if head < 0 or head > n or mod < 0 or mod > n:
+        return np.int32(-1)
+    return place[head * (n + 1) + mod]
+
+
+@kernel
+def _choose_arcs(operands, first, n_arcs, r, n, place, arc_mod, chosen):
+    """Ascending indices of different arcs; how many, 0 for a factor that cannot fire."""
+    for i in range(n_arcs):
+        arc = _arc(n, place, r[operands[first + 2 * i]], r[operands[first + 2 * i + 1]])
+        if arc < 0:
+            return 0
+        j = i
+        while j > 0 and chosen[j - 1] > arc:
+            chosen[j] = chosen[j - 1]
+            j -= 1
+        chosen[j] = arc
+    for i in range(n_arcs):
+        for j in range(i):
+            if arc_mod[chosen[i]] == arc_mod[chosen[j]]:
+                return 0
+    return n_arcs
+
+
+@kernel
 def run_rules(
-    code, args, registers, n_sets, text_ptr, text, known, cols, arc_mod, head_ptr,
-    keep_keys, key_bits, key_shift, starts, pairs, weights,
-    n_factors, ptr, arcs, scores, feat_ptr, feat_keys,
-):  # fmt: skip
-    """Run all families, and append their factors to a buffer.
+    program: Program,
+    words: WordTable,
+    arc_mod: NDArray[np.int32],
+    head_ptr: NDArray[np.int32],
+    index: KeyIndex,
+    keep: bool,
+    n_factors: int,
+    out: FactorArrays,
+    kept: Kept,
+) -> int:
+    """Run all rules, and append their factors to ``out``, which has ``n_factors``.
 
     Parameters
     ----------
-    code : int64[I, 6]
-    args : int64[...]
-        Operands of `FACTOR` (registers of head and modifier of each arc) and `FEATURE` (kind of
-        each piece and its text or register).
-    registers : int64[R]
-        What they hold at first; register 0 is set to the number of words.
-    n_sets : int
-        Sets of words that the families use.
-    text_ptr, text : int64[T + 1], uint8[...]
-        Canonical texts (`bbparse.factors.family.feature_key`).
-    known : uint64[a power of 2, 2]
-        Keys of features that were asked for lately, each with what tells that it is whole: threads
-        may write at the same time. At first no key.
-    cols : int32[n + 1, C]
+    program, words
     arc_mod, head_ptr : int32[A], int32[n + 2]
         Of a `FactorView`.
-    keep_keys : bool
-        Keep all factors with all their keys; otherwise those whose score is not 0.
-    key_bits .. weights
-        As `bbparse.factors.FactorTable.index` and `pair_weights`; not read with ``keep_keys``.
-    n_factors, ptr, arcs, scores
-        The buffer, as in `bbparse.factors.batch.FactorBuffer`. ``scores`` only grows without
-        ``keep_keys``.
-    feat_ptr, feat_keys
-        As in `FactorBatch`; only with ``keep_keys``.
+    index : KeyIndex
+        Of the known features; not read with ``keep``.
+    keep : bool
+        Keep all factors with all their features; otherwise those whose score is not 0, with it.
+    n_factors, out
+        As in `bbparse.factors.batch.FactorBuffer`.
+    kept : Kept
+        Filled with ``keep``.
 
     Returns
     -------
     int
-        How many factors the buffer has; `NO_ROOM`; or -1 - f, where family f did what only Python
-        has an answer to (an index out of range, an impossible arc).
+        How many factors there are now, or `NO_ROOM`.
     """
-    n = cols.shape[0] - 1
+    code, operands, columns = program.code, program.operands, words.columns
+    n = columns.shape[0] - 2
     in_ptr, in_head, place = _into(n, head_ptr, arc_mod)
-    r = np.empty(registers.shape[0], np.int64)
-    for i in range(1, registers.shape[0]):
-        r[i] = registers[i]
+    r = program.registers.copy()
     r[0] = n
-    sets = np.zeros(n_sets * (n + 1), np.bool_)
-    buffer = np.empty(_BUFFER, np.uint8)
-    words = buffer.view(np.uint64)
     chosen = np.empty(MOST_ARCS, np.int32)
-    n_chosen = 0
+    n_chosen = n_keys = said = 0
     total = 0.0
-    n_keys = feat_ptr[n_factors] if keep_keys else 0
-    at = ptr[n_factors]
-    family = 0
-    one = np.uint64(1)
+    at = out.ptr[n_factors]
     pc = 0
     while True:
         op, a, b, c, d = code[pc, 0], code[pc, 1], code[pc, 2], code[pc, 3], code[pc, 4]
         pc += 1
-        if op == LOAD or op == JUMP_LOAD:
-            w = r[c] + d
-            if w < 0:
-                w += n + 1
-            if w < 0 or w > n:
-                return -1 - family
-            value = np.int64(cols[w, b])
+        if LT <= op <= LOAD:
             if op == LOAD:
+                w = r[c] + d
+                value = np.int64(columns[w if 0 <= w <= n else n + 1, b])
+            elif op == LT:
+                value = np.int64(r[b] < r[c])
+            elif op == LE:
+                value = np.int64(r[b] <= r[c])
+            elif op == EQ:
+                value = np.int64(r[b] == r[c])
+            elif op == NE:
+                value = np.int64(r[b] != r[c])
+            else:
+                value = np.int64(_arc(n, place, r[b], r[c]) >= 0)
+            if a >= 0:
                 r[a] = value
-            elif (value != 0) == (code[pc - 1, 5] != 0):
-                pc = a
-        elif op == FIND:
+            elif value == 0:
+                pc = code[pc - 1, 5]
+        elif op == NEXT_WORD:
             w = r[a]
-            if w < r[d] and (w < 0 or r[d] > n + 1):
-                return -1 - family
-            while w < r[d] and not cols[w, code[pc - 1, 5]]:
+            while w < r[a + 1] and d >= 0 and not columns[w, d]:
                 w += 1
-            if w < r[d]:
+            if w < r[a + 1]:
                 r[b] = w
                 r[a] = w + 1
             else:
                 pc = c
-        elif op == NEXT:
-            if r[a] < r[d]:
-                r[b] = r[a]
-                r[a] += 1
-            else:
-                pc = c
-        elif op == HEADS or op == MODS:
-            w = r[b]
-            if w < 0 or w > n:
-                return -1 - family
-            if op == HEADS:
-                r[a], r[a + 1] = in_ptr[w], in_ptr[w + 1]
-            else:
-                r[a], r[a + 1] = head_ptr[w], head_ptr[w + 1]
         elif op == NEXT_HEAD or op == NEXT_MOD:
             if r[a] < r[a + 1]:
                 r[b] = in_head[r[a]] if op == NEXT_HEAD else np.int64(arc_mod[r[a]])
                 r[a] += 1
             else:
                 pc = c
-        elif op == JUMP_LT:
-            if r[b] < r[c]:
-                pc = a
-        elif op == JUMP_LE:
-            if r[b] <= r[c]:
-                pc = a
-        elif op == JUMP_EQ:
-            if r[b] == r[c]:
-                pc = a
-        elif op == JUMP_NE:
-            if r[b] != r[c]:
-                pc = a
+        elif op == HEADS or op == MODS:
+            w = r[b]
+            r[a] = r[a + 1] = 0
+            if 0 <= w <= n:
+                if op == HEADS:
+                    r[a], r[a + 1] = in_ptr[w], in_ptr[w + 1]
+                else:
+                    r[a], r[a + 1] = head_ptr[w], head_ptr[w + 1]
         elif op == JUMP:
             pc = a
-        elif op == MOVE:
-            r[a] = r[b]
+        elif op == FACTOR:
+            n_chosen = _choose_arcs(operands, a, b, r, n, place, arc_mod, chosen)
+            total = 0.0
+            if n_chosen == 0:
+                pc = c
+        elif op == FEATURE:
+            key = words.hashes[r[operands[a]]]
+            for i in range(a + 1, a + 1 + 2 * b, 2):
+                kind, value = operands[i], r[operands[i + 1]]
+                if kind == TEXT:
+                    key = mix(key ^ words.hashes[value])
+                elif kind == NUMBER:
+                    key = mix(key ^ mix(np.uint64(value) ^ np.uint64(NUMBER)))
+                else:
+                    key = mix(key ^ np.uint64(kind))
+            if not keep:
+                known = place_of(key, index)
+                if known >= 0:
+                    total += index.weights[known, 1]
+                continue
+            if n_keys + 2 > kept.said_ptr.shape[0] or said + 1 + b > kept.said.shape[0]:
+                return NO_ROOM
+            kept.keys[n_keys] = key
+            n_keys += 1
+            kept.said[said] = a
+            for i in range(b):
+                kept.said[said + 1 + i] = r[operands[a + 2 + 2 * i]]
+            said += 1 + b
+            kept.said_ptr[n_keys] = said
+        elif op == DONE:
+            if not keep and total == 0.0:
+                continue
+            if n_factors >= out.scores.shape[0] or at + n_chosen > out.arcs.shape[0]:
+                return NO_ROOM
+            for i in range(n_chosen):
+                out.arcs[at + i] = chosen[i]
+            at += n_chosen
+            out.scores[n_factors] = total
+            n_factors += 1
+            out.ptr[n_factors] = at
+            if keep:
+                kept.ptr[n_factors] = n_keys
+        elif op == WORDS:
+            r[a], r[a + 1] = max(r[b], 0), min(r[c], n + 1)
+        elif op == CHOOSE:
+            r[a] = r[c] if r[b] != 0 else r[d]
+        elif op == COUNT:
+            count = 0
+            for w in range(max(r[c], 0), min(r[d], n + 1)):
+                count += columns[w, b] == r[code[pc - 1, 5]]
+            r[a] = count
         elif op == ADD:
             r[a] = r[b] + r[c]
         elif op == SUB:
             r[a] = r[b] - r[c]
-        elif op == DIV:
-            if r[c] <= 0:
-                return -1 - family
-            r[a] = r[b] // r[c]
         elif op == MIN:
             r[a] = min(r[b], r[c])
         elif op == MAX:
             r[a] = max(r[b], r[c])
-        elif op == ABS:
-            r[a] = abs(r[b])
-        elif op == COUNT:
-            low, high = r[c], r[d]
-            if low < 0:
-                low = max(low + n + 1, 0)
-            if high < 0:
-                high += n + 1
-            wanted = r[code[pc - 1, 5]]
-            count = 0
-            for w in range(low, min(high, n + 1)):
-                count += cols[w, b] == wanted
-            r[a] = count
-        elif op == JUMP_ARC:
-            h, m = r[b], r[c]
-            has = 0 <= h <= n and 0 <= m <= n and place[h, m] >= 0
-            if has == (d != 0):
-                pc = a
-        elif op == FACTOR:
-            n_chosen = 0
-            dead = False
-            for i in range(b):
-                h, m = r[args[a + 2 * i]], r[args[a + 2 * i + 1]]
-                if h < 0 or h > n or m < 1 or m > n:
-                    return -1 - family
-                arc = place[h, m]
-                dead = dead or arc < 0
-                j = n_chosen
-                while j > 0 and chosen[j - 1] > arc:
-                    chosen[j] = chosen[j - 1]
-                    j -= 1
-                chosen[j] = arc
-                # An arc that is named twice stands once; a word has one head.
-                n_chosen += 1
-                if j > 0 and chosen[j - 1] == arc:
-                    n_chosen -= 1
-                    for k in range(j, n_chosen):
-                        chosen[k] = chosen[k + 1]
-            if not dead and n_chosen < 2:
-                return -1 - family
-            for i in range(n_chosen):
-                for j in range(i):
-                    dead = dead or arc_mod[chosen[i]] == arc_mod[chosen[j]]
-            total = 0.0
-            if dead:
+        elif op == ROWS:
+            r[a], r[a + 1] = words.rows[b], words.rows[b + 1]
+        elif op == NEXT_ROW:
+            if r[a] < r[a + 1]:
+                for i in range(d):
+                    r[b + i] = words.rows[r[a] + i]
+                r[a] += d
+            else:
                 pc = c
-        elif op == FEATURE:
-            # Most features were asked for before: one number for the feature and its values leads
-            # to the key. (An entry is the exclusive or of both, and the key, as in Hyatt & Mann's
-            # shared tables: one of which another thread wrote half fits no number.)
-            number = mix(np.uint64(a))
-            for i in range(a, a + 2 * b, 2):
-                if args[i] != LITERAL:
-                    number = mix(number ^ np.uint64(r[args[i + 1]]))
-            slot = number & np.uint64(known.shape[0] - 1)
-            key = known[slot, 1]
-            if known[slot, 0] ^ key == number:
-                size = -1
-            else:
-                size = 0
-            for i in range(a, a + 2 * b if size == 0 else a, 2):
-                value = args[i + 1]
-                if args[i] != LITERAL:
-                    value = r[value]
-                if args[i] == NUMBER:
-                    # As "i%d;", from behind.
-                    if size + 24 > _BUFFER:
-                        return -1 - family
-                    buffer[size] = 105
-                    size += 1
-                    if value < 0:
-                        buffer[size] = 45
-                        size += 1
-                        value = -value
-                    digits = 1
-                    scale = np.int64(10)
-                    while digits < 18 and scale <= value:
-                        scale *= 10
-                        digits += 1
-                    for k in range(digits):
-                        buffer[size + digits - 1 - k] = 48 + value % 10
-                        value //= 10
-                    size += digits
-                    buffer[size] = 59
-                    size += 1
-                    continue
-                first, last = text_ptr[value], text_ptr[value + 1]
-                if size + last - first > _BUFFER - 128:
-                    return -1 - family
-                for k in range(last - first):
-                    buffer[size + k] = text[first + k]
-                size += last - first
-            if size >= 0:
-                key = blake2b_64(buffer, size, words)
-                known[slot, 1] = key
-                known[slot, 0] = number ^ key
-            if keep_keys:
-                if n_keys >= feat_keys.shape[0]:
-                    return NO_ROOM
-                feat_keys[n_keys] = key
-                n_keys += 1
-                continue
-            bit = key >> key_shift
-            if (key_bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & one:
-                where = first_place(key, key_bits, key_shift, starts)
-                while where < pairs.shape[0] and pairs[where, 0] < key:
-                    where += one
-                if where < pairs.shape[0] and pairs[where, 0] == key:
-                    total += weights[where, 1]
-        elif op == DONE:
-            if not keep_keys and total == 0.0:
-                continue
-            if n_factors + 1 >= ptr.shape[0] or at + n_chosen > arcs.shape[0]:
-                return NO_ROOM
-            if keep_keys:
-                if n_factors + 1 >= feat_ptr.shape[0]:
-                    return NO_ROOM
-                feat_ptr[n_factors + 1] = n_keys
-            else:
-                if n_factors >= scores.shape[0]:
-                    return NO_ROOM
-                scores[n_factors] = total
-            for i in range(n_chosen):
-                arcs[at + i] = chosen[i]
-            at += n_chosen
-            n_factors += 1
-            ptr[n_factors] = at
-        elif op == SET_CLEAR:
-            for w in range(n + 1):
-                sets[a * (n + 1) + w] = False
-        elif op == SET_ADD:
-            if r[b] < 0 or r[b] > n:
-                return -1 - family
-            sets[a * (n + 1) + r[b]] = True
-        elif op == JUMP_SET:
-            has = 0 <= r[c] <= n and sets[b * (n + 1) + r[c]]
-            if has == (d != 0):
-                pc = a
-        elif op == FAMILY:
-            family = a
         else:
             return n_factors

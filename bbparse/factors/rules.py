@@ -1,60 +1,81 @@
-"""Compiled families: a few lines of Python that cost next to nothing.
-
-See `RuleFamily` for what they may contain.
-"""
+"""Families that are written as rules and cost next to nothing; see `RuleFamily`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from bbparse.factors.batch import FactorBatch, FactorBuffer
+from bbparse.errors import FactorError
+from bbparse.factors.batch import FactorArrays, FactorBatch, FactorBuffer
 from bbparse.factors.family import FactorFamily
-from bbparse.factors.rule_compiler import Program, compile_families
-from bbparse.factors.rule_kernel import NO_ROOM, run_rules
+from bbparse.factors.keys import CLOSE, OPEN, TEXT
+from bbparse.factors.rule_kernel import NO_ROOM, Kept, run_rules
+from bbparse.factors.rule_language import AnySentence
 from bbparse.factors.rule_words import RuleWords
 from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
 
 __all__ = ["RuleFamily", "RuleSet"]
 
-_NO_KEYS = FactorTable(np.zeros(0, np.uint64))
-_NO_SCORES = np.empty(0)
-_NO_FEATURES = np.zeros(1, np.int64)
-_NO_FEATURE_KEYS = np.empty(0, np.uint64)
+_NO_FEATURES = FactorTable(np.zeros(0, np.uint64))
 
 
 class RuleFamily(FactorFamily):
-    """A family whose `factors` is compiled: plain Python, written in a part of the language.
+    '''A family whose method `rules` is run once, and is then a table that one kernel reads.
 
-    What it proposes is what the method would yield if it were run, at a hundredth of the cost.
-    When it is first used, its source is read, and an error names the first line that goes beyond:
+    It costs a few microseconds a sentence, a hundredth of what `factors` in Python would. Rules
+    look like it, but speak of any sentence; this one says that a subject agrees with an auxiliary:
 
-    * values: words (numbers from 0 to ``view.n_words``), other whole numbers, truth values, texts,
-      and tuples and lists of those;
-    * ``view.upos[i + 1]`` and the other lists of a view, ``view.has_arc(h, m)``, slices of lists
-      after ``in`` and in ``sum`` and ``any`` of a test;
-    * ``for`` over ``range(…)``, ``enumerate(view.upos)``, ``view.heads_of(m)``,
-      ``view.modifiers_of(h)``, over tuples, and over generators that are given the view;
-      ``while``, ``if``, ``continue``, ``break``, ``return``;
-    * comparisons, ``and``, ``or``, ``not``, ``x if test else y``; ``+``, ``-``, ``//``, ``min``,
-      ``max``, ``abs``; sets of words (``taken = set()``, ``taken.add(i)``, ``i in taken``);
-    * functions that are given the view and end with a ``return``; functions of the fields of *one*
-      word (``ending(view.lower[i])``), which may do anything, and are asked once for each word;
-    * ``yield arcs, features``, both written as lists.
+    >>> from bbparse.factors import RuleFamily
+    >>> class Agreement(RuleFamily):
+    ...     """He is, they are."""
+    ...     name = "agreement"
+    ...     summary = "a subject and the auxiliary of its verb"
+    ...
+    ...     def rules(self, s):
+    ...         for x in s.words():
+    ...             s.require(x.upos == "AUX")
+    ...             for v in x.heads:
+    ...                 for m in v.modifiers:
+    ...                     s.require(m.upos.isin(("NOUN", "PRON")), m != x)
+    ...                     yield [(v, m), (v, x)], ["any", (m < x, m.feats, x.feats)]
 
-    Where the source is not there (a package without its .py files), the method is run.
-    """
+    `AnySentence` has what a sentence may be asked, `AnyWord` what a word, and `AnyValue` what can
+    be made of the answers. What rules cannot say, a function in plain Python can: of a word
+    (`AnyWord.ask`), or of a sentence (`AnySentence.tuples`). Features have the same keys as those
+    of a family in Python, so a family may be rewritten as rules when its model is trained.
+    '''
+
+    def rules(
+        self, s: AnySentence
+    ) -> Iterable[tuple[Iterable[tuple[Any, Any]], Sequence[Any]]]:
+        """Propose factors for any sentence.
+
+        Parameters
+        ----------
+        s : AnySentence
+
+        Yields
+        ------
+        arcs, features
+            As `FactorFamily.factors`, of words and values that ``s`` gives, and constants.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.rules")
 
     def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """As `FactorFamily.propose`."""
-        return self._alone.propose(view)
+        return self._alone.propose(view)[0]
 
     def score(self, view: FactorView, table: FactorTable, found: FactorBuffer) -> None:
         """As `FactorFamily.score`."""
         self._alone.score(view, table, found)
+
+    def name_features(self, view: FactorView) -> dict[int, str]:
+        """As `FactorFamily.name_features`."""
+        return self._alone.propose(view)[1]
 
     @cached_property
     def _alone(self) -> RuleSet:
@@ -62,7 +83,7 @@ class RuleFamily(FactorFamily):
 
 
 class RuleSet:
-    """Families that are compiled and run together.
+    """Families that are run together.
 
     Parameters
     ----------
@@ -71,76 +92,82 @@ class RuleSet:
     Raises
     ------
     FactorError
-        If one cannot be compiled, naming family and line.
+        If what one has are no rules.
     """
 
     def __init__(self, families: Sequence[RuleFamily]) -> None:
-        self.families = list(families)
-        self.program: Program | None = None
-        try:
-            self.program = compile_families(self.families)
-        except OSError:  # no source
-            return
-        self._words = RuleWords(self.program.constants, self.program.questions)
+        sentence = AnySentence()
+        for family in families:
+            try:
+                sentence.add(family.name, family.rules)
+            except Exception as error:
+                kind = "" if isinstance(error, FactorError) else f"{type(error).__name__}: "
+                raise FactorError(f"factor family {family.name!r}: {kind}{error}") from error
+        self._program, texts = sentence.program()
+        self._words = RuleWords(texts, list(sentence.questions), list(sentence.relations))
+        self._name = " and ".join(family.name for family in families)
 
     def score(self, view: FactorView, table: FactorTable, found: FactorBuffer) -> None:
         """Put the factors whose score is not 0 into a buffer."""
-        if self.program is None or not self._run(self.program, view, table, found):
-            for family in self.families:
-                found.add(table.alive(FactorFamily.propose(family, view, table)))
-
-    def _run(
-        self, p: Program, view: FactorView, table: FactorTable, found: FactorBuffer
-    ) -> bool:
-        """Whether it could be done."""
-        try:
-            words = self._words(view.sentence)
-        except Exception:  # a question went wrong: Python says how
-            return False
+        words, _ = self._words_of(view)
         found.reserve(64, 256)
         while True:
             count = run_rules(
-                p.code, p.args, p.registers, p.n_sets, *words, view.arc_mod, view.head_ptr,
-                False, *table.index, table.pair_weights,
-                found.n_factors, found.ptr, found.arcs, found.scores,
-                _NO_FEATURES, _NO_FEATURE_KEYS,
+                self._program, words, view.arc_mod, view.head_ptr, table.index, False,
+                found.n_factors, found.arrays, _NOT_KEPT,
             )  # fmt: skip
             if count != NO_ROOM:
                 break
-            found.reserve(2 * len(found.scores), 2 * len(found.arcs))
-        if count < 0:
-            return False
+            found.reserve(2 * len(found.arrays.scores), 2 * len(found.arrays.arcs))
         found.n_factors = count
-        return True
 
-    def propose(self, view: FactorView) -> FactorBatch:
-        """The factors of a single family, with all their features."""
-        batch = None if self.program is None else self._batch(self.program, view)
-        if batch is not None:
-            return batch
-        return FactorFamily.propose(self.families[0], view)
-
-    def _batch(self, p: Program, view: FactorView) -> FactorBatch | None:
-        try:
-            words = self._words(view.sentence)
-        except Exception:  # as above
-            return None
+    def propose(self, view: FactorView) -> tuple[FactorBatch, dict[int, str]]:
+        """All factors with all features, and what the features say."""
+        words, texts = self._words_of(view)
         size = 256
         while True:
-            ptr, feat_ptr = np.zeros(size + 1, np.int64), np.zeros(size + 1, np.int64)
-            arcs, keys = np.empty(4 * size, np.int32), np.empty(8 * size, np.uint64)
+            found = FactorArrays.of_size(size, 4 * size)
+            kept = _kept(size, 8 * size, 64 * size)
             count = run_rules(
-                p.code, p.args, p.registers, p.n_sets, *words, view.arc_mod, view.head_ptr,
-                True, *_NO_KEYS.index, _NO_KEYS.pair_weights, 0, ptr, arcs, _NO_SCORES, feat_ptr,
-                keys,
+                self._program, words, view.arc_mod, view.head_ptr, _NO_FEATURES.index, True, 0,
+                found, kept,
             )  # fmt: skip
             if count != NO_ROOM:
                 break
             size *= 4
-        if count < 0:
-            return None
-        ptr, feat_ptr = ptr[: count + 1], feat_ptr[: count + 1]
-        return FactorBatch(
-            ptr, arcs[: ptr[-1]].copy(), feat_ptr, keys[: feat_ptr[-1]].copy(),
-            np.zeros(count, np.uint64),
-        )  # fmt: skip
+        ptr, feat_ptr = found.ptr[: count + 1], kept.ptr[: count + 1]
+        keys = kept.keys[: feat_ptr[-1]].copy()
+        batch = FactorBatch(
+            ptr, found.arcs[: ptr[-1]].copy(), feat_ptr, keys, np.zeros(count, np.uint64)
+        )
+        return batch, {
+            key: self._said(kept.said[kept.said_ptr[i] : kept.said_ptr[i + 1]].tolist(), texts)
+            for i, key in enumerate(keys.tolist())
+        }
+
+    def _said(self, said: list[int], texts: list[str]) -> str:
+        """A feature as text, as `bbparse.factors.keys.readable` gives it."""
+        kinds = self._program.operands[said[0] + 1 :: 2].tolist()
+        return " ".join(
+            texts[value] if kind == TEXT else str(value)
+            for kind, value in zip(kinds, said[1:])
+            if kind not in (OPEN, CLOSE)
+        )
+
+    def _words_of(self, view: FactorView) -> Any:
+        try:
+            return self._words(view)
+        except Exception as error:
+            raise FactorError(
+                f"factor family {self._name}, {view.sentence.name}: {type(error).__name__}: {error}"
+            ) from error
+
+
+def _kept(n_factors: int, n_keys: int, n_said: int) -> Kept:
+    return Kept(
+        np.zeros(n_factors + 1, np.int64), np.empty(n_keys, np.uint64),
+        np.zeros(n_keys + 1, np.int64), np.empty(n_said, np.int64),
+    )  # fmt: skip
+
+
+_NOT_KEPT = _kept(0, 0, 0)

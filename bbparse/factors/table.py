@@ -14,7 +14,7 @@ set before a key's own, counted, tell where it is among the sorted keys, give or
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,12 +23,28 @@ from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch, ScoredFactors
 from bbparse.jit import inlined, kernel
 
-__all__ = ["ALL_PASS", "FactorCounter", "FactorTable", "first_place"]
+__all__ = ["ALL_PASS", "FactorCounter", "FactorTable", "KeyIndex", "first_place", "place_of"]
 
 #: The filter that lets everything pass.
 ALL_PASS = np.full(1, np.iinfo(np.uint64).max, dtype=np.uint64)
 
 _BITS_PER_HASH = 16  # one in 16 of what is not there passes, at most
+
+
+class KeyIndex(NamedTuple):
+    """What kernels look keys up in.
+
+    A key is known only if its bit in ``bits`` is set (see `FactorTable`), at number ``key >>
+    shift``. Keys and weights lie side by side in ``pairs`` (uint64[K, 2], keys) and ``weights``
+    (float64[K, 2], the same memory); ``starts`` (int32) are how many keys come before those of each
+    word of ``bits``.
+    """
+
+    bits: NDArray[np.uint64]
+    shift: np.uint64
+    starts: NDArray[np.int32]
+    pairs: NDArray[np.uint64]
+    weights: NDArray[np.float64]
 
 
 class FactorTable:
@@ -52,6 +68,8 @@ class FactorTable:
     keys, gates, weights, sums : as above
     pair_weights : float64[K, 2]
         The memory of keys and weights together; the weights are column 1.
+    index : KeyIndex
+        For kernels.
     gate_bits, key_bits : uint64[a power of 2]
         Filters. A hash x is in `bits`, of B words, if bit ``x >> (64 - log2(64 B))`` is set, bit i
         being bit ``i & 63`` of word ``i >> 6``.
@@ -91,7 +109,9 @@ class FactorTable:
         firsts = np.arange(len(self.key_bits), dtype=np.uint64) << np.uint64(
             64 - (len(self.key_bits)).bit_length() + 1
         )
-        self._starts = np.searchsorted(self.keys, firsts).astype(np.int32)
+        starts = np.searchsorted(self.keys, firsts).astype(np.int32)
+        shift = np.uint64(65 - (64 * len(self.key_bits)).bit_length())
+        self.index = KeyIndex(self.key_bits, shift, starts, self._pairs, self.pair_weights)
 
     def __len__(self) -> int:
         """Number of known features."""
@@ -103,7 +123,7 @@ class FactorTable:
         """Position of each key in `keys` and `weights`, -1 for the unknown; expected O(1) each."""
         wanted = np.ascontiguousarray(keys, dtype=np.uint64)
         positions = np.empty(len(wanted), dtype=np.int64)
-        _find_all(wanted, *self.index, positions)
+        _find_all(wanted, self.index, positions)
         return positions
 
     def score_batch(self, batch: FactorBatch) -> NDArray[np.float64]:
@@ -122,14 +142,6 @@ class FactorTable:
         scores = np.zeros(len(feat_ptr) - 1, dtype=np.float64)
         _add_up(feat_ptr, self.find(feat_keys), self.pair_weights, scores)
         return scores
-
-    @property
-    def index(
-        self,
-    ) -> tuple[NDArray[np.uint64], np.uint64, NDArray[np.int32], NDArray[np.uint64]]:
-        """What `first_place` takes besides a key, and the memory of keys and weights together."""
-        shift = np.uint64(65 - (64 * len(self.key_bits)).bit_length())
-        return self.key_bits, shift, self._starts, self._pairs
 
     def alive(self, batch: FactorBatch, scores: NDArray[np.float64] | None = None) -> ScoredFactors:
         """The factors whose score is not 0.
@@ -326,26 +338,27 @@ def first_place(
     )
 
 
+@inlined
+def place_of(key: np.uint64, index: KeyIndex) -> np.int64:
+    """Position of a key, -1 for one that is not known."""
+    one = np.uint64(1)
+    bit = key >> index.shift
+    if not (index.bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & one:
+        return np.int64(-1)
+    i = first_place(key, index.bits, index.shift, index.starts)
+    while i < index.pairs.shape[0] and index.pairs[i, 0] < key:
+        i += one
+    if i < index.pairs.shape[0] and index.pairs[i, 0] == key:
+        return np.int64(i)
+    return np.int64(-1)
+
+
 @kernel
 def _find_all(
-    wanted: NDArray[np.uint64],
-    bits: NDArray[np.uint64],
-    shift: np.uint64,
-    starts: NDArray[np.int32],
-    pairs: NDArray[np.uint64],
-    positions: NDArray[np.int64],
+    wanted: NDArray[np.uint64], index: KeyIndex, positions: NDArray[np.int64]
 ) -> None:
-    one = np.uint64(1)
     for j in range(wanted.shape[0]):
-        key = wanted[j]
-        bit = key >> shift
-        positions[j] = -1
-        if (bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & one:
-            i = first_place(key, bits, shift, starts)
-            while i < pairs.shape[0] and pairs[i, 0] < key:
-                i += one
-            if i < pairs.shape[0] and pairs[i, 0] == key:
-                positions[j] = i
+        positions[j] = place_of(wanted[j], index)
 
 
 @kernel

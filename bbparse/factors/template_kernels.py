@@ -8,18 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors.table import first_place
+from bbparse.factors.batch import FactorArrays
+from bbparse.factors.keys import mix
+from bbparse.factors.table import KeyIndex, first_place
 from bbparse.jit import kernel
-
-
-@kernel
-def mix(x: np.uint64) -> np.uint64:
-    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection that spreads all bits."""
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @kernel
@@ -151,15 +143,9 @@ def score_rows(
     parts: NDArray[np.uint64],
     label_parts: NDArray[np.uint64],
     codes: NDArray[np.uint64],
-    key_bits: NDArray[np.uint64],
-    key_shift: np.uint64,
-    starts: NDArray[np.int32],
-    pairs: NDArray[np.uint64],
-    pair_weights: NDArray[np.float64],
+    index: KeyIndex,
     n_factors: int,
-    ptr: NDArray[np.int64],
-    arcs: NDArray[np.int32],
-    scores: NDArray[np.float64],
+    out: FactorArrays,
 ) -> int:
     """Append the enumerated factors whose score is not 0 to a buffer; how many it then has.
 
@@ -169,6 +155,7 @@ def score_rows(
     n_roles, n_templates = parts.shape[0], np.uint64(parts.shape[2])
     # Keys of a block of factors first, then their weights: the look-ups wait for memory together.
     block = 64
+    key_bits, key_shift, pairs = index.bits, index.shift, index.pairs
     keys = np.empty((np.uint64(block) + np.uint64(1)) * n_templates, np.uint64)
     places = np.empty(np.uint64(block) * n_templates, np.uint64)
     ends = np.empty(block, np.uint64)
@@ -177,7 +164,7 @@ def score_rows(
     low = np.uint64(63)
     six = np.uint64(6)
     one = np.uint64(1)
-    at = ptr[n_factors]
+    at = out.ptr[n_factors]
     for first in range(0, n_rows, block):
         last = min(first + block, n_rows)
         n_keys = np.uint64(0)
@@ -201,7 +188,7 @@ def score_rows(
                 n_keys += (key_bits[bit >> six] >> (bit & low)) & one
             ends[i - first] = n_keys
         for at_key in range(n_keys):
-            places[at_key] = first_place(keys[at_key], key_bits, key_shift, starts)
+            places[at_key] = first_place(keys[at_key], key_bits, key_shift, index.starts)
         j = np.uint64(0)
         for i in range(first, last):
             total = 0.0
@@ -212,14 +199,14 @@ def score_rows(
                     place += one
                 # Neither is this a branch: a filter is wrong too often to be guessed right.
                 place = min(place, n_known - one)
-                total += pair_weights[place, 1] if pairs[place, 0] == key else 0.0
+                total += index.weights[place, 1] if pairs[place, 0] == key else 0.0
                 j += one
             if total == 0.0:
                 continue
-            scores[n_factors] = total
+            out.scores[n_factors] = total
             for k in range(size):
-                arcs[at] = rows[i, k]
+                out.arcs[at] = rows[i, k]
                 at += 1
             n_factors += 1
-            ptr[n_factors] = at
+            out.ptr[n_factors] = at
     return n_factors

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch, FactorBuffer
-from bbparse.factors.family import FactorFamily, feature_key
+from bbparse.factors.family import FactorFamily
+from bbparse.factors.keys import salt
 from bbparse.factors.table import ALL_PASS, FactorTable
 from bbparse.factors.template_kernels import hash_labels, hash_words, make_keys, score_rows
 from bbparse.factors.view import FactorView
@@ -104,13 +105,13 @@ class TemplateFamily(FactorFamily):
         self._gate_salts = self._salts([gate_text])
         self._template_salts = self._salts(texts)
         self._gate_orders = np.array(
-            [feature_key(self.name, (gate_text, "order", o)) for o in range(self.n_orders)],
+            [salt(self.name, (gate_text, "order", o)) for o in range(self.n_orders)],
             dtype=np.uint64,
         )
         self._codes = np.array(
             [
                 [
-                    feature_key(self.name, (text, "order", o, d if with_distance else -1))
+                    salt(self.name, (text, "order", o, d if with_distance else -1))
                     for text, (_, with_distance) in zip(texts, parsed)
                 ]
                 for o in range(self.n_orders)
@@ -146,8 +147,7 @@ class TemplateFamily(FactorFamily):
         found.reserve(len(rows), rows.size)
         found.n_factors = score_rows(
             rows, view.arc_head, view.arc_mod, self._role_arc, self._role_is_mod, parts,
-            label_parts, self._codes, *table.index, table.pair_weights,
-            found.n_factors, found.ptr, found.arcs, found.scores,
+            label_parts, self._codes, table.index, found.n_factors, found.arrays,
         )  # fmt: skip
 
     def _candidates(
@@ -286,14 +286,14 @@ class TemplateFamily(FactorFamily):
                     used[self.roles[r][1], t] = True
         if not used.any():
             size, used = 0, used[:0]
-        salts = [feature_key(self.name, (text, "label", s)) for s in range(size) for text in texts]
+        salts = [salt(self.name, (text, "label", s)) for s in range(size) for text in texts]
         return used, np.array(salts, np.uint64).reshape(used.shape)
 
     def _salts(self, texts: list[str]) -> NDArray[np.uint64]:
         """uint64[R, T]"""
         return np.array(
             [
-                [feature_key(self.name, (text, "role", r)) for text in texts]
+                [salt(self.name, (text, "role", r)) for text in texts]
                 for r in self._role_names
             ],
             dtype=np.uint64,

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bbparse.factors import AnySentence, RuleFamily
 
-from bbparse.factors import Arc, FactorView, Feature, RuleFamily
-
-from .words import NOMINAL, between, feature
+from .words import NOMINAL, Rules, between, number
 
 __all__ = ["Markers", "PrepositionalPhrases", "RelativeClauses", "SamePreposition"]
-
-Factors = Iterator[tuple[list[Arc], list[Feature]]]
 
 _NOUNS = frozenset(("NOUN", "PROPN", "PRON"))
 _VERBS = frozenset(("VERB",))
@@ -24,43 +20,36 @@ class PrepositionalPhrases(RuleFamily):
     name = "prepositional-phrases"
     summary = "English: verb, object, preposition and noun"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        upos, lower, lemmas = view.upos, view.lower, view.lemmas
-        for p, tag in enumerate(upos):
-            if tag != "ADP":
-                continue
-            word = lower[p]
-            for n in view.heads_of(p):
-                if n < p:
-                    continue
-                for h in view.heads_of(n):
-                    if not 0 < h < p:
-                        continue
-                    verbs = between(view, h, p, _VERBS)
-                    nouns = between(view, h, p, _NOUNS)
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for p in s.words():
+            s.require(p.upos == "ADP")
+            for n in p.heads:
+                s.require(n > p)
+                for h in n.heads:
+                    s.require(h > 0, h < p)
+                    verbs, nouns = between(s, h, p, _VERBS), between(s, h, p, _NOUNS)
                     yield [(h, n), (n, p)], [
-                        (word, upos[h], upos[n], verbs, nouns),
-                        (word, upos[h], verbs, nouns, lower[p - 1] == ","),
-                        (lemmas[h], word, nouns),
-                        (upos[h], word, lemmas[n]),
+                        (p.lower, h.upos, n.upos, verbs, nouns),
+                        (p.lower, h.upos, verbs, nouns, (p - 1).lower == ","),
+                        (h.lemma, p.lower, nouns),
+                        (h.upos, p.lower, n.lemma),
                     ]
-                    if upos[h] in NOMINAL:
-                        for v in view.heads_of(h):
-                            if v and upos[v] in _GOVERNORS:
-                                side = v < h
-                                yield [(v, h), (h, n), (n, p)], [
-                                    ("low", side, upos[v], word, upos[n]),
-                                    ("low", side, lemmas[v], word),
-                                    ("low", side, upos[v], lemmas[h], word),
-                                ]
-                    for o in view.modifiers_of(h):
-                        if h < o < p and upos[o] in NOMINAL:
-                            yield [(h, o), (h, n), (n, p)], [
-                                ("high", upos[h], upos[o], word, nouns, o == p - 1),
-                                ("high", lemmas[h], upos[o], word),
-                                ("high", upos[h], lemmas[o], word),
+                    with s.when(h.upos.isin(NOMINAL)):
+                        for v in h.heads:
+                            s.require(v != 0, v.upos.isin(_GOVERNORS))
+                            yield [(v, h), (h, n), (n, p)], [
+                                ("low", v < h, v.upos, p.lower, n.upos),
+                                ("low", v < h, v.lemma, p.lower),
+                                ("low", v < h, v.upos, h.lemma, p.lower),
                             ]
+                    for o in h.modifiers:
+                        s.require(h < o, o < p, o.upos.isin(NOMINAL))
+                        yield [(h, o), (h, n), (n, p)], [
+                            ("high", h.upos, o.upos, p.lower, nouns, o == p - 1),
+                            ("high", h.lemma, o.upos, p.lower),
+                            ("high", h.upos, o.lemma, p.lower),
+                        ]
 
 
 class SamePreposition(RuleFamily):
@@ -69,29 +58,25 @@ class SamePreposition(RuleFamily):
     name = "same-preposition"
     summary = "English: two phrases with one preposition, at one head or one below the other"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        upos, lower = view.upos, view.lower
-        for p, tag in enumerate(upos):
-            if tag != "ADP":
-                continue
-            word = lower[p]
-            for q in range(p + 1, view.n_words + 1):
-                if upos[q] != "ADP" or lower[q] != word:
-                    continue
-                for n in view.heads_of(p):
-                    for m in view.heads_of(q):
-                        if n < p or m < q or n >= q:
-                            continue
-                        for h in view.heads_of(m):
-                            if h == n:
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for p in s.words():
+            s.require(p.upos == "ADP")
+            for q in s.words(p + 1):
+                s.require(q.upos == "ADP", q.lower == p.lower)
+                for n in p.heads:
+                    s.require(n > p, n < q)
+                    for m in q.heads:
+                        s.require(m > q)
+                        for h in m.heads:
+                            with s.when(h == n):
                                 yield [(n, m), (m, q), (n, p)], [
-                                    "below", ("below", word), ("below", upos[n], upos[m])
+                                    "below", ("below", p.lower), ("below", n.upos, m.upos)
                                 ]
-                            elif view.has_arc(h, n):
+                            with s.when(h != n):
                                 yield [(h, n), (h, m), (n, p), (m, q)], [
-                                    "beside", ("beside", word), ("beside", word, upos[h]),
-                                    ("beside", upos[h], h < n),
+                                    "beside", ("beside", p.lower), ("beside", p.lower, h.upos),
+                                    ("beside", h.upos, h < n),
                                 ]
 
 
@@ -101,33 +86,27 @@ class Markers(RuleFamily):
     name = "markers"
     summary = "English: a clause, its marker and its head, with what lies between"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        upos, lower, lemmas = view.upos, view.lower, view.lemmas
-        for c, tag in enumerate(upos):
-            if tag not in ("SCONJ", "PART") or (tag == "PART" and lower[c] != "to"):
-                continue
-            word = lower[c]
-            for v in view.heads_of(c):
-                if v < c:
-                    continue
-                for h in view.heads_of(v):
-                    if h == 0:
-                        yield [(0, v), (v, c)], [("root", word, upos[v])]
-                        continue
-                    if c < h < v:
-                        continue
-                    left, right = (h, c) if h < c else (v, h)
-                    verbs = between(view, left, right, _VERBS)
-                    nouns = between(view, left, right, _NOUNS)
-                    comma = "," in lower[left + 1 : right]
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for c in s.words():
+            s.require(c.upos.isin(("SCONJ", "PART")), (c.upos != "PART") | (c.lower == "to"))
+            for v in c.heads:
+                s.require(v > c)
+                for h in v.heads:
+                    with s.when(h == 0):
+                        yield [(h, v), (v, c)], [("root", c.lower, v.upos)]
+                    s.require(h != 0, (h <= c) | (h > v))
+                    left, right = s.choose(h < c, h, v), s.choose(h < c, c, h)
+                    verbs = between(s, left, right, _VERBS)
+                    nouns = between(s, left, right, _NOUNS)
+                    comma = s.count(lambda word: word.lower == ",", left + 1, right) > 0
                     yield [(h, v), (v, c)], [
-                        (word, h < v, upos[h], verbs, nouns),
-                        (word, h < v, upos[h], comma, verbs),
-                        (word, h < v, upos[h], upos[v], verbs, lower[c - 1] == ","),
-                        (word, h < v, lemmas[h], verbs),
-                        (word, h < v, upos[h], lemmas[v]),
-                        (word, h < v, lower[c - 1], upos[h]),
+                        (c.lower, h < v, h.upos, verbs, nouns),
+                        (c.lower, h < v, h.upos, comma, verbs),
+                        (c.lower, h < v, h.upos, v.upos, verbs, (c - 1).lower == ","),
+                        (c.lower, h < v, h.lemma, verbs),
+                        (c.lower, h < v, h.upos, v.lemma),
+                        (c.lower, h < v, (c - 1).lower, h.upos),
                     ]
 
 
@@ -137,37 +116,30 @@ class RelativeClauses(RuleFamily):
     name = "relative-clauses"
     summary = "English: noun, relative pronoun and verb, with agreement and subject"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        upos, lower, feats = view.upos, view.lower, view.feats
-        for r, word in enumerate(lower):
-            if word not in _RELATIVE:
-                continue
-            for v in view.heads_of(r):
-                if v < r:
-                    continue
-                for n in view.heads_of(v):
-                    if not 0 < n < r:
-                        continue
-                    nouns = between(view, n, r, _NOUNS)
-                    comma = lower[r - 1] == ","
-                    number = feature(feats[n], "Number")
-                    tag = view.xpos[r]
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for r in s.words():
+            s.require(r.lower.isin(_RELATIVE))
+            for v in r.heads:
+                s.require(v > r)
+                for n in v.heads:
+                    s.require(n > 0, n < r)
+                    nouns = between(s, n, r, _NOUNS)
                     base = [(n, v), (v, r)]
                     yield base, [
-                        (word, tag, upos[n], nouns),
-                        (word, tag, upos[n], nouns, comma),
-                        (word, view.lemmas[n]),
-                        (word, upos[n], number, view.xpos[v], nouns),
+                        (r.lower, r.xpos, n.upos, nouns),
+                        (r.lower, r.xpos, n.upos, nouns, (r - 1).lower == ","),
+                        (r.lower, n.lemma),
+                        (r.lower, n.upos, number(n), v.xpos, nouns),
                     ]
-                    for x in view.modifiers_of(v):
-                        if not r < x < v:
-                            continue
-                        if upos[x] == "AUX":
-                            its = feature(feats[x], "Number")
-                            yield [*base, (v, x)], [("agrees", number, its, lower[x], r + 1 == x)]
-                        elif upos[x] in NOMINAL:
+                    for x in v.modifiers:
+                        s.require(r < x, x < v)
+                        with s.when(x.upos == "AUX"):
                             yield [*base, (v, x)], [
-                                ("subject", word, upos[n], upos[x]),
-                                ("subject", word, nouns, view.xpos[v]),
+                                ("agrees", number(n), number(x), x.lower, r + 1 == x)
+                            ]
+                        with s.when(x.upos.isin(NOMINAL)):
+                            yield [*base, (v, x)], [
+                                ("subject", r.lower, n.upos, x.upos),
+                                ("subject", r.lower, nouns, v.xpos),
                             ]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bbparse.factors import AnySentence, RuleFamily
 
-from bbparse.factors import Arc, FactorView, Feature, RuleFamily
-
-from .words import NOMINAL, feature
+from .words import NOMINAL, Rules, case, number, person
 
 __all__ = ["Agreement", "Comparison", "Fronted", "Speech"]
-
-Factors = Iterator[tuple[list[Arc], list[Feature]]]
 
 _SPEECH = frozenset(
     "say tell think ask know believe guess hope mean see write add note explain reply report "
@@ -31,23 +27,19 @@ class Agreement(RuleFamily):
     name = "agreement"
     summary = "English: subject and auxiliary of one predicate"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        upos, feats, lower = view.upos, view.feats, view.lower
-        for x, tag in enumerate(upos):
-            if tag != "AUX" or "VerbForm=Fin" not in feats[x]:
-                continue
-            number, person = feature(feats[x], "Number"), feature(feats[x], "Person")
-            for v in view.heads_of(x):
-                for s in view.modifiers_of(v):
-                    if upos[s] not in NOMINAL or s == x:
-                        continue
-                    order = (s < x, x < v, s < v)
-                    yield [(v, s), (v, x)], [
-                        (*order, number, person, feature(feats[s], "Number"), upos[s]),
-                        (*order, lower[x], view.xpos[s]),
-                        (*order, number, feature(feats[s], "Case"), upos[v]),
-                        (*order, upos[v], upos[s], s == x - 1),
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for x in s.words():
+            s.require(x.upos == "AUX", x.feats.has("VerbForm=Fin"))
+            for v in x.heads:
+                for m in v.modifiers:
+                    s.require(m.upos.isin(NOMINAL), m != x)
+                    order = (m < x, x < v, m < v)
+                    yield [(v, m), (v, x)], [
+                        (*order, number(x), person(x), number(m), m.upos),
+                        (*order, x.lower, m.xpos),
+                        (*order, number(x), case(m), v.upos),
+                        (*order, v.upos, m.upos, m == x - 1),
                     ]
 
 
@@ -57,30 +49,29 @@ class Speech(RuleFamily):
     name = "speech"
     summary = "English: a verb of saying, its subject and the clause"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        lemmas, upos, lower = view.lemmas, view.upos, view.lower
-        for v, lemma in enumerate(lemmas):
-            if lemma not in _SPEECH or upos[v] != "VERB":
-                continue
-            for s in view.modifiers_of(v):
-                if upos[s] not in NOMINAL or abs(s - v) > 4:
-                    continue
-                for x in view.heads_of(v):
-                    if x == 0:
-                        for c in view.modifiers_of(v):
-                            if c != s and upos[c] in ("VERB", "ADJ", "NOUN"):
-                                yield [(0, v), (v, s), (v, c)], [
-                                    ("above", lemma, c < v, s < v),
-                                    ("above", c < v, s < v, lower[min(s, v) - 1]),
-                                ]
-                        continue
-                    mark = lower[min(s, v) - 1] if x < v else lower[max(s, v) + 1 - (
-                        max(s, v) == view.n_words)]
-                    yield [(x, v), (v, s)], [
-                        ("below", lemma, x < v, s < v),
-                        ("below", x < v, s < v, mark),
-                        ("below", x < v, lemma, mark, upos[x]),
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for v in s.words():
+            s.require(v.lemma.isin(_SPEECH), v.upos == "VERB")
+            for m in v.modifiers:
+                s.require(m.upos.isin(NOMINAL), m - v <= 4, v - m <= 4)
+                before = s.word(s.smaller(m, v)) - 1
+                last = s.word(s.larger(m, v))
+                after = s.word(s.choose(last == s.n_words, last, last + 1))
+                for x in v.heads:
+                    with s.when(x == 0):
+                        for c in v.modifiers:
+                            s.require(c != m, c.upos.isin(("VERB", "ADJ", "NOUN")))
+                            yield [(x, v), (v, m), (v, c)], [
+                                ("above", v.lemma, c < v, m < v),
+                                ("above", c < v, m < v, before.lower),
+                            ]
+                    s.require(x != 0)
+                    mark = s.choose(x < v, before.lower, after.lower)
+                    yield [(x, v), (v, m)], [
+                        ("below", v.lemma, x < v, m < v),
+                        ("below", x < v, m < v, mark),
+                        ("below", x < v, v.lemma, mark, x.upos),
                     ]
 
 
@@ -90,33 +81,28 @@ class Comparison(RuleFamily):
     name = "comparison"
     summary = "English: a word of degree, what it compares, and the standard with its marker"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        lower, upos = view.lower, view.upos
-        for c, word in enumerate(lower):
-            if word not in _STANDARD:
-                continue
-            for b in view.heads_of(c):
-                if b < c:
-                    continue
-                for d in range(max(1, c - 8), c):
-                    kind = degree(lower[d], view.xpos[d])
-                    if kind == "":
-                        continue
-                    for h in view.heads_of(b):
-                        if not 0 < h < c:
-                            continue
-                        if h == d:
-                            for g in view.heads_of(d):
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for c in s.words():
+            s.require(c.lower.isin(_STANDARD))
+            for b in c.heads:
+                s.require(b > c)
+                for d in s.words(s.larger(1, c - 8), c):
+                    kind = d.ask(degree, "lower", "xpos")
+                    s.require(kind != "")
+                    for h in b.heads:
+                        s.require(h > 0, h < c)
+                        with s.when(h == d):
+                            for g in d.heads:
                                 yield [(g, d), (d, b), (b, c)], [
-                                    ("degree", kind, word),
-                                    ("degree", kind, word, upos[g], upos[b]),
+                                    ("degree", kind, c.lower),
+                                    ("degree", kind, c.lower, g.upos, b.upos),
                                 ]
-                        elif view.has_arc(h, d):
+                        with s.when(h != d):
                             yield [(h, d), (h, b), (b, c)], [
-                                ("compared", kind, word),
-                                ("compared", kind, word, upos[h], upos[b]),
-                                ("compared", d < h, kind, word),
+                                ("compared", kind, c.lower),
+                                ("compared", kind, c.lower, h.upos, b.upos),
+                                ("compared", d < h, kind, c.lower),
                             ]
 
 
@@ -126,29 +112,26 @@ class Fronted(RuleFamily):
     name = "fronted"
     summary = "English: a phrase before the subject and its comma"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        lower, upos = view.lower, view.upos
-        for comma, word in enumerate(lower):
-            if word != ",":
-                continue
-            for v in view.heads_of(comma):
-                if v < comma:
-                    # the comma hangs from what is fronted
-                    for h in view.heads_of(v):
-                        if h > comma:
-                            for s in view.modifiers_of(h):
-                                if comma < s < h and upos[s] in NOMINAL:
-                                    yield [(h, v), (v, comma), (h, s)], [
-                                        ("own", upos[v], upos[h], upos[s]),
-                                        ("own", lower[1], upos[v]),
-                                    ]
-                    continue
-                for f in view.modifiers_of(v):
-                    if f < comma:
-                        for s in view.modifiers_of(v):
-                            if comma < s < v and upos[s] in NOMINAL:
-                                yield [(v, f), (v, comma), (v, s)], [
-                                    ("head's", upos[f], upos[v], upos[s]),
-                                    ("head's", upos[f], f == comma - 1, view.xpos[s]),
-                                ]
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for comma in s.words():
+            s.require(comma.lower == ",")
+            for v in comma.heads:
+                with s.when(v < comma):  # the comma hangs from what is fronted
+                    for h in v.heads:
+                        s.require(h > comma)
+                        for m in h.modifiers:
+                            s.require(comma < m, m < h, m.upos.isin(NOMINAL))
+                            yield [(h, v), (v, comma), (h, m)], [
+                                ("own", v.upos, h.upos, m.upos),
+                                ("own", s.word(s.root + 1).lower, v.upos),
+                            ]
+                s.require(v > comma)
+                for f in v.modifiers:
+                    s.require(f < comma)
+                    for m in v.modifiers:
+                        s.require(comma < m, m < v, m.upos.isin(NOMINAL))
+                        yield [(v, f), (v, comma), (v, m)], [
+                            ("head's", f.upos, v.upos, m.upos),
+                            ("head's", f.upos, f == comma - 1, m.xpos),
+                        ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from bbparse.factors import Arc, FactorView, Feature, RuleFamily
+from bbparse.factors import AnySentence, AnyValue, AnyWord, RuleFamily
+
+from .words import Rules
 
 __all__ = ["Conjuncts", "Correlatives", "ParallelConjuncts", "Series"]
-
-Factors = Iterator[tuple[list[Arc], list[Feature]]]
 
 _FUNCTION = frozenset(("ADP", "SCONJ", "PART", "DET", "AUX", "PRON", "PUNCT", "ADV"))
 
@@ -33,17 +34,27 @@ def capital(word: str) -> bool:
     return word[:1].isupper()
 
 
-def joined(view: FactorView) -> Iterator[tuple[int, int, int]]:
+def joined(s: AnySentence) -> Iterator[tuple[AnyWord, AnyWord, AnyWord]]:
     """Possible first conjunct, later conjunct and its conjunction."""
-    for cc, tag in enumerate(view.upos):
-        if tag != "CCONJ":
-            continue
-        for later in view.heads_of(cc):
-            if later < cc:
-                continue
-            for first in view.heads_of(later):
-                if 0 < first < cc:
-                    yield first, later, cc
+    for cc in s.words():
+        s.require(cc.upos == "CCONJ")
+        for later in cc.heads:
+            s.require(later > cc)
+            for first in later.heads:
+                s.require(first > 0, first < cc)
+                yield first, later, cc
+
+
+def alike(s: AnySentence, a: AnyWord, b: AnyWord) -> AnyValue:
+    """The finest tag that two words share."""
+    coarse = s.choose(a.upos == b.upos, "upos", "other")
+    return s.choose(a.xpos == b.xpos, "xpos", coarse)
+
+
+def how_many(s: AnySentence, attribute: str, word: AnyWord, low: Any, high: Any) -> AnyValue:
+    """How many words from `low` to `high - 1` have what a word has."""
+    wanted = getattr(word, attribute)
+    return s.count(lambda other: getattr(other, attribute) == wanted, low, high)
 
 
 class Conjuncts(RuleFamily):
@@ -52,31 +63,27 @@ class Conjuncts(RuleFamily):
     name = "conjuncts"
     summary = "English: two conjuncts and their conjunction, how alike and how near"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        upos, xpos, lower, feats = view.upos, view.xpos, view.lower, view.feats
-        for a, b, cc in joined(view):
-            same = (
-                "xpos" if xpos[a] == xpos[b] else "upos" if upos[a] == upos[b] else "other"
-            )
-            nearer = sum(tag == upos[b] for tag in upos[a + 1 : cc])
-            nearer_exact = sum(tag == xpos[b] for tag in xpos[a + 1 : cc])
-            near = (min(nearer, 3), min(nearer_exact, 2))
-            any_like = xpos[b] in xpos[1:cc]
-            start = "same start" if lower[a - 1] == lower[cc + 1] and cc + 1 < b else "-"
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for a, b, cc in joined(s):
+            same, after = alike(s, a, b), cc + 1
+            nearer = s.smaller(how_many(s, "upos", b, a + 1, cc), 3)
+            exact = s.smaller(how_many(s, "xpos", b, a + 1, cc), 2)
+            any_like = how_many(s, "xpos", b, 1, cc) > 0
+            starts: Any = ((a - 1).lower == after.lower) & (after < b)
             yield [(a, b), (b, cc)], [
-                (same, *near),
-                (same, any_like, near[1]),
-                (upos[a], upos[b], *near),
-                (xpos[a], xpos[b], near[1]),
-                (lower[cc], upos[a], upos[b], same),
-                ("feats", feats[a] == feats[b], upos[a], near[0]),
-                ("suffix", ending(lower[a]) == ending(lower[b]), same),
-                ("capitals", capital(view.forms[a]), capital(view.forms[b]), same),
-                ("next", a == cc - 1, b == cc + 1, same),
-                ("comma", lower[cc - 1] == ",", upos[a], upos[b], near[0]),
-                (start, upos[cc + 1], upos[a], upos[b]),
-                ("lemma", view.lemmas[a], view.lemmas[b]),
+                (same, nearer, exact),
+                (same, any_like, exact),
+                (a.upos, b.upos, nearer, exact),
+                (a.xpos, b.xpos, exact),
+                (cc.lower, a.upos, b.upos, same),
+                ("feats", a.feats == b.feats, a.upos, nearer),
+                ("suffix", a.ask(ending, "lower") == b.ask(ending, "lower"), same),
+                ("capitals", a.ask(capital, "form"), b.ask(capital, "form"), same),
+                ("next", a == cc - 1, b == after, same),
+                ("comma", (cc - 1).lower == ",", a.upos, b.upos, nearer),
+                (s.choose(starts, "same start", "-"), after.upos, a.upos, b.upos),
+                ("lemma", a.lemma, b.lemma),
             ]
 
 
@@ -86,27 +93,24 @@ class ParallelConjuncts(RuleFamily):
     name = "parallel-conjuncts"
     summary = "English: function words that conjuncts have or share"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        upos, lower = view.upos, view.lower
-        for a, b, cc in joined(view):
-            for y in view.modifiers_of(b):
-                if not cc < y < b or upos[y] not in _FUNCTION:
-                    continue
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for a, b, cc in joined(s):
+            for y in b.modifiers:
+                s.require(cc < y, y < b, y.upos.isin(_FUNCTION))
                 yield [(a, b), (b, cc), (b, y)], [
-                    ("brings", upos[y], upos[a], upos[b]),
-                    ("brings", lower[y], upos[a], upos[b]),
+                    ("brings", y.upos, a.upos, b.upos),
+                    ("brings", y.lower, a.upos, b.upos),
                 ]
-                for x in view.modifiers_of(a):
-                    if x < a and upos[x] in _FUNCTION and (
-                        upos[x] == upos[y] or lower[x] == lower[y]
-                    ):
-                        same = "word" if lower[x] == lower[y] else "tag"
-                        yield [(a, b), (b, cc), (b, y), (a, x)], [
-                            (same, upos[y]),
-                            (same, upos[y], upos[a], upos[b]),
-                            (same, lower[y]),
-                        ]
+                for x in a.modifiers:
+                    s.require(x < a, x.upos.isin(_FUNCTION))
+                    s.require((x.upos == y.upos) | (x.lower == y.lower))
+                    same = s.choose(x.lower == y.lower, "word", "tag")
+                    yield [(a, b), (b, cc), (b, y), (a, x)], [
+                        (same, y.upos),
+                        (same, y.upos, a.upos, b.upos),
+                        (same, y.lower),
+                    ]
 
 
 class Series(RuleFamily):
@@ -115,33 +119,32 @@ class Series(RuleFamily):
     name = "series"
     summary = "English: three conjuncts with a comma and a conjunction"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        if "," not in view.lower or "CCONJ" not in view.upos:
-            return
-        upos, xpos, lower = view.upos, view.xpos, view.lower
-        for a, c, cc in joined(view):
-            for b in view.modifiers_of(a):
-                if not a < b < cc:
-                    continue
-                alike = (upos[a] == upos[b], upos[b] == upos[c], xpos[a] == xpos[b] == xpos[c])
-                for comma in view.modifiers_of(b):
-                    if lower[comma] == "," and a < comma < b:
-                        yield [(a, c), (c, cc), (a, b), (b, comma)], [
-                            alike,
-                            (alike, upos[a]),
-                            (upos[a], upos[b], upos[c]),
-                            ("comma", alike, lower[cc - 1] == ","),
-                        ]
-        for b, c, cc in joined(view):
-            for a in view.heads_of(b):
-                if 0 < a < b and "," in lower[a + 1 : b]:
-                    # one below the other, which UD has for nested coordination only
-                    yield [(a, b), (b, c), (c, cc)], [
-                        "nested",
-                        ("nested", upos[a], upos[b], upos[c]),
-                        ("nested", xpos[a] == xpos[b] == xpos[c], lower[cc - 1] == ","),
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for a, c, cc in joined(s):
+            for b in a.modifiers:
+                s.require(a < b, b < cc)
+                fine = (a.xpos == b.xpos) & (b.xpos == c.xpos)
+                like = (a.upos == b.upos, b.upos == c.upos, fine)
+                for comma in b.modifiers:
+                    s.require(comma.lower == ",", a < comma, comma < b)
+                    yield [(a, c), (c, cc), (a, b), (b, comma)], [
+                        like,
+                        (like, a.upos),
+                        (a.upos, b.upos, c.upos),
+                        ("comma", like, (cc - 1).lower == ","),
                     ]
+        for b, c, cc in joined(s):
+            for a in b.heads:
+                s.require(a > 0, a < b)
+                s.require(s.count(lambda word: word.lower == ",", a + 1, b) > 0)
+                # one below the other, which UD has for nested coordination only
+                fine = (a.xpos == b.xpos) & (b.xpos == c.xpos)
+                yield [(a, b), (b, c), (c, cc)], [
+                    "nested",
+                    ("nested", a.upos, b.upos, c.upos),
+                    ("nested", fine, (cc - 1).lower == ","),
+                ]
 
 
 class Correlatives(RuleFamily):
@@ -150,19 +153,15 @@ class Correlatives(RuleFamily):
     name = "correlatives"
     summary = "English: both … and, either … or, not only … but"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        lower, upos = view.lower, view.upos
-        for a, b, cc in joined(view):
-            for x in range(1, cc):
-                if partner(lower[x]) != lower[cc]:
-                    continue
-                for head in view.heads_of(x):
-                    place = (
-                        "first" if head == a else "second" if head == b
-                        else "before" if head < x else "after"
-                    )  # fmt: skip
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for a, b, cc in joined(s):
+            for x in s.words(1, cc):
+                s.require(x.ask(partner, "lower") == cc.lower)
+                for head in x.heads:
+                    side = s.choose(head < x, "before", "after")
+                    place = s.choose(head == a, "first", s.choose(head == b, "second", side))
                     yield [(a, b), (b, cc), (head, x)], [
-                        (lower[x], place),
-                        (lower[x], place, upos[a], upos[b], upos[x + 1] == upos[cc + 1]),
+                        (x.lower, place),
+                        (x.lower, place, a.upos, b.upos, (x + 1).upos == (cc + 1).upos),
                     ]

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
-from bbparse.factors import Arc, FactorView, Feature, RuleFamily
+from bbparse.factors import AnySentence, AnyValue, AnyWord, RuleFamily
+
+from .words import Rules, between
 
 __all__ = ["Appositions", "Compounds"]
-
-Factors = Iterator[tuple[list[Arc], list[Feature]]]
 
 _PARTS = frozenset(("NOUN", "PROPN", "NUM", "SYM", "X", "ADJ"))
 _NOUNS = frozenset(("NOUN", "PROPN", "NUM", "PRON"))
 
 
-def kind(form: str, tag: str) -> str:
-    """Tag, and how the word is written."""
+_CONJUNCTION = frozenset(("CCONJ",))
+_MARKS = frozenset((",", "(", "-", "--", ":", "–"))
+
+
+def _kind(form: str, tag: str) -> str:
     written = "A" if form.isupper() else "Aa" if form[:1].isupper() else "a"
     return tag + ("0" if form[:1].isdigit() else written)
+
+
+def kind(word: AnyWord) -> AnyValue:
+    """Tag, and how the word is written."""
+    return word.ask(_kind, "form", "upos")
 
 
 class Compounds(RuleFamily):
@@ -26,35 +34,34 @@ class Compounds(RuleFamily):
     name = "compounds"
     summary = "English: neighbours in a name or compound, beside or below one another"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        upos, forms = view.upos, view.forms
-        for b in range(2, view.n_words + 1):
-            a = b - 1
-            if upos[a] not in _PARTS or upos[b] not in _PARTS:
-                continue
-            last = b == view.n_words or upos[b + 1] not in _PARTS
-            first = upos[a - 1] not in _PARTS
-            pair = (kind(forms[a], upos[a]), kind(forms[b], upos[b]))
-            for h in view.heads_of(a):
-                if h == b or not view.has_arc(h, b):
-                    continue
-                near = "next" if h == b + 1 else "right" if h > b else "left"
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for b in s.words(2):
+            a: Any = b - 1
+            s.require(b.upos.isin(_PARTS), a.upos.isin(_PARTS))
+            last = ~(b + 1).upos.isin(_PARTS)
+            first = ~(a - 1).upos.isin(_PARTS)
+            pair = (kind(a), kind(b))
+            for h in a.heads:
+                s.require(h != b)
+                far = s.choose(h > b, "right", "left")
+                near = s.choose(h == b + 1, "next", far)
                 yield [(h, a), (h, b)], [
                     ("beside", near, *pair, first, last),
-                    ("beside", near, upos[a], upos[b], kind(forms[h], upos[h])),
-                    ("beside", near, view.lemmas[a], view.lemmas[b]),
+                    ("beside", near, a.upos, b.upos, kind(h)),
+                    ("beside", near, a.lemma, b.lemma),
                 ]
             for low, high in ((a, b), (b, a)):
-                if not view.has_arc(high, low):
-                    continue
-                for h in view.heads_of(high):
-                    near = "next" if abs(h - high) == 1 else "right" if h > b else "left"
-                    yield [(h, high), (high, low)], [
-                        ("below", low < high, near, *pair, first, last),
-                        ("below", low < high, near, upos[a], upos[b], kind(forms[h], upos[h])),
-                        ("below", low < high, view.lemmas[low], view.lemmas[high]),
-                    ]
+                with s.when(s.has_arc(high, low)):
+                    for h in high.heads:
+                        far = s.choose(h > b, "right", "left")
+                        touches = (h == high - 1) | (h == high + 1)
+                        near = s.choose(touches, "next", far)
+                        yield [(h, high), (high, low)], [
+                            ("below", low < high, near, *pair, first, last),
+                            ("below", low < high, near, a.upos, b.upos, kind(h)),
+                            ("below", low < high, low.lemma, high.lemma),
+                        ]
 
 
 class Appositions(RuleFamily):
@@ -63,23 +70,20 @@ class Appositions(RuleFamily):
     name = "appositions"
     summary = "English: a nominal, a comma or bracket, and a nominal that modifies it"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        upos, lower, forms = view.upos, view.lower, view.forms
-        for mark, form in enumerate(lower):
-            if form not in (",", "(", "-", "--", ":", "–"):
-                continue
-            for b in view.heads_of(mark):
-                if b < mark or upos[b] not in _NOUNS:
-                    continue
-                for a in view.heads_of(b):
-                    if not 0 < a < mark or upos[a] not in _NOUNS:
-                        continue
-                    joined = any(tag == "CCONJ" for tag in upos[b + 1 : b + 7])
-                    between = sum(tag in _NOUNS for tag in upos[a + 1 : mark])
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for mark in s.words():
+            s.require(mark.lower.isin(_MARKS))
+            after = mark + 1
+            for b in mark.heads:
+                s.require(b > mark, b.upos.isin(_NOUNS))
+                joined = between(s, b, b + 7, _CONJUNCTION, 1) > 0
+                for a in b.heads:
+                    s.require(a > 0, a < mark, a.upos.isin(_NOUNS))
+                    nouns = between(s, a, mark, _NOUNS)
                     yield [(a, b), (b, mark)], [
-                        (form, kind(forms[a], upos[a]), kind(forms[b], upos[b]), joined),
-                        (form, min(between, 2), joined),
-                        (form, upos[a], upos[b], min(between, 2), upos[mark + 1]),
-                        (form, a == mark - 1, upos[mark + 1], joined),
+                        (mark.lower, kind(a), kind(b), joined),
+                        (mark.lower, nouns, joined),
+                        (mark.lower, a.upos, b.upos, nouns, after.upos),
+                        (mark.lower, a == mark - 1, after.upos, joined),
                     ]

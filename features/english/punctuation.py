@@ -4,34 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
-from bbparse.factors import Arc, FactorFamily, FactorView, Feature, RuleFamily
+from bbparse.factors import AnySentence, Arc, FactorFamily, FactorView, Feature, RuleFamily
 
-from .words import MATCHING
+from .words import MATCHING, Rules
 
 __all__ = ["BracketSpans", "Brackets", "FinalStop", "PairedCommas", "Segments"]
 
-Factors = Iterator[tuple[list[Arc], list[Feature]]]
-
 _CLOSERS = frozenset(".!?")
+_QUOTES = frozenset((")", '"', "''", "'", "”"))
 _DASHES = frozenset((",", "-", "--", "–", "—"))
-
-
-def partner(form: str) -> str:
-    """What closes a bracket or quotation mark; "" for other words."""
-    return MATCHING.get(form, "")
 
 
 def pairs(view: FactorView) -> Iterator[tuple[int, int]]:
     """Opening and closing bracket or quotation mark, the nearest partner that is free."""
+    forms, upos = view.sentence.forms, view.sentence.upos
+    if MATCHING.keys().isdisjoint(forms):
+        return
     taken: set[int] = set()
-    for i, form in enumerate(view.forms):
-        if partner(form) == "" or i in taken or view.upos[i] != "PUNCT":
+    for i, form in enumerate(forms):
+        if form not in MATCHING or i in taken or upos[i] != "PUNCT":
             continue
-        for j in range(i + 2, view.n_words + 1):
-            if view.forms[j] == partner(form) and view.upos[j] == "PUNCT":
+        for j in range(i + 2, len(forms)):
+            if forms[j] == MATCHING[form] and upos[j] == "PUNCT":
                 taken.add(j)
-                yield i, j
+                yield i + 1, j + 1
                 break
 
 
@@ -41,36 +39,33 @@ class Brackets(RuleFamily):
     name = "brackets"
     summary = "English: a pair of brackets or quotation marks and what it holds"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        upos = view.upos
-        for i, j in pairs(view):
-            kind = view.forms[i]
-            for h in view.heads_of(i):
-                inside = i < h < j
-                for k in view.heads_of(j):
-                    if h != k:
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for i, j in s.tuples(pairs, 2):
+            for h in i.heads:
+                inside = (i < h) & (h < j)
+                for k in j.heads:
+                    with s.when(h != k):
                         yield [(h, i), (k, j)], [
                             "apart",
-                            ("apart", kind),
-                            ("apart", inside, i < k < j),
-                            ("apart", kind, upos[h], upos[k]),
+                            ("apart", i.form),
+                            ("apart", inside, (i < k) & (k < j)),
+                            ("apart", i.form, h.upos, k.upos),
                         ]
-                        continue
-                    yield [(h, i), (h, j)], [
-                        ("pair", inside),
-                        ("pair", kind, inside),
-                        ("pair", kind, inside, upos[h]),
-                        ("pair", inside, j - i == 2, upos[h]),
+                s.require(s.has_arc(h, j))
+                yield [(h, i), (h, j)], [
+                    ("pair", inside),
+                    ("pair", i.form, inside),
+                    ("pair", i.form, inside, h.upos),
+                    ("pair", inside, j - i == 2, h.upos),
+                ]
+                s.require(inside)
+                for g in h.heads:
+                    s.require((g < i) | (g > j))
+                    yield [(g, h), (h, i), (h, j)], [
+                        ("under", i.form, g < i, g.upos, h.upos),
+                        ("under", g < i, g.upos, g == i - 1),
                     ]
-                    if not inside:
-                        continue
-                    for g in view.heads_of(h):
-                        if g < i or g > j:
-                            yield [(g, h), (h, i), (h, j)], [
-                                ("under", kind, g < i, upos[g], upos[h]),
-                                ("under", g < i, upos[g], g == i - 1),
-                            ]
 
 
 Counts = Iterator[tuple[list[Arc], list[list[Feature]]]]
@@ -151,35 +146,34 @@ class PairedCommas(RuleFamily):
     name = "paired-commas"
     summary = "English: a phrase between two commas or dashes that both hang from it"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        upos = view.upos
-        for i, form in enumerate(view.lower):
-            if form not in _DASHES:
-                continue
-            between = -1
-            for j in range(i + 1, view.n_words + 1):
-                if view.lower[j] not in _DASHES:
-                    continue
-                between += 1
-                if between == 3:
-                    break
-                for h in view.heads_of(i):
-                    if not view.has_arc(h, j):
-                        continue
-                    place = "left" if h < i else "inside" if h < j else "right"
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        for i in s.words():
+            s.require(i.lower.isin(_DASHES))
+            for j in s.words(i + 1):
+                s.require(j.lower.isin(_DASHES))
+                between = s.count(lambda word: word.lower.isin(_DASHES), i + 1, j)
+                s.require(between < 3)
+                for h in i.heads:
+                    s.require(s.has_arc(h, j))
+                    inside = (i < h) & (h < j)
+                    side = s.choose(h < i, "left", "right")
+                    place = s.choose(inside, "inside", side)
                     yield [(h, i), (h, j)], [
                         (place, between),
-                        (place, view.lower[i], view.lower[j], upos[h], between),
+                        (place, i.lower, j.lower, h.upos, between),
                     ]
-                    if place != "inside":
-                        continue
-                    for g in view.heads_of(h):
-                        if g < i or g > j:
-                            yield [(g, h), (h, i), (h, j)], [
-                                ("under", g < i, upos[g], upos[h]),
-                                ("under", g < i, g == i - 1, upos[h], between),
-                            ]
+                    s.require(inside)
+                    for g in h.heads:
+                        s.require((g < i) | (g > j))
+                        yield [(g, h), (h, i), (h, j)], [
+                            ("under", g < i, g.upos, h.upos),
+                            ("under", g < i, g == i - 1, h.upos, between),
+                        ]
+
+
+def _closer(form: str) -> str:
+    return form if form in _CLOSERS else "other"
 
 
 class FinalStop(RuleFamily):
@@ -188,27 +182,25 @@ class FinalStop(RuleFamily):
     name = "final-stop"
     summary = "English: the final punctuation mark and the root"
 
-    def factors(self, view: FactorView) -> Factors:
-        """See `FactorFamily.factors`."""
-        n, upos = view.n_words, view.upos
-        last = n
-        while last > 1 and view.forms[last] in (")", '"', "''", "'", "”"):
-            last -= 1
-        if upos[last] != "PUNCT":
-            return
-        form = view.forms[last]
-        kind = form if form in _CLOSERS else "other"
-        for x in view.heads_of(last):
-            for r in view.modifiers_of(0):
-                if r == x:
-                    yield [(0, r), (r, last)], [
-                        ("root", kind),
-                        ("root", kind, upos[r], view.upos[1]),
-                        ("root", kind, view.xpos[r], view.lower[1]),
-                    ]
-                elif r != last:
-                    yield [(0, r), (x, last)], [
-                        ("apart", kind),
-                        ("apart", kind, upos[r], upos[x]),
-                        ("apart", kind, r < x),
-                    ]
+    def rules(self, s: AnySentence) -> Rules:
+        """See `RuleFamily.rules`."""
+        first: Any = s.root + 1
+        for last in s.words():
+            s.require(last.upos == "PUNCT", (last == 1) | ~last.form.isin(_QUOTES))
+            rest = s.count(lambda word: ~word.form.isin(_QUOTES), last + 1, s.n_words + 1)
+            s.require(rest == 0)
+            kind = last.ask(_closer, "form")
+            for x in last.heads:
+                for r in s.root.modifiers:
+                    with s.when(r == x):
+                        yield [(s.root, r), (r, last)], [
+                            ("root", kind),
+                            ("root", kind, r.upos, first.upos),
+                            ("root", kind, r.xpos, first.lower),
+                        ]
+                    with s.when(r != x, r != last):
+                        yield [(s.root, r), (x, last)], [
+                            ("apart", kind),
+                            ("apart", kind, r.upos, x.upos),
+                            ("apart", kind, r < x),
+                        ]

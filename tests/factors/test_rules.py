@@ -1,10 +1,9 @@
-"""Compiled families propose what their Python would, and errors are those of Python."""
+"""Rules propose what the same thing written in Python would, and say where they are none."""
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 import bbparse.factors.rule_words as rule_words
 from bbparse.errors import FactorError
 from bbparse.factors import (
+    AnySentence,
     FactorBatch,
     FactorFamily,
     FactorTable,
@@ -20,21 +20,8 @@ from bbparse.factors import (
     RuleFamily,
     alive_factors,
 )
-from bbparse.factors.blake2b import blake2b_64
-from bbparse.factors.rules import RuleSet
 from bbparse.treebank import Sentence
-from bbparse_families.english import attachment, clauses, coordination, nominals, punctuation
-from bbparse_families.handcrafted import RatherThan
-from tests.factors.helpers import all_arcs, random_arcs, random_sentence, view_of
-
-MODULES = (attachment, clauses, coordination, nominals, punctuation)
-SHIPPED = [RatherThan] + [
-    getattr(module, name)
-    for module in MODULES
-    for name in module.__all__
-    if inspect.isclass(getattr(module, name)) and issubclass(getattr(module, name), RuleFamily)
-]
-Proposals = Iterator[tuple[list[tuple[int, int]], list[Any]]]
+from tests.factors.helpers import all_arcs, random_arcs, view_of
 
 WORDS = (
     "in/ADP", "and/CCONJ", "or/CCONJ", ",/PUNCT", "(/PUNCT", ")/PUNCT", '"/PUNCT', "./PUNCT",
@@ -61,98 +48,139 @@ def same(a: FactorBatch, b: FactorBatch) -> bool:
     )
 
 
-@pytest.mark.parametrize("family", SHIPPED, ids=lambda family: family.name)
-def test_shipped_families_propose_what_their_python_does(family: type[RuleFamily]) -> None:
-    rng = np.random.default_rng(4)
-    compiled, n_factors = family(), 0
-    for _ in range(60):
-        n = int(rng.integers(1, 18))
-        view = view_of(sentence_of(rng, n), random_arcs(rng, n, 0.9))
-        plain = FactorFamily.propose(compiled, view)
-        assert same(compiled.propose(view), plain)
-        n_factors += len(plain)
-    assert n_factors > 0 or family is RatherThan
-
-
 def ending(word: str) -> str:
     return word[-2:]
 
 
-def counted(view: FactorView, low: int, high: int) -> int:
-    found = sum(tag == "NOUN" for tag in view.upos[low:high])
-    return min(found, 3)
+def written(form: str, tag: str) -> int:
+    return len(form) + len(tag)
 
 
-def neighbours(view: FactorView) -> Iterator[tuple[int, int]]:
-    for i in range(1, view.n_words):
-        if view.upos[i] == "PUNCT":
-            continue
-        yield i, i + 1
+def noun_pairs(view: FactorView) -> Iterator[tuple[int, int]]:
+    nouns = [i for i, tag in enumerate(view.upos) if tag == "NOUN"]
+    yield from pairwise(nouns)
 
 
-class Everything(RuleFamily):
-    """Each thing that may be compiled, once or more."""
+class InPython(FactorFamily):
+    """Each thing that rules may say, once or more."""
 
     name = "everything"
 
-    def factors(self, view: FactorView) -> Proposals:
-        upos, lower = view.upos, view.lower
+    def factors(self, view: FactorView) -> Iterator[tuple[list[tuple[int, int]], list[Any]]]:
         n = view.n_words
-        seen: set[int] = set()
-        last = n
-        while last > 1 and upos[last] == "PUNCT":
-            last -= 1
-        for i, tag in enumerate(upos):
-            if tag in ("PUNCT", "ADP") or lower[i] == "he":
+        upos, lower, forms = [[*x, ""] for x in (view.upos, view.lower, view.forms)]
+        for i in range(1, n + 1):
+            if upos[i] in ("PUNCT", "ADP") or lower[i] == "he":
                 continue
-            if i not in seen:
-                seen.add(i)
-            place = i // 2 - 3
             for h in view.heads_of(i):
                 if h == 0 or not view.has_arc(0, h):
                     continue
-                side, far = ("left", abs(h - i) > 2) if h < i else ("right", not h - i < 3)
+                side = "left" if h < i else "right"
                 for m in view.modifiers_of(i):
-                    if m in seen and m == last:
-                        break
-                    yield [(h, i), (i, m), (h, i)], [
-                        "plain", (side, far, place), (tag, ("in", (upos[m],), ending(lower[m]))),
-                        ("noun" if upos[m] == "NOUN" else lower[m - 1], 1 < m <= last),
-                        (any(word == "and" for word in lower[1:m]), counted(view, i, m)),
-                        (upos[h] in upos[1:i], "and" in lower, max(i, m) - min(i, m), -1),
-                        (lower[0], lower[-1], upos[h] == upos[i] == upos[m]),
-                    ]
-        for a, b in neighbours(view):
+                    if not (upos[m] == "NOUN" or m > h or "i" in lower[m]):
+                        continue
+                    nouns = sum(tag == "NOUN" for tag in upos[min(i, m) : max(i, m)])
+                    yield (
+                        [(h, i), (i, m)],
+                        [
+                            "plain",
+                            (side, h < i, i - h, min(h, 2), (max(h, m), h + m)),
+                            (lower[m - 1], lower[m + 1], ending(lower[m])),
+                            (
+                                lower[m + 1] == lower[i],
+                                upos[m + 1] != "NOUN",
+                                written(forms[m], upos[m]),
+                            ),
+                            (nouns, sum(tag == upos[h] for tag in upos[1:i]), "and" in lower[1:i]),
+                            (
+                                upos[h] == upos[i] and i <= m,
+                                not (h < m and m < i),
+                                upos[m] in ("X", "ADJ"),
+                            ),
+                            "" if h == m - 1 else lower[m],
+                        ],
+                    )
+        for a, b in noun_pairs(view):
             for low, high in ((a, b), (b, a)):
                 for h in view.heads_of(high):
                     yield [(h, high), (high, low)], [("next", low < high, lower[low])]
+        for w in range(max(1, n - 3), n):
+            yield [(w + 1, w), (0, w + 1)], [("end", n - w, -1)]
 
 
-def test_all_that_may_be_compiled_means_what_it_does_in_python() -> None:
+class AsRules(RuleFamily):
+    """The same as rules."""
+
+    name = "everything"
+
+    def rules(self, s: AnySentence) -> Iterator[tuple[list[Any], list[Any]]]:
+        for i in s.words():
+            s.require(~i.upos.isin(("PUNCT", "ADP")), i.lower != "he")
+            for h in i.heads:
+                s.require(h != 0, s.has_arc(s.root, h))
+                side = s.choose(h < i, "left", "right")
+                for m in i.modifiers:
+                    s.require((m.upos == "NOUN") | (m > h) | m.lower.has("i"))
+                    first, last = s.smaller(i, m), s.larger(i, m)
+                    nouns = s.count(lambda w: w.upos == "NOUN", first, last)
+                    like = s.count(lambda w, h=h: w.upos == h.upos, 1, i)  # type: ignore[misc]
+                    both = s.count(lambda w: w.lower == "and", 1, i) > 0
+                    yield [(h, i), (i, m)], [
+                        "plain", (side, h < i, i - h, s.smaller(h, 2), (s.larger(h, m), h + m)),
+                        ((m - 1).lower, (m + 1).lower, m.ask(ending, "lower")),
+                        (
+                            (m + 1).lower == i.lower, (m + 1).upos != "NOUN",
+                            m.ask(written, "form", "upos"),
+                        ),
+                        (nouns, like, both),
+                        (
+                            (h.upos == i.upos) & (i <= m), ~((h < m) & (m < i)),
+                            m.upos.isin(("X", "ADJ")),
+                        ),
+                        s.choose(h == m - 1, "", m.lower),
+                    ]  # fmt: skip
+        for a, b in s.tuples(noun_pairs, 2):
+            for low, high in ((a, b), (b, a)):
+                for h in high.heads:
+                    yield [(h, high), (high, low)], [("next", low < high, low.lower)]
+        with s.when(s.n_words > 1):
+            for w in s.words(s.n_words - 3, s.n_words):
+                s.require(w > 0)
+                yield [(w + 1, w), (s.root, w + 1)], [("end", s.n_words - w, -1)]
+
+
+def test_rules_mean_what_they_do_in_python() -> None:
     rng = np.random.default_rng(8)
-    family, n_factors = Everything(), 0
+    plain, rules, n_factors = InPython(), AsRules(), 0
     for _ in range(200):
         n = int(rng.integers(1, 10))
         view = view_of(sentence_of(rng, n), random_arcs(rng, n, 0.7))
-        plain = FactorFamily.propose(family, view)
-        assert same(family.propose(view), plain)
-        n_factors += len(plain)
+        expected = plain.propose(view)
+        assert same(rules.propose(view), expected)
+        assert rules.name_features(view) == plain.name_features(view)
+        n_factors += len(expected)
     assert n_factors > 2000
+
+
+class Other(RuleFamily):
+    name = "other"
+
+    def rules(self, s: AnySentence) -> Iterator[tuple[list[Any], list[Any]]]:
+        for m in s.words(2):
+            yield [(s.root, m), (m, m - 1)], [m.upos, (m - 1).feats]
 
 
 def test_scores_are_those_of_python_in_the_order_of_the_families() -> None:
     rng = np.random.default_rng(15)
-    families: list[FactorFamily] = [Everything(), *(family() for family in SHIPPED)]
+    families: list[FactorFamily] = [Other(), AsRules()]
     sentences = [sentence_of(rng, 9) for _ in range(20)]
     views = [view_of(sentence, all_arcs(9)) for sentence in sentences]
-    keys = np.unique(
-        np.concatenate([FactorFamily.propose(f, v).feat_keys for f in families for v in views])
-    )
+    keys = np.unique(np.concatenate([f.propose(v).feat_keys for f in families for v in views]))
     keys = keys[rng.random(len(keys)) < 0.4]
     table = FactorTable(keys, weights=rng.integers(-3, 4, len(keys)).astype(float))
     for view in views:
         found = alive_factors(families, view, table)
-        plain = [table.alive(FactorFamily.propose(family, view)) for family in families]
+        plain = [table.alive(family.propose(view)) for family in families]
         assert len(found) == sum(map(len, plain)) > 0
         np.testing.assert_array_equal(found.arcs, np.concatenate([p.arcs for p in plain]))
         np.testing.assert_array_equal(found.scores, np.concatenate([p.scores for p in plain]))
@@ -164,114 +192,89 @@ def test_scores_are_those_of_python_in_the_order_of_the_families() -> None:
 def test_words_may_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rule_words, "_MAX_WORDS", 5)
     rng = np.random.default_rng(16)
-    family = Everything()
+    family = AsRules()
     for _ in range(30):
         view = view_of(sentence_of(rng, 6), all_arcs(6))
-        assert same(family.propose(view), FactorFamily.propose(family, view))
+        assert same(family.propose(view), InPython().propose(view))
 
 
-class TooFar(RuleFamily):
-    name = "too-far"
+def test_arcs_that_cannot_be_are_passed_over() -> None:
+    class Odd(RuleFamily):
+        name = "odd"
 
-    def factors(self, view: FactorView) -> Proposals:
-        for m in range(1, view.n_words + 1):
-            for h in view.heads_of(m):
-                yield [(h, m), (m, view.n_words + 2)], [view.upos[m]]
+        def rules(self, s: AnySentence) -> Iterator[tuple[list[Any], list[Any]]]:
+            for m in s.words():
+                for h in m.heads:
+                    yield [(h, m), (m, s.n_words + 2)], ["beyond"]
+                    yield [(h, m), (h, m)], ["twice"]
+                    yield [(h, m), (m - 9, m + 1)], ["before"]
+                    yield [(h, m), (h + 1, m)], ["two heads"]
 
-
-class Beyond(RuleFamily):
-    name = "beyond"
-
-    def factors(self, view: FactorView) -> Proposals:
-        for m in range(1, view.n_words + 1):
-            if view.upos[m + 1] == "NOUN":
-                yield [(0, m), (m, m + 1)], ["next"]
+    view = view_of(sentence_of(np.random.default_rng(1), 4), all_arcs(4))
+    assert len(Odd().propose(view)) == 0
 
 
-class OneArc(RuleFamily):
-    name = "one-arc"
+def if_test(s: AnySentence) -> Any:
+    for m in s.words():
+        if m.upos == "NOUN":
+            yield [(0, m), (m, m + 1)], ["x"]
 
-    def factors(self, view: FactorView) -> Proposals:
-        for m in range(1, view.n_words + 1):
-            for h in view.heads_of(m):
-                yield [(h, m), (h, m)], ["twice"]
+
+def chain(s: AnySentence) -> Any:
+    for m in s.words():
+        s.require(0 < m < 3)  # type: ignore[arg-type]
+        yield [(0, m), (m, m + 1)], ["x"]
+
+
+def counting(s: AnySentence) -> Any:
+    number = 0
+    for m in s.words():
+        number += 1
+        yield [(0, m), (m, m + 1)], [("x", number)]
+
+
+def left_early(s: AnySentence) -> Any:
+    for m in s.words():
+        yield [(0, m), (m, m + 1)], ["x"]
+        break
+
+
+def mixed(s: AnySentence) -> Any:
+    for m in s.words():
+        s.require(m.upos == m)
+        yield [(0, m), (m, m + 1)], ["x"]
+
+
+def misspelt(s: AnySentence) -> Any:
+    for m in s.words():
+        yield [(0, m), (m, m + 1)], [m.tag]
+
+
+def strange(s: AnySentence) -> Any:
+    for m in s.words():
+        yield [(0, m), (m, m + 1)], [1.5]
+
+
+def one_arc(s: AnySentence) -> Any:
+    for m in s.words():
+        yield [(0, m)], ["x"]
 
 
 @pytest.mark.parametrize(
-    ("family", "message"),
+    ("rules", "message"),
     [
-        (TooFar(), "'too-far', sentence #0: arc 1 → 6: expected a head in 0..4"),
-        (Beyond(), "'beyond', sentence #0: IndexError: list index out of range"),
-        (OneArc(), "'one-arc', sentence #0: a factor has two or more arcs, found"),
+        (if_test, "written once for all sentences"),
+        (chain, "written once for all sentences"),
+        (counting, "second turn"),
+        (left_early, "left by break"),
+        (mixed, "expected two numbers"),
+        (misspelt, "a word has no 'tag'; it has form, lower"),
+        (strange, "expected text, an integer or what rules give, found 1.5"),
+        (one_arc, "2 to 32 arcs, found 1"),
     ],
 )
-def test_errors_are_those_of_python(family: RuleFamily, message: str) -> None:
-    view = view_of(random_sentence(np.random.default_rng(1), 4), all_arcs(4))
-    table = FactorTable(np.zeros(0, np.uint64))
-    with pytest.raises(FactorError) as plain:
-        FactorFamily.propose(family, view)
-    for call in (lambda: family.propose(view), lambda: alive_factors([family], view, table)):
-        with pytest.raises(FactorError) as compiled:
-            call()
-        assert str(compiled.value) == str(plain.value)
-    assert message.split(": ")[1][:8] in str(plain.value)
-
-
-class Dictionary(RuleFamily):
-    name = "dictionary"
-
-    def factors(self, view: FactorView) -> Proposals:
-        places = {word: i for i, word in enumerate(view.lower)}
-        yield [(0, 1), (1, places["x"])], ["x"]
-
-
-class StaleName(RuleFamily):
-    """What a name stands for is looked at after the word has changed."""
-
-    name = "stale-name"
-
-    def factors(self, view: FactorView) -> Proposals:
-        for m in range(2, view.n_words + 1):
-            if view.upos[m] == "VERB":
-                continue
-            word = view.lower[m]
-            before = view.lower[m - 1]
-        yield [(0, 1), (1, 2)], [(word, before)]
-
-
-def test_what_is_beyond_the_compiler_is_named() -> None:
-    view = view_of(random_sentence(np.random.default_rng(1), 4), all_arcs(4))
-    with pytest.raises(FactorError, match=r"'dictionary', line \d+: cannot compile dictcomp"):
-        Dictionary().propose(view)
-
-
-def test_a_name_keeps_what_it_stood_for() -> None:
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        sentence = random_sentence(rng, 6)
-        if set(sentence.upos[1:]) != {"VERB"}:
-            view = view_of(sentence, all_arcs(6))
-            assert same(StaleName().propose(view), FactorFamily.propose(StaleName(), view))
-
-
-def test_a_family_without_source_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_source(function: object) -> str:
-        raise OSError("no source")
-
-    monkeypatch.setattr(inspect, "getsource", no_source)
-    family = Everything()
-    view = view_of(sentence_of(np.random.default_rng(2), 6), all_arcs(6))
-    assert RuleSet([family]).program is None
-    assert len(family.propose(view)) == len(FactorFamily.propose(family, view)) > 0
-
-
-def test_blake2b_is_that_of_the_standard_library() -> None:
-    rng = np.random.default_rng(7)
-    memory = np.zeros(2048, np.uint8)
-    for size in (0, 1, 8, 127, 128, 129, 255, 256, 257, 1500):
-        text = rng.integers(0, 256, size, np.uint8)
-        memory[:size] = text
-        digest = hashlib.blake2b(text.tobytes(), digest_size=8).digest()
-        assert int(blake2b_64(memory, size, memory.view(np.uint64))) == int.from_bytes(
-            digest, "little"
-        )
+def test_what_is_no_rule_is_named(rules: Any, message: str) -> None:
+    family = type("Wrong", (RuleFamily,), {"name": "wrong", "rules": lambda self, s: rules(s)})()
+    view = view_of(sentence_of(np.random.default_rng(1), 4), all_arcs(4))
+    with pytest.raises(FactorError, match=f"factor family 'wrong': .*{message}"):
+        family.propose(view)

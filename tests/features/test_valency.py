@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bbparse.factors import FactorCounter, FactorView, check_family, feature_key, tree_batches
-from bbparse.factors.template_kernels import mix
+from bbparse.factors import FactorCounter, FactorView, check_family, salt, tree_batches
+from bbparse.factors.keys import mix
 from bbparse.scoring.encode import attribute_hash, attribute_values
 from bbparse_families.valency import CLASSES, MOST, ModifiersOfKind, Valency
 from tests import toy
@@ -33,9 +33,9 @@ def fired(family: Valency | ModifiersOfKind, view: FactorView, heads: list[int])
             s.forms[h - 1], s.lemmas[h - 1], s.upos[h - 1], s.xpos[h - 1], s.feats[h - 1]
         )
         for name in HEAD:
-            salt = np.uint64(feature_key(family.name, (name, side, kind, min(k, MOST))))
+            own = np.uint64(salt(family.name, (name, side, kind, min(k, MOST))))
             value = np.uint64(attribute_hash(name, of[name]))
-            keys[int(mix(value ^ salt))] += 1
+            keys[int(mix(value ^ own))] += 1
     return keys
 
 
