@@ -58,21 +58,7 @@ from bbparse.treebank.sections import Section
     "--ascii", "ascii_only", is_flag=True,
     help="Draw trees in ASCII, as is done where the terminal has no box characters.",
 )  # fmt: skip
-def parse(
-    source: str,
-    model: str,
-    text: bool,
-    output: str,
-    format_name: str,
-    k_best: int,
-    keep_heads: bool,
-    prune: int | None,
-    threads: int,
-    time_limit: float | None,
-    node_limit: int,
-    colour: bool | None,
-    ascii_only: bool,
-) -> None:
+def parse(model: str, source: str, output: str, **settings: Any) -> None:
     """Parse CoNLL-U, CoNLL-X or running text.
 
     Of words with tags only HEAD and DEPREL change. Words without tags, and those of running text
@@ -94,11 +80,7 @@ def parse(
       bbparse parse in.conllu --model en.model --format tree | less -R
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
     """
-    parse_file(
-        load_compiled(model), source, output, text=text, format_name=format_name, k_best=k_best,
-        keep_heads=keep_heads, threads=threads, colour=colour, ascii_only=ascii_only, prune=prune,
-        time_limit=time_limit, node_limit=node_limit,
-    )  # fmt: skip
+    parse_file(load_compiled(model), source, output, **settings)
 
 
 def parse_file(

@@ -130,8 +130,8 @@ def _table(settings: list[Setting]) -> str:
         scores = setting.scores
         rows.append([
             setting.name, f"{100 * scores.uas:.2f}", f"{100 * scores.las:.2f}",
-            f"{setting.words_per_second:,.0f}", f"{setting.dp_calls:.2f}",
-            f"{100 * setting.proved:.2f}",
+            f"{setting.words_per_second:,.0f}", f"{setting.figures['dp_calls']:.2f}",
+            f"{100 * setting.figures['proved']:.2f}",
         ])  # fmt: skip
     if not settings[0].labelled:
         rows = [row[:2] + row[3:] for row in rows]

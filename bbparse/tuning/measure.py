@@ -39,16 +39,12 @@ class Setting:
         Whether the parser gave labels.
     passes : list of float
         Seconds of each pass over the sentences: scoring, solving and labelling.
-    dp_calls, dp_work, nodes : float
-        Means over the sentences: calls of the dynamic program; the same weighed by the share of
-        the chart they ran over, an inside-outside pass counting as three; search nodes.
-    closed_at_root, within_three_nodes, proved : float
-        Shares of the sentences.
-    proved_to_60_words, proved_beyond_60_words : float
-        Shares of the sentences of such lengths; 1 where there are none.
-    sentences_beyond_60_words : int
-    most_nodes : int
-        Of any sentence.
+    figures : dict
+        Means over the sentences: ``dp_calls`` of the dynamic program; ``dp_work``, the same weighed
+        by the share of the chart they ran over, an inside-outside pass counting as three; search
+        ``nodes``. Shares of the sentences: ``closed_at_root``, ``within_three_nodes``, ``proved``,
+        ``proved_to_60_words`` and ``proved_beyond_60_words``, 1 where there are none of such
+        lengths. ``sentences_beyond_60_words``, and the ``most_nodes`` of any sentence.
     lengths : int32[sentences]
         Words.
     sentence_calls : int64[sentences]
@@ -63,16 +59,7 @@ class Setting:
     tally: Tally = field(default_factory=Tally)
     labelled: bool = True
     passes: list[float] = field(default_factory=list)
-    dp_calls: float = 0.0
-    dp_work: float = 0.0
-    nodes: float = 0.0
-    closed_at_root: float = 0.0
-    within_three_nodes: float = 0.0
-    proved: float = 0.0
-    proved_to_60_words: float = 0.0
-    proved_beyond_60_words: float = 0.0
-    sentences_beyond_60_words: int = 0
-    most_nodes: int = 0
+    figures: dict[str, float] = field(default_factory=dict)
     lengths: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     sentence_calls: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     sentence_seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
@@ -106,16 +93,7 @@ class Setting:
             "las": scores.las if self.labelled else None,
             "words_per_second": self.words_per_second,
             "seconds": self.passes,
-            "dp_calls": self.dp_calls,
-            "dp_work": self.dp_work,
-            "nodes": self.nodes,
-            "closed_at_root": self.closed_at_root,
-            "within_three_nodes": self.within_three_nodes,
-            "proved": self.proved,
-            "proved_to_60_words": self.proved_to_60_words,
-            "proved_beyond_60_words": self.proved_beyond_60_words,
-            "sentences_beyond_60_words": self.sentences_beyond_60_words,
-            "most_nodes": self.most_nodes,
+            **self.figures,
         }
 
     def by_length(self, width: int = 5, least: int = 5) -> NDArray[np.float64]:
@@ -282,26 +260,28 @@ def _first_pass(
         return Setting(prune, failure=str(error)), 0.0
     whole = clock() - begun
 
-    def mean(name: str) -> float:
-        return fmean(solution.stats.get(name, 0) for solution in solutions)
+    def stats(name: str) -> list[float]:
+        return [float(solution.stats.get(name, 0)) for solution in solutions]
 
-    nodes = [int(solution.stats.get("nodes", 0)) for solution in solutions]
+    nodes = stats("nodes")
     proved = [bool(solution.proved.all()) for solution in solutions]
     setting.lengths = np.array([s.heads.shape[1] - 1 for s in solutions], np.int32)
+    setting.sentence_calls = np.array(stats("dp_calls"), np.int64)
+    setting.sentence_seconds = np.array(seconds)
     short = [p for p, n in zip(proved, setting.lengths) if n <= 60]
     long = [p for p, n in zip(proved, setting.lengths) if n > 60]
-    setting.sentence_calls = np.array([s.stats.get("dp_calls", 0) for s in solutions], np.int64)
-    setting.sentence_seconds = np.array(seconds)
-    setting.dp_calls = mean("dp_calls")
-    setting.dp_work = mean("dp_work")
-    setting.nodes = fmean(nodes)
-    setting.closed_at_root = mean("closed_at_root")
-    setting.within_three_nodes = fmean(count <= 3 for count in nodes)
-    setting.proved = fmean(proved)
-    setting.proved_to_60_words = fmean(short) if short else 1.0
-    setting.proved_beyond_60_words = fmean(long) if long else 1.0
-    setting.sentences_beyond_60_words = len(long)
-    setting.most_nodes = max(nodes)
+    setting.figures = {
+        "dp_calls": fmean(stats("dp_calls")),
+        "dp_work": fmean(stats("dp_work")),
+        "nodes": fmean(nodes),
+        "closed_at_root": fmean(stats("closed_at_root")),
+        "within_three_nodes": fmean(count <= 3 for count in nodes),
+        "proved": fmean(proved),
+        "proved_to_60_words": fmean(short or [1.0]),
+        "proved_beyond_60_words": fmean(long or [1.0]),
+        "sentences_beyond_60_words": len(long),
+        "most_nodes": int(max(nodes)),
+    }
     return setting, whole
 
 

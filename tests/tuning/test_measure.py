@@ -26,9 +26,9 @@ def test_agrees_with_the_parser() -> None:
             calls.append(solution.stats.get("dp_calls", 0))
         assert setting.scores == tally.scores()
         assert setting.sentence_calls.tolist() == calls
-        assert setting.dp_calls == pytest.approx(np.mean(calls))
+        assert setting.figures["dp_calls"] == pytest.approx(np.mean(calls))
         assert setting.lengths.tolist() == [sentence.n_words for sentence in sentences]
-        assert setting.proved == setting.proved_to_60_words == 1.0
+        assert setting.figures["proved"] == setting.figures["proved_to_60_words"] == 1.0
         assert len(setting.passes) == 2 and min(setting.passes) > 0
         words = sum(sentence.n_words for sentence in sentences)
         assert setting.words_per_second == pytest.approx(words / np.median(setting.passes))
