@@ -12,6 +12,7 @@ import click
 from tqdm import tqdm
 
 from bbparse.cli.files import FILE
+from bbparse.cli.tables import aligned
 from bbparse.errors import TreebankError
 from bbparse.treebank import (
     BREAKDOWNS,
@@ -238,8 +239,4 @@ def _rows_of(breakdown: Breakdown) -> str:
         [f"{100 * x:.2f}" if isinstance(x, float) else str(x) for x in row.values()]
         for row in rows
     ]
-    widths = [max(map(len, column)) for column in zip(*shown)]
-    return "\n".join(
-        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
-        for line in shown
-    )
+    return aligned(shown, left=[0])

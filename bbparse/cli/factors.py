@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from bbparse.cli.tables import aligned
 from bbparse.errors import FactorError
 from bbparse.factors import available
 
@@ -32,6 +33,4 @@ def factors() -> None:
         except FactorError as error:
             summary = f"cannot be loaded: {' '.join(str(error).split())}"
         rows.append((name, summary, entry.package))
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    for name, summary, package in rows:
-        click.echo(f"{name:{widths[0]}}  {summary:{widths[1]}}  {package}")
+    click.echo(aligned(rows, left=[0, 1, 2]))

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
-from pathlib import Path
 
 import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.errors import OutputError
+from bbparse.cli.tables import aligned, finite
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
 from bbparse.solve import METHODS
 from bbparse.solve import solve as find_trees
+from bbparse.storage.output import check_output
 
 _MEANING = {
     "optimal": "proved",
@@ -74,7 +73,7 @@ def solve(
     problem = Problem.load(problem_file)
     for target in (output, proof_file):
         if target is not None:
-            _check_output(Path(target))
+            check_output(target)
     solution = find_trees(
         problem, k_best=k_best, time_limit=time_limit, node_limit=node_limit, gap=gap, method=method
     )
@@ -96,19 +95,6 @@ def solve(
         raise click.exceptions.Exit(1)
 
 
-def _check_output(target: Path) -> None:
-    """Refuse a target that cannot be written before the search, not after it."""
-    if not target.parent.is_dir():
-        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}")
-    if target.is_dir():
-        raise OutputError(f"{target}: cannot be written: it is a folder")
-
-
-def _number(value: float) -> float | None:
-    """JSON has no infinity."""
-    return value if math.isfinite(value) else None
-
-
 def _as_dict(problem: Problem, solution: Solution) -> dict[str, object]:
     trees: list[dict[str, object]] = []
     for k in range(len(solution)):
@@ -116,14 +102,14 @@ def _as_dict(problem: Problem, solution: Solution) -> dict[str, object]:
         if problem.arc_label is not None:
             tree["labels"] = problem.arc_label[solution.arcs[k]].tolist()
         tree["score"] = float(solution.scores[k])
-        tree["upper_bound"] = _number(float(solution.upper_bounds[k]))
+        tree["upper_bound"] = finite(float(solution.upper_bounds[k]))
         tree["proved"] = bool(solution.proved[k])
         trees.append(tree)
     found: dict[str, object] = {
         "status": solution.status,
         "n_words": problem.n_words,
         "trees": trees,
-        "stats": {name: _number(value) for name, value in solution.stats.items()},
+        "stats": {name: finite(value) for name, value in solution.stats.items()},
     }
     if solution.status == "infeasible":
         found["conflict"] = list(solution.conflict)
@@ -173,9 +159,4 @@ def _table(problem: Problem, solution: Solution) -> str:
                 " ".join(heads),
             )
         )
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    lines.append("")
-    for row in rows:
-        cells = [cell.rjust(width) for cell, width in zip(row, widths)]
-        lines.append("  ".join([*cells, row[4]]))
-    return "\n".join(lines)
+    return "\n".join([*lines, "", aligned(rows, left=[4])])

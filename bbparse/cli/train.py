@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from pathlib import Path
 
@@ -11,9 +10,10 @@ import click
 from bbparse.cli.files import FILE, FileOrName
 from bbparse.configuration import Configuration
 from bbparse.configuration_path import configuration_names, configuration_path
-from bbparse.errors import BBParseError, OutputError, TreebankError
+from bbparse.errors import BBParseError, TreebankError
 from bbparse.learning.train import train as learn
 from bbparse.progress import progress_bars
+from bbparse.storage.output import check_output
 from bbparse.treebank import Sentence, read_conllu
 
 
@@ -77,7 +77,7 @@ def train(
     config = Configuration.load(config_name)
     config = config.with_("pruner", k=prune).with_("learning", epochs=epochs, seed=seed)
     target = Path(model)
-    _check_writable(target)
+    check_output(target)
     names = None if factors is None else [name for name in factors.split(",") if name]
     single_root = config.model.single_root
     sentences = _read(treebank, skip_invalid, single_root)
@@ -95,27 +95,6 @@ def train(
             report=lambda line: click.echo(line, err=True),
         )
     click.echo(f"wrote {target}", err=True)
-
-
-def _check_writable(target: Path) -> None:
-    """Find out before hours of training, not after them.
-
-    Raises
-    ------
-    OutputError
-        If the model could not be written.
-    """
-    if not target.parent.is_dir():
-        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}")
-    if target.is_dir():
-        raise OutputError(f"{target}: cannot be written: it is a folder")
-    # as the model will be: a new file beside the old one, put in its place
-    probe = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        probe.touch(exist_ok=False)
-        probe.unlink()
-    except OSError as error:
-        raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from error
 
 
 def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:

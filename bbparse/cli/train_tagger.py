@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from bbparse.cli.files import FILE
-from bbparse.errors import OutputError
+from bbparse.storage.output import check_output
 from bbparse.tagging import TaggerSettings, accuracy
 from bbparse.tagging import train_tagger as learn
 from bbparse.treebank import read_conllu
@@ -37,10 +37,7 @@ def train_tagger(
       bbparse train-tagger train.conllu --dev dev.conllu --model en.tagger
     """
     target = Path(model)
-    if not target.parent.is_dir():
-        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}")
-    if target.is_dir():
-        raise OutputError(f"{target}: cannot be written: it is a folder")
+    check_output(target)
     settings = TaggerSettings()
     if seed is not None:
         settings = replace(settings, seed=seed)

@@ -11,6 +11,7 @@ import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
+from bbparse.cli.tables import aligned
 from bbparse.compiling import load_compiled
 from bbparse.treebank import read_conllu
 from bbparse.tuning import Setting, Suggestion, measure_settings, suggest
@@ -135,10 +136,8 @@ def _table(settings: list[Setting]) -> str:
         ])  # fmt: skip
     if not settings[0].labelled:
         rows = [row[:2] + row[3:] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = ["  ".join(map(str.rjust, row, widths)) for row in rows]
-    lines += [f"{s.name}: not possible: {s.failure}" for s in settings if s.failure]
-    return "\n".join(lines)
+    failed = [f"{s.name}: not possible: {s.failure}" for s in settings if s.failure]
+    return "\n".join([aligned(rows), *failed])
 
 
 def _advice(found: Suggestion | None, measure: str, max_loss: float) -> str:

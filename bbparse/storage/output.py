@@ -23,7 +23,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["open_binary_output", "open_output"]
+__all__ = ["check_output", "open_binary_output", "open_output"]
 
 #: Files that are not finished, and seconds for which they are left alone in any case.
 _UNFINISHED, _YOUNG = re.compile(r"\.bbparse-[0-9a-f]{16}\.tmp"), 10.0
@@ -87,6 +87,32 @@ def open_binary_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise
 
 
+def check_output(path: str | os.PathLike[str]) -> None:
+    """Find out whether a file can be written before hours of work, and not after them.
+
+    Raises
+    ------
+    OutputError
+        If it could not be written.
+    """
+    name = os.fspath(path)
+    if _descriptor(name) is not None or _is_special(name):
+        return
+    folder = os.path.dirname(name) or "."
+    if not os.path.isdir(folder):
+        raise OutputError(f"{name}: cannot be written: there is no folder {folder}")
+    # as the file will be: a new one beside the old one, put in its place
+    probe = os.path.join(os.path.dirname(os.path.realpath(name)), _unfinished())
+    with _open(probe, name, "xb"):
+        pass
+    os.unlink(probe)
+
+
+def _unfinished() -> str:
+    """A name that no file has."""
+    return f".bbparse-{secrets.token_hex(8)}.tmp"
+
+
 def _descriptor(name: str) -> int | None:
     """The open file that a name stands for, as those that shells give: 1 is the standard output.
 
@@ -115,7 +141,7 @@ def _replacing(target: str, name: str) -> Iterator[IO[bytes]]:
         raise OutputError(f"{name}: cannot be written: {os.strerror(errno.EACCES)}")
     folder = os.path.dirname(target)
     _remove_leftovers(folder)
-    temporary = os.path.join(folder, f".bbparse-{secrets.token_hex(8)}.tmp")
+    temporary = os.path.join(folder, _unfinished())
     file = _open(temporary, name, "xb")
     try:
         with file:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from bbparse.treebank.sentence import Sentence
@@ -51,10 +51,7 @@ class Breakdown:
         if by not in BREAKDOWNS:
             raise ValueError(f"by is {by!r}, expected one of {', '.join(BREAKDOWNS)}")
         self.by = by
-        self._counts: dict[str | int, Counter[str]] = {}
-
-    def _of(self, key: str | int) -> Counter[str]:
-        return self._counts.setdefault(key, Counter())
+        self._counts: defaultdict[str | int, Counter[str]] = defaultdict(Counter)
 
     def add(
         self, gold: Sentence, heads: Sequence[int], deprels: Sequence[str] | None = None
@@ -75,7 +72,7 @@ class Breakdown:
 
     def _add_length(self, gold: Sentence, heads: Sequence[int], labels: Sequence[str]) -> None:
         right = [a == b for a, b in zip(gold.heads, heads)]
-        counts = self._of((gold.n_words - 1) // _TEN)
+        counts = self._counts[(gold.n_words - 1) // _TEN]
         counts["sentences"] += 1
         counts["words"] += gold.n_words
         counts["heads"] += sum(right)
@@ -86,19 +83,19 @@ class Breakdown:
 
     def _add_distance(self, gold: Sentence, heads: Sequence[int]) -> None:
         for i, (gold_head, head) in enumerate(zip(gold.heads, heads), start=1):
-            self._of(_distance_class(gold_head, i))["gold"] += 1
-            own = self._of(_distance_class(head, i))
+            self._counts[_distance_class(gold_head, i)]["gold"] += 1
+            own = self._counts[_distance_class(head, i)]
             own["predicted"] += 1
             own["right"] += gold_head == head
 
     def _add_relation(self, gold: Sentence, heads: Sequence[int], labels: Sequence[str]) -> None:
         for gold_head, head, gold_label, label in zip(gold.heads, heads, gold.deprels, labels):
-            counts = self._of(gold_label)
+            counts = self._counts[gold_label]
             counts["gold"] += 1
             counts["heads"] += gold_head == head
             counts["right"] += gold_head == head and gold_label == label
             if label:
-                self._of(label)["predicted"] += 1
+                self._counts[label]["predicted"] += 1
 
     def rows(self) -> list[dict[str, str | int | float]]:
         """One row for each class that occurs: short before long, frequent before rare.

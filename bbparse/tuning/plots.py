@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bbparse.errors import BBParseError, OutputError
+from bbparse.storage.output import check_output
 from bbparse.tuning.measure import Setting, Suggestion
 
 #: Colours that people with any kind of colour vision can tell apart (Okabe & Ito 2008).
@@ -29,17 +30,14 @@ def check_plot(path: str | os.PathLike[str]) -> None:
     Raises
     ------
     OutputError
-        If the ending is unknown, or there is no such folder.
+        If the ending is unknown, or the file cannot be written.
     BBParseError
         If matplotlib is not installed.
     """
     target = Path(path)
     if target.suffix.lower() not in ENDINGS:
         raise OutputError(f"{target}: expected a file that ends in {', '.join(ENDINGS)}")
-    if not target.parent.is_dir():
-        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}")
-    if target.is_dir():
-        raise OutputError(f"{target}: cannot be written: it is a folder")
+    check_output(target)
     _matplotlib()
 
 
