@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bbparse.document import Document, ParsedSentence, Tree, Word
     from bbparse.errors import (
         BBParseError,
         ConfigError,
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
         TreebankError,
         VerificationError,
     )
-    from bbparse.parser import Parser, ScoredTree
-    from bbparse.pipeline import Pipeline, load
+    from bbparse.parsing.document import Document, ParsedSentence, Tree, Word
+    from bbparse.parsing.parser import Parser, ScoredTree
+    from bbparse.parsing.pipeline import Pipeline, load
     from bbparse.problem import Problem, Solution, expand_count_factors
     from bbparse.proof.verify import verify
     from bbparse.solve import solve
@@ -37,25 +37,25 @@ __version__ = "0.1.0"
 _HOME = {
     "BBParseError": "bbparse.errors",
     "ConfigError": "bbparse.errors",
-    "Document": "bbparse.document",
+    "Document": "bbparse.parsing.document",
     "FactorError": "bbparse.errors",
     "ModelError": "bbparse.errors",
     "OutputError": "bbparse.errors",
-    "ParsedSentence": "bbparse.document",
-    "Parser": "bbparse.parser",
-    "Pipeline": "bbparse.pipeline",
+    "ParsedSentence": "bbparse.parsing.document",
+    "Parser": "bbparse.parsing.parser",
+    "Pipeline": "bbparse.parsing.pipeline",
     "Problem": "bbparse.problem",
     "ProblemError": "bbparse.errors",
-    "ScoredTree": "bbparse.parser",
+    "ScoredTree": "bbparse.parsing.parser",
     "Sentence": "bbparse.treebank",
     "Solution": "bbparse.problem",
-    "Tree": "bbparse.document",
+    "Tree": "bbparse.parsing.document",
     "TreebankError": "bbparse.errors",
     "VerificationError": "bbparse.errors",
-    "Word": "bbparse.document",
+    "Word": "bbparse.parsing.document",
     "expand_count_factors": "bbparse.problem",
     "explain_infeasible": "bbparse.solving.conflict",
-    "load": "bbparse.pipeline",
+    "load": "bbparse.parsing.pipeline",
     "read_conllu": "bbparse.treebank",
     "solve": "bbparse.solve",
     "solve_batch": "bbparse.solve_batch",

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from bbparse.errors import BBParseError
-from bbparse.in_order import in_order
 from bbparse.problem import Problem, Solution
 from bbparse.solve import check_whole, solve
+from bbparse.solving.in_order import in_order
 
 # Problems that a thread takes at a time: most take less time than passing them on does.
 _PER_TASK = 8

@@ -139,14 +139,11 @@ def parse(train: str, out: str, config_name: str) -> None:
     """Write the trees that backbones find for sentences they did not see."""
     config = Configuration.load(config_name).with_("factors", families=())
     sentences = list(read_conllu(train, require_heads=True))
-    data = prepare(sentences, config.model.single_root)
+    data = prepare(sentences, config.model)
     run = Run(config, data, prune_all(data, config), say=print)
     texts = []
     for sentence, problem in zip(sentences, held_out_problems(run)):
-        solution = solve(
-            problem, node_limit=config.learning.node_limit, backbone=config.model.backbone,
-            settings=config.search,
-        )  # fmt: skip
+        solution = solve(problem, node_limit=config.learning.node_limit, **config.method)
         texts.append(format_sentence(sentence, solution.heads[0, 1:].tolist()))
     Path(out).write_text("".join(texts), encoding="utf-8")
 

@@ -23,12 +23,13 @@ import numpy as np
 from measure import machine, markdown, read_sample, write_result
 
 from bbparse.configuration import Configuration
+from bbparse.configuration.templates import KINDS
 from bbparse.learning.data import prepare, prune_all
 from bbparse.learning.guide import guide_all
 from bbparse.learning.labeller import train_labeller
 from bbparse.learning.restarts import learn_restarts
 from bbparse.learning.run import Run
-from bbparse.scoring.templates import KINDS
+from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, Tally, compare_tallies
 
 
@@ -110,7 +111,7 @@ class Experiment:
         self, train: list[Sentence], dev: list[Sentence], base: Configuration, labels: bool
     ) -> None:
         self.dev, self.base, self.labels = dev, base, labels
-        self.data = prepare(train, base.model.single_root)
+        self.data = prepare(train, base.model)
         self.pruner = prune_all(self.data, base)
         self.candidates = self.data.arcs
         self.guides: dict[str, tuple[Any, list, list]] = {}
@@ -121,18 +122,18 @@ class Experiment:
         self._guide(config)
         lines: list[str] = []
         run = Run(config, self.data, self.pruner, self.dev, lambda line: _say(line, lines))
-        parser = run.thinned(learn_restarts(run, []))
+        model = run.thinned(learn_restarts(run, []))
         if self.labels:
             gold = [np.array([-1, *s.heads], np.int32) for s in self.data.sentences]
-            parser.labeller = train_labeller(
+            model.labeller = train_labeller(
                 config, self.data.sentences, self.data.values, gold, config.learning.seed,
                 self.data.marks or None,
             )  # fmt: skip
         seconds = time.process_time() - started
         heads, labels = [], []
-        for sentence, solution in parser.parse_all(self.dev, node_limit=config.learning.node_limit):
-            heads.append(solution.heads[0, 1:].tolist())
-            labels.append(parser.labels_of(sentence, solution) or [])
+        for found in Parser(model).parse_all(self.dev, node_limit=config.learning.node_limit):
+            heads.append(found.solution.heads[0, 1:].tolist())
+            labels.append(found.labels[0] if found.labels else [])
         training = [line.split(" on training")[0].split()[-1] for line in lines if "epoch" in line]
         return heads, labels, {
             "seconds": seconds, "train_uas": float(training[-1]) / 100 if training else None,

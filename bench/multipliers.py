@@ -26,7 +26,7 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bbparse.parser import Parser  # noqa: E402
+from bbparse.parsing.parser import Parser  # noqa: E402
 from bbparse.problem import Problem, Solution  # noqa: E402
 from bbparse.search.settings import DEFAULT, METHODS, SearchSettings  # noqa: E402
 from bbparse.solve import solve  # noqa: E402

@@ -16,7 +16,7 @@ from bbparse.learning.guide import guide_all
 from bbparse.learning.labeller import train_labeller
 from bbparse.learning.run import Run
 from bbparse.learning.stages import learn_backbone, learn_factors
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, read_conllu
 
 
@@ -43,7 +43,7 @@ class OneBackbone:
         self.sentences = list(read_conllu(train, require_heads=True))
         dev_sentences: Sequence[Sentence] = list(read_conllu(dev, require_heads=True))
         config = config.with_("factors", stage="jackknife", families=())
-        data = prepare(self.sentences, config.model.single_root)
+        data = prepare(self.sentences, config.model)
         pruner = prune_all(data, config)
         guide_all(data, config)
         self.run = Run(config, data, pruner, dev_sentences, _say, checkpoint=checkpoint)
@@ -57,14 +57,14 @@ class OneBackbone:
     def parser(self, names: Sequence[str]) -> Parser:
         """The parser with these families."""
         if not names:
-            return self.backbone
+            return Parser(self.backbone)
         families = load_families(names)
         specified = tuple(specification(family) for family in families)
         config = self.run.config.with_("factors", families=specified)
         run = replace(self.run, config=config, checkpoint=None)
-        parser = learn_factors(run, self.backbone, self.problems, families)
-        parser.labeller = self.backbone.labeller
-        return parser
+        model = learn_factors(run, self.backbone, self.problems, families)
+        model.labeller = self.backbone.labeller
+        return Parser(model)
 
 
 def _say(line: str) -> None:

@@ -30,7 +30,7 @@ from measure import (
     write_result,
 )
 
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.problem import Problem
 from bbparse.solve import solve
 from bbparse.treebank import Sentence

@@ -47,7 +47,7 @@ from one_backbone import OneBackbone
 
 from bbparse.configuration import Configuration
 from bbparse.factors import available
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, Tally, compare_tallies, read_conllu, write_conllu
 from bbparse.tuning import Setting, measure_settings, suggest
 from bbparse.tuning.plots import plot_settings
@@ -209,12 +209,12 @@ class Treebank:
             self._shared.parser(families).save(model)
             clock.write_text(str(self._shared.seconds + time.process_time() - started))
         parser = Parser.load(model)
-        (found,) = self.measured(parser, [parser.pruner.k], list(self.sentences()))
+        (found,) = self.measured(parser, [parser.maker.pruner.k], list(self.sentences()))
         # where a run was interrupted, training took longer than the clock says
         seconds = float(clock.read_text()) if clock.exists() else 0.0
         figures = {
             **found.as_dict(), **found.tally.scores().as_dict(), "families": families,
-            "factor_features": len(parser.table.pruned()), "training_seconds": seconds,
+            "factor_features": len(parser.maker.table.pruned()), "training_seconds": seconds,
         }  # fmt: skip
         return figures, found.tally
 

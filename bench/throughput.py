@@ -22,9 +22,8 @@ from measure import RESULTS, machine, markdown, prune_of, race, read_sample, wri
 
 from bbparse.cli.main import collect_less_garbage
 from bbparse.cli.parse import parse_file
-from bbparse.parser import Parser
-from bbparse.sentence_batch import Work, chunks, name_arcs, prepare
-from bbparse.solve import solve
+from bbparse.parsing.parser import Parser
+from bbparse.scoring.problem_maker import Scored, batches
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.tuning.plots import PALETTE, label, legend_below, new_figure, save_figure
 
@@ -51,30 +50,23 @@ class Run:
         self.path = path
         self.threads = threads
         self.sentences = list(read_conllu(path))
-        self.batches = list(chunks(self.sentences, together=prune != 0))
-        self.works = self.score()
-        self.problems = [work.problem for work in self.works]
+        self.batches = list(batches(self.sentences, together=prune != 0))
+        self.scored = self.score()
+        self.problems = [one.problem for one in self.scored]
         self.solutions = [self._solve(problem) for problem in self.problems]
         self.labels = self.label()
 
     def _solve(self, problem: Any) -> Any:
-        config = self.parser.config
-        return solve(
-            problem, node_limit=NODE_LIMIT, backbone=config.model.backbone, settings=config.search
-        )
+        return self.parser.solve_problem(problem, node_limit=NODE_LIMIT)
 
-    def score(self) -> list[Work]:
+    def score(self) -> list[Scored]:
         """The second phase by itself."""
-        return [
-            work for batch in self.batches for work in prepare(self.parser, batch, self.prune, None)
-        ]
+        return [one for batch in self.batches for one in self.parser.maker(batch, self.prune)]
 
-    def label(self) -> list[list[str] | None]:
+    def label(self) -> list[list[list[str]]]:
         """The last phase but one by itself."""
-        for work, solution in zip(self.works, self.solutions):
-            name_arcs(self.parser, work, solution)
         return [
-            self.parser.labels_of(sentence, solution)
+            self.parser.labelled(sentence, solution).labels
             for sentence, solution in zip(self.sentences, self.solutions)
         ]
 
@@ -90,7 +82,7 @@ class Run:
     def write(self) -> str:
         """The last phase by itself."""
         return "".join(
-            format_sentence(sentence, solution.heads[0, 1:].tolist(), labels)
+            format_sentence(sentence, solution.heads[0, 1:].tolist(), labels[0] if labels else None)
             for sentence, solution, labels in zip(self.sentences, self.solutions, self.labels)
         )
 

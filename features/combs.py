@@ -21,7 +21,7 @@ from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView
 from bbparse.factors.keys import mix, salt
 from bbparse.factors.table import ALL_PASS
 from bbparse.jit import kernel
-from bbparse.scoring.encode import ATTRIBUTES, PAD
+from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 __all__ = ["MAX_LENGTH", "MIN_LENGTH", "Combs"]
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorView, TemplateFamily
+from bbparse.factors.view import NO_LABEL
 from bbparse.jit import kernel
-from bbparse.scoring.encode import ATTRIBUTES, PAD
-from bbparse.scoring.kernels import NO_LABEL
+from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 from .enumerate import _beyond, _passes, _with_room
 

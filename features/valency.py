@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bbparse.factors import CountBatch, FactorFamily, FactorTable, FactorView
 from bbparse.factors.keys import mix, salt
 from bbparse.jit import kernel
-from bbparse.scoring.encode import ATTRIBUTES, PAD
+from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 __all__ = ["CLASSES", "MOST", "ModifiersOfKind", "Valency"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import bbparse
-from bbparse.configuration_path import configuration_names, configuration_path
+from bbparse.configuration.path import configuration_names, configuration_path
 from bbparse.errors import ConfigError
 
 

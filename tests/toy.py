@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from bbparse.configuration import Configuration
-from bbparse.parser import Parser
+from bbparse.model.model import Model
+from bbparse.parsing.parser import Parser
+from bbparse.tagging import Tagger
 from bbparse.treebank import Sentence, read_conllu
 
 DATA = Path(__file__).parent / "data"
@@ -84,6 +86,18 @@ def sentences() -> tuple[Sentence, ...]:
 def dev_sentences() -> tuple[Sentence, ...]:
     """All dev sentences."""
     return tuple(read_conllu(DEV, require_heads=True))
+
+
+def changed(
+    parser: Parser,
+    notes: dict[str, Any] | None = None,
+    tagger: Tagger | None = None,
+    **changes: Any,
+) -> Parser:
+    """A parser with other notes, with a tagger, or something else in its maker of problems."""
+    old = parser.model
+    maker = old.maker.with_(**changes)
+    return Parser(Model(maker, old.labeller, tagger or old.tagger, notes or old.notes))
 
 
 @cache

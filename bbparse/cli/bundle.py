@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from bbparse.cli.files import FILE
-from bbparse.parser import Parser
-from bbparse.tagging.tagger import Tagger
+from bbparse.model.file import load_model, load_tagger, save_model
 
 
 @click.command()
@@ -24,7 +23,7 @@ def bundle(parser: str, tagger: str, output: str) -> None:
     Example:
       bbparse bundle en.model en.tagger --output en-text.model
     """
-    loaded = Parser.load(parser)
-    loaded.tagger = Tagger.load(tagger)
-    loaded.save(output)
+    model = load_model(parser)
+    model.tagger = load_tagger(tagger)
+    save_model(model, output)
     click.echo(f"wrote {output}", err=True)

@@ -38,6 +38,9 @@ _ROWS: tuple[_Row, ...] = (
     ("complete trees", "complete", None),
     ("complete labelled trees", "complete_labelled", None),
     ("roots", "root", None),
+    ("crossing arcs, precision", "crossing_precision", None),
+    ("crossing arcs, recall", "crossing_recall", None),
+    ("crossing arcs, F1", "crossing_f1", None),
 )
 _TAGS: tuple[_Row, ...] = (
     ("UPOS", "upos", None),

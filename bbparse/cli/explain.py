@@ -12,10 +12,10 @@ from tqdm import tqdm
 from bbparse.cli import options
 from bbparse.cli.files import FILE
 from bbparse.cli.sources import read_sentences
-from bbparse.compiling import load_compiled
 from bbparse.errors import TreebankError
 from bbparse.explain import explain as explain_sentence
 from bbparse.explain import page
+from bbparse.parsing.compiling import load_compiled
 from bbparse.storage.output import open_output
 from bbparse.treebank import Sentence
 

@@ -228,7 +228,7 @@ def _ended_by_signals() -> Iterator[None]:
 @cache
 def _tell_of_compiling() -> None:
     """Have the first run say what takes so long, and every ten seconds how far it is."""
-    from bbparse.progress import watch_compiling
+    from bbparse.treebank.progress import watch_compiling
 
     told = 0.0
 

@@ -13,13 +13,13 @@ from bbparse.cli import options
 from bbparse.cli.files import FILE
 from bbparse.cli.sources import read_sections, sentences_of
 from bbparse.cli.workers import answers
-from bbparse.compiling import load_compiled
-from bbparse.parser import Parser
+from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.given_heads import fill_in_all, with_given_labels
-from bbparse.progress import Bar
+from bbparse.parsing.parser import Parser
 from bbparse.show.formats import FORMATS, Style
 from bbparse.show.text import wants_ascii, wants_colour
 from bbparse.storage.output import open_binary_output
+from bbparse.treebank.progress import Bar
 from bbparse.treebank.sections import Section
 
 
@@ -107,11 +107,11 @@ def parse_file(
         if not section.n_sentences and format_name == "conllu":
             yield section.raw.decode("latin-1")  # blank lines
         sentences = map(parser.tagged, sentences_of(section, source))
-        for sentence, solution in parse_all(parser, sentences, k_best=k_best, **limits):
-            trees = parser.scored_trees(sentence, solution)
+        for found in parse_all(parser, sentences, k_best=k_best, **limits):
+            trees = found.trees
             if keep_heads:
-                trees = with_given_labels(sentence, trees)
-            yield write(sentence, trees, solution.status, style)
+                trees = with_given_labels(found.sentence, trees)
+            yield write(found.sentence, trees, found.solution.status, style)
 
     def whole_text(section: Section) -> str:
         return "".join(texts(section))

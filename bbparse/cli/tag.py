@@ -9,9 +9,9 @@ from tqdm import tqdm
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE, FileOrName
+from bbparse.model.file import load_tagger
 from bbparse.model.path import DEFAULT_MODEL, model_names, model_path
 from bbparse.tagging.jackknife import jackknife
-from bbparse.tagging.tagger import Tagger
 from bbparse.treebank import read_conllu, write_conllu
 
 
@@ -48,7 +48,7 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
         )
         write_conllu(output, tagged)
         return
-    tagger = Tagger.load(model_path(model or DEFAULT_MODEL))
+    tagger = load_tagger(model_path(model or DEFAULT_MODEL))
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
     stream = tqdm(read_conllu(source), unit=" sentences", delay=2, disable=silent)
     write_conllu(output, map(tagger, stream))

@@ -9,12 +9,12 @@ import click
 
 from bbparse.cli.files import FILE, FileOrName
 from bbparse.configuration import Configuration
-from bbparse.configuration_path import configuration_names, configuration_path
+from bbparse.configuration.path import configuration_names, configuration_path
 from bbparse.errors import BBParseError, TreebankError
 from bbparse.learning.train import train as learn
-from bbparse.progress import progress_bars
 from bbparse.storage.output import check_output
 from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank.progress import progress_bars
 
 
 def _print_configuration(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -50,6 +50,11 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 @click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
 @click.option("--seed", type=click.IntRange(0), metavar="S", help="Of the order of sentences.")
 @click.option(
+    "--projective", type=click.Choice(["yes", "no", "auto"]),
+    help="Whether no two arcs of a tree cross, instead of what the configuration says; auto: as in"
+    " TRAIN.",
+)  # fmt: skip
+@click.option(
     "--skip-invalid", is_flag=True, help="Leave out sentences without a proper tree; count them."
 )
 def train(
@@ -61,6 +66,7 @@ def train(
     prune: int | None,
     epochs: int | None,
     seed: int | None,
+    projective: str | None,
     skip_invalid: bool,
 ) -> None:
     """Learn a model from the trees of TRAIN.
@@ -76,6 +82,9 @@ def train(
     """
     config = Configuration.load(config_name)
     config = config.with_("pruner", k=prune).with_("learning", epochs=epochs, seed=seed)
+    if projective is not None:
+        choice = {"yes": True, "no": False}.get(projective, projective)
+        config = config.with_("model", projective=choice)
     target = Path(model)
     check_output(target)
     names = None if factors is None else [name for name in factors.split(",") if name]

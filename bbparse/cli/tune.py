@@ -12,7 +12,7 @@ import click
 from bbparse.cli import options
 from bbparse.cli.files import FILE
 from bbparse.cli.tables import aligned
-from bbparse.compiling import load_compiled
+from bbparse.parsing.compiling import load_compiled
 from bbparse.treebank import read_conllu
 from bbparse.tuning import Setting, Suggestion, measure_settings, suggest
 from bbparse.tuning.plots import check_plot, plot_settings

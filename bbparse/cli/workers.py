@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from bbparse.errors import WorkerError
-from bbparse.in_order import AHEAD, in_order
+from bbparse.solving.in_order import AHEAD, in_order
 from bbparse.treebank.sections import Section
 
 if TYPE_CHECKING:

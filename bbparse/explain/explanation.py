@@ -15,7 +15,7 @@ from bbparse.explain.terms import Feature, Term, terms_of, with_features
 from bbparse.explain.trace import Trace, trace_search
 
 if TYPE_CHECKING:
-    from bbparse.parser import Parser, ScoredTree
+    from bbparse.parsing.parser import Parser, ScoredTree
     from bbparse.problem import Problem, Solution
     from bbparse.treebank import Sentence
 
@@ -150,7 +150,9 @@ def explain(
     problem = parser.problem(sentence, prune)
     backbone = parser.config.model.backbone
     settings = parser.config.search
-    solution = parser.solve_problem(problem, k_best, time_limit, node_limit)
+    solution = parser.solve_problem(
+        problem, k_best=k_best, time_limit=time_limit, node_limit=node_limit
+    )
     if not len(solution):
         raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
     terms = with_features(
@@ -171,6 +173,6 @@ def explain(
         time_limit=time_limit,
     )  # fmt: skip
     return Explanation(
-        sentence, problem, solution, parser.scored_trees(sentence, solution), terms, losses,
-        trace, backbone, [family.name for family in parser.families],
+        sentence, problem, solution, parser.labelled(sentence, solution).trees, terms, losses,
+        trace, backbone, [family.name for family in parser.maker.families],
     )  # fmt: skip

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.configuration.templates import KINDS, Template, TemplateSet
 from bbparse.factors import FactorView
+from bbparse.factors.view import NO_LABEL
 from bbparse.problem.tree import _neighbours, count_terms, fired_factors, heads_of
-from bbparse.scoring.encode import encode
-from bbparse.scoring.kernels import NO_LABEL
 from bbparse.scoring.scorer import PartScorer
-from bbparse.scoring.templates import KINDS, Template, TemplateSet
+from bbparse.treebank.encode import encode
 
 if TYPE_CHECKING:
-    from bbparse.parser import Parser
+    from bbparse.parsing.parser import Parser
     from bbparse.problem import Problem
     from bbparse.treebank import Sentence
 
@@ -89,8 +89,8 @@ def terms_of(
         What the problem came from: factors are then given by family, with features.
     """
     terms = part_terms(problem, arcs)
-    if parser is not None and sentence is not None and parser.families:
-        view = parser.view_of(sentence, problem, None, np.sort(arcs).astype(np.int64))
+    if parser is not None and sentence is not None and parser.maker.families:
+        view = parser.maker.view(sentence, problem, None, np.sort(arcs).astype(np.int64))
         terms += family_terms(parser, view)
     else:
         for f in fired_factors(problem, arcs).tolist():
@@ -165,9 +165,9 @@ def family_terms(parser: Parser, view: FactorView) -> list[Term]:
     view : FactorView
         Over the arcs of the tree.
     """
-    table = parser.table
+    table = parser.maker.table
     terms = []
-    for family in parser.families:
+    for family in parser.maker.families:
         batch = family.propose(view, table)
         counts = family.propose_counts(view, table)
         # of a set all of whose arcs are in the tree, what fires is its last cell
@@ -234,22 +234,22 @@ def with_features(
     wanted: list[dict[tuple[str, tuple[int, ...]], list[Feature]]] = [
         {(t.kind, t.words): [] for t in terms if t.kind in PARTS} for _, terms in trees
     ]
-    single_root = parser.config.model.single_root
+    projective, single_root = parser.config.projective, parser.config.model.single_root
     marks = None
     opinion: _Opinion = {}
-    if parser.guide is not None:
-        heads, mods = parser.pruner.candidates(values, prune)
-        marks = parser.guide.marks(values, heads, mods)
+    if parser.maker.guide is not None:
+        heads, mods = parser.maker.pruner.candidates(values, prune)
+        marks = parser.maker.guide.marks(values, heads, mods)
         for head, mod in zip(heads.tolist(), mods.tolist()):
             label = int(marks[head, mod]) & NO_LABEL
-            known = 0 < label <= len(parser.guide.labels)
-            opinion[head, mod] = parser.guide.labels[label - 1] if known else "?"
+            known = 0 < label <= len(parser.maker.guide.labels)
+            opinion[head, mod] = parser.maker.guide.labels[label - 1] if known else "?"
     for kind, name in _KIND_OF_PART.items():
-        for template in parser.scorer.templates.templates[name]:
-            scorer = _alone(parser.scorer, name, template)
+        for template in parser.maker.scorer.templates.templates[name]:
+            scorer = _alone(parser.maker.scorer, name, template)
             for view, found in zip(views, wanted):
                 scores = scorer.score(
-                    values, view.arc_head, view.arc_mod, True, single_root, marks
+                    values, view.arc_head, view.arc_mod, projective, single_root, marks
                 )
                 columns = (
                     [view.arc_head, view.arc_mod]

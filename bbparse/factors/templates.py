@@ -27,7 +27,7 @@ from bbparse.factors.keys import salt
 from bbparse.factors.table import ALL_PASS, FactorTable
 from bbparse.factors.template_kernels import hash_labels, hash_words, make_keys, score_rows
 from bbparse.factors.view import FactorView
-from bbparse.scoring.encode import ATTRIBUTES, PAD
+from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 __all__ = ["TemplateFamily"]
 
@@ -43,11 +43,12 @@ class TemplateFamily(FactorFamily):
     """A family whose features are templates over the words of its factors.
 
     A template is text such as ``"h.lemma m1.lexpos m2-1.upos distance"``: terms are role, offset
-    from its word in words (optional, at most three), attribute (`bbparse.scoring.encode.ATTRIBUTES`
-    lists them); ``distance`` stands for the distance class the kernel found, ``@m1`` for the label
-    that the guide (`bbparse.scoring.network`) would give the arc to m1. The attributes of the
-    gate and the order class are part of every template without being named; ``""`` is the gate
-    alone. To change the features of a family, derive a class from it, with another name.
+    from its word in words (optional, at most three), attribute (`ATTRIBUTES` of
+    `bbparse.treebank.encode` lists them); ``distance`` stands for the distance class the kernel
+    found, ``@m1`` for the label that the guide (`bbparse.scoring.network`) would give the arc to
+    m1. The attributes of the gate and the order class are part of every template without being
+    named; ``""`` is the gate alone. To change the features of a family, derive a class from it,
+    with another name.
 
     Attributes
     ----------

@@ -12,13 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import FactorError
 from bbparse.jit import kernel
-from bbparse.scoring.encode import attribute_values, encode
-from bbparse.scoring.kernels import NO_LABEL
+from bbparse.treebank.encode import attribute_values, encode
 
 if TYPE_CHECKING:
     from bbparse.treebank import Sentence
 
-__all__ = ["ROOT", "FactorView"]
+__all__ = ["LABEL_BITS", "NO_LABEL", "ROOT", "FactorView"]
+
+#: So many lower bits of a mark hold 1 + the number of the label that the guide would give the arc.
+LABEL_BITS = 10
+NO_LABEL = (1 << LABEL_BITS) - 1  # of an arc that is not there
 
 ROOT = "<root>"
 """What stands for the root, word 0, in the lists of a view."""
@@ -38,7 +41,7 @@ class FactorView:
     arc_head, arc_mod : int32[A]
         Candidate arcs, each pair of words once, sorted by head, then by modifier.
     values : uint64[n + 1 + 2 * PAD, len(ATTRIBUTES)], optional
-        What `bbparse.scoring.encode.encode` made of the sentence; made here if left out.
+        What `bbparse.treebank.encode.encode` made of the sentence; made here if left out.
     marks : uint16[n + 1, n + 1], optional
         What the guide says of the arcs (`bbparse.scoring.network`); None where there is no guide.
     label_names : sequence of str, optional
@@ -163,7 +166,7 @@ class FactorView:
         return [ROOT, *self.sentence.feats]
 
     def attribute(self, word: int, name: str) -> str:
-        """An attribute (`bbparse.scoring.encode.ATTRIBUTES`) of a word, as text.
+        """An attribute (`bbparse.treebank.encode.ATTRIBUTES`) of a word, as text.
 
         `ROOT` for the root, ``<none>`` beyond the sentence.
         """

@@ -13,8 +13,8 @@ import numpy as np
 from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
 from bbparse.learning.learning import Learning
-from bbparse.model.file import load_parser
-from bbparse.parser import Parser
+from bbparse.model.file import load_model, save_model
+from bbparse.model.model import Model
 from bbparse.storage.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.treebank import Sentence
 
@@ -27,6 +27,13 @@ _RULES: dict[str, Rule] = {
     "best_uas": (REALS, 0, None),
 }
 _STATE = (("weights", INTS, 1), ("sums", INTS, 1), ("squares", REALS, 1), ("clock", INTS, 0))
+
+
+def find_checkpoints(path: str | os.PathLike[str]) -> list[Path]:
+    """The checkpoints of a run and of its parts, sorted."""
+    whole = Path(path)
+    beside = whole.parent.glob("*")
+    return sorted(p for p in beside if p.name == whole.name or p.name.startswith(f"{whole.name}."))
 
 
 class Checkpoint:
@@ -62,7 +69,7 @@ class Checkpoint:
                 digest.update("\n".join(sentence.lines).encode())
         self.identity = digest.hexdigest()
 
-    def save(self, trainer: Learning, epoch: int, best_uas: float, best: Parser | None) -> None:
+    def save(self, trainer: Learning, epoch: int, best_uas: float, best: Model | None) -> None:
         """Write the state after an epoch."""
         arrays = {
             "identity": np.array(self.identity),
@@ -72,11 +79,11 @@ class Checkpoint:
         for name, learner in trainer.learners().items():
             arrays.update({f"{name}_{field}": a for field, a in learner.state().items()})
         if best is not None:
-            best.save(self.best_path)
+            save_model(best, self.best_path)
         write_archive(self.path, KIND, VERSION, arrays, compress=False)
 
-    def load(self, trainer: Learning) -> tuple[int, float, Parser | None] | None:
-        """Put the trainer where an earlier run was: next epoch, best figure, best parser.
+    def load(self, trainer: Learning) -> tuple[int, float, Model | None] | None:
+        """Put the trainer where an earlier run was: next epoch, best figure, best model.
 
         None where there is no checkpoint, or one of another run.
         """
@@ -88,7 +95,13 @@ class Checkpoint:
             for name in learners
             for field, kinds, ndim in _STATE
         }
-        arrays = read_archive(self.path, KIND, VERSION, rules, error=ModelError)
+        try:
+            arrays = read_archive(self.path, KIND, VERSION, rules, error=ModelError)
+            best = None
+            if str(arrays["identity"].item()) == self.identity:
+                best = load_model(self.best_path, trainer.families)
+        except ModelError as error:
+            raise ModelError(f"{error}; remove it, and training begins anew") from None
         if str(arrays["identity"].item()) != self.identity:
             return None
         for name, learner in learners.items():
@@ -97,11 +110,10 @@ class Checkpoint:
                 if state[field].shape != array.shape:
                     raise ModelError(
                         f"{self.path}: {name}_{field} has shape {state[field].shape},"
-                        f" expected {array.shape}"
+                        f" expected {array.shape}; remove it, and training begins anew"
                     )
             learner.restore(state)
         trainer.restored()
-        best = load_parser(self.best_path, trainer.families)
         return int(arrays["epoch"]) + 1, float(arrays["best_uas"]), best
 
     def remove(self) -> None:

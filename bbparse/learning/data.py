@@ -1,4 +1,4 @@
-"""Training sentences as learning sees them: encoded, projective, with their candidate arcs."""
+"""Training sentences as learning sees them: encoded, with their candidate arcs."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
+from bbparse.configuration.records import ModelConfig
 from bbparse.learning.pruner import train_pruner
 from bbparse.oracle.projective.dense import eisner
-from bbparse.progress import watched
-from bbparse.scoring.encode import encode
 from bbparse.scoring.network import Network
 from bbparse.scoring.pruner import Pruner, with_arcs_of
 from bbparse.treebank import Sentence, is_projective
+from bbparse.treebank.encode import encode
+from bbparse.treebank.progress import watched
 
 Ints = NDArray[np.int32]
 
 
 @dataclass(slots=True)
 class TrainingData:
-    """Encoded sentences with projective gold trees.
+    """Encoded sentences with gold trees.
 
     Attributes
     ----------
@@ -30,9 +31,9 @@ class TrainingData:
     values : list of uint64 arrays
         As ``encode`` gives them.
     heads : list of int32[n+1]
-        Gold heads, made projective; element 0 is -1.
+        Gold heads, made projective if the model's trees are; element 0 is -1.
     projectivised : int
-        How many sentences were not projective.
+        How many trees were made projective.
     arcs : list of (arc_head, arc_mod)
         Candidate arcs, the gold ones among them.
     guide : Network, optional
@@ -57,14 +58,14 @@ class TrainingData:
         return self.marks[i] if self.marks else None
 
 
-def prepare(sentences: Sequence[Sentence], single_root: bool) -> TrainingData:
-    """Encode sentences and make their trees projective."""
+def prepare(sentences: Sequence[Sentence], model: ModelConfig) -> TrainingData:
+    """Encode sentences and, if the model's trees are, make their trees projective."""
     heads = []
     changed = 0
     for sentence in sentences:
         gold = np.array([-1, *sentence.heads], np.int32)
-        if not is_projective(sentence.heads):
-            gold = closest_projective(gold, single_root)
+        if model.projective and not is_projective(sentence.heads):
+            gold = closest_projective(gold, model.single_root)
             changed += 1
         heads.append(gold)
     values = [encode(sentence) for sentence in watched(sentences, "words")]

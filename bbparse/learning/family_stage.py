@@ -25,7 +25,7 @@ from bbparse.learning.data import TrainingData
 from bbparse.learning.proposals import Proposals, differing, differing_counts
 from bbparse.learning.report import EpochReport
 from bbparse.learning.updates import Learner
-from bbparse.parser import Parser
+from bbparse.model.model import Model
 from bbparse.problem import Problem, Solution
 from bbparse.problem.quantum import QUANTUM
 from bbparse.solve import solve
@@ -39,8 +39,8 @@ class FamilyStage:
 
     Parameters
     ----------
-    parser : Parser
-        The backbone that the factors will be used with.
+    backbone : Model
+        That the factors will be used with.
     data : TrainingData
         With candidate arcs.
     problems : sequence of Problem
@@ -50,13 +50,14 @@ class FamilyStage:
 
     def __init__(
         self,
-        parser: Parser,
+        backbone: Model,
         data: TrainingData,
         problems: Sequence[Problem],
         families: Sequence[FactorFamily],
     ) -> None:
-        self.parser = parser
-        self.config = config = parser.config
+        self.maker = backbone.maker.with_(families=families)
+        self.notes = backbone.notes
+        self.config = config = backbone.config
         self.data = data
         self.problems = problems
         self.families = families
@@ -77,7 +78,7 @@ class FamilyStage:
 
     def _view(self, i: int, arcs: NDArray[np.int64] | None = None) -> FactorView:
         data = self.data
-        return self.parser.view_of(
+        return self.maker.view(
             data.sentences[i], self.problems[i], data.values[i], arcs, data.marks_of(i)
         )
 
@@ -110,9 +111,8 @@ class FamilyStage:
             problem,
             k_best=k_best,
             node_limit=self.config.factors.node_limit,
-            backbone=self.config.model.backbone,
-            settings=self.config.search,
             explain=False,
+            **self.config.method,
         )
 
     def epoch(self, number: int, progress: bool) -> EpochReport:
@@ -167,14 +167,11 @@ class FamilyStage:
     def restored(self) -> None:
         """Nothing follows from the weights but scores, which are made anew for each sentence."""
 
-    def averaged(self) -> Parser:
+    def averaged(self) -> Model:
         """The backbone with factors of averaged weights."""
         weights = self.learner.average.average() * QUANTUM
-        return Parser(
-            self.config, self.parser.pruner, self.parser.scorer, self.families,
-            FactorTable(self.table.keys, self.table.gates, weights), self.parser.notes,
-            guide=self.parser.guide, quantum=self.parser.quantum,
-        )  # fmt: skip
+        table = FactorTable(self.table.keys, self.table.gates, weights)
+        return Model(self.maker.with_(table=table), notes=dict(self.notes))
 
 
 def _score(problem: Problem, gold: NDArray[np.int32], right: Flags) -> float:

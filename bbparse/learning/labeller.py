@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
 from bbparse.jit import kernel
-from bbparse.progress import watched
 from bbparse.scoring.compile import compile_templates
-from bbparse.scoring.encode import PAD
 from bbparse.scoring.label_kernels import label_features
 from bbparse.scoring.label_rows import MAX_LABELS, in_quanta
 from bbparse.scoring.labeller import REACH, Labeller, checked_heads
 from bbparse.treebank import Sentence
+from bbparse.treebank.encode import PAD
+from bbparse.treebank.progress import watched
 
 Ints = NDArray[np.int32]
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from bbparse.factors import FactorFamily
 from bbparse.learning.report import EpochReport
 from bbparse.learning.updates import Learner
-from bbparse.parser import Parser
+from bbparse.model.model import Model
 
 
 class Learning(Protocol):
@@ -20,8 +20,8 @@ class Learning(Protocol):
         """One pass over the training data."""
         ...
 
-    def averaged(self) -> Parser:
-        """The parser so far."""
+    def averaged(self) -> Model:
+        """The model so far."""
         ...
 
     def learners(self) -> dict[str, Learner]:

@@ -15,7 +15,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.configuration_parts import NetworkConfig
+from bbparse.configuration.records import NetworkConfig
 from bbparse.learning.data import TrainingData
 from bbparse.learning.network_kernels import (
     adam_dense,
@@ -25,8 +25,6 @@ from bbparse.learning.network_kernels import (
     norms,
     sum_rows,
 )
-from bbparse.progress import watched
-from bbparse.scoring.encode import PAD
 from bbparse.scoring.network import (
     KINDS,
     QUANTUM,
@@ -37,6 +35,8 @@ from bbparse.scoring.network import (
     split,
 )
 from bbparse.scoring.network_kernels import REACH, arc_rows, dense
+from bbparse.treebank.encode import PAD
+from bbparse.treebank.progress import watched
 
 __all__ = ["Batch", "NetworkLearner", "train_network"]
 

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.configuration_parts import PrunerConfig
+from bbparse.configuration.records import PrunerConfig
+from bbparse.configuration.templates import TemplateSet
 from bbparse.jit import kernel
 from bbparse.problem.quantum import QUANTUM
-from bbparse.progress import watched
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
-from bbparse.scoring.templates import TemplateSet
+from bbparse.treebank.progress import watched
 
 # Gradients below this are not worth a step: the head is as good as certain.
 _LEAST_GRADIENT = 1e-3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -39,8 +40,9 @@ class EpochReport:
 
     def line(self) -> str:
         """The report in one line."""
+        dev = "" if math.isnan(self.dev_uas) else f", {100 * self.dev_uas:.2f} on dev"
         return (
-            f"epoch {self.epoch}: {self.seconds:.0f} s, UAS {100 * self.train_uas:.2f} on training,"
-            f" {100 * self.dev_uas:.2f} on dev; {self.updates} updates,"
+            f"epoch {self.epoch}: {self.seconds:.0f} s, UAS {100 * self.train_uas:.2f} on training"
+            f"{dev}; {self.updates} updates,"
             f" {self.not_violations} without violation, {self.cut_short} searches cut short"
         )

@@ -15,12 +15,12 @@ import numpy as np
 from bbparse.factors import FactorFamily, FactorTable
 from bbparse.learning.run import Run, unlabelled_accuracy
 from bbparse.learning.trainer import Trainer
-from bbparse.parser import Parser
+from bbparse.model.model import Model
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.scorer import PartScorer
 
 
-def learn_restarts(run: Run, families: Sequence[FactorFamily]) -> Parser:
+def learn_restarts(run: Run, families: Sequence[FactorFamily]) -> Model:
     """The backbone (and the factors, if any) of a run, the mean over its restarts.
 
     Each restart has a checkpoint of its own; one that is done is not done again when an
@@ -35,7 +35,7 @@ def learn_restarts(run: Run, families: Sequence[FactorFamily]) -> Parser:
     """
     config = run.config
     count = config.learning.restarts
-    parsers = []
+    models = []
     for restart in range(count):
         part = run
         if count > 1:
@@ -44,39 +44,40 @@ def learn_restarts(run: Run, families: Sequence[FactorFamily]) -> Parser:
         trainer = Trainer(config, run.data, run.pruner, families, restart)
         if families and not restart:
             run.say(f"{len(trainer.factor_weights)} factor features")
-        parsers.append(part.learn(trainer, config.learning.epochs))
+        models.append(part.learn(trainer, config.learning.epochs))
     if count == 1:
-        return parsers[0]
-    parser = mean_of(parsers)
+        return models[0]
+    model = mean_of(models)
     if run.dev:
-        uas = unlabelled_accuracy(parser, run.dev, config.learning.node_limit)
-        parser.notes["dev_uas"] = uas
+        uas = unlabelled_accuracy(model.maker, run.dev, config.learning.node_limit)
+        model.notes["dev_uas"] = uas
         run.say(f"mean of {count} restarts: UAS {100 * uas:.2f} on dev")
-    return parser
+    return model
 
 
-def mean_of(parsers: Sequence[Parser]) -> Parser:
-    """The parser with the mean of the weights of several that differ in nothing else.
+def mean_of(models: Sequence[Model]) -> Model:
+    """The model with the mean of the weights of several that differ in nothing else.
 
     Means are rounded to whole quanta, halves to even ones, so that all scores stay multiples of
     the quantum, and the same models always have the same mean.
     """
-    first = parsers[0]
+    makers = [model.maker for model in models]
+    first = makers[0]
     total = np.zeros(first.scorer.weights.shape, np.int64)
-    for parser in parsers:
-        total += parser.scorer.weights
-    weights = np.rint(total / len(parsers)).astype(np.int32)
+    for maker in makers:
+        total += maker.scorer.weights
+    weights = np.rint(total / len(makers)).astype(np.int32)
     # tables that come from a file have no features of weight 0
-    tables = [parser.table.pruned() for parser in parsers]
+    tables = [maker.table.pruned() for maker in makers]
     keys, first_at, place = np.unique(
         np.concatenate([table.keys for table in tables]), return_index=True, return_inverse=True
     )
     gates = np.concatenate([table.gates for table in tables])[first_at]
     quanta = np.concatenate([table.weights for table in tables]) / QUANTUM
     sums = np.bincount(place, quanta, len(keys))
-    table = FactorTable(keys, gates, np.rint(sums / len(parsers)) * QUANTUM)
-    notes = {"epochs": [parser.notes["epoch"] for parser in parsers]}
-    return Parser(
-        first.config, first.pruner, PartScorer(first.config.templates, weights, QUANTUM),
-        first.families, table, notes, first.labeller, first.guide,
-    )  # fmt: skip
+    mean = first.with_(
+        scorer=PartScorer(first.config.templates, weights, QUANTUM),
+        table=FactorTable(keys, gates, np.rint(sums / len(makers)) * QUANTUM),
+        quantum=QUANTUM,
+    )
+    return Model(mean, notes={"epochs": [model.notes["epoch"] for model in models]})

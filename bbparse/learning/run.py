@@ -15,11 +15,13 @@ from bbparse.learning.averaging import keep_largest, rounded_to
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import TrainingData
 from bbparse.learning.learning import Learning
-from bbparse.parser import Parser
-from bbparse.progress import watched
+from bbparse.model.model import Model
+from bbparse.scoring.problem_maker import ProblemMaker, batches
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
+from bbparse.solve import solve
 from bbparse.treebank import Sentence
+from bbparse.treebank.progress import watched
 
 
 @dataclass(slots=True)
@@ -61,8 +63,8 @@ class Run:
         """A part of this run, which is forgotten with it."""
         return replace(self, part=part, **changes)  # type: ignore[arg-type]
 
-    def learn(self, trainer: Learning, epochs: int) -> Parser:
-        """So many epochs; the parser after the best of them.
+    def learn(self, trainer: Learning, epochs: int) -> Model:
+        """So many epochs; the model after the best of them.
 
         Raises
         ------
@@ -72,19 +74,19 @@ class Run:
         saved = self._checkpoint()
         prefix = f"{self.part}, " if self.part else ""
         first, best_uas = 1, -1.0
-        best: Parser | None = None
+        best: Model | None = None
         if saved is not None and (resumed := saved.load(trainer)) is not None:
             first, best_uas, best = resumed
             self.say(f"{prefix}going on after epoch {first - 1} of an earlier run")
         for number in range(first, epochs + 1):
             outcome = trainer.epoch(number, self.progress)
-            parser = trainer.averaged()
+            model = trainer.averaged()
             if self.dev:
                 limit = self.config.learning.node_limit
-                outcome.dev_uas = unlabelled_accuracy(parser, self.dev, limit)
+                outcome.dev_uas = unlabelled_accuracy(model.maker, self.dev, limit)
             self.say(prefix + outcome.line())
             if not self.dev or outcome.dev_uas > best_uas:
-                best_uas, best = outcome.dev_uas, parser
+                best_uas, best = outcome.dev_uas, model
                 best.notes.update(epoch=number, dev_uas=outcome.dev_uas)
             if saved is not None:
                 saved.save(trainer, number, best_uas, best)
@@ -92,18 +94,21 @@ class Run:
             raise ConfigError(f"learning.epochs is {epochs}, none is left to train")
         return best
 
-    def thinned(self, parser: Parser) -> Parser:
-        """The finished parser: with as much of its weights as `learning` says."""
+    def thinned(self, model: Model) -> Model:
+        """The finished model: with as much of its weights as `learning` says."""
         share, bits = self.config.learning.keep, self.config.learning.bits
-        thin = rounded(thinned(parser, share), bits)
-        if thin is not parser and self.dev:
+        thin = rounded(thinned(model.maker, share), bits)
+        if thin is model.maker:
+            return model
+        notes = dict(model.notes)
+        if self.dev:
             uas = unlabelled_accuracy(thin, self.dev, self.config.learning.node_limit)
-            thin.notes["dev_uas"] = uas
+            notes["dev_uas"] = uas
             self.say(
                 f"the largest {100 * share:g} % of the weights kept, in {bits} bits:"
                 f" UAS {100 * uas:.2f} on dev"
             )
-        return thin
+        return Model(thin, notes=notes)
 
     def forget(self) -> None:
         """Remove the checkpoints of this run and of its parts: the model is written."""
@@ -121,41 +126,35 @@ class Run:
         return saved
 
 
-def thinned(parser: Parser, share: float) -> Parser:
-    """The parser with the largest weights of its backbone only; itself where all are kept."""
+def thinned(maker: ProblemMaker, share: float) -> ProblemMaker:
+    """The same with the largest weights of its backbone only; itself where all are kept."""
     if share >= 1.0:
-        return parser
-    scorer = PartScorer(
-        parser.config.templates, keep_largest(parser.scorer.weights, share), parser.scorer.quantum
+        return maker
+    old = maker.scorer
+    return maker.with_(
+        scorer=PartScorer(old.templates, keep_largest(old.weights, share), old.quantum)
     )
-    return Parser(
-        parser.config, parser.pruner, scorer, parser.families, parser.table, parser.notes,
-        parser.labeller, parser.guide, parser.tagger, parser.quantum,
-    )  # fmt: skip
 
 
-def rounded(parser: Parser, bits: int) -> Parser:
-    """The parser with the weights of backbone and pruner in so many bits; itself with 32."""
+def rounded(maker: ProblemMaker, bits: int) -> ProblemMaker:
+    """The same with the weights of backbone and pruner in so many bits; itself with 32."""
     if bits >= 32:
-        return parser
-    scorers = [
+        return maker
+    backbone, pruner = (
         PartScorer(old.templates, rounded_to(old.weights.astype(np.int32), bits), old.quantum)
-        for old in (parser.scorer, parser.pruner.scorer)
-    ]
-    config = parser.config
-    pruner = Pruner(scorers[1], config.pruner.k, config.pruner.margin, config.model.single_root)
-    return Parser(
-        config, pruner, scorers[0], parser.families, parser.table, parser.notes, parser.labeller,
-        parser.guide, parser.tagger, parser.quantum,
-    )  # fmt: skip
+        for old in (maker.scorer, maker.pruner.scorer)
+    )
+    return maker.with_(scorer=backbone, pruner=maker.pruner.with_scorer(pruner))
 
 
 def unlabelled_accuracy(
-    parser: Parser, sentences: Iterable[Sentence], node_limit: int | None = None
+    maker: ProblemMaker, sentences: Iterable[Sentence], node_limit: int | None = None
 ) -> float:
-    """Share of words whose head a parser finds, with at most so many search nodes a sentence."""
+    """Share of words whose head is found, with at most so many search nodes a sentence."""
     right = words = 0
-    for sentence, solution in parser.parse_all(watched(sentences, "dev"), node_limit=node_limit):
-        right += int((solution.heads[0, 1:] == np.array(sentence.heads)).sum())
-        words += sentence.n_words
+    for batch in batches(watched(sentences, "dev")):
+        for one in maker(batch):
+            solution = solve(one.problem, node_limit=node_limit, **maker.config.method)
+            right += int((solution.heads[0, 1:] == np.array(one.sentence.heads)).sum())
+            words += one.sentence.n_words
     return right / max(1, words)

@@ -14,17 +14,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from bbparse.configuration_parts import FactorConfig
+from bbparse.configuration.records import FactorConfig
 from bbparse.factors import FactorFamily
 from bbparse.learning.data import TrainingData
 from bbparse.learning.family_stage import FamilyStage
 from bbparse.learning.restarts import learn_restarts
 from bbparse.learning.run import Run
-from bbparse.parser import Parser
+from bbparse.model.model import Model
 from bbparse.problem import Problem
 
 
-def train_in_stages(run: Run, families: Sequence[FactorFamily]) -> Parser:
+def train_in_stages(run: Run, families: Sequence[FactorFamily]) -> Model:
     """The backbone of a run, and factors learned from its errors on unseen sentences.
 
     Parameters
@@ -34,14 +34,14 @@ def train_in_stages(run: Run, families: Sequence[FactorFamily]) -> Parser:
 
     Returns
     -------
-    Parser
-        Without labels.
+    Model
+        Without a labeller.
     """
     backbone, problems = learn_backbone(run)
     return learn_factors(run, backbone, problems, families)
 
 
-def learn_backbone(run: Run) -> tuple[Parser, list[Problem]]:
+def learn_backbone(run: Run) -> tuple[Model, list[Problem]]:
     """The backbone of a run, and what factors are learned from: see `held_out_problems`.
 
     Several sets of families may be learned for one backbone.
@@ -53,8 +53,8 @@ def learn_backbone(run: Run) -> tuple[Parser, list[Problem]]:
 
 
 def learn_factors(
-    run: Run, backbone: Parser, problems: Sequence[Problem], families: Sequence[FactorFamily]
-) -> Parser:
+    run: Run, backbone: Model, problems: Sequence[Problem], families: Sequence[FactorFamily]
+) -> Model:
     """The backbone with factors whose weights are learned from the scores of its fold backbones.
 
     Parameters
@@ -65,12 +65,9 @@ def learn_factors(
         From `learn_backbone`; neither is changed.
     families : sequence of FactorFamily
     """
-    parser = Parser(
-        run.config, backbone.pruner, backbone.scorer, guide=backbone.guide,
-        quantum=backbone.quantum,
-        notes={f"backbone_{key}": value for key, value in backbone.notes.items()},
-    )  # fmt: skip
-    stage = FamilyStage(parser, run.data, problems, families)
+    notes = {f"backbone_{key}": value for key, value in backbone.notes.items()}
+    below = Model(backbone.maker.with_(config=run.config), notes=notes)
+    stage = FamilyStage(below, run.data, problems, families)
     run.say(
         f"{len(stage.table)} factor features;"
         f" {sum(map(len, stage.proposals)) / len(problems):.0f} factors a sentence"
@@ -106,7 +103,7 @@ def held_out_problems(run: Run) -> list[Problem]:
         rest = run.of(f"fold {fold + 1}", config=own, data=part, dev=())
         judge = rest.thinned(learn_restarts(rest, []))
         for i in np.flatnonzero(fold_of == fold):
-            problems[int(i)] = judge.score_arcs(
+            problems[int(i)] = judge.maker.over_arcs(
                 data.sentences[i], data.values[i], *data.arcs[i], data.marks_of(int(i))
             )
     return [problems[i] for i in range(count)]

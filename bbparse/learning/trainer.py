@@ -27,9 +27,10 @@ from bbparse.factors import (
 from bbparse.learning.data import TrainingData
 from bbparse.learning.report import EpochReport
 from bbparse.learning.updates import Learner
-from bbparse.parser import Parser
+from bbparse.model.model import Model
 from bbparse.problem import Problem
 from bbparse.problem.quantum import QUANTUM
+from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.solve import solve
@@ -72,7 +73,7 @@ class Trainer:
         self.factors = Learner(
             self.factor_weights, learning.method, learning.rate * config.factors.rate
         )
-        self.parser = Parser(config, pruner, scorer, families, table, guide=data.guide)
+        self.maker = ProblemMaker(config, pruner, scorer, families, table, data.guide)
 
     def _count(self, families: Sequence[FactorFamily]) -> FactorTable:
         """The features that fire in enough gold trees."""
@@ -86,9 +87,7 @@ class Trainer:
         """What families see of a tree of sentence i, with the labels of a guide without it."""
         data = self.data
         names = () if data.guide is None else data.guide.labels
-        return FactorView.of_tree(
-            data.sentences[i], heads, data.values[i], data.marks_of(i), names
-        )
+        return FactorView.of_tree(data.sentences[i], heads, data.values[i], data.marks_of(i), names)
 
     def epoch(self, number: int, progress: bool) -> EpochReport:
         """One pass over the training data; its order depends on seed, restart and epoch only."""
@@ -121,17 +120,14 @@ class Trainer:
         sentence, values, gold = data.sentences[i], data.values[i], data.heads[i]
         arc_head, arc_mod = data.arcs[i]
         marks = data.marks_of(i)
-        problem = self.parser.score_arcs(sentence, values, arc_head, arc_mod, marks)
+        problem = self.maker.over_arcs(sentence, values, arc_head, arc_mod, marks)
         right = gold[arc_mod] == arc_head
         if learning.cost:
             # in whole quanta, as the problem says all its scores are
             cost = round(learning.cost / QUANTUM) * QUANTUM
             problem = problem.changed(arc_score=problem.arc_score + np.where(right, 0.0, cost))
         solution = solve(
-            problem,
-            node_limit=learning.node_limit,
-            backbone=self.config.model.backbone,
-            settings=self.config.search,
+            problem, node_limit=learning.node_limit, **self.config.method
         )
         self._cut_short = solution.status == "node_limit"
         if not len(solution):  # cut short before any tree was found
@@ -143,7 +139,7 @@ class Trainer:
         loss = float(solution.scores[0]) - self._score(problem, gold, right)
         if loss < 0.0:
             return "no violation", correct
-        indices, counts = self.parser.scorer.tree_difference(values, gold, heads, marks)
+        indices, counts = self.maker.scorer.tree_difference(values, gold, heads, marks)
         norm = float((counts * counts).sum())
         factors = self._factor_difference(i, gold, heads)
         if factors is not None:
@@ -152,7 +148,7 @@ class Trainer:
         if factors is not None:
             self.factors.step(*factors, loss, norm)
             changed = factors[0]
-            self.parser.table.weights[changed] = self.factor_weights[changed] * QUANTUM
+            self.maker.table.weights[changed] = self.factor_weights[changed] * QUANTUM
         return "update", correct
 
     @staticmethod
@@ -167,7 +163,7 @@ class Trainer:
         self, i: int, gold: Ints, heads: Ints
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """Known factor features of the gold tree minus those of another; None if there are none."""
-        families, table = self.parser.families, self.parser.table
+        families, table = self.maker.families, self.maker.table
         if not families:
             return None
         found = []
@@ -187,16 +183,16 @@ class Trainer:
 
     def restored(self) -> None:
         """Take note of weights that came from a checkpoint."""
-        self.parser.table.weights[:] = self.factor_weights * self.parser.scorer.quantum
+        self.maker.table.weights[:] = self.factor_weights * self.maker.scorer.quantum
 
-    def averaged(self) -> Parser:
-        """The parser with averaged weights, its own copy of everything that learns."""
-        scorer = PartScorer(
-            self.config.templates, self.backbone.average.average(), self.parser.scorer.quantum
+    def averaged(self) -> Model:
+        """The model with averaged weights, its own copy of everything that learns."""
+        weights, table = self.backbone.average.average(), self.maker.table
+        return Model(
+            self.maker.with_(
+                scorer=PartScorer(self.config.templates, weights, self.maker.scorer.quantum),
+                table=FactorTable(
+                    table.keys, table.gates, self.factors.average.average() * QUANTUM
+                ),
+            )
         )
-        table = self.parser.table
-        weights = self.factors.average.average() * QUANTUM
-        return Parser(
-            self.config, self.parser.pruner, scorer, self.parser.families,
-            FactorTable(table.keys, table.gates, weights), guide=self.data.guide,
-        )  # fmt: skip

@@ -16,20 +16,21 @@ from numpy.typing import NDArray
 
 from bbparse import __version__
 from bbparse.configuration import Configuration
+from bbparse.configuration.templates import TemplateSet
 from bbparse.errors import BBParseError, ModelError
 from bbparse.factors import FactorFamily, FactorTable, load_families, specification
+from bbparse.model.model import Model
 from bbparse.model.packed import pack, packed_rules, unpack
 from bbparse.model.path import model_path
-from bbparse.parser import Parser
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
 from bbparse.scoring.network import NETWORK_ARRAYS, Network
+from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
-from bbparse.scoring.templates import TemplateSet
 from bbparse.scoring.weights import narrow_weights
-from bbparse.storage.archive import REALS, TEXT, Rule, read_archive, write_archive
-from bbparse.tagging.model import TAGGER_ARRAYS, tagger_arrays, tagger_from
+from bbparse.storage.archive import REALS, TEXT, Rule, archive_kind, read_archive, write_archive
+from bbparse.tagging.tagger import TAGGER_ARRAYS, Tagger, tagger_arrays, tagger_from
 
 KIND = "bbparse.Model"
 VERSION = 1
@@ -47,7 +48,7 @@ _RULES: dict[str, Rule] = {
 }
 
 
-def save_parser(parser: Parser, path: str | os.PathLike[str]) -> None:
+def save_model(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model file, whole or not at all.
 
     Raises
@@ -55,35 +56,51 @@ def save_parser(parser: Parser, path: str | os.PathLike[str]) -> None:
     OutputError
         If it cannot be written.
     """
+    maker = model.maker
     header = {
         "bbparse": __version__,
-        "quantum": parser.quantum,
-        "configuration": parser.config.to_table(),
-        "notes": parser.notes,
+        "quantum": maker.quantum,
+        "configuration": model.config.to_table(),
+        "notes": model.notes,
     }
     arrays: dict[str, NDArray[Any]] = {"header": np.array(json.dumps(header, sort_keys=True))}
     for name, scorer, quantum in (
-        ("backbone", parser.scorer, parser.quantum), ("pruner", parser.pruner.scorer, QUANTUM),
+        ("backbone", maker.scorer, maker.quantum), ("pruner", maker.pruner.scorer, QUANTUM),
     ):  # fmt: skip
         times = round(scorer.quantum / quantum)
         arrays |= pack(name, scorer.weights.astype(np.int64) * times)
-    table = parser.table.pruned()
+    table = maker.table.pruned()
     arrays["factor_keys"] = table.keys
     arrays["factor_gates"] = table.gates
     arrays["factor_weights"] = table.weights
-    if parser.labeller is not None:
-        arrays.update(parser.labeller.to_arrays())
-    if parser.guide is not None:
-        arrays.update(parser.guide.to_arrays())
-    if parser.tagger is not None:
-        arrays.update(tagger_arrays(parser.tagger))
+    if model.labeller is not None:
+        arrays.update(model.labeller.to_arrays())
+    if maker.guide is not None:
+        arrays.update(maker.guide.to_arrays())
+    if model.tagger is not None:
+        arrays.update(tagger_arrays(model.tagger))
     write_archive(path, KIND, VERSION, arrays)
 
 
-def load_parser(
+def load_model(
     name_or_path: str | os.PathLike[str], factors: Iterable[type[FactorFamily] | FactorFamily] = ()
-) -> Parser:
-    """Read a model file; see :meth:`bbparse.parser.Parser.load`."""
+) -> Model:
+    """Read a model file.
+
+    Parameters
+    ----------
+    name_or_path : path
+        A file, or the name of a model that comes with the package.
+    factors : iterable of families, optional
+        Families the model was trained with that are not installed as plug-ins.
+
+    Raises
+    ------
+    ModelError
+        If the file is missing, truncated, no model, or of a newer version.
+    FactorError
+        If a family the model needs is neither installed nor given.
+    """
     path = model_path(name_or_path)
     optional = {*LABEL_ARRAYS, *NETWORK_ARRAYS, *TAGGER_ARRAYS}
     arrays = read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
@@ -117,9 +134,24 @@ def load_parser(
         labeller = Labeller.from_arrays(config.label_templates, arrays, where)
     guide = Network.from_arrays(arrays, where) if config.guide.epochs else None
     tagger = None if arrays.keys().isdisjoint(TAGGER_ARRAYS) else tagger_from(arrays, where)
-    return Parser(
-        config, pruner, scorer, families, table, notes, labeller, guide, tagger, quantum
-    )
+    maker = ProblemMaker(config, pruner, scorer, families, table, guide, quantum)
+    return Model(maker, labeller, tagger, notes)
+
+
+def load_tagger(path: str | os.PathLike[str]) -> Tagger:
+    """Read a tagger's file, or the tagger in a parser's model.
+
+    Raises
+    ------
+    ModelError
+        If the file is missing, truncated, no tagger, or of a newer version.
+    """
+    if archive_kind(path) != KIND:
+        return Tagger.load(path)
+    tagger = load_model(path).tagger
+    if tagger is None:
+        raise ModelError(f"{os.fspath(path)}: the model has no tagger in it")
+    return tagger
 
 
 def _current(table: dict[str, Any], where: str) -> dict[str, Any]:

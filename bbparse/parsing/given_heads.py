@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bbparse.errors import TreebankError
+from bbparse.parsing.parser import Parse, Parser
 from bbparse.problem import Problem, Solution
-from bbparse.scoring.encode import encode
+from bbparse.treebank import Sentence
+from bbparse.treebank.encode import encode
+from bbparse.treebank.scored import ScoredTree
 from bbparse.treebank.sentence import NO_HEAD
-
-if TYPE_CHECKING:
-    from bbparse.parser import Parser, ScoredTree
-    from bbparse.treebank import Sentence
 
 __all__ = ["fill_in", "fill_in_all", "with_given_labels"]
 
@@ -53,13 +52,16 @@ def fill_in(
         wider += [(prune, np.inf), (0, None)]
     for heads, margin in wider:
         problem = _problem(parser, sentence, given, heads, margin)
-        solution = parser.solve_problem(problem, k_best, time_limit, node_limit)
+        solution = parser.solve_problem(
+            problem, k_best=k_best, time_limit=time_limit, node_limit=node_limit
+        )
         if len(solution) >= k_best or solution.status not in ("optimal", "infeasible"):
             break
     if solution.status == "infeasible":
         reasons = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
+        kind = "projective tree" if parser.config.model.projective else "tree"
         raise TreebankError(
-            f"{sentence.source or 'input'}, {sentence.name}: no projective tree with one root has"
+            f"{sentence.source or 'input'}, {sentence.name}: no {kind} with one root has"
             f" all heads that are given{reasons}"
         )
     return solution
@@ -73,21 +75,22 @@ def _problem(
     margin: float | None,
 ) -> Problem:
     values = encode(sentence)
-    head, mod = parser.pruner.candidates(values, prune, margin)
+    head, mod = parser.maker.pruner.candidates(values, prune, margin)
     candidates = set(zip(head.tolist(), mod.tolist())) | {(h, m) for m, h in given.items()}
     head, mod = np.array(sorted(candidates), np.int32).T.copy()
-    return parser.score_arcs(sentence, values, head, mod).with_heads(given)
+    return parser.maker.over_arcs(sentence, values, head, mod).with_heads(given)
 
 
 def fill_in_all(
     parser: Parser, sentences: Iterable[Sentence], **options: Any
-) -> Iterator[tuple[Sentence, Solution]]:
+) -> Iterator[Parse]:
     """`fill_in` of one sentence after the other; those without any head as by `Parser.solve`."""
     for sentence in sentences:
-        if all(head == NO_HEAD for head in sentence.heads):
-            yield sentence, parser.solve(sentence, **options)
-        else:
-            yield sentence, fill_in(parser, sentence, **options)
+        some = any(head != NO_HEAD for head in sentence.heads)
+        solution = (
+            fill_in(parser, sentence, **options) if some else parser.solve(sentence, **options)
+        )
+        yield parser.labelled(sentence, solution)
 
 
 def with_given_labels(sentence: Sentence, trees: Iterable[ScoredTree]) -> list[ScoredTree]:

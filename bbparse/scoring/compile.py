@@ -14,8 +14,8 @@ from itertools import groupby, product
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.scoring.encode import ATTRIBUTES, attribute_hash
-from bbparse.scoring.templates import ARC_ATOMS, KINDS, Template, TemplateSet
+from bbparse.configuration.templates import ARC_ATOMS, KINDS, Template, TemplateSet
+from bbparse.treebank.encode import ATTRIBUTES, attribute_hash
 
 __all__ = ["CompiledTemplates", "compile_templates", "template_section"]
 

@@ -19,14 +19,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.configuration.templates import ARC_ATOMS, KINDS
 from bbparse.errors import ConfigError
 from bbparse.pricing import BoundedColumns
 from bbparse.scoring.compile import AXES, compile_templates
-from bbparse.scoring.encode import PAD
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.tables import sentence_tables
-from bbparse.scoring.templates import ARC_ATOMS, KINDS
+from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int64]
 Hashes = NDArray[np.uint32]

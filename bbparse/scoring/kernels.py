@@ -25,12 +25,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from bbparse.factors.view import LABEL_BITS, NO_LABEL
 from bbparse.jit import kernel
 from bbparse.scoring.prefetch import prefetch
 
-# A mark of the guide: the label in the lower bits, the step of the odds above them.
-LABEL_BITS = 10
-NO_LABEL = (1 << LABEL_BITS) - 1  # of an arc that is not there
 _AHEAD = np.uint64(128)  # weights that are under way
 
 

@@ -26,9 +26,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.configuration.label_templates import check_label_templates
+from bbparse.configuration.templates import TemplateSet
 from bbparse.errors import ModelError, ProblemError
 from bbparse.scoring.compile import compile_templates
-from bbparse.scoring.encode import ATTRIBUTES, PAD
 from bbparse.scoring.label_kernels import best_labels, label_scores
 from bbparse.scoring.label_rows import (
     LABEL_QUANTUM,
@@ -39,9 +40,8 @@ from bbparse.scoring.label_rows import (
     rows_from_arrays,
     rows_to_arrays,
 )
-from bbparse.scoring.label_templates import check_label_templates
-from bbparse.scoring.templates import TemplateSet
 from bbparse.storage.archive import Rule
+from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 __all__ = ["LABEL_ARRAYS", "LABEL_QUANTUM", "MAX_LABELS", "REACH", "Labeller", "checked_heads"]
 

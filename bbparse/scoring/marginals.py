@@ -208,15 +208,82 @@ def arcs_in_trees(n, arc_head, arc_mod, single_root):
         best = max_marginals(scores, single_root)
         for a in range(n_arcs):
             keep[a] = best[arc_head[a], arc_mod[a]] > -np.inf
+    return _those(arc_head, arc_mod, keep)
+
+
+@kernel
+def _those(arc_head, arc_mod, keep):
+    """The arcs (int32[A]) to keep, bool[A], in their order."""
     count = 0
-    for a in range(n_arcs):
+    for a in range(keep.shape[0]):
         count += keep[a]
     head = np.empty(count, np.int32)
     mod = np.empty(count, np.int32)
     count = 0
-    for a in range(n_arcs):
+    for a in range(keep.shape[0]):
         if keep[a]:
             head[count] = arc_head[a]
             mod[count] = arc_mod[a]
             count += 1
     return head, mod
+
+
+@kernel
+def _spread(head_ptr, arc_mod, seen, waiting, count, without):
+    """Mark in `seen` all words that arcs (sorted by head) lead to from the `count` that wait.
+
+    Nothing passes through the word `without`. Returns how many have been marked, these included.
+    """
+    done = 0
+    while done < count:
+        word = waiting[done]
+        done += 1
+        for a in range(head_ptr[word], head_ptr[word + 1]):
+            m = arc_mod[a]
+            if m != without and not seen[m]:
+                seen[m] = True
+                waiting[count] = m
+                count += 1
+    return count
+
+
+@kernel
+def arcs_in_crossing_trees(n, arc_head, arc_mod, single_root):
+    """Those of the candidate arcs (int32[A], sorted by head) that some tree has, in their order.
+
+    Arcs may cross. An arc is in a tree if from the root, or a word that can be its only modifier,
+    its head can be reached without passing through its modifier: the way there and the arc are part
+    of a tree, as every word can be reached. O(n A).
+    """
+    n_arcs = arc_head.shape[0]
+    head_ptr = np.zeros(n + 2, np.int64)
+    for a in range(n_arcs):
+        head_ptr[arc_head[a] + 1] += 1
+    for h in range(n + 1):
+        head_ptr[h + 1] += head_ptr[h]
+    keep = np.zeros(n_arcs, np.bool_)
+    waiting = np.empty(n + 1, np.int64)
+    starts = np.zeros(n + 1, np.bool_)  # the root's modifiers from which every word can be reached
+    for a in range(head_ptr[1]):
+        seen = np.zeros(n + 1, np.bool_)
+        if single_root:
+            waiting[0] = arc_mod[a]
+            seen[arc_mod[a]] = True
+            starts[arc_mod[a]] = _spread(head_ptr, arc_mod, seen, waiting, 1, 0) == n
+        elif a == 0:
+            waiting[0] = 0
+            starts[:] = _spread(head_ptr, arc_mod, seen, waiting, 1, 0) == n + 1
+    for m in range(1, n + 1):
+        seen = np.zeros(n + 1, np.bool_)
+        count = 0
+        for a in range(head_ptr[1]):
+            word = arc_mod[a]
+            if word != m and starts[word]:
+                seen[word] = True
+                waiting[count] = word
+                count += 1
+        _spread(head_ptr, arc_mod, seen, waiting, count, m)
+        for a in range(n_arcs):
+            if arc_mod[a] == m:
+                keep[a] = starts[m] if arc_head[a] == 0 else seen[arc_head[a]]
+    return _those(arc_head, arc_mod, keep)

@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.factors.view import LABEL_BITS, NO_LABEL
 from bbparse.jit import kernel
-from bbparse.scoring.kernels import LABEL_BITS, NO_LABEL
 
 __all__ = ["log_shares", "marks_of", "odds_step", "steps_of", "sure_marks"]
 

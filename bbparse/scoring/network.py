@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
-from bbparse.scoring.encode import ATTRIBUTES, PAD, attribute_hash
 from bbparse.scoring.label_rows import checked_labels
 from bbparse.scoring.marks import marks_of
 from bbparse.scoring.network_kernels import (
@@ -35,6 +34,7 @@ from bbparse.scoring.network_kernels import (
     network_scores,
 )
 from bbparse.storage.archive import INTS, TEXT, Rule
+from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
 
 __all__ = [
     "KINDS", "NAMES", "NETWORK_ARRAYS", "QUANTUM", "TAG", "WORD_COLUMNS", "Network",

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.scoring.encode import PAD
 from bbparse.scoring.parts import all_arcs
 from bbparse.scoring.scorer import PartScorer
+from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int32]
 
@@ -36,6 +36,10 @@ class Pruner:
         self.k = k
         self.margin = margin
         self.single_root = single_root
+
+    def with_scorer(self, scorer: PartScorer) -> Pruner:
+        """The same pruner with other weights."""
+        return Pruner(scorer, self.k, self.margin, self.single_root)
 
     def candidates(
         self,

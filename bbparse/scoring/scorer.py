@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.configuration.templates import KINDS, TemplateSet
 from bbparse.errors import ModelError
 from bbparse.scoring.candidates import likely_arcs, score_all_arcs, score_candidates
 from bbparse.scoring.compile import compile_templates
-from bbparse.scoring.encode import PAD
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import all_arcs, merge_difference, parts_not_in, prune_arcs
 from bbparse.scoring.tables import sentence_tables
-from bbparse.scoring.templates import KINDS, TemplateSet
 from bbparse.scoring.weights import WEIGHT_TYPES, Weights, aligned_zeros
+from bbparse.treebank.encode import PAD
 
 __all__ = ["PartScorer", "PartScores", "difference", "prune"]
 

@@ -12,8 +12,8 @@ from bbparse.show.text import Paint, draw_text
 from bbparse.treebank import format_sentence
 
 if TYPE_CHECKING:
-    from bbparse.parser import ScoredTree
     from bbparse.treebank import Sentence
+    from bbparse.treebank.scored import ScoredTree
 
 __all__ = ["FORMATS", "Style", "Writer", "as_conllu", "as_json", "as_tree"]
 

@@ -36,8 +36,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bbparse.parser import ScoredTree
     from bbparse.treebank import Sentence
+    from bbparse.treebank.scored import ScoredTree
 
 __all__ = ["VERSION", "json_line", "sentence_record", "tree_record"]
 

@@ -1,6 +1,6 @@
 """Words as rows of 64-bit hashes for the tagger: affixes, shapes, and what is known of the form.
 
-As `bbparse.scoring.encode`, but a row depends on the form alone (the rest is what the tagger is to
+As `bbparse.treebank.encode`, but a row depends on the form alone (the rest is what the tagger is to
 find), affixes are longer, and there is room for the tags that earlier layers have found.
 """
 
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.scoring.encode import attribute_hash
+from bbparse.treebank.encode import attribute_hash
 
 __all__ = ["COLUMNS", "FORM_COLUMNS", "PAD", "TAG_COLUMNS", "FormEncoder", "fill_tags", "shape"]
 
@@ -142,6 +143,10 @@ class FormEncoder:
         self._rows = np.empty((1024, _N_FORM), np.uint64)
         self._index: dict[str, int] = {}
         self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What pickling needs: another process remembers forms of its own."""
+        return FormEncoder, (self.known, self.habits, self.max_forms)
 
     def __call__(self, forms: Sequence[str]) -> NDArray[np.uint64]:
         """Encode the words of a sentence.

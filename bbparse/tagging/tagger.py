@@ -7,22 +7,46 @@ the labels they had there to choose from; others all that new words may have.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse import __version__
+from bbparse.errors import BBParseError, ModelError
+from bbparse.storage.archive import TEXT, Rule, read_archive, write_archive
 from bbparse.tagging.encode import FormEncoder, fill_tags
-from bbparse.tagging.layer import Layer
+from bbparse.tagging.layer import Layer, layer_rules
 from bbparse.tagging.lemmas import apply_rule
 from bbparse.treebank import Sentence
 from bbparse.treebank.columns import with_columns
 
-__all__ = ["LOWER", "SAME", "TagColumns", "Tagger", "accuracy"]
+__all__ = [
+    "KIND", "LOWER", "SAME", "TAGGER_ARRAYS", "TagColumns", "Tagger", "accuracy", "tagger_arrays",
+    "tagger_from",
+]  # fmt: skip
 
 #: Rules that apply to every form: the form in lower case, and as it is.
 LOWER, SAME = "l\t\t\t\t", "k\t\t\t\t"
 _MEMORY = 200_000  # forms with what may become of them
+
+KIND = "bbparse.Tagger"
+VERSION = 1
+
+_LAYERS = ("tags", "feats", "lemmas")
+_NEEDED: dict[str, Rule] = {"tagger_header": (TEXT, 0, None), **layer_rules("tags")}
+
+#: Arrays of a tagger, with the rules that `bbparse.storage.archive.read_archive` checks them by.
+TAGGER_ARRAYS: dict[str, Rule] = {
+    **_NEEDED,
+    **layer_rules("feats"),
+    **layer_rules("lemmas"),
+    "tagger_lexicon": (TEXT, 0, None),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +101,26 @@ class Tagger:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tagger:
-        """Read a tagger's file, or the tagger in a parser's model.
+        """Read a tagger's file; `bbparse.model.file.load_tagger` reads models, too.
 
         Raises
         ------
         ModelError
             If the file is missing, truncated, no tagger, or of a newer version.
         """
-        from bbparse.tagging.model import load_tagger
-
-        return load_tagger(path)
+        optional = set(TAGGER_ARRAYS) - set(_NEEDED)
+        arrays = read_archive(path, KIND, VERSION, TAGGER_ARRAYS, optional, error=ModelError)
+        return tagger_from(arrays, os.fspath(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file, whole or not at all."""
-        from bbparse.tagging.model import save_tagger
+        """Write a file, whole or not at all.
 
-        save_tagger(self, path)
+        Raises
+        ------
+        OutputError
+            If it cannot be written.
+        """
+        write_archive(path, KIND, VERSION, tagger_arrays(self))
 
     def columns(self, forms: Sequence[str]) -> TagColumns:
         """Tags, features and lemmas of the words of a sentence.
@@ -203,3 +231,69 @@ def accuracy(tagger: Tagger, sentences: Iterable[Sentence]) -> dict[str, float]:
         right["all"] += sum(map(all, zip(*same)))
         words += sentence.n_words
     return {name: count / max(1, words) for name, count in right.items()}
+
+
+def tagger_arrays(tagger: Tagger) -> dict[str, NDArray[Any]]:
+    """The arrays that `tagger_from` reads."""
+    layers = {"tags": tagger.tags, "feats": tagger.feats, "lemmas": tagger.lemmas}
+    header = {
+        "bbparse": __version__,
+        "known": tagger.encode.known,
+        "habits": tagger.encode.habits,
+        "notes": tagger.notes,
+        "templates": {
+            name: list(layer.compiled.lines) for name, layer in layers.items() if layer is not None
+        },
+    }
+    arrays = {"tagger_header": np.array(json.dumps(header, sort_keys=True))}
+    for name, layer in layers.items():
+        if layer is not None:
+            arrays.update(layer.to_arrays(name))
+    if tagger.lexicon:
+        lines = (f"{key}\t{lemma}" for key, lemma in tagger.lexicon.items())
+        arrays["tagger_lexicon"] = np.array("\n".join(lines))
+    return arrays
+
+
+def tagger_from(arrays: Mapping[str, NDArray[Any]], where: str) -> Tagger:
+    """A tagger from arrays that the rules of `TAGGER_ARRAYS` have been checked on.
+
+    Raises
+    ------
+    ModelError
+        If some are missing or damaged. Names the file, `where`.
+    """
+    missing = sorted(set(_NEEDED) - set(arrays))
+    if missing:
+        raise ModelError(f"{where}: field {missing[0]} of the tagger is missing")
+    try:
+        header = json.loads(str(arrays["tagger_header"].item()))
+        templates = {name: [str(line) for line in header["templates"][name]]
+                     for name in header["templates"]}  # fmt: skip
+        known = {str(form): str(tags) for form, tags in header["known"].items()}
+        habits = {str(form): str(cases) for form, cases in header["habits"].items()}
+        notes = dict(header["notes"])
+        layers: dict[str, Layer] = {}
+        for name in _LAYERS:
+            if name not in templates:
+                continue
+            gone = sorted(set(layer_rules(name)) - set(arrays))
+            if gone:
+                raise ModelError(f"{where}: field {gone[0]} of the tagger is missing")
+            layers[name] = Layer.from_arrays(name, templates[name], arrays, where)
+        tags = layers["tags"]
+        for name, label in (("tags", ""), ("lemmas", "")):
+            if name in layers and label not in layers[name].lists:
+                raise ModelError(f"{where}: tagger, {name}: no candidates for new words")
+    except ModelError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, BBParseError) as error:
+        raise ModelError(f"{where}: header of the tagger is damaged: {error}") from error
+    lexicon: dict[str, str] = {}
+    if "tagger_lexicon" in arrays:
+        for line in str(arrays["tagger_lexicon"].item()).split("\n"):
+            key, tab, lemma = line.rpartition("\t")
+            if not tab or not lemma:
+                raise ModelError(f"{where}: tagger_lexicon is damaged at {line!r:.60}")
+            lexicon[key] = lemma
+    return Tagger(known, habits, tags, layers.get("feats"), layers.get("lemmas"), lexicon, notes)

@@ -2,7 +2,7 @@
 
 A template is a line of atoms separated by spaces: ``w.form`` is an attribute of the word itself,
 ``w-1.lower`` and ``w+2.suffix3`` of its neighbours up to three words away. The abbreviations of the
-parser's templates hold (`bbparse.scoring.templates`): ``w.{form,lower}`` and ``for * in …: …``.
+parser's templates hold (`bbparse.configuration.templates`): ``w.{form,lower}``, ``for * in …: …``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.configuration.templates import expand
 from bbparse.errors import ConfigError
-from bbparse.scoring.templates import expand
 from bbparse.tagging.encode import COLUMNS, PAD
 
 __all__ = ["TagTemplates", "compile_tag_templates"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -135,7 +134,6 @@ def train_tagger(
                 f"{sentence.source or 'input'}, {sentence.name}: word {word} has no UPOS,"
                 " expected one to learn from"
             )
-    started = time.perf_counter()
     known, habits = _known_words(sentences, settings.known)
     encoder = FormEncoder(known, habits)
     values = [encoder(sentence.forms) for sentence in sentences]
@@ -146,10 +144,7 @@ def train_tagger(
     for sentence, some in zip(sentences, values):
         fill_tags(some, sentence.forms, feats=sentence.feats)
     lemmas, lexicon = _train_lemmas(sentences, values, settings, progress)
-    notes = {
-        "sentences": len(sentences), "words": sum(s.n_words for s in sentences),
-        "seconds": round(time.perf_counter() - started, 1),
-    }  # fmt: skip
+    notes = {"sentences": len(sentences), "words": sum(s.n_words for s in sentences)}
     return Tagger(known, habits, tags, feats, lemmas, lexicon, notes)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from bbparse.errors import TreebankError
 from bbparse.treebank.sentence import Sentence
+from bbparse.treebank.structure import crossing_words
 
 if TYPE_CHECKING:  # the command line reads and judges files without waiting for numpy
     import numpy as np
@@ -44,7 +45,8 @@ COUNTS = (
     "sentences", "words", "words_no_punct", "heads", "labels", "universal", "heads_no_punct",
     "labels_no_punct", "universal_no_punct", "content_gold", "content_predicted", "content_right",
     "complete", "complete_labelled", "roots", "upos", "xpos", "feats", "ufeats", "all_tags",
-    "lemmas", "content_morphology", "content_lemmas",
+    "lemmas", "content_morphology", "content_lemmas", "crossing_gold", "crossing_predicted",
+    "crossing_right",
 )  # fmt: skip
 
 #: name → (counts whose sum is divided, counts whose sum divides)
@@ -67,6 +69,9 @@ MEASURES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "lemmas": (("lemmas",), ("words",)),
     "mlas": (("content_morphology",) * 2, ("content_gold", "content_predicted")),
     "blex": (("content_lemmas",) * 2, ("content_gold", "content_predicted")),
+    "crossing_precision": (("crossing_right",), ("crossing_predicted",)),
+    "crossing_recall": (("crossing_right",), ("crossing_gold",)),
+    "crossing_f1": (("crossing_right",) * 2, ("crossing_gold", "crossing_predicted")),
 }
 
 # Measures that need tags, and the columns without which they say nothing.
@@ -81,6 +86,7 @@ _NEEDS = {
     "blex": ("lemmas",),
 }
 _COLUMNS = ("upos", "xpos", "feats", "lemmas")
+_CROSSING = ("crossing_precision", "crossing_recall", "crossing_f1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,9 @@ class Scores:
     mlas, blex : float or None
         As clas, but also with the right UPOS, universal features and function words, or with the
         right lemma.
+    crossing_precision, crossing_recall, crossing_f1 : float or None
+        Of the arcs that cross another in the predicted tree those that do so in the gold tree, too;
+        the reverse; and both in one. None where no tree has such arcs.
     """
 
     sentences: int
@@ -140,6 +149,9 @@ class Scores:
     lemmas: float | None = None
     mlas: float | None = None
     blex: float | None = None
+    crossing_precision: float | None = None
+    crossing_recall: float | None = None
+    crossing_f1: float | None = None
 
     def as_dict(self) -> dict[str, int | float]:
         """All fields by name, in order, but those that are None."""
@@ -230,6 +242,10 @@ class Tally:
                 if gold.deprels[i] == deprels[i]:
                     row["labels"] += 1
                     row["labels_no_punct"] += counted
+        crossing, own = crossing_words(gold.heads), crossing_words(heads)
+        row["crossing_gold"] = len(crossing)
+        row["crossing_predicted"] = len(own)
+        row["crossing_right"] = sum(gold.heads[m - 1] == heads[m - 1] for m in crossing & own)
         row["sentences"] = 1
         row["words"] = n
         row["complete"] = row["heads"] == n
@@ -280,12 +296,17 @@ class Tally:
     def measures(self) -> list[str]:
         """The measures that what was added so far says something about."""
         both = {column for column, has in self._has.items() if all(has)}
-        return [name for name in MEASURES if both.issuperset(_NEEDS.get(name, ()))]
+        found = [name for name in MEASURES if both.issuperset(_NEEDS.get(name, ()))]
+        if not self._total("crossing_gold") + self._total("crossing_predicted"):
+            found = [name for name in found if name not in _CROSSING]
+        return found
+
+    def _total(self, count: str) -> int:
+        return sum(self._rows[COUNTS.index(count) :: len(COUNTS)])
 
     def scores(self) -> Scores:
         """The shares over all sentences so far."""
-        width = len(COUNTS)
-        total = {name: sum(self._rows[i::width]) for i, name in enumerate(COUNTS)}
+        total = {name: self._total(name) for name in COUNTS}
         values = {}
         for name in self.measures:
             part, whole = (sum(total[count] for count in counts) for counts in MEASURES[name])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bbparse.errors import TreebankError
 from bbparse.treebank.sentence import NO_HEAD, Sentence
 
-__all__ = ["check_tree", "find_cycle", "is_projective"]
+__all__ = ["check_tree", "crossing_words", "find_cycle", "is_projective"]
 
 
 def find_cycle(heads: Sequence[int]) -> list[int]:
@@ -70,6 +70,32 @@ def is_projective(heads: Sequence[int]) -> bool:
                 return False
             open_ends.append(end)
     return True
+
+
+def crossing_words(heads: Sequence[int]) -> set[int]:
+    """The words whose arc crosses another, the arcs of the root (position 0) included.
+
+    Parameters
+    ----------
+    heads : sequence of int, length n
+        As for `is_projective`.
+
+    Notes
+    -----
+    O(n log n) where no arcs cross, O(n²) otherwise.
+    """
+    if is_projective(heads):
+        return set()
+    spans = [
+        (min(head, modifier), max(head, modifier), modifier)
+        for modifier, head in enumerate(heads, 1)
+        if head >= 0
+    ]
+    return {
+        modifier
+        for low, high, modifier in spans
+        if any(a < low < b < high or low < a < high < b for a, b, _ in spans)
+    }
 
 
 def check_tree(sentence: Sentence, *, single_root: bool = True) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bbparse.errors import ConfigError, ProblemError, TreebankError
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.problem import Solution
 from bbparse.treebank import Difference, Scores, Sentence, Tally, compare_tallies
 
@@ -221,10 +221,10 @@ def measure_settings(
             if setting.failure or slow:
                 continue
             started = clock()
-            for sentence, solution in parser.parse_all(
+            for _ in parser.parse_all(
                 sentences, prune=setting.prune, time_limit=time_limit, node_limit=node_limit
             ):  # fmt: skip
-                parser.labels_of(sentence, solution)
+                pass
             setting.passes.append(clock() - started)
     return settings
 
@@ -252,7 +252,7 @@ def _first_pass(
                 sentence, prune=prune, time_limit=time_limit, node_limit=node_limit
             )
             seconds.append(clock() - started)
-            labels = parser.labels_of(sentence, solution)
+            labels = parser.labels(sentence, solution.heads[0])
             setting.tally.add(sentence, solution.heads[0, 1:].tolist(), labels)
             solutions.append(solution)
     except ProblemError as error:

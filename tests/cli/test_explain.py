@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bbparse.explain import explain, page
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.tagging import train_tagger
 from bbparse.text import sentences_of_text
 from tests import toy
@@ -35,7 +35,7 @@ def test_to_the_standard_output_and_other_settings(run: Run, model: Path) -> Non
 
 def test_running_text(run: Run, model: Path, tmp_path: Path) -> None:
     parser = Parser.load(model)
-    parser.tagger = train_tagger(toy.sentences())
+    parser = toy.changed(parser, tagger=train_tagger(toy.sentences()))
     tagging = tmp_path / "tagging.model"
     parser.save(tagging)
     text = "The cat slept. She saw <b>!"

@@ -212,7 +212,7 @@ def test_compiling_is_told_with_a_terminal_or_without(monkeypatch: pytest.Monkey
     told: list[str] = []
     monkeypatch.setattr("bbparse.cli.main._complain", told.append)
     watchers: list[Callable[[int, float], None]] = []
-    monkeypatch.setattr("bbparse.progress.watch_compiling", watchers.append)
+    monkeypatch.setattr("bbparse.treebank.progress.watch_compiling", watchers.append)
     TELL_OF_COMPILING()
     for done, seconds in ((0, 0.0), (1, 3.0), (5, 12.0), (6, 15.0), (9, 24.0)):
         watchers[0](done, seconds)

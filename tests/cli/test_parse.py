@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import pytest
 
 from bbparse.cli import workers
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.treebank import evaluate, read_conllu, sections
 from tests import toy
 from tests.cli.conftest import Done

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, write_conllu
 from tests import toy
 from tests.cli.conftest import Done

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from bbparse.parser import Parser
-from bbparse.pipeline import Pipeline
-from bbparse.tagging import Tagger, train_tagger
+from bbparse.model.file import load_tagger
+from bbparse.parsing.parser import Parser
+from bbparse.parsing.pipeline import Pipeline
+from bbparse.tagging import train_tagger
 from bbparse.treebank import read_conllu, sections, write_conllu
 from bbparse.treebank.columns import with_columns
 from tests import toy
@@ -140,7 +141,7 @@ def test_text_from_python(both: Path) -> None:
 def test_a_model_keeps_its_tagger(both: Path, tmp_path: Path) -> None:
     parser = Parser.load(both)
     parser.save(tmp_path / "again.model")
-    again = Tagger.load(tmp_path / "again.model")
+    again = load_tagger(tmp_path / "again.model")
     assert parser.tagger is not None
     for sentence in toy.dev_sentences():
         assert again.columns(sentence.forms) == parser.tagger.columns(sentence.forms)
@@ -149,7 +150,5 @@ def test_a_model_keeps_its_tagger(both: Path, tmp_path: Path) -> None:
 def test_models_of_treebanks_without_tags_take_words_as_they_are() -> None:
     sentence = with_columns(toy.sentences()[0], upos=["_"], xpos=["_"])
     parser = toy.parser()
-    other = Parser(
-        parser.config, parser.pruner, parser.scorer, notes={**parser.notes, "tagged": False}
-    )
+    other = toy.changed(parser, {**parser.notes, "tagged": False})
     assert other.tagged(sentence) is sentence

@@ -12,7 +12,7 @@ import pytest
 
 from bbparse.configuration import Configuration
 from bbparse.learning.trainer import Trainer
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from tests import toy
 from tests.cli.conftest import Done
 

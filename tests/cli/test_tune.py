@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.treebank import read_conllu
 from tests import toy
 from tests.cli.conftest import Done

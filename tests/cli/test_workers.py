@@ -14,7 +14,7 @@ import pytest
 from bbparse.cli import workers
 from bbparse.cli.workers import CAN_FORK, answers
 from bbparse.errors import TreebankError, WorkerError
-from bbparse.in_order import AHEAD
+from bbparse.solving.in_order import AHEAD
 from bbparse.treebank.sections import Section
 
 # processes where they can be forked, and threads everywhere

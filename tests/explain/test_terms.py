@@ -13,7 +13,7 @@ import pytest
 from bbparse.explain import explain
 from bbparse.explain.terms import PARTS, family_terms, terms_of, with_features
 from bbparse.factors import FactorFamily, FactorView, load_families
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.solve import solve
 from bbparse.treebank import Sentence
 from tests import strategies, toy
@@ -109,14 +109,14 @@ def test_terms_and_features_of_a_trained_parser(make: Callable[[], Parser]) -> N
                 weights = [abs(f.weight) for f in term.features]
                 assert weights == sorted(weights, reverse=True)
                 assert all(f.text != "unnamed feature" for f in term.features)
-                if parser.guide is not None and term.kind == "arc":
+                if parser.maker.guide is not None and term.kind == "arc":
                     judged = [f.text for f in term.features if "@label=" in f.text]
                     names = {text.split("@label=")[1].split()[0] for text in judged}
-                    assert len(names) <= 1 and names <= set(parser.guide.labels)
+                    assert len(names) <= 1 and names <= set(parser.maker.guide.labels)
                     guided += len(names)
             families |= {term.kind for term in terms if term.kind not in PARTS}
     assert families == {"siblings", "grandchildren"}
-    assert bool(guided) == (parser.guide is not None)
+    assert bool(guided) == (parser.maker.guide is not None)
 
 
 def test_features_say_what_they_look_at() -> None:

@@ -5,8 +5,8 @@ import pytest
 
 from bbparse.errors import FactorError
 from bbparse.factors import FactorView
-from bbparse.scoring.encode import ATTRIBUTES, PAD, attribute_hash
 from bbparse.treebank import Sentence
+from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
 from tests.factors.helpers import random_arcs, random_sentence, view_of
 
 

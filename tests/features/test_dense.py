@@ -20,8 +20,8 @@ from bbparse.factors import (
     check_family,
     load_families,
 )
-from bbparse.scoring.encode import attribute_values
 from bbparse.treebank import Sentence
+from bbparse.treebank.encode import attribute_values
 from bbparse_families.grandchildren import AllGrandchildren, GreatGrandchildren
 from bbparse_families.nephews import Nephews
 from bbparse_families.siblings import AllSiblings, SiblingLabels, TriSiblings

@@ -9,7 +9,7 @@ import pytest
 
 from bbparse.factors import FactorCounter, FactorView, check_family, salt, tree_batches
 from bbparse.factors.keys import mix
-from bbparse.scoring.encode import attribute_hash, attribute_values
+from bbparse.treebank.encode import attribute_hash, attribute_values
 from bbparse_families.valency import CLASSES, MOST, ModifiersOfKind, Valency
 from tests import toy
 from tests.factors.helpers import random_arcs, random_sentence, random_tree, view_of

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from bbparse import compiling
-from bbparse.compiling import load_compiled
 from bbparse.jit.ahead import is_compiled
-from bbparse.parser import Parser
+from bbparse.parsing import compiling
+from bbparse.parsing.compiling import load_compiled
+from bbparse.parsing.parser import Parser
 from bbparse.search.root import solve_root
 from bbparse.treebank import Sentence
 
@@ -19,7 +19,7 @@ from bbparse.treebank import Sentence
 def test_the_other_process_compiles_what_solves() -> None:
     compiling.compile_solving()
     assert solve_root.signatures and is_compiled(solve_root)
-    subprocess.run([sys.executable, "-m", "bbparse.compiling"], check=True)
+    subprocess.run([sys.executable, "-m", "bbparse.parsing.compiling"], check=True)
 
 
 @pytest.mark.parametrize("executable", ["", os.devnull])

@@ -10,9 +10,8 @@ import pytest
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
-from bbparse.learning.train import train
 from bbparse.learning.trainer import Trainer
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence
 from tests import toy
 
@@ -24,13 +23,13 @@ class PowerCut(Exception):
 def weights(parser: Parser) -> dict[str, Any]:
     """Everything that a model's trees depend on."""
     labeller = parser.labeller
-    table = parser.table.pruned()  # files leave out features of weight 0
+    table = parser.maker.table.pruned()  # files leave out features of weight 0
     return {
-        "backbone": parser.scorer.weights.tolist(),
-        "pruner": parser.pruner.scorer.weights.tolist(),
+        "backbone": parser.maker.scorer.weights.tolist(),
+        "pruner": parser.maker.pruner.scorer.weights.tolist(),
         "factors": dict(zip(table.keys.tolist(), table.weights.tolist())),
         "labels": None if labeller is None else labeller.weights.tolist(),
-        "notes": {k: str(v) for k, v in parser.notes.items() if k != "seconds"},
+        "notes": {k: str(v) for k, v in parser.notes.items()},
     }
 
 
@@ -66,7 +65,7 @@ def interrupt(
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "_learn_from", counted)
         with pytest.raises(PowerCut):
-            train(*given, checkpoint=path, **options)
+            Parser.train(*given, checkpoint=path, **options)
 
 
 @pytest.mark.parametrize("method", ["perceptron", "passive-aggressive", "adagrad"])
@@ -81,17 +80,18 @@ def test_going_on_gives_the_same_model(
 ) -> None:
     config = configuration(method)
     path = tmp_path / "run.checkpoint"
-    whole = train(sentences, dev, config)
+    whole = Parser.train(sentences, dev, config)
     interrupt(monkeypatch, after, path, sentences, dev, config)
     assert path.exists() == (after >= len(sentences))
     lines: list[str] = []
-    resumed = train(sentences, dev, config, checkpoint=path, report=lines.append)
+    resumed = Parser.train(sentences, dev, config, checkpoint=path, report=lines.append)
     told = f"going on after epoch {after // len(sentences)} of an earlier run"
     assert (told in lines) == (after >= len(sentences))
+    again = f"{path}: going on; it lacks pruner and guide, which are trained again"
+    assert (again in lines) == (after >= len(sentences))
     assert weights(resumed) == weights(whole)
     assert list(tmp_path.iterdir()) == []  # nothing is left behind
     one, two = tmp_path / "one", tmp_path / "two"
-    whole.notes["seconds"] = resumed.notes["seconds"] = 0
     whole.save(one)
     resumed.save(two)
     assert one.read_bytes() == two.read_bytes()
@@ -102,10 +102,10 @@ def test_without_a_dev_set_and_twice_interrupted(
 ) -> None:
     config = configuration()
     path = tmp_path / "run.checkpoint"
-    whole = train(sentences, [], config)
+    whole = Parser.train(sentences, [], config)
     interrupt(monkeypatch, 50, path, sentences, [], config)
     interrupt(monkeypatch, 55, path, sentences, [], config)
-    assert weights(train(sentences, [], config, checkpoint=path)) == weights(whole)
+    assert weights(Parser.train(sentences, [], config, checkpoint=path)) == weights(whole)
 
 
 def test_more_epochs_go_on_from_fewer(
@@ -113,12 +113,12 @@ def test_more_epochs_go_on_from_fewer(
 ) -> None:
     path = tmp_path / "run.checkpoint"
     interrupt(monkeypatch, 85, path, sentences, dev, configuration(epochs=3))
-    whole = train(sentences, dev, configuration(epochs=4))
-    longer = train(sentences, dev, configuration(epochs=4), checkpoint=path)
+    whole = Parser.train(sentences, dev, configuration(epochs=4))
+    longer = Parser.train(sentences, dev, configuration(epochs=4), checkpoint=path)
     assert weights(longer) == weights(whole)
     interrupt(monkeypatch, 85, path, sentences, dev, configuration(epochs=3))
     # Fewer than were done already: the best of those done.
-    shorter = train(sentences, dev, configuration(epochs=1), checkpoint=path)
+    shorter = Parser.train(sentences, dev, configuration(epochs=1), checkpoint=path)
     assert shorter.notes["epoch"] in (1, 2)
 
 
@@ -147,8 +147,8 @@ def test_a_checkpoint_of_another_run_is_not_used(
         table["templates"]["arc"] = table["templates"]["arc"][1:]
         config = Configuration.from_table(table)
     lines: list[str] = []
-    fresh = train(sentences, dev, config, **options)
-    found = train(
+    fresh = Parser.train(sentences, dev, config, **options)
+    found = Parser.train(
         sentences, dev, config, checkpoint=path, report=lines.append, **options
     )
     assert not any(line.startswith("going on") for line in lines)
@@ -164,19 +164,19 @@ def test_a_damaged_checkpoint_is_named(
     best = path.with_name("run.checkpoint.best")
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ModelError, match=r"run\.checkpoint: not a complete"):
-        train(sentences, dev, config, checkpoint=path)
+    with pytest.raises(ModelError, match=r"run\.checkpoint: not a complete.*; remove it, and"):
+        Parser.train(sentences, dev, config, checkpoint=path)
     path.write_bytes(whole)
     best.unlink()
-    with pytest.raises(ModelError, match=r"run\.checkpoint\.best: no such file"):
-        train(sentences, dev, config, checkpoint=path)
+    with pytest.raises(ModelError, match=r"run\.checkpoint\.best: no such file; remove"):
+        Parser.train(sentences, dev, config, checkpoint=path)
 
 
 def test_the_same_seed_gives_the_same_model_and_another_seed_another(
     sentences: list[Sentence],
 ) -> None:
     config = configuration(epochs=1)
-    one, two = train(sentences, [], config), train(sentences, [], config)
+    one, two = Parser.train(sentences, [], config), Parser.train(sentences, [], config)
     assert weights(one) == weights(two)
-    other = train(sentences, [], config.with_("learning", seed=6))
-    assert not np.array_equal(other.scorer.weights, one.scorer.weights)
+    other = Parser.train(sentences, [], config.with_("learning", seed=6))
+    assert not np.array_equal(other.maker.scorer.weights, one.maker.scorer.weights)

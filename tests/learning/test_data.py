@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from bbparse.configuration.records import ModelConfig
 from bbparse.learning.data import closest_projective, prepare, prune_all
 from bbparse.treebank import Sentence
 from bbparse.treebank import is_projective as packages_own
@@ -76,17 +77,19 @@ def test_longer_trees_stay_trees() -> None:
 def test_prepare_counts_the_trees_it_changes() -> None:
     crossing = Sentence.from_words(list("abcd"), heads=[3, 4, 0, 3])
     plain = Sentence.from_words(list("ab"), heads=[0, 1])
-    data = prepare([plain, crossing, plain], single_root=True)
+    data = prepare([plain, crossing, plain], ModelConfig())
     assert data.projectivised == 1
     assert [heads.tolist() for heads in data.heads] == [[-1, 0, 1], [-1, 3, 3, 0, 3], [-1, 0, 1]]
     assert crossing.heads == [3, 4, 0, 3]
+    data = prepare([plain, crossing], ModelConfig(projective=False))
+    assert data.projectivised == 0 and data.heads[1].tolist() == [-1, 3, 4, 0, 3]
 
 
 @pytest.mark.parametrize("folds", [1, 3])
 def test_training_candidates_hold_the_gold_tree(folds: int) -> None:
     sentences = toy.sentences()[:30]
     config = toy.configuration().with_("pruner", k=2, folds=folds)
-    data = prepare(sentences, single_root=True)
+    data = prepare(sentences, config.model)
     pruner = prune_all(data, config)
     missing = words = 0
     for heads, values, (arc_head, arc_mod) in zip(data.heads, data.values, data.arcs):

@@ -13,14 +13,13 @@ from bbparse.learning.data import TrainingData, prepare, prune_all
 from bbparse.learning.guide import guide_all
 from bbparse.learning.network import train_network
 from bbparse.learning.run import unlabelled_accuracy
-from bbparse.learning.train import train
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence
 from tests import toy
 
 
 def data_of(config: Configuration, count: int = 30) -> TrainingData:
-    data = prepare(toy.sentences()[:count], config.model.single_root)
+    data = prepare(toy.sentences()[:count], config.model)
     prune_all(data, config)
     return data
 
@@ -72,11 +71,8 @@ def test_arcs_that_the_guide_finds_unlikely_are_dropped() -> None:
 
 
 def test_parsing_drops_them_unless_no_tree_is_left() -> None:
-    few = train(toy.sentences()[:60], [], toy.guided_configuration(least=4))
-    all_of_them = Parser(
-        few.config.with_("guide", least=0), few.pruner, few.scorer, few.families, few.table,
-        guide=few.guide,
-    )  # fmt: skip
+    few = Parser.train(toy.sentences()[:60], [], toy.guided_configuration(least=4))
+    all_of_them = toy.changed(few, config=few.config.with_("guide", least=0))
     dropped = 0
     for sentence in toy.dev_sentences():
         kept, candidates = few.problem(sentence), all_of_them.problem(sentence)
@@ -89,10 +85,7 @@ def test_parsing_drops_them_unless_no_tree_is_left() -> None:
         # as many trees as there are, where several are asked for
         assert len(few.solve(sentence, k_best=3)) == len(all_of_them.solve(sentence, k_best=3))
     assert dropped
-    impossible = Parser(
-        few.config.with_("guide", least=11), few.pruner, few.scorer, few.families, few.table,
-        guide=few.guide,
-    )  # fmt: skip
+    impossible = toy.changed(few, config=few.config.with_("guide", least=11))
     for sentence in toy.dev_sentences():
         assert len(impossible.solve(sentence)) == 1
 
@@ -106,8 +99,8 @@ def test_without_a_guide_there_are_no_marks() -> None:
 
 def test_a_parser_with_a_guide_learns_and_is_saved(tmp_path: Path) -> None:
     sentences = toy.sentences()[:60]
-    parser = train(sentences, toy.dev_sentences(), toy.guided_configuration())
-    assert unlabelled_accuracy(parser, sentences) > 0.8
+    parser = Parser.train(sentences, toy.dev_sentences(), toy.guided_configuration())
+    assert unlabelled_accuracy(parser.maker, sentences) > 0.8
     path = tmp_path / "toy.model"
     parser.save(path)
     again = Parser.load(path)
@@ -119,8 +112,8 @@ def test_a_treebank_without_labels_can_have_a_guide() -> None:
     bare = [
         Sentence.from_words(s.forms, upos=s.upos, heads=s.heads) for s in toy.sentences()[:20]
     ]
-    parser = train(bare, [], toy.guided_configuration())
-    assert parser.guide is not None and parser.guide.labels == ("_",)
+    parser = Parser.train(bare, [], toy.guided_configuration())
+    assert parser.maker.guide is not None and parser.maker.guide.labels == ("_",)
     assert parser.labeller is None
 
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from bbparse.configuration import Configuration
+from bbparse.configuration.label_templates import default_label_templates
 from bbparse.errors import ConfigError, ProblemError, TreebankError
 from bbparse.learning.labeller import _START, _step, train_labeller
 from bbparse.scoring.compile import compile_templates
-from bbparse.scoring.encode import PAD, encode
 from bbparse.scoring.label_kernels import label_features
-from bbparse.scoring.label_templates import default_label_templates
 from bbparse.scoring.labeller import LABEL_QUANTUM, REACH, Labeller
 from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank.encode import PAD, encode
 
 DATA = Path(__file__).parent.parent / "data"
 PLAIN: dict[str, Any] = {

@@ -15,14 +15,14 @@ from bbparse.learning.network import (
     vector_rows,
     vocabulary,
 )
-from bbparse.scoring.encode import PAD
 from bbparse.scoring.network import WORD_COLUMNS, Network
+from bbparse.treebank.encode import PAD
 from tests import toy
 from tests.scoring.test_network import log_probabilities
 
 
 def data_of(config: Configuration, count: int) -> TrainingData:
-    data = prepare(toy.sentences()[:count], config.model.single_root)
+    data = prepare(toy.sentences()[:count], config.model)
     prune_all(data, config)
     return data
 

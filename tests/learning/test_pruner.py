@@ -11,10 +11,10 @@ import pytest
 from bbparse.learning.pruner import train_pruner
 from bbparse.oracle.projective.dense import eisner
 from bbparse.problem import Problem
-from bbparse.scoring.encode import encode
 from bbparse.scoring.pruner import Pruner, with_arcs_of
 from bbparse.scoring.scorer import PartScorer
 from bbparse.treebank import Sentence
+from bbparse.treebank.encode import encode
 from tests import toy
 from tests.oracles.enumerate import enumerate_trees
 

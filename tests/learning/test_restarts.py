@@ -12,10 +12,11 @@ from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, OutputError
 from bbparse.learning.restarts import mean_of
 from bbparse.learning.run import unlabelled_accuracy
-from bbparse.learning.train import train
 from bbparse.learning.trainer import Trainer
-from bbparse.parser import Parser
+from bbparse.model.model import Model
+from bbparse.parsing.parser import Parser
 from bbparse.problem.quantum import QUANTUM
+from bbparse.scoring.scorer import PartScorer
 from bbparse.treebank import Sentence
 from tests import toy
 
@@ -35,8 +36,8 @@ def dev() -> list[Sentence]:
 
 
 def weights(parser: Parser) -> list[Any]:
-    return [parser.scorer.weights.tolist(), parser.table.keys.tolist(),
-            parser.table.weights.tolist()]  # fmt: skip
+    return [parser.maker.scorer.weights.tolist(), parser.maker.table.keys.tolist(),
+            parser.maker.table.weights.tolist()]  # fmt: skip
 
 
 def test_the_model_is_the_mean_of_its_restarts(
@@ -51,43 +52,42 @@ def test_the_model_is_the_mean_of_its_restarts(
 
     monkeypatch.setattr(Trainer, "__init__", watched)
     lines: list[str] = []
-    parser = train(sentences, [], configuration(), report=lines.append)
-    ends = [trainer.averaged() for trainer in made]
+    parser = Parser.train(sentences, [], configuration(), report=lines.append)
+    ends = [trainer.averaged().maker for trainer in made]
     assert len(ends) == 3
     assert len({tuple(end.scorer.weights.tolist()) for end in ends}) == 3
     mean = np.mean([end.scorer.weights for end in ends], axis=0)
-    assert np.array_equal(parser.scorer.weights, np.rint(mean).astype(np.int32))
-    assert np.abs(parser.scorer.weights).max() > 0
+    assert np.array_equal(parser.maker.scorer.weights, np.rint(mean).astype(np.int32))
+    assert np.abs(parser.maker.scorer.weights).max() > 0
     quanta = np.rint(np.mean([end.table.weights / QUANTUM for end in ends], axis=0))
     expected = dict(zip(ends[0].table.keys.tolist(), (quanta * QUANTUM).tolist()))
-    found = parser.table.pruned()
+    found = parser.maker.table.pruned()
     assert dict(zip(found.keys.tolist(), found.weights.tolist())) == {
         key: weight for key, weight in expected.items() if weight
     }
-    assert set(parser.table.keys.tolist()) <= set(expected)
+    assert set(parser.maker.table.keys.tolist()) <= set(expected)
     assert parser.notes["epochs"] == [2, 2, 2]
     # the first restart is a run without any
-    single = train(sentences, [], configuration(restarts=1))
-    assert np.array_equal(single.scorer.weights, ends[0].scorer.weights)
+    single = Parser.train(sentences, [], configuration(restarts=1))
+    assert np.array_equal(single.maker.scorer.weights, ends[0].scorer.weights)
 
     lines.clear()
-    parser = train(sentences, dev, configuration(), report=lines.append)
-    assert parser.notes["dev_uas"] == unlabelled_accuracy(parser, dev)
+    parser = Parser.train(sentences, dev, configuration(), report=lines.append)
+    assert parser.notes["dev_uas"] == unlabelled_accuracy(parser.maker, dev)
     assert f"mean of 3 restarts: UAS {100 * parser.notes['dev_uas']:.2f} on dev" in lines
     starts = [line.split(", epoch")[0] for line in lines if ", epoch" in line]
     assert starts == [f"restart {k}" for k in (1, 1, 2, 2, 3, 3)]
 
 
 def test_halves_are_rounded_to_even_quanta() -> None:
-    first, second = toy.parser(), toy.parser()
-    other = Parser(first.config, first.pruner, type(first.scorer)(first.scorer.templates),
-                   first.families, first.table, {"epoch": 1})  # fmt: skip
-    other.scorer.weights[:] = first.scorer.weights + 1
-    first.notes.setdefault("epoch", 1)
-    mean = mean_of([second, other])
+    first = toy.parser().maker
+    scorer = PartScorer(first.scorer.templates, first.scorer.weights + 1, first.scorer.quantum)
+    one = Model(first, notes={"epoch": 1})
+    other = Model(first.with_(scorer=scorer), notes={"epoch": 1})
+    mean = mean_of([one, other]).maker
     assert (mean.scorer.weights % 2 == 0).all()
     assert np.abs(mean.scorer.weights - first.scorer.weights).max() == 1
-    assert mean_of([first]).scorer.weights.tolist() == first.scorer.weights.tolist()
+    assert mean_of([one]).maker.scorer.weights.tolist() == first.scorer.weights.tolist()
 
 
 @pytest.mark.parametrize("after", [20, 70, 130, 179])
@@ -95,7 +95,7 @@ def test_an_interrupted_run_ends_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentences: list[Sentence],
     dev: list[Sentence], after: int,
 ) -> None:  # fmt: skip
-    whole = train(sentences, dev, configuration())
+    whole = Parser.train(sentences, dev, configuration())
     learn, seen = Trainer._learn_from, 0
 
     class PowerCut(Exception):
@@ -112,9 +112,9 @@ def test_an_interrupted_run_ends_the_same(
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "_learn_from", counted)
         with pytest.raises(PowerCut):
-            train(sentences, dev, configuration(), checkpoint=path)
+            Parser.train(sentences, dev, configuration(), checkpoint=path)
         seen = after - 180  # what is left, and what the last checkpoint did not have
-        resumed = train(sentences, dev, configuration(), checkpoint=path)
+        resumed = Parser.train(sentences, dev, configuration(), checkpoint=path)
     assert seen <= after - after // 30 * 30
     assert weights(resumed) == weights(whole)
     assert resumed.notes["epochs"] == whole.notes["epochs"]
@@ -128,10 +128,10 @@ def test_a_model_that_cannot_be_written_leaves_the_checkpoint(
     model.mkdir()
     config = configuration(restarts=2)
     with pytest.raises(OutputError, match="cannot be written"):
-        train(sentences, dev, config, checkpoint=path, model=model)
+        Parser.train(sentences, dev, config, checkpoint=path, model=model)
     model.rmdir()
     lines: list[str] = []
-    parser = train(sentences, dev, config, checkpoint=path, model=model, report=lines.append)
+    parser = Parser.train(sentences, dev, config, checkpoint=path, model=model, report=lines.append)
     assert not any(", epoch" in line for line in lines)  # nothing is learned again
     assert weights(Parser.load(model))[0] == weights(parser)[0]
     assert list(tmp_path.iterdir()) == [model]

@@ -18,10 +18,10 @@ from bbparse.learning.report import EpochReport
 from bbparse.learning.restarts import mean_of
 from bbparse.learning.run import Run, unlabelled_accuracy
 from bbparse.learning.stages import held_out_problems, subset
-from bbparse.learning.train import train
 from bbparse.learning.trainer import Trainer
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.problem.quantum import QUANTUM
+from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.treebank import Sentence
 from tests import toy
 
@@ -46,7 +46,7 @@ def dev() -> list[Sentence]:
 
 
 def run_of(config: Configuration, sentences: list[Sentence]) -> Run:
-    data = prepare(sentences, True)
+    data = prepare(sentences, config.model)
     return Run(config, data, prune_all(data, config))
 
 
@@ -55,19 +55,19 @@ def test_no_backbone_sees_what_it_scores(
 ) -> None:
     seen: list[set[str]] = []
     scored: list[tuple[int, str]] = []
-    init, score = Trainer.__init__, Parser.score_arcs
+    init, score = Trainer.__init__, ProblemMaker.over_arcs
 
     def watched(trainer: Trainer, config: Any, data: Any, *rest: Any) -> None:
         seen.append({s.name for s in data.sentences})
         init(trainer, config, data, *rest)
 
-    def watched_score(parser: Parser, sentence: Sentence, *rest: Any) -> Any:
+    def watched_score(maker: ProblemMaker, sentence: Sentence, *rest: Any) -> Any:
         scored.append((len(seen) - 1, sentence.name))
-        return score(parser, sentence, *rest)
+        return score(maker, sentence, *rest)
 
     run = run_of(configuration(), sentences)
     monkeypatch.setattr(Trainer, "__init__", watched)
-    monkeypatch.setattr(Parser, "score_arcs", watched_score)
+    monkeypatch.setattr(ProblemMaker, "over_arcs", watched_score)
     monkeypatch.setattr(Trainer, "epoch", lambda self, number, progress: EpochReport(1))
     problems = held_out_problems(run)
     assert len(seen) == 3
@@ -97,7 +97,7 @@ def test_fold_backbones_may_be_means_of_restarts(sentences: list[Sentence]) -> N
         parts.append(Run(config, part, run.pruner).learn(trainer, 2))
     mean = Run(config, part, run.pruner).thinned(mean_of(parts))
     i = int(np.flatnonzero(fold_of == 1)[0])
-    expected = mean.score_arcs(sentences[i], run.data.values[i], *run.data.arcs[i])
+    expected = mean.maker.over_arcs(sentences[i], run.data.values[i], *run.data.arcs[i])
     assert problems[i].arc_score.tolist() == expected.arc_score.tolist()
     assert problems[i].quantum == expected.quantum
 
@@ -111,23 +111,23 @@ def test_factors_lower_the_errors_on_what_they_learn_from(sentences: list[Senten
     reports = [stage.epoch(number, False) for number in range(1, 7)]
     assert reports[-1].train_uas > reports[0].train_uas
     assert reports[0].updates > 0
-    parser = stage.averaged()
-    assert parser.scorer is backbone.scorer
-    assert (np.rint(parser.table.weights / QUANTUM) * QUANTUM == parser.table.weights).all()
-    assert np.count_nonzero(parser.table.weights) > 50
+    found = stage.averaged().maker
+    assert found.scorer is backbone.maker.scorer
+    assert (np.rint(found.table.weights / QUANTUM) * QUANTUM == found.table.weights).all()
+    assert np.count_nonzero(found.table.weights) > 50
 
 
 def test_the_backbone_is_that_of_a_run_without_factors(
     sentences: list[Sentence], dev: list[Sentence]
 ) -> None:
     lines: list[str] = []
-    staged = train(sentences, dev, configuration(), report=lines.append)
-    plain = train(sentences, dev, configuration(), factors=[])
-    assert (staged.scorer.weights == plain.scorer.weights).all()
+    staged = Parser.train(sentences, dev, configuration(), report=lines.append)
+    plain = Parser.train(sentences, dev, configuration(), factors=[])
+    assert (staged.maker.scorer.weights == plain.maker.scorer.weights).all()
     assert staged.config.factors.families == ("siblings", "grandchildren")
-    assert len(staged.table.pruned()) > 0
+    assert len(staged.maker.table.pruned()) > 0
     assert staged.notes["backbone_dev_uas"] == plain.notes["dev_uas"]
-    assert staged.notes["dev_uas"] == unlabelled_accuracy(staged, dev)
+    assert staged.notes["dev_uas"] == unlabelled_accuracy(staged.maker, dev)
     kinds = [line.split(", epoch")[0] for line in lines if ", epoch" in line]
     assert kinds == [f"fold {k}" for k in (1, 1, 2, 2, 3, 3)] + ["backbone"] * 2 + ["families"] * 2
 
@@ -150,15 +150,15 @@ def test_the_average_may_begin_late(sentences: list[Sentence]) -> None:
 
     stage._learn_from = recorded  # type: ignore[method-assign]
     stage.epoch(3, False)
-    found = stage.averaged().table.weights / QUANTUM
+    found = stage.averaged().maker.table.weights / QUANTUM
     assert np.abs(found - np.mean(weights, axis=0)).max() <= 0.5
     assert (found != 0).any()
 
 
 def result(parser: Parser) -> dict[str, Any]:
-    table = parser.table.pruned()
+    table = parser.maker.table.pruned()
     return {
-        "backbone": parser.scorer.weights.tolist(),
+        "backbone": parser.maker.scorer.weights.tolist(),
         "factors": dict(zip(table.keys.tolist(), table.weights.tolist())),
         "notes": {k: str(v) for k, v in parser.notes.items() if k != "seconds"},
     }
@@ -176,7 +176,7 @@ def test_an_interrupted_run_ends_the_same(
         pass
 
     config = configuration()
-    whole = result(train(sentences, dev, config))
+    whole = result(Parser.train(sentences, dev, config))
     learn = run_module.Checkpoint.save
     count = 0
 
@@ -191,10 +191,10 @@ def test_an_interrupted_run_ends_the_same(
     with monkeypatch.context() as patch:
         patch.setattr(run_module.Checkpoint, "save", save)
         with pytest.raises(PowerCut):
-            train(sentences, dev, config, checkpoint=path)
+            Parser.train(sentences, dev, config, checkpoint=path)
     assert list(tmp_path.iterdir())
     lines: list[str] = []
-    again = result(train(sentences, dev, config, checkpoint=path, report=lines.append))
+    again = result(Parser.train(sentences, dev, config, checkpoint=path, report=lines.append))
     assert again == whole
     assert sum("epoch" in line and " on dev" in line for line in lines) == 10 - after
     assert not list(tmp_path.iterdir())
@@ -203,7 +203,7 @@ def test_an_interrupted_run_ends_the_same(
 def test_models_of_staged_training_are_saved_and_read(
     tmp_path: Path, sentences: list[Sentence], dev: list[Sentence]
 ) -> None:
-    parser = train(sentences, dev, configuration())
+    parser = Parser.train(sentences, dev, configuration())
     parser.save(tmp_path / "staged.model")
     again = Parser.load(tmp_path / "staged.model")
     assert again.config == parser.config
@@ -214,8 +214,8 @@ def test_models_of_staged_training_are_saved_and_read(
 def test_small_treebanks() -> None:
     one = Sentence.from_words(["Hello"], heads=[0])
     pair = Sentence.from_words(["a", "b"], upos=["DET", "NOUN"], heads=[2, 0])
-    assert train([one], [], configuration()).parse(one)[0].heads == (0,)
-    assert train([pair, one], [one], configuration()).parse(pair)[0].heads == (2, 0)
+    assert Parser.train([one], [], configuration()).parse(one)[0].heads == (0,)
+    assert Parser.train([pair, one], [one], configuration()).parse(pair)[0].heads == (2, 0)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests import toy
 
 
 def trainer_of(config: Configuration, count: int = 30) -> Trainer:
-    data = prepare(toy.sentences()[:count], config.model.single_root)
+    data = prepare(toy.sentences()[:count], config.model)
     pruner = prune_all(data, config)
     return Trainer(config, data, pruner, load_families(config.factors.families))
 
@@ -42,7 +42,8 @@ def test_the_average_begins_with_a_later_epoch(first: int) -> None:
             seen[:] = [trainer.backbone.average.weights.astype(np.int64)]
         trainer.epoch(number, False)
         mean = np.mean(seen if number >= first else [np.zeros_like(seen[0]), *seen], axis=0)
-        assert np.array_equal(trainer.averaged().scorer.weights, np.rint(mean).astype(np.int32))
+        found = trainer.averaged().maker.scorer.weights
+        assert np.array_equal(found, np.rint(mean).astype(np.int32))
 
 
 def test_the_average_is_the_mean_over_all_examples() -> None:
@@ -62,9 +63,9 @@ def test_the_average_is_the_mean_over_all_examples() -> None:
     reports = [trainer.epoch(number, False) for number in (1, 2)]
     assert len(backbone) == 25
     assert all(report.updates > 0 for report in reports)
-    parser = trainer.averaged()
-    assert np.abs(parser.scorer.weights - np.mean(backbone, axis=0)).max() <= 0.5
-    assert np.abs(parser.table.weights / QUANTUM - np.mean(factors, axis=0)).max() <= 0.5
+    found = trainer.averaged().maker
+    assert np.abs(found.scorer.weights - np.mean(backbone, axis=0)).max() <= 0.5
+    assert np.abs(found.table.weights / QUANTUM - np.mean(factors, axis=0)).max() <= 0.5
 
 
 def test_it_learns_nothing_from_a_tree_that_does_not_outscore_the_gold_tree(
@@ -126,7 +127,7 @@ def test_a_passive_aggressive_step_makes_up_for_the_whole_loss(
             continue
         updates += 1
         values, (head, mod) = trainer.data.values[i], trainer.data.arcs[i]
-        problem = trainer.parser.score_arcs(trainer.data.sentences[i], values, head, mod)
+        problem = trainer.maker.over_arcs(trainer.data.sentences[i], values, head, mod)
         gold = trainer.data.heads[i]
         errors = int((found[-1][1:] != gold[1:]).sum())
         margin = problem.score(gold) - problem.score(found[-1])

@@ -14,7 +14,7 @@ import pytest
 from bbparse.errors import FactorError, ModelError, OutputError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import KIND, VERSION
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.problem import Problem
 from bbparse.storage.archive import write_archive
 from tests import toy
@@ -65,7 +65,7 @@ def test_a_loaded_model_finds_the_same_trees(model: Path) -> None:
     assert loaded.config.to_table() == parser.config.to_table()
     # As text: a nan does not equal itself.
     assert str(sorted(loaded.notes.items())) == str(sorted(parser.notes.items()))
-    assert [f.name for f in loaded.families] == ["siblings", "grandchildren"]
+    assert [f.name for f in loaded.maker.families] == ["siblings", "grandchildren"]
     for sentence in toy.dev_sentences():
         for k in (1, 3):
             assert loaded.parse(sentence, k_best=k) == parser.parse(sentence, k_best=k)
@@ -225,7 +225,7 @@ def test_keys_of_modes_that_are_no_more_are_passed_over(model: Path) -> None:
 def test_families_that_are_not_installed_must_be_given(model: Path, tmp_path: Path) -> None:
     config = toy.configuration().with_("factors", cutoff=1)
     parser = Parser.train(toy.sentences()[:40], config=config, factors=[Nearby, "siblings"])
-    assert len(parser.table) > 0
+    assert len(parser.maker.table) > 0
     path = tmp_path / "nearby.model"
     parser.save(path)
     with pytest.raises(FactorError, match="Nearby"):

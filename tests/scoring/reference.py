@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.scoring.encode import ATTRIBUTES, PAD, attribute_hash
-from bbparse.scoring.templates import Template, TemplateSet
+from bbparse.configuration.templates import Template, TemplateSet
+from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
 
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15

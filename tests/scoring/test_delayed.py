@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bbparse.configuration.templates import TemplateSet
 from bbparse.errors import ConfigError
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem
 from bbparse.scoring import delayed
 from bbparse.scoring.delayed import DelayedScorer
-from bbparse.scoring.encode import encode
 from bbparse.scoring.scorer import PartScorer
-from bbparse.scoring.templates import TemplateSet
 from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank.encode import encode
 
 DATA = Path(__file__).parents[1] / "data"
 GRANDCHILD = [

@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.errors import ConfigError, ModelError, ProblemError
-from bbparse.scoring.compile import compile_templates
-from bbparse.scoring.encode import PAD, encode
-from bbparse.scoring.label_kernels import label_features, label_parts
-from bbparse.scoring.label_templates import (
+from bbparse.configuration.label_templates import (
     DEFAULT_TEMPLATES,
     check_label_templates,
     default_label_templates,
 )
+from bbparse.configuration.templates import KINDS, TemplateSet
+from bbparse.errors import ConfigError, ModelError, ProblemError
+from bbparse.scoring.compile import compile_templates
+from bbparse.scoring.label_kernels import label_features, label_parts
 from bbparse.scoring.labeller import LABEL_ARRAYS, LABEL_QUANTUM, REACH, Labeller
 from bbparse.scoring.scorer import PartScorer
-from bbparse.scoring.templates import KINDS, TemplateSet
 from bbparse.storage.archive import read_archive, write_archive
 from bbparse.treebank import Sentence
+from bbparse.treebank.encode import PAD, encode
 from tests.strategies import random_tree
 
 KIND = {kind: number for number, kind in enumerate(KINDS)}

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, ModelError
-from bbparse.scoring.encode import PAD, encode
 from bbparse.scoring.marks import log_shares
 from bbparse.scoring.network import (
     KINDS,
@@ -26,6 +25,7 @@ from bbparse.scoring.network import (
 from bbparse.scoring.network_kernels import ARC_VALUES, arc_rows, dense
 from bbparse.storage.archive import read_archive, write_archive
 from bbparse.treebank import Sentence
+from bbparse.treebank.encode import PAD, encode
 
 LABELS = ("case", "nsubj", "obj")
 SIZES = (8, 16, 2, 12, 4)

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbparse.configuration.templates import KINDS
 from bbparse.problem import Problem
-from bbparse.scoring.marginals import arcs_in_trees, max_marginals
+from bbparse.scoring.marginals import arcs_in_crossing_trees, arcs_in_trees, max_marginals
 from bbparse.scoring.parts import all_arcs, as_square, parts_not_in
 from bbparse.scoring.parts import tree_parts as kernel_tree_parts
 from bbparse.scoring.scorer import difference, prune
-from bbparse.scoring.templates import KINDS
+from bbparse.treebank import find_cycle
 from tests.oracles.enumerate import enumerate_trees
 from tests.scoring.reference import tree_parts
 from tests.strategies import random_tree
@@ -158,3 +159,18 @@ def test_arcs_that_no_tree_has_in_sentences_of_all_lengths(n: int, single_root: 
         assert len(head) < len(arc_head) or n < 9 or share > 0.1
         assert head.tolist() == expected[0].tolist()
         assert mod.tolist() == expected[1].tolist()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 5), st.booleans())
+def test_arcs_of_trees_that_may_cross(seed: int, n: int, single_root: bool) -> None:
+    rng = np.random.default_rng(seed)
+    arcs = [(h, m) for h in range(n + 1) for m in range(1, n + 1) if h != m and rng.random() < 0.5]
+    head, mod = np.array(arcs, np.int32).reshape(-1, 2).T.copy()
+    expected = {
+        (int(h), m)
+        for heads in product(*([h for h, k in arcs if k == m] for m in range(1, n + 1)))
+        if not find_cycle(heads) and not (single_root and heads.count(0) != 1)
+        for m, h in enumerate(heads, 1)
+    }
+    found = arcs_in_crossing_trees(n, head, mod, single_root)
+    assert set(zip(*(a.tolist() for a in found))) == expected

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bbparse.configuration.templates import ARC_ATOMS, KINDS, TemplateSet
 from bbparse.errors import ModelError
 from bbparse.problem import Problem
-from bbparse.scoring.encode import ATTRIBUTES, encode
 from bbparse.scoring.scorer import PartScorer, PartScores, difference
-from bbparse.scoring.templates import ARC_ATOMS, KINDS, TemplateSet
 from bbparse.scoring.weights import narrow_weights
 from bbparse.treebank import Sentence
+from bbparse.treebank.encode import ATTRIBUTES, encode
 from tests.scoring.reference import (
     ATOM_NUMBER,
     candidate_parts,
@@ -366,9 +366,9 @@ def test_marks_are_checked_where_they_are_needed() -> None:
 
 FEATURES = """
 import numpy as np
-from bbparse.scoring.encode import encode
+from bbparse.treebank.encode import encode
 from bbparse.scoring.scorer import PartScorer
-from bbparse.scoring.templates import TemplateSet
+from bbparse.configuration.templates import TemplateSet
 from bbparse.treebank import Sentence
 table = {"bits": 20, "arc": ["h.upos m.lower @dist +@dir", "h.upos b.upos"],
          "grandsibling": ["g.upos h.upos s.upos m.upos"]}

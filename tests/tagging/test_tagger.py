@@ -16,7 +16,7 @@ from bbparse.storage.archive import write_archive
 from bbparse.tagging import Tagger, accuracy, train_tagger
 from bbparse.tagging.jackknife import folds_of, jackknife
 from bbparse.tagging.layer import MOST, Layer
-from bbparse.tagging.model import KIND, tagger_arrays
+from bbparse.tagging.tagger import KIND, tagger_arrays
 from bbparse.tagging.templates import compile_tag_templates
 from bbparse.treebank import Sentence
 from bbparse.treebank.columns import with_columns

@@ -176,3 +176,17 @@ def test_treebanks_that_do_not_match() -> None:
     shorter = Sentence.from_words(["old"], heads=[0])
     with pytest.raises(TreebankError, match="sentence #1: found 1 words, expected 2"):
         evaluate([longer], [shorter])
+
+
+def test_arcs_that_cross_are_counted_apart() -> None:
+    words = Sentence.from_words(list("abcd"), heads=[3, 4, 0, 3])
+    tally = Tally()
+    tally.add(Sentence.from_words(list("ab"), heads=[2, 0]), [2, 0])
+    assert tally.scores().crossing_f1 is None and "crossing_f1" not in tally.measures
+    tally.add(words, [3, 4, 0, 3])  # words 1, 2 and 3 have arcs that cross
+    tally.add(words, [3, 3, 0, 3])
+    tally.add(words, [2, 4, 0, 3])  # only words 2 and 3
+    found = tally.scores()
+    assert found.crossing_precision == 1.0
+    assert found.crossing_recall == 5 / 9
+    assert found.crossing_f1 == 10 / 14

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.treebank import find_cycle, is_projective
+from bbparse.treebank.structure import crossing_words
 
 
 def crosses(heads: list[int]) -> bool:
@@ -50,3 +51,14 @@ def test_projective_needs_no_other_word_under_the_root_arc() -> None:
     # 1 → 3 passes over the root's modifier 2, which is not below 1.
     assert not is_projective([2, 0, 1])
     assert is_projective([2, 0, 2])
+
+
+@given(st.lists(st.integers(-1, 7), min_size=7, max_size=7))
+def test_words_whose_arcs_cross(heads: list[int]) -> None:
+    spans = {m: (min(h, m), max(h, m)) for m, h in enumerate(heads, 1) if h >= 0}
+    expected = {
+        m for m, (a, b) in spans.items()
+        if any(a < c < b < d or c < a < d < b for c, d in spans.values())
+    }  # fmt: skip
+    assert crossing_words(heads) == expected
+    assert bool(expected) == crosses(heads)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bbparse.errors import ConfigError, ProblemError, TreebankError
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, Tally
 from bbparse.tuning import Setting, measure_settings, suggest
 from bbparse.tuning import measure as measure_module

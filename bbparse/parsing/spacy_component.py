@@ -18,9 +18,9 @@ from spacy.language import Language
 from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, Token
 
-from bbparse.document import Tree
 from bbparse.model.path import DEFAULT_MODEL
-from bbparse.pipeline import NODE_LIMIT, Pipeline, load
+from bbparse.parsing.document import Tree
+from bbparse.parsing.pipeline import NODE_LIMIT, Pipeline, load
 from bbparse.treebank import Sentence
 
 __all__ = ["SpacyParser", "make_parser"]

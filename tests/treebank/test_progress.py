@@ -6,7 +6,7 @@ import pytest
 from numba import njit
 
 from bbparse import progress
-from bbparse.progress import progress_bars, watch_compiling, watched
+from bbparse.treebank.progress import progress_bars, watch_compiling, watched
 
 
 def test_silent_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:

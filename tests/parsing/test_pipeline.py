@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 import bbparse
 from bbparse import Document, ModelError, Pipeline, Sentence, TreebankError
-from bbparse.document import ParsedSentence
-from bbparse.parser import ScoredTree
+from bbparse.parsing.document import ParsedSentence
+from bbparse.parsing.parser import ScoredTree
+from bbparse.tagging import train_tagger
 from bbparse.treebank import read_conllu
 from tests import toy
 from tests.show.test_text import heads_in
@@ -143,3 +146,37 @@ def test_a_stream_is_read_as_it_comes(nlp: Pipeline, tmp_path: Path) -> None:
     results = nlp.pipe(read_conllu(toy.DEV), threads=2)
     assert next(results).sentence.name == "small-dev-001"
     assert sum(1 for _ in results) == len(toy.dev_sentences()) - 1
+
+
+@pytest.fixture(scope="module")
+def reader() -> Pipeline:
+    """The toy parser with a tagger, so that it reads text."""
+    return Pipeline(toy.changed(toy.parser(), tagger=train_tagger(toy.sentences())))
+
+
+def test_texts_in_a_stream(reader: Pipeline) -> None:
+    found = list(reader.pipe(["I saw. She slept.", "You ran.", ["We", "won"]]))
+    forms = [one.sentence.forms for one in found]
+    assert forms == [["I", "saw", "."], ["She", "slept", "."], ["You", "ran", "."], ["We", "won"]]
+    assert found[2].heads == reader("You ran.")[0].heads
+
+
+def test_a_list_of_texts_is_no_sentence(reader: Pipeline) -> None:
+    with pytest.raises(TreebankError, match=r"word 1 is 'I saw\.', .* a list of texts is for pipe"):
+        reader(["I saw.", "You ran."])
+    assert reader([("New York",), "sleeps"])[0].sentence.forms == ["New York", "sleeps"]
+
+
+@pytest.mark.parametrize("nothing", [None, 7, [None], [3, "words"]])
+def test_what_is_neither_text_nor_words(reader: Pipeline, nothing: Any) -> None:
+    with pytest.raises(TreebankError, match=r"^(found|sentence 1)"):
+        reader(nothing)
+    with pytest.raises(TreebankError, match="expected an iterable of sentences or texts"):
+        list(reader.pipe("I saw."))  # type: ignore[arg-type]
+
+
+def test_pipelines_can_be_sent_to_other_processes(reader: Pipeline) -> None:
+    again = pickle.loads(pickle.dumps(reader))
+    text = "She slept. I saw the stars."
+    assert [s.heads for s in again(text)] == [s.heads for s in reader(text)]
+    assert again(text)[0].score == reader(text)[0].score

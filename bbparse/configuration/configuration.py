@@ -1,7 +1,7 @@
 """A configuration: one TOML file says how a parser is trained and run.
 
-Tables and keys are the fields of the records in :mod:`bbparse.configuration_parts`; an unknown one
-is refused with the list of those that exist, so that a misspelt key never silently does nothing.
+Tables and keys are the fields of the records in `bbparse.configuration.records`; an unknown one is
+refused with the list of those that exist, so that a misspelt key never silently does nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bbparse.configuration_parts import (
+from bbparse.configuration.label_templates import check_label_templates, default_label_templates
+from bbparse.configuration.path import configuration_path
+from bbparse.configuration.records import (
     FactorConfig,
     GuideConfig,
     LabelConfig,
@@ -23,10 +25,8 @@ from bbparse.configuration_parts import (
     read_record,
     record_table,
 )
-from bbparse.configuration_path import configuration_path
+from bbparse.configuration.templates import TemplateSet
 from bbparse.errors import ConfigError
-from bbparse.scoring.label_templates import check_label_templates, default_label_templates
-from bbparse.scoring.templates import TemplateSet
 from bbparse.search.settings import SearchSettings
 
 
@@ -127,6 +127,18 @@ class Configuration:
         table["pruner"]["templates"] = self.pruner_templates.to_table()
         table["labels"]["templates"] = self.label_templates.to_table()
         return table
+
+    @property
+    def method(self) -> dict[str, Any]:
+        """How problems are solved: the options of `bbparse.solve` but for limits."""
+        if not self.projective:
+            return {"settings": self.search}
+        return {"backbone": self.model.backbone, "settings": self.search}
+
+    @property
+    def projective(self) -> bool:
+        """Whether no two arcs of a tree cross; yes until training has settled an "auto"."""
+        return bool(self.model.projective)
 
     def with_(self, part: str, **changes: Any) -> Configuration:
         """A copy with fields of one record changed; values of None leave theirs alone."""

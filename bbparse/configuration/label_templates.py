@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bbparse.configuration.templates import TemplateSet
 from bbparse.errors import ConfigError
-from bbparse.scoring.templates import TemplateSet
 
 __all__ = ["DEFAULT_TEMPLATES", "check_label_templates", "default_label_templates"]
 

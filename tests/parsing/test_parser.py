@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bbparse.errors import ProblemError, TreebankError
-from bbparse.parser import Parser, ScoredTree, trees_of
+from bbparse.parsing.parser import Parser, ScoredTree, trees_of
 from bbparse.treebank import Sentence, check_tree
 from tests import toy
 from tests.oracles.enumerate import enumerate_trees
@@ -148,8 +148,8 @@ def test_threads_change_nothing() -> None:
     alone = list(parser.parse_all(sentences, k_best=2))
     for threads in (2, 4):
         together = list(parser.parse_all(iter(sentences), threads=threads, k_best=2))
-        assert [s for s, _ in together] == sentences
-        for (_, one), (_, other) in zip(alone, together):
+        assert [found.sentence for found in together] == sentences
+        for (_, one, _), (_, other, _) in zip(alone, together):
             assert one.heads.tolist() == other.heads.tolist()
             assert one.scores.tolist() == other.scores.tolist()
             assert one.status == other.status
@@ -163,7 +163,7 @@ def test_an_error_in_the_middle_of_a_stream_comes_out(threads: int) -> None:
     good = list(toy.dev_sentences()[:5])
     found = []
     with pytest.raises(ProblemError, match="prune more"):
-        for sentence, _ in parser.parse_all(
+        for sentence, *_ in parser.parse_all(
             [*good, long_sentence(500), *good], threads=threads, prune=0
         ):
             found.append(sentence)
@@ -180,17 +180,17 @@ def test_what_was_read_before_an_error_comes_out(threads: int) -> None:
 
     found = []
     with pytest.raises(TreebankError, match="line 9"):
-        for sentence, _ in toy.parser().parse_all(broken(), threads=threads):
+        for sentence, *_ in toy.parser().parse_all(broken(), threads=threads):
             found.append(sentence)
     assert found == good or threads > 1
 
 
 def test_labels_are_the_same_together_and_alone() -> None:
     parser = toy.parser()
-    for sentence, together in parser.parse_all(toy.dev_sentences(), k_best=2):
-        alone = parser.solve(sentence, k_best=2)
-        for k in range(len(alone)):
-            assert parser.labels_of(sentence, together, k) == parser.labels_of(sentence, alone, k)
+    for together in parser.parse_all(toy.dev_sentences(), k_best=2):
+        alone = parser.solve(together.sentence, k_best=2)
+        assert together.labels == parser.labelled(together.sentence, alone).labels
+        assert together.trees == parser.parse(together.sentence, k_best=2)
 
 
 def test_a_stream_is_read_a_little_ahead_only() -> None:

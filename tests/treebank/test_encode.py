@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.scoring.encode import (
+from bbparse.treebank import Sentence
+from bbparse.treebank.encode import (
     ATTRIBUTES,
     PAD,
     WordEncoder,
@@ -22,7 +23,6 @@ from bbparse.scoring.encode import (
     attribute_values,
     encode,
 )
-from bbparse.treebank import Sentence
 
 WORDS = ["Dogs", "bark", "at", "3.50", "!"]
 SENTENCE = Sentence.from_words(
@@ -35,7 +35,7 @@ SENTENCE = Sentence.from_words(
 
 DIGEST = """
 import hashlib
-from bbparse.scoring.encode import encode
+from bbparse.treebank.encode import encode
 from bbparse.treebank import Sentence
 values = encode(Sentence.from_words(["Ünï", "漢字", "a"], upos=["NOUN", "X", "_"]))
 print(hashlib.sha256(values.astype("<u8").tobytes()).hexdigest())

@@ -2,7 +2,7 @@
 
 A template is a line of *atoms* separated by spaces; the feature is their conjunction. Atoms are
 
-* ``role.attribute``: an attribute (`bbparse.scoring.encode.ATTRIBUTES`) of a word of the part:
+* ``role.attribute``: an attribute (`bbparse.treebank.encode.ATTRIBUTES`) of a word of the part:
   ``h`` the head, ``m`` the modifier, ``s`` the next modifier between them ("none" where m is the
   first on its side), ``g`` the head of the head, ``b`` every word between h and m: one feature for
   each distinct value. ``h+1.upos`` and ``m-2.lemma`` look at neighbours, up to three words away.
@@ -28,7 +28,7 @@ from itertools import chain, product
 from typing import Any
 
 from bbparse.errors import ConfigError
-from bbparse.scoring.encode import ATTRIBUTES, PAD
+from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 __all__ = [
     "ARC_ATOMS", "GUIDE_ATOMS", "KINDS", "ArcAtom", "Template", "TemplateSet", "WordAtom",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bbparse.in_order import AHEAD, in_order
+from bbparse.solving.in_order import AHEAD, in_order
 
 
 @pytest.mark.parametrize("threads", [0, 1, 2, 5])

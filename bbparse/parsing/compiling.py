@@ -13,7 +13,7 @@ import numpy as np
 
 from bbparse.factors.family import FactorFamily
 from bbparse.jit.ahead import is_compiled, run_elsewhere
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.problem import Problem
 from bbparse.search.root import solve_root
 from bbparse.solve import solve
@@ -29,11 +29,11 @@ def load_compiled(
 ) -> Parser:
     """Read a model and, in the first run on this machine, compile what parsing with it needs.
 
-    Takes what :meth:`bbparse.parser.Parser.load` takes, and raises what it raises.
+    Takes what :meth:`bbparse.parsing.parser.Parser.load` takes, and raises what it raises.
     """
     if is_compiled(solve_root):
         return Parser.load(model, factors)
-    with run_elsewhere("bbparse.compiling"):
+    with run_elsewhere("bbparse.parsing.compiling"):
         parser = Parser.load(model, factors)
         sentence = Sentence.from_words(_WORDS)
         if parser.tagger is not None:

@@ -6,7 +6,6 @@ import importlib
 import shutil
 import tomllib
 import warnings
-from copy import copy
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,12 @@ from spacy.tokens import Doc
 
 import bbparse
 from bbparse.errors import ModelError
-from bbparse.spacy_component import SpacyParser
+from bbparse.parsing.spacy_component import SpacyParser
 from bbparse.tagging import train_tagger
 from bbparse.treebank import Sentence
 from tests import toy
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +111,7 @@ def test_missing_tags_are_told_once(model: str) -> None:
 
 
 def test_the_tagger_of_the_model_gives_tags_where_there_are_none(tmp_path: Path) -> None:
-    parser = copy(toy.parser())
-    parser.tagger = train_tagger(toy.sentences())
+    parser = toy.changed(toy.parser(), tagger=train_tagger(toy.sentences()))
     path = tmp_path / "tagged.model"
     parser.save(path)
     nlp = spacy.blank("en")

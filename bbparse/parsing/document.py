@@ -7,16 +7,14 @@ as plain dictionaries for everything else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 from bbparse.show.formats import Style, as_conllu, as_tree
 from bbparse.show.records import VERSION, sentence_record
 from bbparse.show.svg import draw_svg, markup
 from bbparse.show.text import draw_text
-
-if TYPE_CHECKING:
-    from bbparse.parser import ScoredTree
-    from bbparse.treebank import Sentence
+from bbparse.treebank import Sentence
+from bbparse.treebank.scored import ScoredTree
 
 __all__ = ["Document", "ParsedSentence", "Tree", "Word"]
 
@@ -150,14 +148,17 @@ class ParsedSentence(Sequence[Word]):
         As it was given, or found in the text.
     trees : tuple of Tree
         Best first, as many as were asked for or exist.
+    scored : tuple of ScoredTree
+        The same as plain records.
     status : str
         What ended the search, see `bbparse.solve`.
     """
 
-    __slots__ = ("_words", "sentence", "status", "trees")
+    __slots__ = ("_words", "scored", "sentence", "status", "trees")
 
     def __init__(self, sentence: Sentence, trees: Sequence[ScoredTree], status: str) -> None:
         self.sentence = sentence
+        self.scored = tuple(trees)
         self.trees = tuple(Tree(sentence, tree, k) for k, tree in enumerate(trees, start=1))
         self.status = status
         self._words = self.trees[0].words if self.trees else []
@@ -217,25 +218,18 @@ class ParsedSentence(Sequence[Word]):
 
     def to_conllu(self) -> str:
         """The sentence in CoNLL-U, once for each of its trees."""
-        return as_conllu(self.sentence, self._scored(), self.status, Style(len(self.trees)))
+        return as_conllu(self.sentence, self.scored, self.status, Style(len(self.trees)))
 
     def to_dict(self) -> dict[str, Any]:
         """The record that ``bbparse parse --format jsonl`` writes; see `bbparse.show.records`."""
-        return sentence_record(self.sentence, self._scored(), self.status)
+        return sentence_record(self.sentence, self.scored, self.status)
 
     def to_svg(self) -> str:
         """The best tree as an SVG image."""
         return self.best.to_svg()
 
-    def _scored(self) -> list[ScoredTree]:
-        from bbparse.parser import ScoredTree
-
-        return [
-            ScoredTree(t.heads, t.score, t.upper_bound, t.proved, t.labels) for t in self.trees
-        ]
-
     def __str__(self) -> str:
-        return as_tree(self.sentence, self._scored(), self.status, Style()).rstrip("\n")
+        return as_tree(self.sentence, self.scored, self.status, Style()).rstrip("\n")
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= 60 else self.text[:57] + "…"
@@ -291,7 +285,7 @@ class Document(Sequence[ParsedSentence]):
         """All sentences in CoNLL-U."""
         last = len(self) - 1
         return "".join(
-            as_conllu(s.sentence, s._scored(), s.status, Style(len(s.trees), last=i == last))
+            as_conllu(s.sentence, s.scored, s.status, Style(len(s.trees), last=i == last))
             for i, s in enumerate(self)
         )
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from bbparse.configuration_path import configuration_names, configuration_path
-from bbparse.errors import ConfigError
-from bbparse.scoring.templates import (
+from bbparse.configuration.path import configuration_names, configuration_path
+from bbparse.configuration.templates import (
     ARC_ATOMS,
     DEFAULT_BITS,
     KINDS,
@@ -21,6 +20,7 @@ from bbparse.scoring.templates import (
     expand,
     parse,
 )
+from bbparse.errors import ConfigError
 
 
 def texts(kind: str, *lines: str) -> list[str]:

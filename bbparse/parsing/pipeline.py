@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from bbparse.document import Document, ParsedSentence
 from bbparse.errors import ModelError, TreebankError
+from bbparse.factors import FactorFamily
 from bbparse.model.path import DEFAULT_MODEL
+from bbparse.parsing.compiling import load_compiled
+from bbparse.parsing.document import Document, ParsedSentence
+from bbparse.parsing.given_heads import fill_in_all, with_given_labels
+from bbparse.parsing.parser import Parser
+from bbparse.text import sentences_of_text
 from bbparse.treebank import Sentence
-
-if TYPE_CHECKING:
-    from bbparse.factors import FactorFamily
-    from bbparse.parser import Parser
 
 __all__ = ["Pipeline", "Token", "load"]
 
@@ -54,8 +55,6 @@ def load(
         for word in doc[0]:
             print(word.form, word.head, word.label)
     """
-    from bbparse.compiling import load_compiled
-
     return Pipeline(load_compiled(model, factors))
 
 
@@ -88,8 +87,9 @@ class Pipeline:
         text : str, Sentence, words, or an iterable of sentences
             Running text is cut into sentences and words. A list of words is one sentence; a word is
             its form, or a tuple of its form, UPOS, XPOS, lemma and FEATS, of which the last may be
-            left out. Several sentences are an iterable of `Sentence` or of lists of words. Words
-            without tags are tagged first where the model has a tagger.
+            left out; one that has blanks in it, as some treebanks have them, must be a tuple.
+            Several sentences are an iterable of `Sentence` or of lists of words; several texts are
+            for `pipe`. Words without tags are tagged first where the model has a tagger.
         k_best : int
             How many trees of each sentence.
         keep_heads : bool
@@ -122,7 +122,7 @@ class Pipeline:
 
     def pipe(
         self,
-        sentences: Iterable[Sentence],
+        sentences: Iterable[Sentence | str | Sequence[Token]],
         *,
         threads: int = 1,
         keep_heads: bool = False,
@@ -132,54 +132,65 @@ class Pipeline:
 
         Parameters
         ----------
-        sentences : iterable of Sentence
-            `bbparse.read_conllu` gives one.
+        sentences : iterable of Sentence, texts, or lists of words
+            `bbparse.read_conllu` gives one. A text may be several sentences.
         threads, keep_heads, options
             As for a call.
         """
-        from bbparse.parsing.given_heads import fill_in_all, with_given_labels
-
         options.setdefault("node_limit", NODE_LIMIT)
         # without a tagger, words without tags are parsed by their forms
-        tagged = sentences if self.parser.tagger is None else map(self.parser.tagged, sentences)
+        stream = self._stream(sentences)
+        tagged = stream if self.parser.tagger is None else map(self.parser.tagged, stream)
         found = (
             fill_in_all(self.parser, tagged, **options)
             if keep_heads
             else self.parser.parse_all(tagged, threads=threads, **options)
         )
-        for sentence, solution in found:
-            trees = self.parser.scored_trees(sentence, solution)
-            if keep_heads:
-                trees = with_given_labels(sentence, trees)
-            yield ParsedSentence(sentence, trees, solution.status)
+        for one in found:
+            trees = with_given_labels(one.sentence, one.trees) if keep_heads else one.trees
+            yield ParsedSentence(one.sentence, trees, one.solution.status)
 
-    def _sentences(self, text: str | Iterable[Any]) -> list[Sentence]:
+    def _sentences(self, text: Any) -> Iterable[Any]:
+        """What was given, as a stream of sentences."""
         if isinstance(text, str):
-            if self.parser.tagger is None:
-                raise ModelError(
-                    "the model has no tagger, so it cannot parse raw text: give words with their"
-                    " tags, or put a tagger into the model with 'bbparse bundle'"
-                )
-            from bbparse.text import sentences_of_text
-
-            return list(sentences_of_text(text))
+            return [text]
+        if not isinstance(text, Iterable):
+            raise TreebankError(
+                f"found {text!r:.60}, expected text, a Sentence, a list of words or of sentences"
+            )
         items = list(text)
-        if not items:
-            return []
-        if all(isinstance(item, Sentence) for item in items):
+        if not items or not all(isinstance(item, str) or _is_word(item) for item in items):
             return items
-        if all(isinstance(item, str) or _is_word(item) for item in items):
-            return [sentence_of(items)]
-        return [
-            item if isinstance(item, Sentence) else sentence_of(item, number)
-            for number, item in enumerate(items, start=1)
-        ]
+        for i, item in enumerate(items, start=1):
+            if isinstance(item, str) and len(item.split()) > 1:
+                raise TreebankError(
+                    f"word {i} is {item!r:.60}, which has blanks in it: a list of texts is for"
+                    f" pipe; a word with blanks is given as ({item!r:.60},)"
+                )
+        return [sentence_of(items)]
+
+    def _stream(self, items: Iterable[Any]) -> Iterator[Sentence]:
+        """Sentences, whatever they were given as."""
+        if isinstance(items, str | Sentence) or not isinstance(items, Iterable):
+            raise TreebankError(f"found {items!r:.60}, expected an iterable of sentences or texts")
+        for number, item in enumerate(items, start=1):
+            if isinstance(item, Sentence):
+                yield item
+            elif isinstance(item, str):
+                if self.parser.tagger is None:
+                    raise ModelError(
+                        "the model has no tagger, so it cannot parse raw text: give words with"
+                        " their tags, or put a tagger into the model with 'bbparse bundle'"
+                    )
+                yield from sentences_of_text(item)
+            else:
+                yield sentence_of(item, number)
 
     def __repr__(self) -> str:
         return f"<Pipeline: {self.parser.config.model.backbone} backbone, {self._families()}>"
 
     def _families(self) -> str:
-        names = [family.name for family in self.parser.families]
+        names = [family.name for family in self.parser.maker.families]
         return f"factors {', '.join(names)}" if names else "no factors"
 
 
@@ -208,6 +219,8 @@ def sentence_of(words: Iterable[Token], number: int = 1) -> Sentence:
         If a word is neither, or there are none.
     """
     rows: list[tuple[str, ...]] = []
+    if not isinstance(words, Iterable):
+        raise TreebankError(f"sentence {number} is {words!r:.60}, expected a list of words")
     if isinstance(words, str):
         raise TreebankError(f"sentence {number} is {words!r}, expected a list of words")
     for i, word in enumerate(words, start=1):

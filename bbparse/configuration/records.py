@@ -1,13 +1,13 @@
 """The parts of a configuration: a record for each of its tables, with defaults and their ranges.
 
 Templates and the settings of the search have records of their own
-(:class:`bbparse.scoring.templates.TemplateSet`, :class:`bbparse.search.settings.SearchSettings`).
+(`bbparse.configuration.templates.TemplateSet`, `bbparse.search.settings.SearchSettings`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from bbparse.errors import ConfigError
@@ -29,15 +29,23 @@ class ModelConfig:
         Recurrence, see :mod:`bbparse.oracle.projective.recurrences`.
     single_root : bool
         Whether the root takes exactly one modifier.
+    projective : bool or "auto"
+        Whether no two arcs cross. "auto" is for training, which looks at the trees: a model has
+        one or the other.
     """
 
     backbone: str = "grandsib"
     single_root: bool = True
+    projective: bool | str = field(default=True, metadata={"or": ("auto",)})
 
     def __post_init__(self) -> None:
         if self.backbone not in RECURRENCES:
             raise ConfigError(
                 f"model.backbone is {self.backbone!r}, expected one of {', '.join(RECURRENCES)}"
+            )
+        if not isinstance(self.projective, bool) and self.projective != "auto":
+            raise ConfigError(
+                f"model.projective is {self.projective!r}, expected true, false or 'auto'"
             )
 
 
@@ -320,6 +328,7 @@ def read_record(cls: type[T], table: Mapping[str, Any], where: str) -> T:
         For an unknown key or a value of the wrong type.
     """
     defaults = {f.name: getattr(cls(), f.name) for f in fields(cls)}  # type: ignore[arg-type]
+    others = {f.name: f.metadata.get("or", ()) for f in fields(cls)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in defaults:
@@ -329,9 +338,10 @@ def read_record(cls: type[T], table: Mapping[str, Any], where: str) -> T:
             value = tuple(value)
         elif isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
-        elif type(value) is not type(default):
+        elif type(value) is not type(default) and value not in others[key]:
             raise ConfigError(
-                f"{where}.{key} is {value!r:.60}, expected {_described(default)}"
+                f"{where}.{key} is {value!r:.60}, expected"
+                f" {' or '.join([_described(default), *map(repr, others[key])])}"
             )
         values[key] = value
     return cls(**values)

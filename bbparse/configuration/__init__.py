@@ -1,0 +1,5 @@
+"""One TOML file says how a parser is trained and run: its records, its templates, its path."""
+
+from bbparse.configuration.configuration import Configuration
+
+__all__ = ["Configuration"]

@@ -1,0 +1,40 @@
+"""`Model`: what a model file holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bbparse.configuration import Configuration
+from bbparse.scoring.labeller import Labeller
+from bbparse.scoring.problem_maker import ProblemMaker
+from bbparse.tagging.tagger import Tagger
+
+__all__ = ["Model"]
+
+
+@dataclass(slots=True, eq=False)
+class Model:
+    """All that was learned.
+
+    Attributes
+    ----------
+    maker : ProblemMaker
+        From a sentence to its problem.
+    labeller : Labeller, optional
+        Names the arcs of the trees found.
+    tagger : Tagger, optional
+        Gives words their tags where the input has none.
+    notes : dict
+        What is worth knowing about the training.
+    """
+
+    maker: ProblemMaker
+    labeller: Labeller | None = None
+    tagger: Tagger | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def config(self) -> Configuration:
+        """How it was trained, and how it parses."""
+        return self.maker.config

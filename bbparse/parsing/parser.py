@@ -1,0 +1,284 @@
+"""`Parser`: sentence → problem → solution → trees."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.configuration import Configuration
+from bbparse.errors import ModelError
+from bbparse.factors import FactorFamily
+from bbparse.model.file import load_model, save_model
+from bbparse.model.model import Model
+from bbparse.problem import Problem, Solution
+from bbparse.scoring.labeller import NO_MARKS
+from bbparse.scoring.marks import sure_marks
+from bbparse.scoring.problem_maker import Scored, batches
+from bbparse.solve import solve
+from bbparse.solving.in_order import in_order
+from bbparse.treebank import Sentence
+from bbparse.treebank.columns import has_tags
+from bbparse.treebank.encode import encode
+from bbparse.treebank.scored import ScoredTree
+
+__all__ = ["Parse", "Parser", "ScoredTree", "trees_of"]
+
+
+class Parse(NamedTuple):
+    """What parsing a sentence found.
+
+    Attributes
+    ----------
+    sentence : Sentence
+    solution : Solution
+    labels : list of list of str
+        For each tree of the solution the labels of its arcs; no list where the model has none.
+    """
+
+    sentence: Sentence
+    solution: Solution
+    labels: list[list[str]]
+
+    @property
+    def trees(self) -> list[ScoredTree]:
+        """The trees as plain records, best first."""
+        return trees_of(self.solution, self.labels)
+
+
+class Parser:
+    """A trained parser. Nothing in it changes while it parses, so threads may share it.
+
+    Parameters
+    ----------
+    model : Model
+        See there for `config`, `maker`, `labeller`, `tagger` and `notes`, which a parser has, too.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.config = model.config
+        self.maker = model.maker
+        self.labeller = model.labeller
+        self.tagger = model.tagger
+        self.notes = model.notes
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        factors: Iterable[type[FactorFamily] | FactorFamily] = (),
+    ) -> Parser:
+        """Read a model file; see `bbparse.model.file.load_model`."""
+        return cls(load_model(path, factors))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a model file, whole or not at all."""
+        save_model(self.model, path)
+
+    @classmethod
+    def train(
+        cls,
+        sentences: Iterable[Sentence],
+        dev: Iterable[Sentence] = (),
+        config: Configuration | str = "english",
+        **options: Any,
+    ) -> Parser:
+        """Train a parser; see `bbparse.learning.train.train`."""
+        from bbparse.learning.train import train  # parsing does not wait for what learning needs
+
+        if isinstance(config, str):
+            config = Configuration.load(config)
+        return cls(train(list(sentences), list(dev), config, **options))
+
+    def tagged(self, sentence: Sentence) -> Sentence:
+        """A sentence with tags: itself if it has some, else as the model's tagger tags it.
+
+        Raises
+        ------
+        ModelError
+            If no word has UPOS or XPOS, the model has no tagger, and was trained with tags.
+        """
+        if has_tags(sentence):
+            return sentence
+        if self.tagger is None:
+            if not self.notes.get("tagged", True):
+                return sentence
+            raise ModelError(
+                f"{sentence.source or 'input'}, {sentence.name}: the words have no tags, and the"
+                " model has no tagger: tag them with 'bbparse tag', or put a tagger into the model"
+                " with 'bbparse bundle'"
+            )
+        return self.tagger(sentence)
+
+    def problem(
+        self, sentence: Sentence, prune: int | None = None, margin: float | None = None
+    ) -> Problem:
+        """The scored problem of a sentence; see `bbparse.scoring.problem_maker.ProblemMaker`."""
+        return self.maker([sentence], prune, margin)[0].problem
+
+    def solve(
+        self,
+        sentence: Sentence,
+        *,
+        k_best: int = 1,
+        prune: int | None = None,
+        time_limit: float | None = None,
+        node_limit: int | None = None,
+    ) -> Solution:
+        """The solution of a sentence's problem, with its statistics.
+
+        Where the candidate arcs hold fewer than ``k_best`` trees, pruning is loosened: first the
+        margin goes, then the limit on heads, so that fewer trees than asked for come back only
+        where no more exist.
+        """
+        limits = {"k_best": k_best, "time_limit": time_limit, "node_limit": node_limit}
+        return self._widened(sentence, prune, limits)[1]
+
+    def _widened(
+        self, sentence: Sentence, prune: int | None, limits: dict[str, Any]
+    ) -> tuple[Scored, Solution]:
+        """What `solve` does, and what it solved."""
+        k_best = limits["k_best"]
+        wider: list[tuple[int | None, float | None]] = [(prune, None)]
+        if k_best > 1 and prune != 0:
+            # all arcs of a long sentence are too many; ten heads a word hold more than k trees
+            wider += [(prune, np.inf), (10, np.inf), (0, None)]
+        for heads, margin in wider:
+            scored = self.maker([sentence], heads, margin)[0]
+            solution = self.solve_problem(scored.problem, **limits)
+            if len(solution) >= k_best or solution.status != "optimal":
+                break
+        return scored, solution
+
+    def solve_problem(self, problem: Problem, **limits: Any) -> Solution:
+        """The solution of a problem that `problem` made, by the search the model is set up for.
+
+        ``limits`` are `k_best`, `time_limit` and `node_limit` of `bbparse.solve`.
+        """
+        return solve(problem, **self.config.method, **limits)
+
+    def parse(
+        self,
+        sentence: Sentence,
+        *,
+        k_best: int = 1,
+        prune: int | None = None,
+        time_limit: float | None = None,
+        node_limit: int | None = None,
+    ) -> list[ScoredTree]:
+        """The k best trees of a sentence, best first.
+
+        Parameters
+        ----------
+        sentence : Sentence
+            Its heads and labels are not looked at.
+        k_best : int
+            How many; all there are where fewer exist.
+        prune : int, optional
+            Most candidate heads of a word, instead of the model's; 0: all arcs.
+        time_limit : float, optional
+            Seconds for the search.
+        node_limit : int, optional
+            Nodes for the search.
+        """
+        limits = {"k_best": k_best, "time_limit": time_limit, "node_limit": node_limit}
+        return self._labelled(*self._widened(sentence, prune, limits)).trees
+
+    def labelled(self, sentence: Sentence, solution: Solution) -> Parse:
+        """A solution of a sentence's problem, with the labels of its trees."""
+        labels = [] if self.labeller is None else [self.labels(sentence, h) for h in solution.heads]
+        return Parse(sentence, solution, labels)
+
+    def labels(self, sentence: Sentence, heads: NDArray[np.int32]) -> list[str]:
+        """Labels of the arcs of a tree, int[n+1] with element 0 not read; none without labels."""
+        if self.labeller is None:
+            return []
+        values = encode(sentence)
+        marks = None
+        guide = self.maker.guide
+        if guide is not None and self.labeller.guided:
+            tree = np.array(heads[1:], np.int32)
+            marks = guide.marks(values, tree, np.arange(1, len(heads), dtype=np.int32))
+        return self.labeller.label(values, heads, marks)
+
+    def _labelled(self, scored: Scored, solution: Solution) -> Parse:
+        """As `labelled`, with what is known of the sentence already."""
+        labeller = self.labeller
+        if labeller is None:
+            return Parse(scored.sentence, solution, [])
+        marks = NO_MARKS
+        if labeller.guided and scored.marks is not None:
+            marks = sure_marks(scored.marks)
+        labels = [labeller.name(scored.values, heads, marks) for heads in solution.heads]
+        return Parse(scored.sentence, solution, labels)
+
+    def parse_all(
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        k_best: int = 1,
+        prune: int | None = None,
+        time_limit: float | None = None,
+        node_limit: int | None = None,
+        threads: int = 1,
+    ) -> Iterator[Parse]:
+        """What `solve` gives for many sentences, in their order, with labels.
+
+        Parameters
+        ----------
+        sentences : iterable of Sentence
+            Read a little ahead only.
+        k_best, prune, time_limit, node_limit
+            As for `solve`.
+        threads : int
+            Batches of sentences that are parsed at the same time. Threads take turns in Python, a
+            fifth of the work; ``bbparse parse`` has processes instead.
+        """
+        limits = {"k_best": k_best, "time_limit": time_limit, "node_limit": node_limit}
+        some = batches(sentences, together=prune != 0)
+        for found, error in in_order(partial(self._tried, prune, limits), some, threads):
+            yield from found
+            if error is not None:
+                raise error
+
+    def _tried(
+        self, prune: int | None, limits: dict[str, Any], batch: list[Sentence]
+    ) -> tuple[list[Parse], Exception | None]:
+        """What is found for a batch up to the first sentence that fails, and its error."""
+        try:
+            return self._parse_together(prune, limits, batch), None
+        except Exception:  # which of them it was shows one by one
+            found: list[Parse] = []
+            try:
+                for sentence in batch:
+                    found.append(self._labelled(*self._widened(sentence, prune, limits)))
+            except Exception as error:  # raised after the sentences before it have come back
+                return found, error
+            return found, None
+
+    def _parse_together(
+        self, prune: int | None, limits: dict[str, Any], batch: list[Sentence]
+    ) -> list[Parse]:
+        scored = self.maker(batch, prune)
+        found = [(one, self.solve_problem(one.problem, **limits)) for one in scored]
+        for i, (one, solution) in enumerate(found):
+            if len(solution) < limits["k_best"] and solution.status == "optimal":
+                found[i] = self._widened(one.sentence, prune, limits)
+        return [self._labelled(*one) for one in found]
+
+
+def trees_of(solution: Solution, labels: Sequence[Sequence[str]] = ()) -> list[ScoredTree]:
+    """The trees of a solution as plain records, with the labels of each if they are given."""
+    rows = zip(
+        solution.heads[:, 1:].tolist(), solution.scores.tolist(), solution.upper_bounds.tolist(),
+        solution.proved.tolist(), labels or [()] * len(solution),
+    )  # fmt: skip
+    return [
+        ScoredTree(tuple(heads), score, bound, proved, tuple(own))
+        for heads, score, bound, proved, own in rows
+    ]
