@@ -18,7 +18,7 @@ from bbparse.configuration import Configuration
 from bbparse.errors import ProblemError
 from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_counts, alive_factors
 from bbparse.problem import Problem
-from bbparse.scoring.marginals import arcs_in_crossing_trees, arcs_in_trees
+from bbparse.scoring.in_trees import arcs_in_crossing_trees, arcs_in_trees
 from bbparse.scoring.marks import steps_of
 from bbparse.scoring.network import Network
 from bbparse.scoring.pruner import Pruner

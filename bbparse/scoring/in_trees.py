@@ -1,107 +1,18 @@
-"""Kernels that tell, for every arc, the best projective tree that has it, and which arcs none has.
+"""Which candidate arcs some tree has.
 
 A head that looks likely by itself may fit no tree: one in eight candidate arcs of English crosses
 all that could hold the rest of the sentence together. Such arcs need no scores, nor do the parts
 and factors over them.
 
-Inside and outside pass over the spans of Eisner (1996) in the (max, +) semiring: O(n³) time, O(n²)
-memory.
+For projective trees, an inside and an outside pass over the spans of Eisner (1996), in truth values
+of which 64 are looked at together: bits in rows stand for the places where a span can be split.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bbparse.jit import kernel
-
-
-@kernel
-def max_marginals(scores, single_root):
-    """Score of the best projective tree with each arc.
-
-    Parameters
-    ----------
-    scores : float64[n+1, n+1]
-        scores[h, m], -inf where there is no such arc; column 0 is not read.
-    single_root : bool
-        The root has exactly one modifier.
-
-    Returns
-    -------
-    float64[n+1, n+1]
-        -inf for arcs in no tree. The arcs of a best tree have its score, which is the maximum.
-    """
-    n = scores.shape[0] - 1
-    none = -np.inf
-    best_with = np.full((n + 1, n + 1), none)
-    # Row i of each array belongs to a span that starts (or, `by_end`, ends) at word i, so that
-    # inner loops run along rows. right: spans whose head is their first word; left: their last.
-    right = np.full((n + 1, n + 1), none)
-    right_by_end = np.full((n + 1, n + 1), none)
-    left = np.full((n + 1, n + 1), none)
-    left_by_end = np.full((n + 1, n + 1), none)
-    arc_right = np.full((n + 1, n + 1), none)
-    arc_left_by_end = np.full((n + 1, n + 1), none)
-    first = 1 if single_root else 0
-    for i in range(first, n + 1):
-        right[i, i] = right_by_end[i, i] = left[i, i] = left_by_end[i, i] = 0.0
-    for length in range(1, n + 1 - first):
-        for i in range(first, n + 1 - length):
-            j = i + length
-            best = none
-            for r in range(i, j):
-                best = max(best, right[i, r] + left_by_end[j, r + 1])
-            arc_right[i, j] = best + scores[i, j]
-            arc_left_by_end[j, i] = best + scores[j, i] if i > 0 else none
-            best = none
-            for r in range(i + 1, j + 1):
-                best = max(best, arc_right[i, r] + right_by_end[j, r])
-            right[i, j] = right_by_end[j, i] = best
-            best = none
-            for r in range(i, j):
-                best = max(best, left[i, r] + arc_left_by_end[j, r])
-            left[i, j] = left_by_end[j, i] = best
-
-    out_right = np.full((n + 1, n + 1), none)
-    out_right_by_end = np.full((n + 1, n + 1), none)
-    out_left = np.full((n + 1, n + 1), none)
-    out_left_by_end = np.full((n + 1, n + 1), none)
-    out_arc_right = np.full((n + 1, n + 1), none)
-    out_arc_left_by_end = np.full((n + 1, n + 1), none)
-    if single_root:
-        for m in range(1, n + 1):
-            out_left[1, m] = scores[0, m] + right[m, n]
-            out_right[m, n] = max(out_right[m, n], scores[0, m] + left[1, m])
-            best_with[0, m] = scores[0, m] + left[1, m] + right[m, n]
-    else:
-        out_right[0, n] = 0.0
-    for length in range(n - first, 0, -1):
-        for i in range(first, n + 1 - length):
-            j = i + length
-            outer = max(out_right[i, j], out_right_by_end[j, i])
-            if outer > none:
-                for r in range(i + 1, j + 1):
-                    out_arc_right[i, r] = max(out_arc_right[i, r], outer + right_by_end[j, r])
-                    out_right_by_end[j, r] = max(out_right_by_end[j, r], outer + arc_right[i, r])
-            outer = max(out_left[i, j], out_left_by_end[j, i])
-            if outer > none:
-                for r in range(i, j):
-                    out_arc_left_by_end[j, r] = max(
-                        out_arc_left_by_end[j, r], outer + left[i, r]
-                    )
-                    out_left[i, r] = max(out_left[i, r], outer + arc_left_by_end[j, r])
-            best_with[i, j] = arc_right[i, j] + out_arc_right[i, j]
-            outer = out_arc_right[i, j] + scores[i, j]
-            if i > 0:
-                best_with[j, i] = arc_left_by_end[j, i] + out_arc_left_by_end[j, i]
-                outer = max(outer, out_arc_left_by_end[j, i] + scores[j, i])
-            if outer > none:
-                for r in range(i, j):
-                    out_right[i, r] = max(out_right[i, r], outer + left_by_end[j, r + 1])
-                    out_left_by_end[j, r + 1] = max(
-                        out_left_by_end[j, r + 1], outer + right[i, r]
-                    )
-    return best_with
+from bbparse.jit import inlined, kernel
 
 
 @kernel
@@ -115,8 +26,7 @@ def _bits(low, high):
 def _in_trees_by_bits(n, arcs, single_root):
     """Whether each arc is in a tree, for at most 62 words: bool[n+1, n+1] like `arcs`.
 
-    The passes of `max_marginals` over truth values, a word of bits for all the places where a span
-    can be split: O(n²).
+    A row is a word of bits: O(n²).
     """
     one = np.uint64(1)
     size = n + 1
@@ -186,6 +96,109 @@ def _in_trees_by_bits(n, arcs, single_root):
     return found
 
 
+@inlined
+def _put(rows, i, place):
+    rows[i, place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+
+
+@inlined
+def _has(rows, i, place):
+    return (rows[i, place >> 6] >> np.uint64(place & 63)) & np.uint64(1) != 0
+
+
+@inlined
+def _common(rows, i, others, j, word, low, high):
+    """The bits low..high - 1 that two rows have in common, as far as a word of them goes."""
+    both = rows[i, word] & others[j, word]
+    if both != 0:
+        first, last = low - 64 * word, high - 64 * word
+        if first > 0:
+            both &= ~_bits(0, first)
+        if last < 64:
+            both &= _bits(0, last)
+    return both
+
+
+@inlined
+def _meet(rows, i, others, j, low, high):
+    """Whether two rows have one of the bits low..high - 1 in common."""
+    found = False
+    for word in range(low >> 6, ((high - 1) >> 6) + 1):
+        if _common(rows, i, others, j, word, low, high) != 0:
+            found = True
+            break
+    return found
+
+
+@inlined
+def _pass_on(rows, i, others, j, low, high, to_rows, to_others):
+    """Add to two rows what two others have in common of the bits low..high - 1."""
+    for word in range(low >> 6, ((high - 1) >> 6) + 1):
+        both = _common(rows, i, others, j, word, low, high)
+        if both != 0:
+            to_rows[i, word] |= both
+            to_others[j, word] |= both
+
+
+@kernel
+def _in_trees_by_rows(n, arcs, single_root):
+    """The same for any number of words: O(n³ / 64).
+
+    Bits of `left` and `out_left` are those of the places before, where the other span ends.
+    """
+    size = n + 1
+    first = 1 if single_root else 0
+    rows = np.zeros((12, size, (size >> 6) + 1), np.uint64)
+    right, right_by_end, left, left_by_end = rows[0], rows[1], rows[2], rows[3]
+    arc_right, arc_left = rows[4], rows[5]
+    for i in range(first, size):
+        _put(right, i, i)
+        _put(right_by_end, i, i)
+        _put(left_by_end, i, i)
+        if i > 0:
+            _put(left, i, i - 1)
+    for length in range(1, size - first):
+        for i in range(first, size - length):
+            j = i + length
+            if (arcs[i, j] or arcs[j, i]) and _meet(right, i, left, j, i, j):
+                if arcs[i, j]:
+                    _put(arc_right, i, j)
+                if arcs[j, i] and i > 0:
+                    _put(arc_left, j, i)
+            if _meet(arc_right, i, right_by_end, j, i + 1, j + 1):
+                _put(right, i, j)
+                _put(right_by_end, j, i)
+            if _meet(left_by_end, i, arc_left, j, i, j):
+                if i > 0:
+                    _put(left, j, i - 1)
+                _put(left_by_end, i, j)
+    found = np.zeros((size, size), np.bool_)
+    out_right, out_right_by_end, out_left, out_left_by_end = rows[6], rows[7], rows[8], rows[9]
+    out_arc_right, out_arc_left = rows[10], rows[11]
+    if single_root:
+        for m in range(1, size):
+            if arcs[0, m] and _has(left, m, 0) and _has(right, m, n):
+                found[0, m] = True
+                _put(out_left, m, 0)
+                _put(out_right, m, n)
+    elif _has(right, 0, n):
+        _put(out_right, 0, n)
+    for length in range(n - first, 0, -1):
+        for i in range(first, size - length):
+            j = i + length
+            if _has(out_right, i, j) or _has(out_right_by_end, j, i):
+                _pass_on(
+                    arc_right, i, right_by_end, j, i + 1, j + 1, out_arc_right, out_right_by_end
+                )
+            if (i > 0 and _has(out_left, j, i - 1)) or _has(out_left_by_end, i, j):
+                _pass_on(left_by_end, i, arc_left, j, i, j, out_left_by_end, out_arc_left)
+            found[i, j] = _has(out_arc_right, i, j)
+            found[j, i] = _has(out_arc_left, j, i)
+            if found[i, j] or found[j, i]:
+                _pass_on(right, i, left, j, i, j, out_right, out_left)
+    return found
+
+
 @kernel
 def arcs_in_trees(n, arc_head, arc_mod, single_root):
     """Those of the candidate arcs (int32[A]) that some projective tree has, in their order.
@@ -194,20 +207,15 @@ def arcs_in_trees(n, arc_head, arc_mod, single_root):
     """
     n_arcs = arc_head.shape[0]
     keep = np.zeros(n_arcs, np.bool_)
+    arcs = np.zeros((n + 1, n + 1), np.bool_)
+    for a in range(n_arcs):
+        arcs[arc_head[a], arc_mod[a]] = True
     if n <= 62:
-        arcs = np.zeros((n + 1, n + 1), np.bool_)
-        for a in range(n_arcs):
-            arcs[arc_head[a], arc_mod[a]] = True
         found = _in_trees_by_bits(n, arcs, single_root)
-        for a in range(n_arcs):
-            keep[a] = found[arc_head[a], arc_mod[a]]
     else:
-        scores = np.full((n + 1, n + 1), -np.inf)
-        for a in range(n_arcs):
-            scores[arc_head[a], arc_mod[a]] = 0.0
-        best = max_marginals(scores, single_root)
-        for a in range(n_arcs):
-            keep[a] = best[arc_head[a], arc_mod[a]] > -np.inf
+        found = _in_trees_by_rows(n, arcs, single_root)
+    for a in range(n_arcs):
+        keep[a] = found[arc_head[a], arc_mod[a]]
     return _those(arc_head, arc_mod, keep)
 
 
