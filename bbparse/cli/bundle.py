@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from bbparse.cli import options
 from bbparse.cli.files import FILE
 from bbparse.model.file import load_model, load_tagger, save_model
 
@@ -14,6 +15,7 @@ from bbparse.model.file import load_model, load_tagger, save_model
 @click.option(
     "--output", "-o", required=True, type=FILE, metavar="FILE", help="Where to write the model."
 )
+@options.factors
 def bundle(parser: str, tagger: str, output: str) -> None:
     """Put the tagger TAGGER into the model PARSER, so that it parses words without tags.
 
@@ -23,7 +25,7 @@ def bundle(parser: str, tagger: str, output: str) -> None:
     Example:
       bbparse bundle en.model en.tagger --output en-text.model
     """
-    model = load_model(parser)
+    model = load_model(parser, options.given_factors())
     model.tagger = load_tagger(tagger)
     save_model(model, output)
     click.echo(f"wrote {output}", err=True)

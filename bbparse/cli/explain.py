@@ -23,6 +23,7 @@ from bbparse.treebank import Sentence
 @click.command()
 @click.argument("source", type=FILE, metavar="[INPUT|TEXT|-]", default="-")
 @options.model
+@options.factors
 @click.option(
     "--text", is_flag=True,
     help="INPUT is running text: that of files named .txt is, and words with spaces are.",
@@ -63,7 +64,7 @@ def explain(
       bbparse explain in.conllu --model en.model -o page.html
       bbparse explain in.conllu --model en.model --sentence 12 --k-best 5 -o page.html
     """
-    loaded = load_compiled(model)
+    loaded = load_compiled(model, options.given_factors())
     sentences, place = _read(source, text)
     sentence = loaded.tagged(_choose(sentences, wanted, place))
     found = explain_sentence(

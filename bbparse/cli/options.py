@@ -47,6 +47,24 @@ model = click.option(
     help="Model to parse with: a file, or the name of one that comes with bbparse.",
 )  # fmt: skip
 
+_FACTORS = "bbparse.factors"
+
+
+def _note_factors(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    context.meta[_FACTORS] = [name for name in (value or "").split(",") if name]
+
+
+factors = click.option(
+    "--factors", metavar="MODULE:CLASS,…", callback=_note_factors, expose_value=False,
+    help="Factor families of your own that the model was trained with and that are not installed.",
+)  # fmt: skip
+
+
+def given_factors() -> list[str]:
+    """What ``--factors`` names: code that may be run to load a model, as its user says so."""
+    return list(click.get_current_context().meta.get(_FACTORS, ()))
+
+
 prune = click.option(
     "--prune", type=PruneParameter(), metavar="K|none",
     help="Candidate heads of a word, instead of the model's.",

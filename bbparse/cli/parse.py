@@ -26,6 +26,7 @@ from bbparse.treebank.sections import Section
 @click.command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @options.model
+@options.factors
 @click.option(
     "--text", is_flag=True, help="INPUT is running text, as is that of files named .txt."
 )
@@ -80,7 +81,7 @@ def parse(model: str, source: str, output: str, **settings: Any) -> None:
       bbparse parse in.conllu --model en.model --format tree | less -R
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
     """
-    parse_file(load_compiled(model), source, output, **settings)
+    parse_file(load_compiled(model, options.given_factors()), source, output, **settings)
 
 
 def parse_file(

@@ -39,6 +39,7 @@ class PruneList(click.ParamType):
 @click.command()
 @click.argument("dev", type=FILE, metavar="DEV")
 @options.model
+@options.factors
 @click.option(
     "--prune", "prunes", type=PruneList(), default="3,5,10,20,none", show_default=True,
     metavar="K,K…", help="Numbers of candidate heads to try; none: all words.",
@@ -96,7 +97,7 @@ def tune(
     """
     if plot is not None:
         check_plot(plot)
-    parser = load_compiled(model)
+    parser = load_compiled(model, options.given_factors())
     if measure is None:
         measure = "las" if parser.labeller is not None else "uas"
     elif measure == "las" and parser.labeller is None:

@@ -60,13 +60,12 @@ own (`FactorFamily.counts`):
 ...             arcs = [(h, m) for m in view.modifiers_of(h) if view.upos[m] == "DET"]
 ...             yield arcs, [[("one", view.upos[h])], [("more", view.upos[h])]]
 
-When it proposes what you want, derive the family from `RuleFamily` instead of `FactorFamily`: its
-`factors` is then compiled, and costs a few microseconds a sentence. It must keep to a part of
-Python, which `RuleFamily` lists; what goes beyond is named with its line.
+When it proposes what you want, write it as rules (`RuleFamily`): they look alike, are run once and
+not once for a sentence, and cost a few microseconds.
 
 For families of many factors, such as all pairs of siblings, see `TemplateFamily`: a jitted kernel
 enumerates them and a table of templates gives the features. The families of Qian & Liu 2013 §4.3
-are written like that, or compiled, in the package ``bbparse_families``.
+are written like that, or as rules, in the package ``bbparse_families``.
 '''
 
 from __future__ import annotations

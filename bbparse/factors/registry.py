@@ -108,17 +108,23 @@ def load_families(
     stand_ins: dict[str, FactorFamily] = {}
     for known in given:
         family = _make(known, f"factor family {known!r}")
-        stand_ins[family.name] = stand_ins[_target(family)] = family
+        target = _target(family)
+        # The class is found again where its module has another name now: a script's, a package's.
+        for text in (family.name, target, target[target.index(":") :]):
+            stand_ins[text] = family
     for item in families:
         if not isinstance(item, str):
             family = _make(item, f"factor family {item!r}")
         elif item in stand_ins:
             family = stand_ins[item]
+        elif item[item.find(":") :] in stand_ins:
+            family = stand_ins[item[item.find(":") :]]
         elif ":" in item:
             if not paths:
                 raise FactorError(
-                    f"factor family {item!r}: expected the class, or a name that is "
-                    f"installed ({_names(entries)})"
+                    f"the model was trained with the factor family {item}, code that no package "
+                    f"offers and that is not run unasked: give --factors {item}, in Python "
+                    f"factors=[{item!r}] or the class"
                 )
             where = f"factor family {item!r}"
             with _current_directory_last():

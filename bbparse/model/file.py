@@ -18,7 +18,7 @@ from bbparse import __version__
 from bbparse.configuration import Configuration
 from bbparse.configuration.templates import TemplateSet
 from bbparse.errors import BBParseError, ModelError
-from bbparse.factors import FactorFamily, FactorTable, load_families, specification
+from bbparse.factors import FactorFamily, FactorTable, load_families
 from bbparse.model.model import Model
 from bbparse.model.packed import pack, packed_rules, unpack
 from bbparse.model.path import model_path
@@ -83,7 +83,8 @@ def save_model(model: Model, path: str | os.PathLike[str]) -> None:
 
 
 def load_model(
-    name_or_path: str | os.PathLike[str], factors: Iterable[type[FactorFamily] | FactorFamily] = ()
+    name_or_path: str | os.PathLike[str],
+    factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
 ) -> Model:
     """Read a model file.
 
@@ -92,7 +93,8 @@ def load_model(
     name_or_path : path
         A file, or the name of a model that comes with the package.
     factors : iterable of families, optional
-        Families the model was trained with that are not installed as plug-ins.
+        Families the model was trained with that are not installed as plug-ins: classes, or
+        ``"module:Class"``. A model file never has code imported by itself.
 
     Raises
     ------
@@ -116,9 +118,8 @@ def load_model(
         raise
     except (ValueError, KeyError, TypeError, BBParseError) as error:
         raise ModelError(f"{where}: header is damaged: {error}") from error
-    given = {specification(family): family for family in load_families(factors)}
     families = load_families(
-        [given.get(name, name) for name in config.factors.families], paths=False
+        config.factors.families, given=load_families(factors), paths=False
     )
     scorer = _scorer(where, "backbone", arrays, config.templates, quantum)
     pruner = Pruner(

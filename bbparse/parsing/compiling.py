@@ -25,7 +25,7 @@ _UPOS = ("DET", "NOUN", "PUNCT", "ADJ", "PUNCT", "VERB", "PRON", "PUNCT")
 
 def load_compiled(
     model: str | os.PathLike[str],
-    factors: Iterable[type[FactorFamily] | FactorFamily] = (),
+    factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
 ) -> Parser:
     """Read a model and, in the first run on this machine, compile what parsing with it needs.
 

@@ -71,7 +71,7 @@ class Parser:
     def load(
         cls,
         path: str | os.PathLike[str],
-        factors: Iterable[type[FactorFamily] | FactorFamily] = (),
+        factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
     ) -> Parser:
         """Read a model file; see `bbparse.model.file.load_model`."""
         return cls(load_model(path, factors))

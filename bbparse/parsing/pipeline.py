@@ -28,7 +28,7 @@ NODE_LIMIT = 200
 
 def load(
     model: str | os.PathLike[str] = DEFAULT_MODEL,
-    factors: Iterable[type[FactorFamily] | FactorFamily] = (),
+    factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
 ) -> Pipeline:
     """Read a model, to be called with what is to be parsed.
 
@@ -37,7 +37,8 @@ def load(
     model : path or name
         A file, or the name of a model that comes with the package.
     factors : iterable of families, optional
-        Families the model was trained with that are not installed as plug-ins.
+        Families the model was trained with that are not installed as plug-ins: classes, or
+        ``"module:Class"``. A model file never has code imported by itself.
 
     Raises
     ------

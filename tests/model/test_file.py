@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from bbparse.cli.parse import parse
 from bbparse.errors import FactorError, ModelError, OutputError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import KIND, VERSION
@@ -222,14 +224,24 @@ def test_keys_of_modes_that_are_no_more_are_passed_over(model: Path) -> None:
     assert Parser.load(with_header(model, change)).config == Parser.load(model).config
 
 
-def test_families_that_are_not_installed_must_be_given(model: Path, tmp_path: Path) -> None:
+def test_families_that_are_not_installed_must_be_given(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = toy.configuration().with_("factors", cutoff=1)
     parser = Parser.train(toy.sentences()[:40], config=config, factors=[Nearby, "siblings"])
     assert len(parser.maker.table) > 0
     path = tmp_path / "nearby.model"
     parser.save(path)
-    with pytest.raises(FactorError, match="Nearby"):
+    with pytest.raises(FactorError, match=r"not run unasked: give --factors tests.*:Nearby"):
         Parser.load(path)
+    # On the command line, too, and where the module has another name now.
+    (tmp_path / "my_nearby.py").write_text("from tests.model.test_file import Nearby\n")
+    (tmp_path / "in.conllu").write_text("1\tSee\t_\tVERB\t_\t_\t_\t_\t_\t_\n\n")
+    monkeypatch.chdir(tmp_path)
+    command = ["in.conllu", "--model", str(path)]
+    assert CliRunner().invoke(parse, command).exit_code != 0
+    done = CliRunner().invoke(parse, [*command, "--factors", "my_nearby:Nearby"])
+    assert done.exit_code == 0 and "\t0\troot" in done.output, done
     loaded = Parser.load(path, factors=[Nearby])
     for sentence in toy.dev_sentences()[:10]:
         assert loaded.parse(sentence) == parser.parse(sentence)
