@@ -22,13 +22,13 @@ Hashes = NDArray[np.uint64]
 
 
 @kernel
-def _passes(gate: np.uint64, bits: Hashes, shift: np.uint64) -> bool:
+def passes(gate: np.uint64, bits: Hashes, shift: np.uint64) -> bool:
     bit = gate >> shift
     return (bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1) != np.uint64(0)
 
 
 @kernel
-def _with_room(rows: Ints, count: int, more: int) -> Ints:
+def with_room(rows: Ints, count: int, more: int) -> Ints:
     """The rows; copied into twice the room, if that for `more` is not left."""
     if count + more <= rows.shape[0]:
         return rows
@@ -60,7 +60,7 @@ def _three_classes(distance: int) -> int:
 
 
 @kernel
-def _beyond(above: int, head: int, mod: int) -> bool:
+def beyond(above: int, head: int, mod: int) -> bool:
     """Whether the arc from head to mod reaches the word above head, or passes over it."""
     return head < above <= mod or mod <= above < head
 
@@ -86,12 +86,12 @@ def sibling_pairs(
         for i in range(head_ptr[h], end):
             m1 = arc_mod[i]
             partial = gate_words[0, h] + gate_words[1, m1]
-            rows = _with_room(rows, count, end - i)
+            rows = with_room(rows, count, end - i)
             for j in range(i + 1, end):
                 m2 = arc_mod[j]
                 order = int(m1 < h) + int(m2 < h)
                 gate = partial + gate_words[2, m2] + gate_orders[order]
-                if _passes(gate, gate_bits, gate_shift):
+                if passes(gate, gate_bits, gate_shift):
                     rows[count, 0] = i
                     rows[count, 1] = j
                     rows[count, 2] = order * 7 + _seven_classes(m2 - m1)
@@ -122,12 +122,12 @@ def sibling_triples(
             for j in range(i + 1, end):
                 m2 = arc_mod[j]
                 partial = gate_words[0, h] + gate_words[1, m1] + gate_words[2, m2]
-                rows = _with_room(rows, count, end - j)
+                rows = with_room(rows, count, end - j)
                 for k in range(j + 1, end):
                     m3 = arc_mod[k]
                     order = int(m1 < h) + int(m2 < h) + int(m3 < h)
                     gate = partial + gate_words[3, m3] + gate_orders[order]
-                    if _passes(gate, gate_bits, gate_shift):
+                    if passes(gate, gate_bits, gate_shift):
                         rows[count, 0] = i
                         rows[count, 1] = j
                         rows[count, 2] = k
@@ -156,14 +156,14 @@ def chains_of_two(
     for i in range(arc_head.shape[0]):
         g, h = arc_head[i], arc_mod[i]
         partial = gate_words[0, g] + gate_words[1, h]
-        rows = _with_room(rows, count, head_ptr[h + 1] - head_ptr[h])
+        rows = with_room(rows, count, head_ptr[h + 1] - head_ptr[h])
         for j in range(head_ptr[h], head_ptr[h + 1]):
             m = arc_mod[j]
-            if _beyond(g, h, m):
+            if beyond(g, h, m):
                 continue
             order = int(g < h) * 2 + int(h < m)
             gate = partial + gate_words[2, m] + gate_orders[order]
-            if _passes(gate, gate_bits, gate_shift):
+            if passes(gate, gate_bits, gate_shift):
                 rows[count, 0] = i
                 rows[count, 1] = j
                 distance = _four_classes(abs(g - h)) * 4 + _four_classes(abs(h - m))
@@ -193,17 +193,17 @@ def chains_of_three(
         a, b = arc_head[i], arc_mod[i]
         for j in range(head_ptr[b], head_ptr[b + 1]):
             c = arc_mod[j]
-            if _beyond(a, b, c):
+            if beyond(a, b, c):
                 continue
             partial = gate_words[0, a] + gate_words[1, b] + gate_words[2, c]
-            rows = _with_room(rows, count, head_ptr[c + 1] - head_ptr[c])
+            rows = with_room(rows, count, head_ptr[c + 1] - head_ptr[c])
             for k in range(head_ptr[c], head_ptr[c + 1]):
                 d = arc_mod[k]
-                if _beyond(b, c, d) or _beyond(a, c, d):
+                if beyond(b, c, d) or beyond(a, c, d):
                     continue
                 order = int(a < b) * 4 + int(b < c) * 2 + int(c < d)
                 gate = partial + gate_words[3, d] + gate_orders[order]
-                if _passes(gate, gate_bits, gate_shift):
+                if passes(gate, gate_bits, gate_shift):
                     rows[count, 0] = i
                     rows[count, 1] = j
                     rows[count, 2] = k
@@ -242,14 +242,14 @@ def nephews(
                 if s == m:
                     continue
                 partial = gate_words[0, h] + gate_words[1, s] + gate_words[2, m]
-                rows = _with_room(rows, count, head_ptr[m + 1] - head_ptr[m])
+                rows = with_room(rows, count, head_ptr[m + 1] - head_ptr[m])
                 for k in range(head_ptr[m], head_ptr[m + 1]):
                     c = arc_mod[k]
-                    if c == s or _beyond(h, m, c) or _beyond(s, m, c):
+                    if c == s or beyond(h, m, c) or beyond(s, m, c):
                         continue
                     order = int(h < s) * 8 + int(h < m) * 4 + int(m < c) * 2 + int(s < m)
                     gate = partial + gate_words[3, c] + gate_orders[order]
-                    if _passes(gate, gate_bits, gate_shift):
+                    if passes(gate, gate_bits, gate_shift):
                         rows[count, 0] = i
                         rows[count, 1] = j
                         rows[count, 2] = k

@@ -17,7 +17,7 @@ from bbparse.factors.view import NO_LABEL
 from bbparse.jit import kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
-from .enumerate import _beyond, _passes, _with_room
+from .enumerate import beyond, passes, with_room
 
 __all__ = ["ParallelLabels"]
 
@@ -56,14 +56,14 @@ def parallel_modifiers(
             if s == m:
                 continue
             partial = gate_words[0, h] + gate_words[1, m] + gate_words[2, s]
-            rows = _with_room(rows, count, head_ptr[m + 1] - head_ptr[m])
+            rows = with_room(rows, count, head_ptr[m + 1] - head_ptr[m])
             for k in range(head_ptr[m], head_ptr[m + 1]):
                 c = arc_mod[k]
-                if labels[k] != labels[j] or c == s or _beyond(h, m, c) or _beyond(s, m, c):
+                if labels[k] != labels[j] or c == s or beyond(h, m, c) or beyond(s, m, c):
                     continue
                 order = int(h < m) * 8 + int(h < s) * 4 + int(m < c) * 2 + int(words[s] == words[c])
                 gate = partial + gate_words[3, c] + gate_orders[order]
-                if _passes(gate, gate_bits, gate_shift):
+                if passes(gate, gate_bits, gate_shift):
                     rows[count, 0] = i
                     rows[count, 1] = j
                     rows[count, 2] = k

@@ -82,7 +82,8 @@ from bbparse.factors.counts import (
 from bbparse.factors.family import Arc, FactorFamily, tree_keys
 from bbparse.factors.keys import Feature, feature_key, mix, salt
 from bbparse.factors.registry import FamilyEntry, available, load_families, specification
-from bbparse.factors.rule_language import AnySentence, AnyValue, AnyWord
+from bbparse.factors.rule_language import AnySentence
+from bbparse.factors.rule_values import AnyValue, AnyWord
 from bbparse.factors.rules import RuleFamily
 from bbparse.factors.table import FactorCounter, FactorTable
 from bbparse.factors.templates import TemplateFamily

@@ -7,7 +7,7 @@ stands for all of them, and a comparison an `AnyValue`, whose truth nobody knows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,12 +16,10 @@ import numpy as np
 from bbparse.errors import FactorError
 from bbparse.factors import rule_kernel as k
 from bbparse.factors.keys import CLOSE, NUMBER, OPEN, TEXT
+from bbparse.factors.rule_values import AnyValue, AnyWord, key_of
 from bbparse.factors.view import FactorView
 
-__all__ = ["AnySentence", "AnyValue", "AnyWord", "Relation"]
-
-#: Attributes of a word, in the order of `bbparse.factors.rule_words`.
-FIELDS = ("form", "lower", "lemma", "upos", "xpos", "feats")
+__all__ = ["AnySentence", "Relation"]
 
 Relation = Callable[[FactorView], Iterable[Sequence[int]]]
 """Plain Python that gives tuples of words of a sentence; it must not ask for arcs."""
@@ -30,134 +28,7 @@ _OPERATIONS = {
     "+": k.ADD, "-": k.SUB, "min": k.MIN, "max": k.MAX, "and": k.MIN, "or": k.MAX, "<": k.LT,
     "<=": k.LE, "==": k.EQ, "!=": k.NE, "arc": k.ARC, "load": k.LOAD, "choose": k.CHOOSE,
 }  # fmt: skip
-_OPPOSITE = {"<": "<=", "<=": "<", "==": "!=", "!=": "=="}
 _ONE_WORD = ("word of a test",)
-_WRITTEN_ONCE = (
-    "rules are written once for all sentences: use require, when, choose, isin, & and | "
-    "instead of if, in, and, or, not and chains of comparisons"
-)
-
-
-class AnyValue:
-    """Text, a number or a truth value that depends on the sentence.
-
-    Comparisons and ``+``, ``-``, ``&``, ``|``, ``~`` give others.
-    """
-
-    def __init__(self, key: tuple[Any, ...], *, is_text: bool = False) -> None:
-        self.key = key
-        self.is_text = is_text
-
-    def isin(self, wanted: Iterable[Hashable]) -> AnyValue:
-        """Whether it is one of some constants; of a word's attributes or answers."""
-        return self._asks("in", frozenset(wanted))
-
-    def has(self, wanted: str) -> AnyValue:
-        """Whether it is a text with some text in it; of a word's attributes or answers."""
-        return self._asks("has", wanted)
-
-    def _asks(self, what: str, wanted: Hashable) -> AnyValue:
-        if self.key[0] != "load":
-            raise FactorError(f"{what}: expected what a word is or answers")
-        _, question, *place = self.key
-        return AnyValue(("load", (what, question, wanted), *place))
-
-    def _two(self, operation: str, other: Any, turned: bool = False) -> AnyValue:
-        pair = (other, self) if turned else (self, other)
-        texts = {isinstance(one, str) or getattr(one, "is_text", False) for one in pair}
-        if texts == {True, False} or (True in texts and operation not in ("==", "!=")):
-            raise FactorError(f"{operation}: expected two numbers, or == or != of two texts")
-        return AnyValue((operation, *(key_of(one) for one in pair)))
-
-    def __eq__(self, other: object) -> AnyValue:  # type: ignore[override]
-        if self.key[0] == "load" and not isinstance(other, AnyValue):
-            return self.isin([other])
-        return self._two("==", other)
-
-    def __ne__(self, other: object) -> AnyValue:  # type: ignore[override]
-        return ~(self == other)
-
-    def __lt__(self, other: Any) -> AnyValue:
-        return self._two("<", other)
-
-    def __le__(self, other: Any) -> AnyValue:
-        return self._two("<=", other)
-
-    def __gt__(self, other: Any) -> AnyValue:
-        return self._two("<", other, True)
-
-    def __ge__(self, other: Any) -> AnyValue:
-        return self._two("<=", other, True)
-
-    def __add__(self, other: Any) -> AnyValue:
-        return self._two("+", other)
-
-    def __sub__(self, other: Any) -> AnyValue:
-        return self._two("-", other)
-
-    def __and__(self, other: Any) -> AnyValue:
-        return self._two("and", other)
-
-    def __or__(self, other: Any) -> AnyValue:
-        return self._two("or", other)
-
-    def __invert__(self) -> AnyValue:
-        operation, *operands = self.key
-        if operation == "load":
-            return self._asks("not", None)
-        if operation in ("==", "!="):
-            return AnyValue((_OPPOSITE[operation], *operands))
-        if operation in ("<", "<="):
-            return AnyValue((_OPPOSITE[operation], *reversed(operands)))
-        return AnyValue(("==", self.key, ("constant", int, 0)))
-
-    def __bool__(self) -> bool:
-        raise FactorError(_WRITTEN_ONCE)
-
-    __iter__ = None
-    __hash__ = None  # type: ignore[assignment]
-
-
-class AnyWord(AnyValue):
-    """A word, as its number: ``word + 1`` is the next one, whether the sentence has it or not.
-
-    Its attributes are ``form``, ``lower``, ``lemma``, ``upos``, ``xpos`` and ``feats``, texts.
-    The root's are ``<root>``, and those of words that are not there empty.
-    """
-
-    def __init__(self, sentence: AnySentence, key: tuple[Any, ...], offset: int = 0) -> None:
-        super().__init__(("+", key, ("constant", int, offset)) if offset else key)
-        self._sentence = sentence
-        self._place = key, offset
-
-    def __getattr__(self, name: str) -> AnyValue:
-        if name not in FIELDS:
-            raise AttributeError(f"a word has no {name!r}; it has {', '.join(FIELDS)}")
-        return AnyValue(("load", ("field", name), *self._place), is_text=True)
-
-    def ask(self, function: Callable[..., str | int], *attributes: str) -> AnyValue:
-        """What a function of some attributes says; it is asked once for each distinct word."""
-        answer = function(*("<root>" for _ in attributes))
-        question = ("ask", function, *attributes)
-        return AnyValue(("load", question, *self._place), is_text=isinstance(answer, str))
-
-    @property
-    def heads(self) -> Iterator[AnyWord]:
-        """Candidate heads, ascending; 0 is the root."""
-        return self._sentence._loop(k.HEADS, k.NEXT_HEAD, [self.key], 1)
-
-    @property
-    def modifiers(self) -> Iterator[AnyWord]:
-        """Candidate modifiers, ascending."""
-        return self._sentence._loop(k.MODS, k.NEXT_MOD, [self.key], 1)
-
-    def __add__(self, other: Any) -> Any:
-        if isinstance(other, int):
-            return AnyWord(self._sentence, self._place[0], self._place[1] + other)
-        return super().__add__(other)
-
-    def __sub__(self, other: Any) -> Any:
-        return self + -other if isinstance(other, int) else super().__sub__(other)
 
 
 class _Spot:
@@ -184,8 +55,8 @@ class AnySentence:
         self._constants: dict[tuple[type, Any], _Spot] = {}
         self.questions: dict[Any, int] = {}
         self.relations: dict[Relation, int] = {}
-        self.n_words = AnyWord(self, ("register", 0))
-        self.root = AnyWord(self, ("constant", int, 0))
+        self.n_words = AnyWord(self._loop, ("register", 0))
+        self.root = AnyWord(self._loop, ("constant", int, 0))
 
     # --- what rules say -------------------------------------------------------------------------
 
@@ -196,7 +67,7 @@ class AnySentence:
 
     def word(self, number: AnyValue) -> AnyWord:
         """The word of some number."""
-        return AnyWord(self, number.key)
+        return AnyWord(self._loop, number.key)
 
     def tuples(self, relation: Relation, size: int) -> Iterator[Any]:
         """Tuples of words that a function in plain Python gives for a sentence."""
@@ -246,7 +117,7 @@ class AnySentence:
 
         The test may be an equality of an attribute and of what another word's is.
         """
-        operation, *operands = test(AnyWord(self, _ONE_WORD)).key
+        operation, *operands = test(AnyWord(self._loop, _ONE_WORD)).key
         wanted: tuple[Any, ...] = ("constant", int, 1)
         if operation == "==":
             (operation, *operands), wanted = operands
@@ -269,7 +140,7 @@ class AnySentence:
         top, end = _Spot(), _Spot()
         top.number = len(self._code)
         self._emit(again, place, first, end, more)
-        words = [AnyWord(self, ("register", first + i)) for i in range(size)]
+        words = [AnyWord(self._loop, ("register", first + i)) for i in range(size)]
         before = len(self._code), len(self._operands), self._n_registers
         written: list[Any] = []
         for _ in range(2):  # the second turn must be as the first
@@ -397,17 +268,6 @@ class AnySentence:
         code = np.array(_numbers(self._code), np.int64)
         operands = np.array(_numbers(self._operands), np.int64)
         return k.Program(code, operands, np.array(values, np.int64)), list(texts)
-
-
-def key_of(value: Any) -> tuple[Any, ...]:
-    """What a value or constant is made of."""
-    if isinstance(value, AnyValue):
-        return value.key
-    if isinstance(value, str):
-        return ("constant", str, value)
-    if isinstance(value, int):
-        return ("constant", int, int(value))
-    raise FactorError(f"expected text, an integer or what rules give, found {value!r}")
 
 
 def _numbers(program: Any) -> Any:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from bbparse.factors.keys import token
 from bbparse.factors.rule_kernel import WordTable
-from bbparse.factors.rule_language import FIELDS, Relation
+from bbparse.factors.rule_language import Relation
+from bbparse.factors.rule_values import FIELDS
 from bbparse.factors.view import ROOT, FactorView
 from bbparse.treebank import Sentence
 
