@@ -22,7 +22,7 @@ BEGIN, END = "<!-- figures: written by bench/figures.py -->\n", "<!-- end of fig
 
 PREFACE = """# Figures
 
-This page is written by `bench/figures.py` from [what the benchmarks measured](../bench/README.md);
+This page is written by `bench/figures.py` from what the benchmarks measured (`bench/README.md`);
 the script that measures again stands under each heading. UAS is the share of words whose head is
 right, LAS that of words whose head and label are. DP calls are a sentence's calls of the dynamic
 program; "full-size calls" weigh a call by the share of the chart that elimination has left, an
