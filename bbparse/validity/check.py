@@ -1,0 +1,192 @@
+"""Which rules a tree with labels breaks, and what else would break them in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from bbparse.treebank import Sentence
+from bbparse.validity.rules import Rules
+
+__all__ = ["Fault", "RuledSentence", "faults_of"]
+
+#: The word that faults are reported at, by kind; it is the arc's modifier for others.
+_AT = {"beside": "head", "inside": "head", "below": "other"}
+
+#: An arc, as (head, modifier), of which some labels are meant.
+Arc = tuple[int, int]
+
+
+class Fault(NamedTuple):
+    """A rule that a tree breaks.
+
+    Attributes
+    ----------
+    name : str
+        Of the rule.
+    word : int
+        Where it is reported; 0 is the root.
+    arcs : tuple of int
+        The words whose arcs break it together: of the first and the second arc, and of others
+        that these are in each other's way by.
+    entry : int
+        Which of `Rules.entries`.
+    """
+
+    name: str
+    word: int
+    arcs: tuple[int, ...]
+    entry: int
+
+    def text(self, sentence: Sentence, heads: Sequence[int], labels: Sequence[str]) -> str:
+        """The fault in words, of a tree with its heads and labels of the words 1 to n."""
+        def arc(m: int) -> str:
+            head = sentence.forms[heads[m - 1] - 1] if heads[m - 1] else "ROOT"
+            return f"{head} -{labels[m - 1]}-> {sentence.forms[m - 1]}"
+
+        return f"{self.name}: " + ", ".join(f"word {m}: {arc(m)}" for m in self.arcs)
+
+
+class RuledSentence:
+    """A sentence under rules.
+
+    Parameters
+    ----------
+    rules : Rules
+    sentence : Sentence
+        Its heads and labels are not looked at.
+    """
+
+    def __init__(self, rules: Rules, sentence: Sentence) -> None:
+        self.rules = rules
+        self.sentence = sentence
+        self._heads, self._mods = rules.bits.of_words(sentence)
+
+    def bits(self, head: int, mod: int, label: str) -> int:
+        """Conditions that hold of an arc: bits e, size + e and 2 size + e are those of the arc, the
+        other arc and the exception of entry e."""
+        bits = self.rules.bits
+        found = (
+            bits.of_label(label) & self._heads[head] & self._mods[mod]
+            & (bits.left if mod < head else bits.right)
+        )  # fmt: skip
+        for bit, function in bits.functions:
+            if function(self.sentence, head, mod, label):
+                found |= bit
+        return found
+
+    def faults(self, heads: Sequence[int], labels: Sequence[str]) -> list[Fault]:
+        """What is wrong with a tree; int[n] and n texts. Words whose head is -1 have no arc."""
+        size, of_kind = self.rules.size, self.rules.of_kind
+        of_label, own_heads, own_mods = self.rules.bits.of_label, self._heads, self._mods
+        left, right = self.rules.bits.left, self.rules.bits.right
+        simple = not self.rules.bits.functions
+        found: list[Fault] = []
+        arcs = [0]
+        for m, (head, label) in enumerate(zip(heads, labels), start=1):
+            if head < 0:
+                arcs.append(0)
+            elif simple:  # as `bits`; a call for each word takes longer
+                side = left if m < head else right
+                arcs.append(of_label(label) & own_heads[head] & own_mods[m] & side)
+            else:
+                arcs.append(self.bits(head, m, label))
+
+        def add(hits: int, head: int, first: int, *others: int) -> None:
+            for e in ones(hits):
+                entry = self.rules.entries[e]
+                excepted = 1 << 2 * size + e if entry.unless is not None else 0
+                if any(
+                    bits & excepted and heads[x] == first for x, bits in enumerate(arcs[1:])
+                ):
+                    continue
+                rule = entry.rule
+                at = rule.at or _AT.get(rule.kind, "mod")
+                word = head if at == "head" else others[0] if at == "other" else first
+                found.append(Fault(rule.name, word, (first, *others), e))
+
+        alone, below, beside = of_kind[""], of_kind["below"] << size, of_kind["beside"]
+        either = beside | beside << size
+        rivals: dict[int, list[int]] = {}
+        for m, bits in enumerate(arcs):
+            if bits & alone:
+                add(bits & alone, heads[m - 1], m)
+            if bits & below:
+                head = heads[m - 1]
+                if hits := (bits & below) >> size & arcs[head]:
+                    add(hits, heads[head - 1], head, m)
+            if bits & either:
+                head = heads[m - 1]
+                for x in rivals.setdefault(head, []):
+                    forth = arcs[x] & bits >> size & beside
+                    add(forth, head, x, m)
+                    add(bits & arcs[x] >> size & beside & ~forth, head, m, x)
+                rivals[head].append(m)
+        far = of_kind["inside"]
+        if of_kind["crossing"] and not is_projective(heads):
+            far |= of_kind["crossing"]
+        if far:
+            for m, bits in enumerate(arcs):
+                for x, second in enumerate(arcs if bits & far else ()):
+                    hits = bits & second >> size & far
+                    if hits and x != m:
+                        for kind, others in self._lying(heads, m, x):
+                            add(hits & of_kind[kind], heads[m - 1], m, x, *others)
+        return found
+
+    @staticmethod
+    def _lying(heads: Sequence[int], m: int, x: int) -> Iterator[tuple[str, list[int]]]:
+        """The kinds that the arcs of m and x are of, far from each other as they may be, and the
+        words whose arcs make them so, too."""
+        head, other = heads[m - 1], heads[x - 1]
+        low, high = min(m, head), max(m, head)
+        if low < x < high:
+            yield "inside", []
+        if (low < x < high) == (low < other < high) or {head, m} & {other, x}:
+            return
+        outer = other if low < x < high else x
+        above: list[int] = []
+        if (outer > m) != (m > head):  # beyond the head: harmless where all of it is below the head
+            while other > 0 and other != head:
+                above.append(other)
+                other = heads[other - 1]
+            if other == head:
+                return
+        yield "crossing", above
+
+    def labels_of(
+        self, entry: int, part: int, arc: Arc, labels: Sequence[str]
+    ) -> frozenset[int]:
+        """Numbers of the labels under which an arc is the first (part 0), the second (1) or an
+        exception (2) of an entry."""
+        bit = part * self.rules.size + entry
+        return frozenset(
+            i for i, label in enumerate(labels) if self.bits(*arc, label) >> bit & 1
+        )
+
+
+def is_projective(heads: Sequence[int]) -> bool:
+    """Whether no arcs of a tree cross."""
+    for m, head in enumerate(heads, start=1):
+        low, high = (head, m) if head < m else (m, head)
+        for x in range(low + 1, high):
+            if not low <= heads[x - 1] <= high:
+                return False
+    return True
+
+
+def ones(bits: int) -> Iterator[int]:
+    """The numbers of the bits that are set."""
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1
+        bits ^= low
+
+
+def faults_of(sentence: Sentence, rules: Rules) -> list[Fault]:
+    """What is wrong with the tree that a sentence has, each thing once for the word it is reported
+    at, by word."""
+    seen: dict[tuple[str, int], Fault] = {}
+    for fault in RuledSentence(rules, sentence).faults(sentence.heads, sentence.deprels):
+        seen.setdefault((fault.name, fault.word), fault)
+    return sorted(seen.values(), key=lambda fault: fault.word)
