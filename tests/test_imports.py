@@ -16,8 +16,9 @@ ROOT = Path(__file__).parent.parent
 #: Rooms of `bbparse`; a module imports from its own room and from those before it.
 ROOMS = (
     "errors", "jit", "storage", "problem", "oracle", "bounding", "search", "highs", "ilp",
-    "pricing", "agreement", "solving", "proof", "treebank", "text", "show", "configuration",
-    "factors", "scoring", "tagging", "model", "learning", "parsing", "phrases", "explain", "tuning",
+    "pricing", "agreement", "solving", "proof", "treebank", "validity", "text", "show",
+    "configuration", "factors", "scoring", "tagging", "model", "learning", "parsing", "phrases",
+    "explain", "tuning",
     "cli", "bbparse",
 )  # fmt: skip
 

@@ -13,8 +13,9 @@ scores -inf, and, as the flags say, it is projective and the root has exactly on
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +27,13 @@ from bbparse.problem.check import MAX_WORDS, check_problem
 from bbparse.problem.files import read_problem, write_problem
 from bbparse.problem.summary import summary
 from bbparse.problem.tree import arcs_of, broken_constraint, tree_score
+
+
+class RuleSet(Protocol):
+    """What rules of valid trees do with a problem: problems know nothing of words."""
+
+    def onto(self, problem: Problem, sentence: Any, labels: Sequence[str]) -> Problem:
+        """The problem with what the rules forbid."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -194,6 +202,25 @@ class Problem(ProblemArrays):
     with_subtree = constraints.with_subtree
     with_or = constraints.with_or
     with_valency_score = constraints.with_valency_score
+
+    def with_rules(self, rules: RuleSet, words: Any, labels: Sequence[str] = ()) -> Problem:
+        """This problem with all that rules of valid trees forbid.
+
+        Parameters
+        ----------
+        rules : bbparse.validity.rules.Rules
+        words : Sentence
+            What the rules ask of words: tags, forms and so on.
+        labels : sequence of str
+            The name of each label; without labels, rules that ask for one speak of no arc.
+
+        Raises
+        ------
+        ProblemError
+            If words or labels do not fit the problem, or rules about crossing arcs depend on more
+            of a tree than a few arcs (in problems that are not projective).
+        """
+        return rules.onto(self, words, labels)
 
     # ---- looking at problems -------------------------------------------------------------------
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from bbparse.treebank import Sentence
-from bbparse.validity.rules import Rules
+from bbparse.validity.table import RuleTable
 
-__all__ = ["Fault", "RuledSentence", "faults_of"]
+__all__ = ["Fault", "RuledSentence", "is_projective"]
 
 #: The word that faults are reported at, by kind; it is the arc's modifier for others.
 _AT = {"beside": "head", "inside": "head", "below": "other"}
@@ -52,12 +52,12 @@ class RuledSentence:
 
     Parameters
     ----------
-    rules : Rules
+    rules : RuleTable
     sentence : Sentence
         Its heads and labels are not looked at.
     """
 
-    def __init__(self, rules: Rules, sentence: Sentence) -> None:
+    def __init__(self, rules: RuleTable, sentence: Sentence) -> None:
         self.rules = rules
         self.sentence = sentence
         self._heads, self._mods = rules.bits.of_words(sentence)
@@ -118,9 +118,8 @@ class RuledSentence:
             if bits & either:
                 head = heads[m - 1]
                 for x in rivals.setdefault(head, []):
-                    forth = arcs[x] & bits >> size & beside
-                    add(forth, head, x, m)
-                    add(bits & arcs[x] >> size & beside & ~forth, head, m, x)
+                    add(arcs[x] & bits >> size & beside, head, x, m)
+                    add(bits & arcs[x] >> size & beside & ~self.rules.mutual, head, m, x)
                 rivals[head].append(m)
         far = of_kind["inside"]
         if of_kind["crossing"] and not is_projective(heads):
@@ -181,12 +180,3 @@ def ones(bits: int) -> Iterator[int]:
         low = bits & -bits
         yield low.bit_length() - 1
         bits ^= low
-
-
-def faults_of(sentence: Sentence, rules: Rules) -> list[Fault]:
-    """What is wrong with the tree that a sentence has, each thing once for the word it is reported
-    at, by word."""
-    seen: dict[tuple[str, int], Fault] = {}
-    for fault in RuledSentence(rules, sentence).faults(sentence.heads, sentence.deprels):
-        seen.setdefault((fault.name, fault.word), fault)
-    return sorted(seen.values(), key=lambda fault: fault.word)

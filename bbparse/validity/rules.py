@@ -8,121 +8,35 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from importlib.metadata import entry_points
 from importlib.resources import files
-from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from bbparse.errors import ConfigError
+import numpy as np
+
+from bbparse.errors import ConfigError, ProblemError
+from bbparse.problem import Problem
 from bbparse.treebank import Sentence
-from bbparse.validity.conditions import (
-    RELATIONS,
-    UPOS,
-    ArcBits,
-    ArcCondition,
-    ArcFunction,
-    ConditionError,
-)
+from bbparse.validity.check import Fault, RuledSentence
+from bbparse.validity.conditions import RELATIONS, UPOS, ArcCondition, ConditionError
+from bbparse.validity.constraints import Arcs, all_constraints, constrained
+from bbparse.validity.table import KINDS, Rule, RuleTable
 
-__all__ = ["KINDS", "Entry", "Rule", "Rules", "example_of", "speaks_of_ud"]
+__all__ = ["Rule", "Rules", "example_of", "speaks_of_ud"]
 
-#: How the second arc of a rule lies to the first; "" is for rules about one arc.
-KINDS = ("", "below", "beside", "inside", "crossing")
 _TEXTS = ("name", "says", "example", "source", "at")
 _CONDITIONS = ("arc", *KINDS[1:], "unless")
 
-Condition = ArcCondition | ArcFunction
 
-
-@dataclass(frozen=True)
-class Rule:
-    """What must not be in a tree.
-
-    Attributes
-    ----------
-    name : str
-        Rules may share one.
-    arc : tuple of conditions
-        What an arc must be like for the rule to speak of it; one of them holds. A condition is an
-        `ArcCondition`, or a function of a sentence, a head (0: the root), a modifier and a label.
-    kind : str
-        One of `KINDS`: how a second arc lies to it, so that both must not be together. below: from
-        its modifier; beside: from its head to another word; inside: to a word between its head and
-        its modifier; crossing it.
-    other : tuple of conditions
-        What the second arc must be like.
-    unless : condition, optional
-        The rule does not hold where the arc's modifier has a modifier by such an arc.
-    at : {"", "head", "mod"}
-        Where a fault is reported; "": the head for beside and inside, the second arc's modifier for
-        below, and the arc's modifier for others.
-    warning : bool
-        Faults are told, but trees need not keep the rule.
-    says, example, source : str
-        For people: see ``ud.toml``.
-    """
-
-    name: str
-    arc: tuple[Condition, ...]
-    kind: str = ""
-    other: tuple[Condition, ...] = ()
-    unless: Condition | None = None
-    at: str = ""
-    warning: bool = False
-    says: str = ""
-    example: str = ""
-    source: str = ""
-
-
-class Entry(NamedTuple):
-    """One of the alternatives of a rule: single conditions."""
-
-    rule: Rule
-    arc: Condition
-    other: Condition | None
-    unless: Condition | None
-
-
-class Rules:
-    """Several rules, and what is worked out of them.
+class Rules(RuleTable):
+    """Several rules, read from a file or made in Python.
 
     Parameters
     ----------
     rules : iterable of Rule
     """
-
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        self.rules = tuple(rules)
-        self.entries = [
-            Entry(rule, arc, other, rule.unless)
-            for rule in self.rules
-            for arc, other in product(rule.arc, rule.other or (None,))
-        ]
-        self.bits = ArcBits(
-            [e.arc for e in self.entries]
-            + [e.other for e in self.entries]
-            + [e.unless for e in self.entries]
-        )
-        self.size = len(self.entries)
-        #: Of each kind, which entries are of it.
-        self.of_kind = {
-            kind: sum(1 << i for i, e in enumerate(self.entries) if e.rule.kind == kind)
-            for kind in KINDS
-        }
-
-    def __len__(self) -> int:
-        return len(self.rules)
-
-    def __add__(self, other: Rules) -> Rules:
-        return Rules(self.rules + other.rules)
-
-    @property
-    def binding(self) -> Rules:
-        """Those that are no mere warnings."""
-        return Rules(rule for rule in self.rules if not rule.warning)
 
     @classmethod
     def load(cls, name: str) -> Rules:
@@ -148,8 +62,8 @@ class Rules:
                 raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
         plugins = {point.name: point for point in entry_points(group="bbparse.rules")}
         if name not in plugins:
-            names = ", ".join(["none", "ud", *sorted(plugins)])
-            raise ConfigError(f"no rules {name!r}: there is no such file, and the names are {names}")
+            names = ", ".join(["ud", *sorted(plugins)])
+            raise ConfigError(f"no rules {name!r}: there is no such file, and names are {names}")
         try:
             given = plugins[name].load()
             return given if isinstance(given, Rules) else cls(given)
@@ -165,6 +79,30 @@ class Rules:
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{where}: {error}") from None
         return cls(_rules_of(table, text.splitlines(), where))
+
+    def faults(self, sentence: Sentence) -> list[Fault]:
+        """What is wrong with the tree that a sentence has, each thing once for the word it is
+        reported at, by word."""
+        seen: dict[tuple[str, int], Fault] = {}
+        for fault in RuledSentence(self, sentence).faults(sentence.heads, sentence.deprels):
+            seen.setdefault((fault.name, fault.word), fault)
+        return sorted(seen.values(), key=lambda fault: fault.word)
+
+    def onto(self, problem: Problem, sentence: Sentence, labels: Sequence[str] = ()) -> Problem:
+        """The problem of a sentence with all that the rules forbid; see `Problem.with_rules`."""
+        most = -1 if problem.arc_label is None else int(problem.arc_label.max(initial=-1))
+        if most >= len(labels):
+            raise ProblemError(f"labels has {len(labels)} names, expected {most + 1} or more")
+        if sentence.n_words != problem.n_words:
+            raise ProblemError(
+                f"words has {sentence.n_words} words, expected {problem.n_words} as in the problem"
+            )
+        names = labels if problem.arc_label is not None else ("",)
+        numbers = problem.arc_label
+        if numbers is None:
+            numbers = np.zeros(len(problem.arc_head), np.int32)
+        ruled = RuledSentence(self.binding, sentence)
+        return constrained(problem, all_constraints(ruled, Arcs(problem, names)), numbers)
 
 
 def _rules_of(table: dict[str, Any], lines: list[str], where: str) -> list[Rule]:
@@ -233,8 +171,9 @@ def _rules_of(table: dict[str, Any], lines: list[str], where: str) -> list[Rule]
             Rule(
                 fields["name"], parsed["arc"], kind, parsed.get(kind, ()),
                 parsed["unless"][0] if parsed["unless"] else None,
-                warning=fields.get("warning", False), **texts,
-            )  # fmt: skip
+                warning=fields.get("warning", False),
+                **texts,
+            )
         )
         if rules[-1].example:
             try:

@@ -1,0 +1,342 @@
+"""What a broken rule forbids, as constraints of a problem over labelled arcs.
+
+A constraint has groups of labelled arcs, each group into one word: not all groups may have an arc
+in the tree, unless an arc of its exception is in it, too. As count factors, with sets of arcs: of k
+groups at most k - 1 arcs; and with an exception, at least one of the arcs that lead to the same
+words outside the groups, or of the exception. Groups of one arc each are a factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import ProblemError
+from bbparse.problem import Problem
+from bbparse.problem.parts import take_sets
+from bbparse.validity.check import Arc, Fault, RuledSentence
+
+__all__ = ["Constraint", "all_constraints", "constrained", "constraint_of", "split_arcs"]
+
+#: Labels by arc: under these an arc belongs to a group.
+Group = Mapping[Arc, frozenset[int]]
+#: Log-probabilities of the labels of an arc, up to a constant: float64[L] of (head, modifier).
+LabelScores = Callable[[int, int], NDArray[np.float64]]
+
+
+class Constraint(NamedTuple):
+    """Not an arc of each group, unless one of the exception (None: there is no exception).
+
+    ``of`` is what it is about: the entry of the rules, and the words.
+    """
+
+    of: tuple[int, ...]
+    groups: tuple[Group, ...]
+    unless: Group | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Constraints with the same key are one. No tree breaks two for one fault."""
+        return (self.of, *(frozenset(group) for group in self.groups))
+
+
+class Arcs:
+    """The candidate arcs of a problem, by modifier and by head, with the labels they may have."""
+
+    def __init__(self, problem: Problem, labels: Sequence[str]) -> None:
+        self.labels = labels
+        self.heads: dict[int, list[int]] = {m: [] for m in range(1, problem.n_words + 1)}
+        self.mods: dict[int, list[int]] = {h: [] for h in range(problem.n_words + 1)}
+        pairs = zip(problem.arc_head.tolist(), problem.arc_mod.tolist())
+        for h, m in sorted(set(pairs)):
+            self.heads[m].append(h)
+            self.mods[h].append(m)
+
+    def group(self, ruled: RuledSentence, e: int, part: int, arcs: Iterable[Arc]) -> Group:
+        """Those of some arcs, with their labels, that are the given part of an entry."""
+        found = {arc: ruled.labels_of(e, part, arc, self.labels) for arc in arcs}
+        return {arc: labels for arc, labels in found.items() if labels}
+
+    def into(self, m: int) -> list[Arc]:
+        """Candidate arcs into a word."""
+        return [(h, m) for h in self.heads[m]]
+
+
+def constraint_of(
+    ruled: RuledSentence, fault: Fault, heads: Mapping[int, int], arcs: Arcs
+) -> Constraint:
+    """What forbids a fault, and the same one with other arcs and labels.
+
+    Parameters
+    ----------
+    ruled : RuledSentence
+    fault : Fault
+    heads : {word: head}
+        In the tree that has the fault, of the fault's words.
+    arcs : Arcs
+        The candidates.
+    """
+    e, kind = fault.entry, ruled.rules.entries[fault.entry].rule.kind
+    first, *others = fault.arcs
+    arc = (heads[first], first)
+    into = arcs.into(first) if kind in ("", "below") else [arc]
+    groups = [arcs.group(ruled, e, 0, into)]
+    if kind:
+        second, *above = others
+        other = (heads[second], second)
+        near = [other]
+        if kind == "inside":
+            near = arcs.into(second)
+        elif kind == "crossing" and not above:
+            near = [one for one in arcs.into(second) if crosses(arc, one) == ALWAYS]
+        groups.append(arcs.group(ruled, e, 1, near))
+        every = frozenset(range(len(arcs.labels)))
+        groups += [{(heads[word], word): every} for word in above]
+    unless = None
+    if ruled.rules.entries[e].unless is not None:
+        unless = arcs.group(ruled, e, 2, [(first, m) for m in arcs.mods[first]])
+    return Constraint((e, *fault.arcs), tuple(groups), unless)
+
+
+NEVER, PERHAPS, ALWAYS = range(3)
+
+
+def crosses(arc: Arc, other: Arc) -> int:
+    """Whether an arc gets in the other's way: perhaps, if it depends on what is below the head."""
+    (head, mod), low, high = arc, min(arc), max(arc)
+    inside = [low < word < high for word in other]
+    if inside[0] == inside[1] or {*arc} & {*other}:
+        return NEVER
+    outer = other[0] if inside[1] else other[1]
+    return ALWAYS if (outer > mod) == (mod > head) or other[0] == 0 else PERHAPS
+
+
+def all_constraints(ruled: RuledSentence, arcs: Arcs) -> Iterator[Constraint]:
+    """All that rules forbid of candidate arcs.
+
+    Raises
+    ------
+    ProblemError
+        Where that depends on more than a few arcs: of punctuation in trees that are not projective.
+    """
+    pairs = [(h, m) for m, found in arcs.heads.items() for h in found]
+    for e, entry in enumerate(ruled.rules.entries):
+        kind = entry.rule.kind
+        firsts = [*arcs.group(ruled, e, 0, pairs)]
+        seconds = [*arcs.group(ruled, e, 1, pairs)]
+        for h, m in firsts:
+            if not kind:
+                found = [(h, m)]
+            elif kind == "below":
+                found = [(g, x) for g, x in seconds if g == m and x != h]
+            elif kind == "beside":
+                found = [(g, x) for g, x in seconds if g == h and x != m]
+            elif kind == "inside":
+                found = [(g, x) for g, x in seconds if min(h, m) < x < max(h, m)]
+            else:
+                found = [other for other in seconds if crosses((h, m), other) != NEVER]
+                if any(crosses((h, m), other) == PERHAPS for other in found):
+                    raise ProblemError(
+                        f"rule {entry.rule.name} is about crossing arcs, expected a projective"
+                        " problem (parsing keeps it in all trees)"
+                    )
+            for g, x in found:
+                fault = Fault("", 0, (m, x) if kind else (m,), e)
+                yield constraint_of(ruled, fault, {x: g, m: h}, arcs)
+
+
+def constrained(
+    problem: Problem,
+    constraints: Iterable[Constraint],
+    labels: NDArray[np.int32],
+    penalty: float = np.inf,
+) -> Problem:
+    """The problem with constraints.
+
+    Parameters
+    ----------
+    problem : Problem
+    constraints : iterable of Constraint
+    labels : int32[A]
+        Which label each arc has.
+    penalty : float
+        What each broken constraint costs; inf: none may be broken.
+    """
+    p = problem
+    where: dict[Arc, list[int]] = {}
+    into: dict[int, set[int]] = {}
+    for a, (h, m) in enumerate(zip(p.arc_head.tolist(), p.arc_mod.tolist())):
+        where.setdefault((h, m), []).append(a)
+        into.setdefault(m, set()).add(a)
+
+    def members(group: Group) -> set[int]:
+        return {
+            a for arc, allowed in group.items() for a in where.get(arc, ()) if labels[a] in allowed
+        }
+
+    score, state = p.arc_score.copy(), p.arc_state.copy()
+    factors: list[tuple[int, ...]] = []
+    counts: list[tuple[list[int], NDArray[np.float64]]] = []
+    seen = set()
+    for constraint in constraints:
+        if constraint.key in seen:
+            continue
+        seen.add(constraint.key)
+        groups = [members(group) for group in constraint.groups]
+        if not all(groups):
+            continue
+        if constraint.unless is not None:
+            words = {m for group in constraint.groups for _, m in group}
+            others = set().union(*(into[m] for m in words)) - set().union(*groups)
+            others |= members(constraint.unless)
+            if others:
+                counts.append((sorted(others), _table(len(others), 0, 1, penalty)))
+                continue
+        if len(groups) > 1 and all(len(group) == 1 for group in groups):
+            factors.append(tuple(chain(*groups)))
+        elif len(groups) > 1:
+            union = sorted(set().union(*groups))
+            counts.append((union, _table(len(union), len(groups), len(union) + 1, penalty)))
+        elif np.isinf(penalty):
+            if (state[[*groups[0]]] == 1).any():  # required, and forbidden: no tree will do
+                counts.append((sorted(groups[0]), _table(len(groups[0]), 0, 2, penalty)))
+            state[[a for a in groups[0] if state[a] != 1]] = -1
+        else:
+            score[[*groups[0]]] -= penalty
+    return p.changed(
+        arc_score=score,
+        arc_state=state,
+        **_joined("factor", p.factor_ptr, p.factor_arcs, factors),
+        factor_score=np.append(p.factor_score, np.full(len(factors), -penalty)),
+        **_joined("count", p.count_ptr, p.count_arcs, [arcs for arcs, _ in counts]),
+        count_score_ptr=_longer(p.count_score_ptr, [table for _, table in counts]),
+        count_score=np.concatenate([p.count_score, *(table for _, table in counts)]),
+    )
+
+
+def _table(size: int, low: int, high: int, penalty: float) -> NDArray[np.float64]:
+    """Scores of the numbers 0 to size, of which those from low, below high, are a fault."""
+    table = np.zeros(size + 1)
+    table[low:high] = -penalty
+    return table
+
+
+def _longer(ptr: NDArray[np.int64], sets: Sequence[Any]) -> NDArray[np.int64]:
+    lengths = [len(one) for one in sets]
+    return np.concatenate([ptr, ptr[-1] + np.cumsum(lengths, dtype=np.int64)])
+
+
+def _joined(
+    name: str, ptr: NDArray[np.int64], arcs: NDArray[np.int32], sets: Sequence[Sequence[int]]
+) -> dict[str, Any]:
+    more = np.array([*chain(*sets)], np.int32)
+    return {f"{name}_ptr": _longer(ptr, sets), f"{name}_arcs": np.concatenate([arcs, more])}
+
+
+class SplitArcs(NamedTuple):
+    """A problem over labelled arcs, and what its arcs are.
+
+    Attributes
+    ----------
+    problem : Problem
+    base : int64[A]
+        Which arc of the problem without labels each one is.
+    labels : int32[A]
+        Which label; -1: the arc's best one, whichever it is.
+    """
+
+    problem: Problem
+    base: NDArray[np.int64]
+    labels: NDArray[np.int32]
+
+
+def split_arcs(
+    problem: Problem,
+    constraints: Iterable[Constraint],
+    label_scores: LabelScores,
+    weight: float,
+) -> SplitArcs:
+    """The arcs that constraints speak of, in copies with those labels that make a difference.
+
+    Of labels that are in the same groups only the best one of an arc is a copy: no other is in a
+    best tree. A copy scores what the arc does, and `weight` times how much less its label scores
+    than the arc's best.
+
+    Parameters
+    ----------
+    problem : Problem
+        Without labels, its arcs sorted by head and modifier.
+    """
+    p = problem
+    sets: dict[Arc, dict[frozenset[int], None]] = {}
+    for constraint in constraints:
+        for group in (*constraint.groups, constraint.unless or {}):
+            for arc, allowed in group.items():
+                sets.setdefault(arc, {})[allowed] = None
+    n_arcs = len(p.arc_head)
+    number = np.ones(n_arcs, np.int64)  # of copies
+    copied: list[tuple[int, int, float]] = []
+    pairs = p.arc_head.astype(np.int64) * (p.n_words + 1) + p.arc_mod
+    touched = np.isin(pairs, [h * (p.n_words + 1) + m for h, m in sets])
+    for a in np.flatnonzero(touched).tolist():
+        arc = (int(p.arc_head[a]), int(p.arc_mod[a]))
+        scores = label_scores(*arc)
+        best: dict[tuple[bool, ...], int] = {}
+        for label in np.argsort(-scores, kind="stable").tolist():
+            if scores[label] > -np.inf:
+                best.setdefault(tuple([label in allowed for allowed in sets[arc]]), label)
+        number[a] = len(best)
+        top = float(scores.max())
+        copied += [(a, label, float(scores[label]) - top) for label in sorted(best.values())]
+    first = np.concatenate([[0], np.cumsum(number)])
+    copies = np.repeat(np.arange(n_arcs), number)
+    labels = np.full(len(copies), -1, np.int32)
+    lost = np.zeros(len(copies))
+    of_touched = touched[copies]
+    labels[of_touched] = [label for _, label, _ in copied]
+    lost[of_touched] = [weight * behind for _, _, behind in copied]
+    if p.quantum:
+        lost = np.rint(lost / p.quantum) * p.quantum + 0.0
+    state = p.arc_state.copy()
+    for a in np.flatnonzero(state == 1).tolist():  # any of its copies will do
+        state[(p.arc_mod == p.arc_mod[a]) & (np.arange(n_arcs) != a)] = -1
+        state[a] = 1 if number[a] == 1 else 0
+
+    def places(low: int, high: int, arcs: NDArray[np.int32]) -> list[range]:
+        return [range(first[a], first[a + 1]) for a in arcs[low:high].tolist()]
+
+    factor_ptr, factor_arcs = p.factor_ptr, first[p.factor_arcs].astype(np.int32)
+    rows = np.arange(len(p.factor_score))
+    if len(rows):
+        whole = np.logical_and.reduceat(number[p.factor_arcs] == 1, factor_ptr[:-1])
+        factor_ptr, factor_arcs = take_sets(factor_ptr, factor_arcs, whole)
+        split = np.flatnonzero(~whole)
+        several = [
+            [*product(*places(low, high, p.factor_arcs))]
+            for low, high in zip(p.factor_ptr[split].tolist(), p.factor_ptr[split + 1].tolist())
+        ]
+        more = _joined("factor", factor_ptr, factor_arcs, [*chain(*several)])
+        factor_ptr, factor_arcs = more["factor_ptr"], more["factor_arcs"]
+        rows = np.append(np.flatnonzero(whole), np.repeat(split, [len(one) for one in several]))
+    counts = [
+        [*chain(*places(low, high, p.count_arcs))]
+        for low, high in zip(p.count_ptr[:-1].tolist(), p.count_ptr[1:].tolist())
+    ]
+    tables = [  # of the copies of an arc one is in a tree at most
+        np.append(table, np.full(max(len(arcs) + 1 - len(table), 0), table[-1]))[: len(arcs) + 1]
+        for arcs, table in zip(counts, np.split(p.count_score, p.count_score_ptr[1:-1]))
+    ]
+    zero = np.zeros(1, np.int64)
+    changed = p.changed(
+        arc_head=p.arc_head[copies], arc_mod=p.arc_mod[copies],
+        arc_score=p.arc_score[copies] + lost, arc_state=state[copies],
+        arc_label=np.maximum(labels, 0),
+        factor_ptr=factor_ptr, factor_arcs=factor_arcs, factor_score=p.factor_score[rows],
+        **_joined("count", zero, np.zeros(0, np.int32), counts),
+        count_score_ptr=_longer(zero, tables), count_score=np.concatenate([np.zeros(0), *tables]),
+    )  # fmt: skip
+    return SplitArcs(changed, copies, labels)

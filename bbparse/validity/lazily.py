@@ -1,0 +1,191 @@
+"""The best valid trees: rules join a problem only where its best trees break them.
+
+A tree with labels scores
+
+    φ(tree) + weight · Σ (score of the arc's label - score of the arc's best label),
+
+so where every arc has its best label, φ. It is solved, the trees found are checked, what they break
+becomes constraints over copies of the arcs concerned, and it is solved again, until nothing is
+broken. The last trees are the best of all valid ones: each problem on the way holds all valid
+trees, with all labels that may be in a best one, and its best tree is valid. Where no tree is
+valid, constraints cost more than trees can differ by, and the best tree is one of those with the
+fewest faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.problem import Problem, Solution
+from bbparse.validity.check import Fault, RuledSentence
+from bbparse.validity.constraints import (
+    Arcs,
+    Constraint,
+    LabelScores,
+    SplitArcs,
+    constrained,
+    constraint_of,
+    split_arcs,
+)
+
+__all__ = ["ValidTrees", "solve_valid"]
+
+
+class ValidTrees(NamedTuple):
+    """Trees that keep rules, or one that breaks as few as it must.
+
+    Attributes
+    ----------
+    solution : Solution
+        Trees that differ in heads, in arcs of the problem given. Scores are those of trees with
+        labels, without what broken rules cost.
+    labels : list of lists of int
+        Of each tree, the number of each word's label.
+    faults : list of lists of Fault
+        Of each tree, the rules it breaks; empty lists, unless no tree keeps them all or a limit
+        was reached.
+    rounds : int
+        How often the problem was solved.
+    constraints : int
+        How many joined.
+    """
+
+    solution: Solution
+    labels: list[list[int]]
+    faults: list[list[Fault]]
+    rounds: int
+    constraints: int
+
+
+def solve_valid(
+    problem: Problem,
+    ruled: RuledSentence,
+    names: Sequence[str],
+    label_scores: LabelScores,
+    solve: Callable[[Problem, int], Solution],
+    *,
+    weight: float = 1.0,
+    k_best: int = 1,
+    constraints: Sequence[Constraint] = (),
+) -> ValidTrees:
+    """The k best trees that keep rules, with their labels.
+
+    Parameters
+    ----------
+    problem : Problem
+        Without labels, its arcs sorted by head and modifier.
+    ruled : RuledSentence
+    names : sequence of str, length L
+        The labels.
+    label_scores : function of (head, modifier)
+        Scores float64[L] of an arc's labels; -inf: not this one.
+    solve : function of (problem, k)
+        Finds the k best trees.
+    weight : float
+        What a difference of 1 between scores of labels is worth in the score of a tree.
+    k_best : int
+    constraints : sequence of Constraint
+        To begin with.
+    """
+    arcs = Arcs(problem, names)
+    active = {constraint.key: constraint for constraint in constraints}
+    known: dict[tuple[int, int], NDArray[np.float64]] = {}
+    penalty, rounds = np.inf, 0
+
+    def scores(head: int, mod: int) -> NDArray[np.float64]:
+        if (head, mod) not in known:
+            known[head, mod] = label_scores(head, mod)
+        return known[head, mod]
+
+    while True:
+        split = split_arcs(problem, active.values(), scores, weight)
+        whole = constrained(split.problem, active.values(), split.labels, penalty)
+        found = _distinct(whole, k_best, solve)
+        rounds += 1
+        if found.status == "infeasible" and np.isinf(penalty) and active:
+            penalty, k_best = _more_than_all(split.problem), 1
+            continue
+        labels = [
+            _labels_of(split, row, heads, scores) for row, heads in zip(found.arcs, found.heads)
+        ]
+        faults: list[list[Fault]] = []
+        new = {}
+        for k, numbers in enumerate(labels):
+            heads = found.heads[k, 1:].tolist()
+            faults.append(ruled.faults(heads, [names[i] for i in numbers]))
+            for fault in faults[-1]:
+                by_word = dict(enumerate(heads, start=1))
+                constraint = constraint_of(ruled, fault, by_word, arcs)
+                if constraint.key not in active:
+                    new[constraint.key] = constraint
+        if not new:
+            break
+        active.update(new)
+    taken = split.base[found.arcs].astype(np.int32)
+    if np.isfinite(penalty):  # one tree, which is worth what it scores itself
+        own = split.problem.score(found.arcs[0])
+        gain = own - float(found.scores[0])
+        bounds = found.upper_bounds + gain if found.proved[0] else np.full(1, np.inf)
+        solution = Solution.trusted(
+            found.heads, taken, np.array([own]), bounds, found.proved, found.status, found.stats
+        )
+    else:
+        solution = Solution.trusted(
+            found.heads, taken, found.scores, found.upper_bounds, found.proved, found.status,
+            found.stats,
+        )  # fmt: skip
+    return ValidTrees(solution, labels, faults, rounds, len(active))
+
+
+def _labels_of(
+    split: SplitArcs, arcs: NDArray[np.int32], heads: NDArray[np.int32], scores: LabelScores
+) -> list[int]:
+    """The label of each word's arc: that of its copy, or the arc's best one."""
+    return [
+        int(np.argmax(scores(int(heads[m]), m))) if label < 0 else label
+        for m, label in enumerate(split.labels[arcs].tolist(), start=1)
+    ]
+
+
+def _distinct(problem: Problem, k_best: int, solve: Callable[[Problem, int], Solution]) -> Solution:
+    """The k best trees that differ in heads, each with the labels it scores most with."""
+    wanted = k_best
+    while True:
+        found = solve(problem, wanted)
+        seen: dict[bytes, int] = {}
+        for row, heads in enumerate(found.heads):
+            seen.setdefault(heads.tobytes(), row)
+        rows = np.array([*seen.values()][:k_best], np.int64)
+        if len(rows) == k_best or len(found) < wanted or found.status != "optimal":
+            break
+        wanted *= 2
+    if len(rows) == len(found):
+        return found
+    # what is proved of a tree supposes that those before it are the ones that are better
+    proved = np.logical_and.accumulate(found.proved)[rows]
+    bounds = np.where(proved, found.scores[rows], found.upper_bounds[: len(rows)])
+    return Solution.trusted(
+        found.heads[rows], found.arcs[rows], found.scores[rows], bounds, proved, found.status,
+        found.stats,
+    )  # fmt: skip
+
+
+def _more_than_all(problem: Problem) -> float:
+    """More than the scores of two trees of a problem can differ by, a multiple of its quantum."""
+    p = problem
+    most = np.full(p.n_words + 1, -np.inf)
+    least = np.full(p.n_words + 1, np.inf)
+    np.maximum.at(most, p.arc_mod, p.arc_score)
+    np.minimum.at(least, p.arc_mod, p.arc_score)
+    spread = float((most[1:] - least[1:]).sum())
+    for scores in (*(part.score for part in p.parts), p.factor_score):
+        spread += float(np.abs(scores[np.isfinite(scores)]).sum())
+    for table in np.split(p.count_score, p.count_score_ptr[1:-1]):
+        finite = table[np.isfinite(table)]
+        spread += float(np.ptp(finite)) if len(finite) else 0.0
+    quantum = p.quantum or 1.0
+    return float(np.ceil((spread + 1.0) / quantum) + 1.0) * quantum
