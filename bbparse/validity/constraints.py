@@ -49,6 +49,7 @@ class Arcs:
 
     def __init__(self, problem: Problem, labels: Sequence[str]) -> None:
         self.labels = labels
+        self.projective = problem.projective
         self.heads: dict[int, list[int]] = {m: [] for m in range(1, problem.n_words + 1)}
         self.mods: dict[int, list[int]] = {h: [] for h in range(problem.n_words + 1)}
         pairs = zip(problem.arc_head.tolist(), problem.arc_mod.tolist())
@@ -126,6 +127,8 @@ def all_constraints(ruled: RuledSentence, arcs: Arcs) -> Iterator[Constraint]:
     pairs = [(h, m) for m, found in arcs.heads.items() for h in found]
     for e, entry in enumerate(ruled.rules.entries):
         kind = entry.rule.kind
+        if kind == "crossing" and arcs.projective:
+            continue
         firsts = [*arcs.group(ruled, e, 0, pairs)]
         seconds = [*arcs.group(ruled, e, 1, pairs)]
         for h, m in firsts:
