@@ -22,6 +22,7 @@ from bbparse.factors import (
     FactorView,
 )
 from bbparse.learning.data import TrainingData
+from bbparse.learning.margin import gold_score, with_cost
 from bbparse.learning.proposals import Proposals, differing, differing_counts
 from bbparse.learning.report import EpochReport
 from bbparse.learning.updates import Learner
@@ -29,7 +30,6 @@ from bbparse.model.model import Model
 from bbparse.problem import Problem, Solution
 from bbparse.problem.quantum import QUANTUM
 from bbparse.solve import solve
-from bbparse.solving.rescore import rescore
 
 Flags = NDArray[np.bool_]
 
@@ -136,9 +136,7 @@ class FamilyStage:
         """Decode one sentence and update."""
         gold, right, proposals = self.data.heads[i], self.right[i], self.proposals[i]
         problem = proposals.onto(self.problems[i], self.weights, QUANTUM)
-        cost = round(self.config.factors.cost / QUANTUM) * QUANTUM
-        if cost:
-            problem = problem.changed(arc_score=problem.arc_score + np.where(right, 0.0, cost))
+        problem = with_cost(problem, right, self.config.factors.cost)
         solution = self._solve(problem)
         correct = len(gold) - 1
         report.words += correct
@@ -151,7 +149,7 @@ class FamilyStage:
             found[solution.arcs[0]] = True
         if not len(solution) or (found == right).all():
             return
-        loss = float(solution.scores[0]) - _score(problem, gold, right)
+        loss = float(solution.scores[0]) - gold_score(problem, gold, right)
         if loss < 0.0:
             report.not_violations += 1
             return
@@ -172,11 +170,3 @@ class FamilyStage:
         weights = self.learner.average.average() * QUANTUM
         table = FactorTable(self.table.keys, self.table.gates, weights)
         return Model(self.maker.with_(table=table), notes=dict(self.notes))
-
-
-def _score(problem: Problem, gold: NDArray[np.int32], right: Flags) -> float:
-    """φ of the gold tree in a problem that has all its arcs."""
-    arcs = np.empty((1, problem.n_words), np.int32)
-    own = np.flatnonzero(right).astype(np.int32)
-    arcs[0, problem.arc_mod[own] - 1] = own
-    return float(rescore(problem, arcs, gold[np.newaxis])[0])

@@ -7,7 +7,7 @@ and weights are averaged from the second pass on: those of the first are far fro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
 from bbparse.jit import kernel
-from bbparse.scoring.compile import compile_templates
+from bbparse.scoring.compile import CompiledTemplates, compile_templates
 from bbparse.scoring.label_kernels import label_features
 from bbparse.scoring.label_rows import MAX_LABELS, in_quanta
 from bbparse.scoring.labeller import REACH, Labeller, checked_heads
@@ -32,29 +32,34 @@ _LEAST_GRADIENT = 1e-2
 _START = 5.0
 
 
+class Learned(NamedTuple):
+    """Weights, the changes of each times their moments, and the squares of its gradients."""
+
+    weights: NDArray[np.float32]
+    sums: NDArray[np.float32]
+    squares: NDArray[np.float32]
+
+
 @kernel
 def _step(
     values: NDArray[np.uint64],
     pad: int,
     heads: Ints,
     reach: int,
-    for_tables: tuple[Any, ...],
-    for_parts: tuple[Any, ...],
+    templates: CompiledTemplates,
     marks: NDArray[np.uint16],
     gold: Ints,
     root: int,
     rate: float,
-    least: float,
     clock: int,
-    weights: NDArray[np.float32],
-    sums: NDArray[np.float32],
-    squares: NDArray[np.float32],
+    learned: Learned,
 ) -> float:
     """One gradient step on one sentence; returns the log-loss before it.
 
     ``gold`` is int32[n+1], the label of each word, -1 for words to learn nothing from.
     """
-    owner, indices = label_features(values, pad, heads, reach, for_tables, for_parts, marks)
+    weights, sums, squares = learned
+    owner, indices = label_features(values, pad, heads, reach, templates, marks)
     n = heads.shape[0] - 1
     n_labels = weights.shape[1]
     scores = np.zeros((n + 1, n_labels), np.float32)
@@ -85,7 +90,7 @@ def _step(
             if label == gold[m]:
                 gradient += 1.0
                 loss -= np.log(max(probability, 1e-300))
-            if abs(gradient) >= least:
+            if abs(gradient) >= _LEAST_GRADIENT:
                 changed[m, count[m]] = label
                 gradients[m, count[m]] = gradient
                 count[m] += 1
@@ -185,6 +190,7 @@ def _train(
     weights = np.zeros(shape, np.float32)
     sums = np.zeros(shape, np.float32)
     squares = np.full(shape, _START, np.float32)
+    learned = Learned(weights, sums, squares)
     random = np.random.default_rng(seed)
     clock = 1
     for epoch in range(config.labels.epochs):
@@ -193,9 +199,8 @@ def _train(
             clock = 1
         for i in watched(random.permutation(len(trees)), "labels"):
             _step(
-                values[i], PAD, trees[i], REACH, compiled.for_tables, compiled.for_parts,
-                marks[i], golds[i], labeller.root, config.labels.rate, _LEAST_GRADIENT, clock,
-                weights, sums, squares,
+                values[i], PAD, trees[i], REACH, compiled,
+                marks[i], golds[i], labeller.root, config.labels.rate, clock, learned,
             )  # fmt: skip
             clock += 1
     sums /= np.float32(clock)

@@ -25,16 +25,15 @@ from bbparse.factors import (
     tree_keys,
 )
 from bbparse.learning.data import TrainingData
+from bbparse.learning.margin import gold_score, with_cost
 from bbparse.learning.report import EpochReport
 from bbparse.learning.updates import Learner
 from bbparse.model.model import Model
-from bbparse.problem import Problem
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.solve import solve
-from bbparse.solving.rescore import rescore
 
 Ints = NDArray[np.int32]
 
@@ -122,10 +121,7 @@ class Trainer:
         marks = data.marks_of(i)
         problem = self.maker.over_arcs(sentence, values, arc_head, arc_mod, marks)
         right = gold[arc_mod] == arc_head
-        if learning.cost:
-            # in whole quanta, as the problem says all its scores are
-            cost = round(learning.cost / QUANTUM) * QUANTUM
-            problem = problem.changed(arc_score=problem.arc_score + np.where(right, 0.0, cost))
+        problem = with_cost(problem, right, learning.cost)
         solution = solve(
             problem, node_limit=learning.node_limit, **self.config.method
         )
@@ -136,7 +132,7 @@ class Trainer:
         correct = int((heads[1:] == gold[1:]).sum())
         if correct == len(gold) - 1:
             return "right", correct
-        loss = float(solution.scores[0]) - self._score(problem, gold, right)
+        loss = float(solution.scores[0]) - gold_score(problem, gold, right)
         if loss < 0.0:
             return "no violation", correct
         indices, counts = self.maker.scorer.tree_difference(values, gold, heads, marks)
@@ -150,14 +146,6 @@ class Trainer:
             changed = factors[0]
             self.maker.table.weights[changed] = self.factor_weights[changed] * QUANTUM
         return "update", correct
-
-    @staticmethod
-    def _score(problem: Problem, gold: Ints, right: NDArray[np.bool_]) -> float:
-        """φ of the gold tree in a problem that has all its arcs."""
-        arcs = np.empty((1, problem.n_words), np.int32)
-        own = np.flatnonzero(right).astype(np.int32)
-        arcs[0, problem.arc_mod[own] - 1] = own
-        return float(rescore(problem, arcs, gold[np.newaxis])[0])
 
     def _factor_difference(
         self, i: int, gold: Ints, heads: Ints

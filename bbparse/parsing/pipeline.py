@@ -161,9 +161,12 @@ class Pipeline:
             )
         items = list(text)
         if not items or not all(isinstance(item, str) or _is_word(item) for item in items):
-            return items
+            return [
+                item if isinstance(item, Sentence) else sentence_of(item, number)
+                for number, item in enumerate(items, start=1)
+            ]
         for i, item in enumerate(items, start=1):
-            if isinstance(item, str) and len(item.split()) > 1:
+            if isinstance(item, str) and " " in item:
                 raise TreebankError(
                     f"word {i} is {item!r:.60}, which has blanks in it: a list of texts is for"
                     f" pipe; a word with blanks is given as ({item!r:.60},)"

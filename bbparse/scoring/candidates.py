@@ -11,7 +11,7 @@ import numpy as np
 
 from bbparse.jit import kernel
 from bbparse.oracle.projective.dense import eisner
-from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.kernels import PartWords, walk_parts
 from bbparse.scoring.parts import all_arcs, as_square, prune_arcs
 from bbparse.scoring.tables import sentence_tables
 
@@ -171,29 +171,24 @@ def _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, score
 
 @kernel
 def score_candidates(
-    values, pad, arc_head, arc_mod, projective, single_root, marks, weights, quantum,
-    none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset, slot_mult, col_slot,
-    col_mult, between_slot,
-    kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr, sig_atom,
-    template_ptr, template_sig, template_mult, set_slot, set_column, axis_step, row_ptr, arc_rows,
+    values, pad, arc_head, arc_mod, projective, single_root, marks, weights, quantum, templates
 ):  # fmt: skip
     """Scores of candidate arcs (sorted by head, mod), and of all parts they can form.
 
+    `templates` are `CompiledTemplates`.
     Returns siblings, grandchildren and grand-siblings as `enumerate_parts` does, the scores of all
     kinds one after the other (float64) and where each kind's start (int64[6]). Outermost
     grandchildren are the same triples as grandchildren. Kinds without templates have no scores.
     """
-    table, masks, words, counts = sentence_tables(
-        values, pad, none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset,
-        slot_mult, col_slot, col_mult, between_slot,
-    )  # fmt: skip
+    tables = sentence_tables(values, pad, templates.words)
+    kind_size = templates.parts.kind_size
     want = np.empty(4, np.bool_)
     want[2] = kind_size[4] > 0
     want[3] = want[2]
     want[0] = kind_size[1] > 0 or want[2]
     want[1] = kind_size[2] > 0 or kind_size[3] > 0
     sib, gc, gsib, chains, n_gsib = enumerate_parts(
-        table.shape[0] - 2, arc_head, arc_mod, projective, single_root, want
+        tables.table.shape[0] - 2, arc_head, arc_mod, projective, single_root, want
     )
     start = np.zeros(6, np.int64)
     start[1] = arc_head.shape[0]
@@ -236,11 +231,8 @@ def score_candidates(
             scores[start[kind] : start[kind + 1]]
         )  # fmt: skip
         walk_parts(
-            kind, first, last, grand, head, inner, mod, table, masks, words, counts,
-            marks, weights, unit, into,
-            kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr,
-            sig_ptr, sig_atom, template_ptr, template_sig, shift, template_mult,
-            set_slot, set_column, axis_step, row_ptr, arc_rows,
+            kind, first, last, PartWords(grand, head, inner, mod), tables, marks, weights, unit,
+            into, templates.parts,
         )  # fmt: skip
     if want[2]:
         _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores[start[4] :])
@@ -248,48 +240,23 @@ def score_candidates(
 
 
 @kernel
-def score_all_arcs(
-    values, pad, weights, quantum,
-    none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset, slot_mult, col_slot,
-    col_mult, between_slot,
-    kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr, sig_atom,
-    template_ptr, template_sig, template_mult, set_slot, set_column, axis_step, row_ptr, arc_rows,
-):  # fmt: skip
+def score_all_arcs(values, pad, weights, quantum, templates):
     """Scores of all arcs by the arc templates alone: float64[n+1, n+1], -inf where is no arc."""
-    table, masks, words, counts = sentence_tables(
-        values, pad, none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset,
-        slot_mult, col_slot, col_mult, between_slot,
-    )  # fmt: skip
-    n = table.shape[0] - 2
+    tables = sentence_tables(values, pad, templates.words)
+    n = tables.table.shape[0] - 2
     head, mod = all_arcs(n)
     scores = np.zeros(head.shape[0])
     no_words = np.empty(0, np.int32)
     walk_parts(
-        np.int64(0), np.int64(0), np.int64(3), no_words, head, no_words, mod, table, masks, words,
-        counts, np.zeros((1, 1), np.uint16), weights, quantum, scores,
-        kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr,
-        sig_ptr, sig_atom, template_ptr, template_sig, shift, template_mult,
-        set_slot, set_column, axis_step, row_ptr, arc_rows,
+        np.int64(0), np.int64(0), np.int64(3), PartWords(no_words, head, no_words, mod), tables,
+        np.zeros((1, 1), np.uint16), weights, quantum, scores, templates.parts,
     )  # fmt: skip
     return as_square(n, scores)
 
 
 @kernel
-def likely_arcs(
-    k, margin, single_root, values, pad, weights, quantum,
-    none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset, slot_mult, col_slot,
-    col_mult, between_slot,
-    kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr, sig_atom,
-    template_ptr, template_sig, template_mult, set_slot, set_column, axis_step, row_ptr, arc_rows,
-):  # fmt: skip
+def likely_arcs(k, margin, single_root, values, pad, weights, quantum, templates):
     """`prune_arcs` of the scores of all arcs and of the best projective tree by them."""
-    square = score_all_arcs(
-        values, pad, weights, quantum,
-        none_key, shift, upos_column, counted, slot_ptr, slot_attr, slot_offset, slot_mult,
-        col_slot, col_mult, between_slot,
-        kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr,
-        sig_atom, template_ptr, template_sig, template_mult, set_slot, set_column, axis_step,
-        row_ptr, arc_rows,
-    )  # fmt: skip
+    square = score_all_arcs(values, pad, weights, quantum, templates)
     best, _ = eisner(square, single_root)
     return prune_arcs(square, k, margin, best)

@@ -7,9 +7,9 @@ list: a template has the same feature indices in whatever table it stands, in ev
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby, product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from bbparse.configuration.templates import ARC_ATOMS, KINDS, Template, TemplateSet
 from bbparse.treebank.encode import ATTRIBUTES, attribute_hash
 
-__all__ = ["CompiledTemplates", "compile_templates", "template_section"]
+__all__ = [
+    "CompiledTemplates", "PartTemplates", "WordTemplates", "compile_templates", "template_section",
+]  # fmt: skip
 
 #: Columns of the table of a kind, by role.
 ROLE_ORDER = "ghsmb"
@@ -46,26 +48,16 @@ _GOLDEN = 0x9E3779B97F4A7C15
 Slot = tuple[tuple[int, str], ...]
 
 
-@dataclass(frozen=True)
-class CompiledTemplates:
-    """Arrays of a template set; see `bbparse.scoring.kernels` for how they are read.
+class WordTemplates(NamedTuple):
+    """What templates read of words, as arrays; see `bbparse.scoring.tables`.
 
     `shift` is 64 - bits. Slots s are the pairs slot_ptr[s]:slot_ptr[s+1] of (slot_offset,
     slot_attr, slot_mult). Column c of the word table hashes slot col_slot[c] with col_mult[c] (0
-    if the template has no word in that role). kind_cols[k, r] is where the columns of role r of
-    kind k start. groups[group_ptr[3 k + i]:group_ptr[3 k + i + 1]] are the groups of templates of
-    its section i (see `SECTIONS`). Template t of kind k, of which the first kind_single[k] have no
-    role b, is number template_ptr[k] + t, and used[3 k + i, a] says whether one of its section i
-    needs arc atom a. Row Σ axis · axis_step[k, axis] of `arc_rows`, which starts at row_ptr[k] and
-    is kind_size[k] long, has the hashes of the arc atoms that are functions of the axes (`AXES`).
-    The other templates with arc atoms are hashed part by part: the signature s = template_sig[i] of
-    template number i is the set of arc atoms sig_atom[sig_ptr[s]:sig_ptr[s+1]], -1 if there is
-    none, and template_mult[i] the multiplier of their hash. Those of section i of kind k are
-    numbers kind_sig_ptr[3 k + i] to kind_sig_ptr[3 k + i + 1] - 1.
+    if the template has no word in that role).
     """
 
-    shift: np.uint64
     none_key: np.uint64
+    shift: np.uint64
     upos_column: int
     counted: NDArray[np.uint64]
     slot_ptr: NDArray[np.int32]
@@ -75,6 +67,23 @@ class CompiledTemplates:
     col_slot: NDArray[np.int32]
     col_mult: NDArray[np.uint64]
     between_slot: NDArray[np.int32]
+
+
+class PartTemplates(NamedTuple):
+    """How templates make features of parts, as arrays; see `bbparse.scoring.kernels`.
+
+    kind_cols[k, r] is where the columns of role r of kind k start.
+    groups[group_ptr[3 k + i]:group_ptr[3 k + i + 1]] are the groups of templates of its section i
+    (see `SECTIONS`). Template t of kind k, of which the first kind_single[k] have no
+    role b, is number template_ptr[k] + t, and used[3 k + i, a] says whether one of its section i
+    needs arc atom a. Row Σ axis · axis_step[k, axis] of `arc_rows`, which starts at row_ptr[k] and
+    is kind_size[k] long, has the hashes of the arc atoms that are functions of the axes (`AXES`).
+    The other templates with arc atoms are hashed part by part: the signature s = template_sig[i] of
+    template number i is the set of arc atoms sig_atom[sig_ptr[s]:sig_ptr[s+1]], -1 if there is
+    none, and template_mult[i] the multiplier of their hash. Those of section i of kind k are
+    numbers kind_sig_ptr[3 k + i] to kind_sig_ptr[3 k + i + 1] - 1.
+    """
+
     kind_cols: NDArray[np.int32]
     kind_size: NDArray[np.int32]
     kind_single: NDArray[np.int32]
@@ -86,6 +95,7 @@ class CompiledTemplates:
     sig_atom: NDArray[np.int32]
     template_ptr: NDArray[np.int32]
     template_sig: NDArray[np.int32]
+    shift: np.uint64
     template_mult: NDArray[np.uint64]
     set_slot: int
     set_column: int
@@ -93,31 +103,12 @@ class CompiledTemplates:
     row_ptr: NDArray[np.int64]
     arc_rows: NDArray[np.uint32]
 
-    @property
-    def for_tables(self) -> tuple[object, ...]:
-        """Arguments of `kernels.sentence_tables` after `values` and `pad`."""
-        return (
-            self.none_key, self.shift, self.upos_column, self.counted,
-            self.slot_ptr, self.slot_attr, self.slot_offset, self.slot_mult,
-            self.col_slot, self.col_mult, self.between_slot,
-        )  # fmt: skip
 
-    @property
-    def for_sentence(self) -> tuple[object, ...]:
-        """The last arguments of the kernels that do a whole sentence."""
-        parts = self.for_parts
-        # `shift` is among those of both.
-        return (*self.for_tables, *parts[:11], *parts[12:])
+class CompiledTemplates(NamedTuple):
+    """A template set as kernels read it."""
 
-    @property
-    def for_parts(self) -> tuple[object, ...]:
-        """The last arguments of the kernels that walk parts."""
-        return (
-            self.kind_cols, self.kind_size, self.kind_single, self.used, self.group_ptr,
-            self.groups, self.kind_sig_ptr, self.sig_ptr, self.sig_atom, self.template_ptr,
-            self.template_sig, self.shift, self.template_mult, self.set_slot, self.set_column,
-            self.axis_step, self.row_ptr, self.arc_rows,
-        )  # fmt: skip
+    words: WordTemplates
+    parts: PartTemplates
 
 
 def _multiplier(text: str) -> int:
@@ -292,9 +283,9 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
     def hashes(values: list[int]) -> NDArray[np.uint64]:
         return np.array(values, dtype=np.uint64)
 
-    return CompiledTemplates(
-        shift=np.uint64(shift),
+    words = WordTemplates(
         none_key=np.uint64(_multiplier("none")),
+        shift=np.uint64(shift),
         upos_column=ATTRIBUTES.index("upos"),
         counted=hashes([attribute_hash("upos", tag) for tag in COUNTED]),
         slot_ptr=ints(pointer),
@@ -304,6 +295,8 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
         col_slot=ints(col_slot),
         col_mult=hashes(col_mult),
         between_slot=ints(between_slot),
+    )
+    parts = PartTemplates(
         kind_cols=kind_cols,
         kind_size=np.diff(ints(template_ptr)).astype(np.int32),
         kind_single=ints(kind_single),
@@ -315,6 +308,7 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
         sig_atom=ints(sig_atom),
         template_ptr=ints(template_ptr),
         template_sig=ints(template_sig),
+        shift=np.uint64(shift),
         template_mult=hashes(template_mult),
         set_slot=set_slot,
         set_column=set_column,
@@ -322,3 +316,4 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
         row_ptr=np.array(row_ptr, dtype=np.int64),
         arc_rows=np.concatenate(arc_rows),
     )
+    return CompiledTemplates(words, parts)

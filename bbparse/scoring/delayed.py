@@ -23,9 +23,9 @@ from bbparse.configuration.templates import ARC_ATOMS, KINDS
 from bbparse.errors import ConfigError
 from bbparse.pricing import BoundedColumns
 from bbparse.scoring.compile import AXES, compile_templates
-from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.kernels import PartWords, walk_parts
 from bbparse.scoring.scorer import PartScorer
-from bbparse.scoring.tables import sentence_tables
+from bbparse.scoring.tables import SentenceTables, sentence_tables
 from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int64]
@@ -92,7 +92,8 @@ class DelayedScorer:
             replace(t, templates={**t.templates, "grandchild": ()}), scorer.weights, scorer.quantum
         )
         self.scorer = scorer
-        self._compiled = c = compile_templates(t)
+        self._compiled = compile_templates(t)
+        c = self._compiled.parts
         groups = c.groups[c.group_ptr[3 * _KIND] : c.group_ptr[3 * _KIND + 3]]
         #: Number of the arc atom of ``+@`` of each template, -1 for none.
         self._also = [int(also) for start, end, _, also, _ in groups for _ in range(start, end)]
@@ -102,20 +103,20 @@ class DelayedScorer:
         """Triples of a sentence, as `encode` gives it, over all its arcs."""
         return DelayedColumns(self, values)
 
-    def tables(self, values: NDArray[np.uint64]) -> tuple[NDArray, ...]:
+    def tables(self, values: NDArray[np.uint64]) -> SentenceTables:
         """What triples of a sentence are scored from."""
-        return sentence_tables(values, PAD, *self._compiled.for_tables)
+        return sentence_tables(values, PAD, self._compiled.words)
 
     def score(
-        self, tables: tuple[NDArray, ...], grand: Ints, head: Ints, mod: Ints
+        self, tables: SentenceTables, grand: Ints, head: Ints, mod: Ints
     ) -> NDArray[np.float64]:
         """Scores of triples."""
         scores = np.empty(len(head))
         if len(head):
             g, h, m = (np.ascontiguousarray(a, np.int32) for a in (grand, head, mod))
             walk_parts(
-                _KIND, 0, 3, g, h, _NO_WORDS, m, *tables, _NO_MARKS, self.scorer.weights,
-                self.scorer.quantum, scores, *self._compiled.for_parts,
+                _KIND, 0, 3, PartWords(g, h, _NO_WORDS, m), tables, _NO_MARKS,
+                self.scorer.weights, self.scorer.quantum, scores, self._compiled.parts,
             )  # fmt: skip
         return scores
 
@@ -126,7 +127,7 @@ class DelayedScorer:
         later = (place[:, None] < place).astype(np.intp)
         over_grand, over_mod = np.zeros((2, words, words), np.int64)
         for t in range(len(self._also)):
-            hashes = [table[:-1, self._compiled.kind_cols[_KIND, r] + t] for r in _ROLES]
+            hashes = [table[:-1, self._compiled.parts.kind_cols[_KIND, r] + t] for r in _ROLES]
             largest = self._largest(t, hashes)
             g, h, m = (np.searchsorted(v, own) for v, own in zip(largest.values, hashes))
             over_grand += largest.over_grand[later, h[:, None], m]
@@ -146,7 +147,7 @@ class DelayedScorer:
         return kept
 
     def _found(self, t: int, values: tuple[Hashes, ...]) -> Largest:
-        c, weights = self._compiled, self.scorer.weights
+        c, weights = self._compiled.parts, self.scorer.weights
         g, h, m = values
         plain = g[:, None, None] ^ h[:, None] ^ m
         found = np.empty((2, 2, *plain.shape), np.int64)

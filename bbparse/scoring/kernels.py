@@ -23,7 +23,10 @@ arc atoms.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.factors.view import LABEL_BITS, NO_LABEL
 from bbparse.jit import kernel
@@ -52,21 +55,25 @@ def distance_bucket(distance):
     return 5 if distance <= 10 else 6
 
 
+class PartWords(NamedTuple):
+    """The words of parts, int32[P] each; empty for roles that the parts have not."""
+
+    grand: NDArray[np.int32]
+    head: NDArray[np.int32]
+    inner: NDArray[np.int32]
+    mod: NDArray[np.int32]
+
+
 @kernel
-def walk_parts(
-    kind, first, last, grand, head, inner, mod, table, masks, words, counts, marks,
-    weights, quantum, scores,
-    kind_cols, kind_size, kind_single, used, group_ptr, groups, kind_sig_ptr, sig_ptr, sig_atom,
-    template_ptr, template_sig, shift, template_mult, set_slot, set_column,
-    axis_step, row_ptr, arc_rows,
-):  # fmt: skip
+def walk_parts(kind, first, last, parts, tables, marks, weights, quantum, scores, templates):
     """Score parts by the templates of some sections of a kind, or list the indices of features.
 
-    `grand` and `inner` are empty for kinds, and sections, without those roles. The sections are
-    those from `first` to before `last` (0 and 3 for all of a kind). marks[h, m] is what the guide
-    says of an arc (`bbparse.scoring.network`), read only where a template asks for it. Consecutive
-    parts that differ in the fastest role only (g if there is one, else s, else m) share the sum
-    over the others.
+    `parts` are `PartWords`, `tables` those of the sentence, `templates` `PartTemplates`. `grand`
+    and `inner` are empty for kinds, and sections, without those roles. The sections are those from
+    `first` to before `last` (0 and 3 for all of a kind). marks[h, m] is what the guide says of an
+    arc (`bbparse.scoring.network`), read only where a template asks for it. Consecutive parts that
+    differ in the fastest role only (g if there is one, else s, else m) share the sum over the
+    others.
     Scores go to `scores` (float64[P], integer sums times `quantum`); where it is empty, the weights
     are not read and the indices of all features are returned instead, part by part.
 
@@ -77,6 +84,11 @@ def walk_parts(
     # unsigned: numba looks whether a signed one counts from the end, and then nothing is
     # vectorised. And no array is sliced, renamed or handed to a function for each part: numba
     # counts references to arrays.
+    grand, head, inner, mod = parts
+    table, masks, words, counts = tables
+    kind_cols, kind_size, kind_single, used, group_ptr, groups = templates[:6]
+    kind_sig_ptr, sig_ptr, sig_atom, template_ptr, template_sig = templates[6:11]
+    shift, template_mult, set_slot, set_column, axis_step, row_ptr, arc_rows = templates[11:]
     n_parts = head.shape[0]
     want_indices = scores.shape[0] == 0
     first_group = group_ptr[3 * kind + first]

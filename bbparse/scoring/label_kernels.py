@@ -7,13 +7,12 @@ additions of small integers, one run of L for each feature.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.compile import CompiledTemplates
+from bbparse.scoring.kernels import PartWords, walk_parts
 from bbparse.scoring.parts import tree_parts
 from bbparse.scoring.prefetch import add_rows
 from bbparse.scoring.tables import sentence_tables
@@ -79,20 +78,18 @@ def label_features(
     pad: int,
     heads: Ints,
     reach: int,
-    for_tables: tuple[Any, ...],
-    for_parts: tuple[Any, ...],
+    templates: CompiledTemplates,
     marks: NDArray[np.uint16],
 ) -> tuple[Ints, NDArray[np.int64]]:
     """All features of the arcs of a tree.
 
-    ``for_tables`` and ``for_parts`` are those of `bbparse.scoring.compile.CompiledTemplates`; no
-    head may be out of range. ``marks`` are those of a guide for the tree's arcs, uint16[n+1, n+1],
-    or of any size where no template asks for them. Returns ``owner`` int32[F] (the modifier of the
-    arc that has the feature) and ``indices`` int64[F].
+    No head may be out of range. ``marks`` are those of a guide for the tree's arcs,
+    uint16[n+1, n+1], or of any size where no template asks for them. Returns ``owner`` int32[F]
+    (the modifier of the arc that has the feature) and ``indices`` int64[F].
     """
-    table, masks, words, counts = sentence_tables(values, pad, *for_tables)
-    kind_size = for_parts[1]
-    shift = for_parts[11]
+    tables = sentence_tables(values, pad, templates.words)
+    kind_size = templates.parts.kind_size
+    shift = templates.parts.shift
     # Siblings before m and after m are different features: the highest bit of the index.
     left = np.int64(np.uint64(1) << (np.uint64(63) - shift))
     # Of the type that a model's weights have, so that nothing is compiled twice.
@@ -109,8 +106,8 @@ def label_features(
         if not n_parts:
             continue
         found = walk_parts(
-            kind, np.int64(0), np.int64(3), grand, head, inner, mod, table, masks, words, counts,
-            marks, no_weights, 0.0, no_scores, *for_parts,
+            kind, np.int64(0), np.int64(3), PartWords(grand, head, inner, mod), tables, marks,
+            no_weights, 0.0, no_scores, templates.parts,
         )  # fmt: skip
         n_features = found.shape[0]
         if filled + n_features > indices.shape[0]:
@@ -138,13 +135,12 @@ def label_scores(
     pad: int,
     heads: Ints,
     reach: int,
-    for_tables: tuple[Any, ...],
-    for_parts: tuple[Any, ...],
+    templates: CompiledTemplates,
     marks: NDArray[np.uint16],
     weights: NDArray[np.int16],
 ) -> Ints:
     """Scores of all labels, int32[n+1, width], in quanta."""
-    owner, indices = label_features(values, pad, heads, reach, for_tables, for_parts, marks)
+    owner, indices = label_features(values, pad, heads, reach, templates, marks)
     scores = np.zeros((heads.shape[0], weights.shape[1]), np.int32)
     add_rows(indices, owner, weights, scores)
     return scores
@@ -156,15 +152,14 @@ def best_labels(
     pad: int,
     heads: Ints,
     reach: int,
-    for_tables: tuple[Any, ...],
-    for_parts: tuple[Any, ...],
+    templates: CompiledTemplates,
     marks: NDArray[np.uint16],
     weights: NDArray[np.int16],
     n_labels: int,
     root: int,
 ) -> Ints:
     """The best label of each arc, int32[n]; of equal ones the first."""
-    scores = label_scores(values, pad, heads, reach, for_tables, for_parts, marks, weights)
+    scores = label_scores(values, pad, heads, reach, templates, marks, weights)
     n = heads.shape[0] - 1
     out = np.empty(n, np.int32)
     for m in range(1, n + 1):

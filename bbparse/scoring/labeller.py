@@ -113,8 +113,7 @@ class Labeller:
         self.labels = labels
         self.root = int(root)
         self.guided = bool(templates.guide_atoms())
-        compiled = compile_templates(templates)
-        self._features = (REACH, compiled.for_tables, compiled.for_parts)
+        self._features = (REACH, compile_templates(templates))
 
     def label(
         self,

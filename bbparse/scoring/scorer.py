@@ -11,9 +11,9 @@ from bbparse.configuration.templates import KINDS, TemplateSet
 from bbparse.errors import ModelError
 from bbparse.scoring.candidates import likely_arcs, score_all_arcs, score_candidates
 from bbparse.scoring.compile import compile_templates
-from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.kernels import PartWords, walk_parts
 from bbparse.scoring.parts import all_arcs, merge_difference, parts_not_in, prune_arcs
-from bbparse.scoring.tables import sentence_tables
+from bbparse.scoring.tables import SentenceTables, sentence_tables
 from bbparse.scoring.weights import WEIGHT_TYPES, Weights, aligned_zeros
 from bbparse.treebank.encode import PAD
 
@@ -107,9 +107,6 @@ class PartScorer:
         self.quantum = float(quantum)
         self._guided = bool(templates.guide_atoms())
         self._compiled = compile_templates(templates)
-        self._for_tables = self._compiled.for_tables
-        self._for_parts = self._compiled.for_parts
-        self._for_sentence = self._compiled.for_sentence
 
     def score(
         self,
@@ -148,7 +145,7 @@ class PartScorer:
         """
         sib, gc, gsib, scores, start = score_candidates(
             values, PAD, arc_head, arc_mod, projective, single_root, self._marks(values, marks),
-            self.weights, self.quantum, *self._for_sentence,
+            self.weights, self.quantum, self._compiled,
         )  # fmt: skip
         nothing = _NO_TRIPLES
         if frozen:
@@ -177,9 +174,6 @@ class PartScorer:
             raise ValueError(f"marks has shape {marks.shape}, expected {(size, size)}")
         return marks
 
-    def _tables(self, values: NDArray[np.uint64], marks: Marks | None) -> tuple[NDArray, ...]:
-        return (*sentence_tables(values, PAD, *self._for_tables), self._marks(values, marks))
-
     def score_all_arcs(self, values: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Scores of all arcs by the arc templates alone.
 
@@ -189,7 +183,7 @@ class PartScorer:
             scores[h, m]; -inf for arcs into the root and of a word to itself.
         """
         self._marks(values, None)
-        return score_all_arcs(values, PAD, self.weights, self.quantum, *self._for_sentence)
+        return score_all_arcs(values, PAD, self.weights, self.quantum, self._compiled)
 
     def likely_arcs(
         self, values: NDArray[np.uint64], k: int, margin: float, single_root: bool
@@ -197,7 +191,7 @@ class PartScorer:
         """`prune` of the scores of all arcs, with the best projective tree by these scores."""
         self._marks(values, None)
         return likely_arcs(
-            k, margin, single_root, values, PAD, self.weights, self.quantum, *self._for_sentence
+            k, margin, single_root, values, PAD, self.weights, self.quantum, self._compiled
         )
 
     def features_of_all_arcs(
@@ -220,10 +214,10 @@ class PartScorer:
         if any(template.slot("b") for template in self.templates.templates["arc"]):
             raise ModelError("arc templates with 'b.' give arcs different numbers of features")
         head, mod = all_arcs(len(values) - 2 * PAD - 1)
-        tables = self._tables(values, None)
         indices = walk_parts(
-            0, 0, 3, _NO_WORDS, head, _NO_WORDS, mod, *tables, _NO_WEIGHTS, 0.0, _NO_SCORES,
-            *self._for_parts,
+            0, 0, 3, PartWords(_NO_WORDS, head, _NO_WORDS, mod),
+            sentence_tables(values, PAD, self._compiled.words), self._marks(values, None),
+            _NO_WEIGHTS, 0.0, _NO_SCORES, self._compiled.parts,
         )  # fmt: skip
         return head, mod, indices.reshape(len(head), -1)
 
@@ -265,8 +259,9 @@ class PartScorer:
             If `heads` has another length, a head is out of range, or marks are missing.
         """
         heads = self._checked(values, heads)
-        tables = self._tables(values, marks)
-        return self._features(tables, heads, heads, False)
+        marks = self._marks(values, marks)
+        tables = sentence_tables(values, PAD, self._compiled.words)
+        return self._features(tables, marks, heads, heads, False)
 
     def tree_difference(
         self,
@@ -294,14 +289,17 @@ class PartScorer:
         """
         heads = self._checked(values, heads)
         others = self._checked(values, others)
-        tables = self._tables(values, marks)
+        marks = self._marks(values, marks)
+        tables = sentence_tables(values, PAD, self._compiled.words)
         return difference(
-            self._features(tables, heads, others, True), self._features(tables, others, heads, True)
+            self._features(tables, marks, heads, others, True),
+            self._features(tables, marks, others, heads, True),
         )
 
     def _features(
         self,
-        tables: tuple[NDArray, ...],
+        tables: SentenceTables,
+        marks: Marks,
         heads: NDArray[np.int32],
         others: NDArray[np.int32],
         compare: bool,
@@ -313,9 +311,12 @@ class PartScorer:
             grand, head, inner, mod = parts_not_in(heads, others, number, compare)
             found.append(
                 walk_parts(
-                    number, 0, 3, grand if "g" in roles else _NO_WORDS, head,
-                    inner if "s" in roles else _NO_WORDS, mod, *tables,
-                    _NO_WEIGHTS, 0.0, _NO_SCORES, *self._for_parts,
+                    number, 0, 3,
+                    PartWords(
+                        grand if "g" in roles else _NO_WORDS, head,
+                        inner if "s" in roles else _NO_WORDS, mod,
+                    ),
+                    tables, marks, _NO_WEIGHTS, 0.0, _NO_SCORES, self._compiled.parts,
                 )
             )  # fmt: skip
         return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)

@@ -1,26 +1,23 @@
 """Kernel that hashes the words of a sentence, once for every template and role they may have.
 
-See `bbparse.scoring.kernels` for the hashing, and `bbparse.scoring.compile` for the arguments.
+See `bbparse.scoring.kernels` for the hashing.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 
 
-@kernel
-def sentence_tables(
-    values, pad, none_key, shift, upos_column, counted,
-    slot_ptr, slot_attr, slot_offset, slot_mult, col_slot, col_mult, between_slot,
-):  # fmt: skip
+class SentenceTables(NamedTuple):
     """What the parts of a sentence are scored from.
 
-    O(n · (columns + slots)) and, for each slot of role b, O(n log n).
-
-    Returns
-    -------
+    Attributes
+    ----------
     table : uint32[n+2, C]
         The hash of every word (and, last, of "none") in every column.
     masks : uint64[J, L, n+1]
@@ -31,6 +28,22 @@ def sentence_tables(
     counts : int32[3, n+1]
         Words up to i with each of the counted tags.
     """
+
+    table: NDArray[np.uint32]
+    masks: NDArray[np.uint64]
+    words: NDArray[np.int32]
+    counts: NDArray[np.int32]
+
+
+@kernel
+def sentence_tables(values, pad, templates):
+    """`SentenceTables` of an encoded sentence, for `WordTemplates`.
+
+    O(n · (columns + slots)) and, for each slot of role b, O(n log n).
+    """
+    none_key, shift, upos_column, counted = templates[:4]
+    slot_ptr, slot_attr, slot_offset, slot_mult = templates[4:8]
+    col_slot, col_mult, between_slot = templates[8:]
     size = values.shape[0] - 2 * pad
     n_slots = slot_ptr.shape[0] - 1
     n_cols = col_slot.shape[0]
@@ -75,4 +88,4 @@ def sentence_tables(
         for w in range(1, size):
             same = values[pad + w, upos_column] == counted[tag]
             counts[tag, w] = counts[tag, w - 1] + (1 if same else 0)
-    return table, masks, words, counts
+    return SentenceTables(table, masks, words, counts)

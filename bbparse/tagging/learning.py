@@ -12,7 +12,7 @@ from bbparse.problem.quantum import QUANTUM
 from bbparse.tagging.encode import PAD
 from bbparse.tagging.kernels import sentence_keys
 from bbparse.tagging.layer import LAYER_QUANTUM, MOST, Layer, Lists, Weights, flat, template_arrays
-from bbparse.tagging.learning_kernels import learn_sentence
+from bbparse.tagging.learning_kernels import Learned, learn_sentence
 from bbparse.tagging.templates import TagTemplates, compile_tag_templates
 
 __all__ = ["LayerSettings", "Lesson", "train_layer"]
@@ -76,26 +76,20 @@ class Lesson:
     gold: Ints
 
 
-class _Learned:
-    """Weights in quanta, sums for their average, and AdaGrad's sums of squares."""
+def _untaught(size: int) -> Learned:
+    return Learned(
+        np.zeros(size, np.int32), np.zeros(size, np.float32), np.zeros(size, np.float32)
+    )
 
-    def __init__(self, size: int) -> None:
-        self.weights = np.zeros(size, np.int32)
-        self.sums = np.zeros(size, np.float32)
-        self.squares = np.zeros(size, np.float32)
 
-    @property
-    def arrays(self) -> tuple[Ints, NDArray[np.float32], NDArray[np.float32]]:
-        return self.weights, self.sums, self.squares
-
-    def averaged(self, clock: int, least: float) -> tuple[NDArray[np.int64], Ints]:
-        """Places of the averaged weights that matter, and the weights in `LAYER_QUANTUM`."""
-        used = np.flatnonzero(self.squares)
-        mean = (self.weights[used] - self.sums[used] / clock) * (QUANTUM / LAYER_QUANTUM)
-        mean[np.abs(mean) < least / LAYER_QUANTUM] = 0.0
-        limits = np.iinfo(np.int16)
-        values = np.clip(np.rint(mean), limits.min, limits.max).astype(np.int32)
-        return used[values != 0], values[values != 0]
+def _averaged(learned: Learned, clock: int, least: float) -> tuple[NDArray[np.int64], Ints]:
+    """Places of the averaged weights that matter, and the weights in `LAYER_QUANTUM`."""
+    used = np.flatnonzero(learned.squares)
+    mean = (learned.weights[used] - learned.sums[used] / clock) * (QUANTUM / LAYER_QUANTUM)
+    mean[np.abs(mean) < least / LAYER_QUANTUM] = 0.0
+    limits = np.iinfo(np.int16)
+    values = np.clip(np.rint(mean), limits.min, limits.max).astype(np.int32)
+    return used[values != 0], values[values != 0]
 
 
 def _known_features(
@@ -146,8 +140,8 @@ def train_layer(
     )
     candidates = [flat(lesson.lists) for lesson in lessons]
     side = n_labels + 1 if settings.chained and n_labels <= _MOST_CHAINED else 1
-    own = _Learned(len(keys) * n_labels)
-    chain = _Learned(side * side)
+    own = _untaught(len(keys) * n_labels)
+    chain = _untaught(side * side)
     cost, rate = round(settings.cost / QUANTUM), settings.rate / QUANTUM
     clock = 1
     random = np.random.default_rng(seed)
@@ -157,14 +151,14 @@ def train_layer(
             dropped = random.random(some.shape, np.float32) < settings.dropout
             learn_sentence(
                 np.where(dropped, np.int32(-1), some), *candidates[i], lessons[i].gold, n_labels,
-                MOST, cost, rate, clock, *own.arrays, *chain.arrays,
+                MOST, cost, rate, clock, own, chain,
             )  # fmt: skip
             clock += 1
             tick()
 
-    used, values = own.averaged(clock, settings.least)
+    used, values = _averaged(own, clock, settings.least)
     weights = Weights.from_pairs(keys[used // n_labels], used % n_labels, values, n_labels)
     bigrams = np.zeros(side * side, np.int32)
-    used, values = chain.averaged(clock, settings.least)
+    used, values = _averaged(chain, clock, settings.least)
     bigrams[used] = values
     return Layer(labels, lists, lines, weights, bigrams.reshape((side, side)))

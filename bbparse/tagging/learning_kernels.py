@@ -7,23 +7,32 @@ whole quanta and averaged as in `bbparse.learning.averaging`.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.tagging.kernels import best_first, best_sequence
 
-__all__ = ["learn_sentence"]
+__all__ = ["Learned", "learn_sentence"]
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Reals = NDArray[np.float32]
 
 
+class Learned(NamedTuple):
+    """Weights in quanta, the changes of each times their moments, the squares of its gradients."""
+
+    weights: Ints
+    sums: Reals
+    squares: Reals
+
+
 @kernel
-def _change(
-    weights: Ints, sums: Reals, squares: Reals, place: int, sign: int, rate: float, clock: int
-) -> None:
+def _change(learned: Learned, place: int, sign: int, rate: float, clock: int) -> None:
+    weights, sums, squares = learned
     squares[place] += np.float32(1.0)
     step = np.int64(np.rint(sign * rate / np.sqrt(1.0 + squares[place])))
     weights[place] += step
@@ -41,12 +50,8 @@ def learn_sentence(
     cost: int,
     rate: float,
     clock: int,
-    weights: Ints,
-    sums: Reals,
-    squares: Reals,
-    bi_weights: Ints,
-    bi_sums: Reals,
-    bi_squares: Reals,
+    own: Learned,
+    chain: Learned,
 ) -> int:
     """Decode a sentence and learn from it; returns its number of errors.
 
@@ -65,9 +70,9 @@ def learn_sentence(
         AdaGrad's step, in quanta.
     clock : int
         Number of the sentence, for the average.
-    weights, sums, squares
+    own : Learned
         Place ``feature * n_labels + label``.
-    bi_weights, bi_sums, bi_squares
+    chain : Learned
         Of two labels in a row; (n_labels + 1)² places, or one where there are none.
     """
     n = gold.shape[0]
@@ -94,7 +99,7 @@ def learn_sentence(
                 if features[i, f] >= 0:
                     place = np.int64(features[i, f]) * n_labels
                     for k in range(count):
-                        own_scores[k] += weights[place + own_labels[k]]
+                        own_scores[k] += own.weights[place + own_labels[k]]
         counts[i] = best_first(own_labels, own_scores, count, most)
         there = False
         for k in range(counts[i]):
@@ -106,10 +111,10 @@ def learn_sentence(
                 if own_labels[k] == gold[i]:
                     labels[i, most - 1] = gold[i]
                     scores[i, most - 1] = own_scores[k]
-    border = n_labels if bi_weights.shape[0] > 1 else 0
+    border = n_labels if chain.weights.shape[0] > 1 else 0
     size = border + 1
     places = np.empty(n, np.int32)
-    best_sequence(counts, labels, scores, bi_weights.reshape((size, size)), places)
+    best_sequence(counts, labels, scores, chain.weights.reshape((size, size)), places)
     errors = 0
     for i in range(n):
         found = labels[i, places[i]]
@@ -119,8 +124,8 @@ def learn_sentence(
         for f in range(n_features):
             if features[i, f] >= 0:
                 place = np.int64(features[i, f]) * n_labels
-                _change(weights, sums, squares, place + gold[i], 1, rate, clock)
-                _change(weights, sums, squares, place + found, -1, rate, clock)
+                _change(own, place + gold[i], 1, rate, clock)
+                _change(own, place + found, -1, rate, clock)
     if border and errors:
         right_before = wrong_before = border
         for i in range(n + 1):
@@ -128,8 +133,8 @@ def learn_sentence(
             wrong = labels[i, places[i]] if i < n else border
             if right != wrong or right_before != wrong_before:
                 here = right_before * size + right
-                _change(bi_weights, bi_sums, bi_squares, here, 1, rate, clock)
+                _change(chain, here, 1, rate, clock)
                 here = wrong_before * size + wrong
-                _change(bi_weights, bi_sums, bi_squares, here, -1, rate, clock)
+                _change(chain, here, -1, rate, clock)
             right_before, wrong_before = right, wrong
     return errors

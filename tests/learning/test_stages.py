@@ -196,7 +196,7 @@ def test_an_interrupted_run_ends_the_same(
     lines: list[str] = []
     again = result(Parser.train(sentences, dev, config, checkpoint=path, report=lines.append))
     assert again == whole
-    assert sum("epoch" in line and " on dev" in line for line in lines) == 10 - after
+    assert sum("epoch" in line and " on training" in line for line in lines) == 10 - after
     assert not list(tmp_path.iterdir())
 
 

@@ -116,7 +116,7 @@ def test_features_are_those_of_the_parser_where_parts_are(case: tuple[int, int])
         alone = templates(**{kind: list(SMALL.lines[kind])})
         compiled = compile_templates(alone)
         _, found = label_features(
-            values, PAD, heads, REACH, compiled.for_tables, compiled.for_parts, NO_MARKS
+            values, PAD, heads, REACH, compiled, NO_MARKS
         )
         expected = PartScorer(alone).tree_features(values, heads)
         assert sorted(found) == sorted(expected)
@@ -128,7 +128,7 @@ def test_siblings_before_and_after_are_different_features() -> None:
     heads = np.array([0, 0, 1, 1, 1], np.int32)
     compiled = compile_templates(templates(sibling=["s.form m.form"]))
     owner, found = label_features(
-        encode(sentence), PAD, heads, REACH, compiled.for_tables, compiled.for_parts, NO_MARKS
+        encode(sentence), PAD, heads, REACH, compiled, NO_MARKS
     )
     first, second = found[owner == 3]
     assert first ^ second == 1 << 9
@@ -143,7 +143,7 @@ def test_many_features_do_not_outgrow_their_arrays() -> None:
     heads = np.array([0, 0] + [1] * (n - 1), np.int32)
     values = encode(random_sentence(np.random.default_rng(1), n))
     owner, found = label_features(
-        values, PAD, heads, REACH, compiled.for_tables, compiled.for_parts, NO_MARKS
+        values, PAD, heads, REACH, compiled, NO_MARKS
     )
     pairs = sum(slow_parts(heads.tolist(), "sibling").values())
     assert len(owner) == len(found) == len(many) * (2 * n + pairs)
@@ -156,7 +156,7 @@ def test_scores_are_sums_of_rows(case: tuple[int, int], root: int) -> None:
     labeller = random_labeller(rng, root=root)
     compiled = compile_templates(SMALL)
     owner, found = label_features(
-        values, PAD, heads, REACH, compiled.for_tables, compiled.for_parts, NO_MARKS
+        values, PAD, heads, REACH, compiled, NO_MARKS
     )
     expected = np.zeros((len(heads) - 1, len(LABELS)))
     for m, row in zip(owner, found):
