@@ -15,6 +15,9 @@ from bbparse.scoring.kernels import PartWords, walk_parts
 from bbparse.scoring.parts import all_arcs, as_square, prune_arcs
 from bbparse.scoring.tables import sentence_tables
 
+#: Sentences of more words are pruned without a look at arcs longer than `REACH`.
+LONG, REACH = 300, 150
+
 
 @kernel
 def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
@@ -240,23 +243,58 @@ def score_candidates(
 
 
 @kernel
-def score_all_arcs(values, pad, weights, quantum, templates):
-    """Scores of all arcs by the arc templates alone: float64[n+1, n+1], -inf where is no arc."""
+def score_all_arcs(values, pad, weights, quantum, templates, reach):
+    """Scores of all arcs by the arc templates alone: float64[n+1, n+1], -inf where is no arc.
+
+    Arcs longer than `reach` are none, unless they come from the root.
+    """
     tables = sentence_tables(values, pad, templates.words)
     n = tables.table.shape[0] - 2
-    head, mod = all_arcs(n)
+    head, mod = all_arcs(n, reach)
     scores = np.zeros(head.shape[0])
     no_words = np.empty(0, np.int32)
     walk_parts(
         np.int64(0), np.int64(0), np.int64(3), PartWords(no_words, head, no_words, mod), tables,
         np.zeros((1, 1), np.uint16), weights, quantum, scores, templates.parts,
     )  # fmt: skip
-    return as_square(n, scores)
+    return as_square(n, head, mod, scores)
+
+
+@kernel
+def _tree_of_blocks(scores, single_root):
+    """Heads int32[n+1] of a good projective tree: the best one, but of a long sentence's blocks.
+
+    The root of each block is the head of the next one's.
+    """
+    n = scores.shape[0] - 1
+    if n <= LONG:
+        heads, _ = eisner(scores, single_root)
+        return heads
+    heads = np.full(n + 1, -1, np.int32)
+    above = 0
+    for start in range(0, n, REACH):
+        size = min(REACH, n - start)
+        block = np.empty((size + 1, size + 1))
+        for i in range(size + 1):
+            for j in range(size + 1):
+                block[i, j] = scores[start + i if i > 0 else 0, start + j]
+        own, _ = eisner(block, True)
+        root = above
+        for j in range(1, size + 1):
+            heads[start + j] = start + own[j] if own[j] > 0 else above
+            if own[j] == 0:
+                root = start + j
+        above = root
+    return heads
 
 
 @kernel
 def likely_arcs(k, margin, single_root, values, pad, weights, quantum, templates):
-    """`prune_arcs` of the scores of all arcs and of the best projective tree by them."""
-    square = score_all_arcs(values, pad, weights, quantum, templates)
-    best, _ = eisner(square, single_root)
-    return prune_arcs(square, k, margin, best)
+    """`prune_arcs` of the scores of all arcs and of the best projective tree by them.
+
+    Longer sentences than `LONG` words have arcs of at most `REACH`, as O(n³) is too much for them.
+    """
+    n = values.shape[0] - 2 * pad - 1
+    reach = n if n <= LONG else REACH
+    square = score_all_arcs(values, pad, weights, quantum, templates, reach)
+    return prune_arcs(square, k, margin, _tree_of_blocks(square, single_root))

@@ -109,30 +109,31 @@ def merge_difference(added, removed):
 
 
 @kernel
-def all_arcs(n):
-    """Every arc of a sentence of n words, sorted by (head, mod): int32 arrays head, mod."""
-    head = np.empty(n * n, np.int32)
-    mod = np.empty(n * n, np.int32)
+def all_arcs(n, reach):
+    """Every arc of a sentence of n words, sorted by (head, mod): int32 arrays head, mod.
+
+    Other heads than the root are at most `reach` words away.
+    """
+    head = np.empty(n * min(n, 2 * reach + 1), np.int32)
+    mod = np.empty(head.shape[0], np.int32)
     filled = 0
     for h in range(n + 1):
-        for m in range(1, n + 1):
+        first = 1 if h == 0 else max(1, h - reach)
+        last = n if h == 0 else min(n, h + reach)
+        for m in range(first, last + 1):
             if m != h:
                 head[filled] = h
                 mod[filled] = m
                 filled += 1
-    return head, mod
+    return head[:filled], mod[:filled]
 
 
 @kernel
-def as_square(n, scores):
-    """Scores of `all_arcs` as float64[n+1, n+1], -inf where there is no arc."""
+def as_square(n, head, mod, scores):
+    """Scores of arcs as float64[n+1, n+1], -inf where there is no arc."""
     square = np.full((n + 1, n + 1), -np.inf)
-    filled = 0
-    for h in range(n + 1):
-        for m in range(1, n + 1):
-            if m != h:
-                square[h, m] = scores[filled]
-                filled += 1
+    for a in range(head.shape[0]):
+        square[head[a], mod[a]] = scores[a]
     return square
 
 

@@ -63,7 +63,8 @@ class Pruner:
         if margin is None:
             margin = self.margin
         if k == 0:
-            return all_arcs(len(values) - 2 * PAD - 1)
+            n = len(values) - 2 * PAD - 1
+            return all_arcs(n, n)
         return self.scorer.likely_arcs(values, int(k), float(margin), self.single_root)
 
 

@@ -183,7 +183,8 @@ class PartScorer:
             scores[h, m]; -inf for arcs into the root and of a word to itself.
         """
         self._marks(values, None)
-        return score_all_arcs(values, PAD, self.weights, self.quantum, self._compiled)
+        n = len(values) - 2 * PAD - 1
+        return score_all_arcs(values, PAD, self.weights, self.quantum, self._compiled, n)
 
     def likely_arcs(
         self, values: NDArray[np.uint64], k: int, margin: float, single_root: bool
@@ -213,7 +214,8 @@ class PartScorer:
         """
         if any(template.slot("b") for template in self.templates.templates["arc"]):
             raise ModelError("arc templates with 'b.' give arcs different numbers of features")
-        head, mod = all_arcs(len(values) - 2 * PAD - 1)
+        n = len(values) - 2 * PAD - 1
+        head, mod = all_arcs(n, n)
         indices = walk_parts(
             0, 0, 3, PartWords(_NO_WORDS, head, _NO_WORDS, mod),
             sentence_tables(values, PAD, self._compiled.words), self._marks(values, None),

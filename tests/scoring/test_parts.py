@@ -65,12 +65,23 @@ def test_difference_is_that_of_multisets(added: list[int], removed: list[int]) -
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_all_arcs_and_their_square(n: int) -> None:
-    head, mod = all_arcs(n)
+    head, mod = all_arcs(n, n)
     expected = [(h, m) for h, m in product(range(n + 1), range(1, n + 1)) if h != m]
     assert list(zip(head.tolist(), mod.tolist())) == expected
-    square = as_square(n, np.arange(len(head), dtype=np.float64))
+    square = as_square(n, head, mod, np.arange(len(head), dtype=np.float64))
     assert square[head, mod].tolist() == list(range(len(head)))
     assert np.isneginf(square).sum() == (n + 1) ** 2 - len(head)
+
+
+@pytest.mark.parametrize("reach", [1, 3, 8, 20])
+def test_arcs_of_a_reach(reach: int) -> None:
+    head, mod = all_arcs(9, reach)
+    expected = [
+        (h, m)
+        for h, m in product(range(10), range(1, 10))
+        if h != m and (h == 0 or abs(h - m) <= reach)
+    ]
+    assert list(zip(head.tolist(), mod.tolist())) == expected
 
 
 def random_scores(rng: np.random.Generator, n: int) -> np.ndarray:

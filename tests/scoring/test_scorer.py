@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from bbparse.configuration.templates import ARC_ATOMS, KINDS, TemplateSet
 from bbparse.errors import ModelError
 from bbparse.problem import Problem
+from bbparse.scoring.candidates import LONG, REACH
+from bbparse.scoring.in_trees import arcs_in_trees
 from bbparse.scoring.scorer import PartScorer, PartScores, difference
 from bbparse.scoring.weights import narrow_weights
 from bbparse.treebank import Sentence
@@ -396,3 +398,20 @@ def test_the_table_has_columns_of_all_attributes() -> None:
     values = encode(Sentence.from_words(["a", "b"]))
     features = scorer.tree_features(values, np.array([-1, 0, 1]))
     assert len(set(features.tolist())) == 2 * len(ATTRIBUTES)
+
+
+@pytest.mark.parametrize("single_root", [False, True])
+@pytest.mark.parametrize("n", [LONG, LONG + 1, 2 * LONG + 7])
+def test_long_sentences_keep_likely_arcs_nearby_and_a_tree(n: int, single_root: bool) -> None:
+    values = encode(random_sentence(np.random.default_rng(n), n))
+    square = SCORER.score_all_arcs(values)
+    head, mod = SCORER.likely_arcs(values, 4, np.inf, single_root)
+    kept = np.zeros_like(square, bool)
+    kept[head, mod] = True
+    assert len(arcs_in_trees(n, head, mod, single_root)[0])
+    heads, words = np.arange(n + 1)[:, np.newaxis], np.arange(1, n + 1)
+    if n > LONG:
+        square[(np.abs(heads - np.arange(n + 1)) > REACH) & (heads > 0)] = -np.inf
+    best = np.argsort(-square[:, 1:], axis=0, kind="stable")[:4]
+    assert kept[best, words].all()
+    assert (kept.sum(axis=0)[1:] <= 5).all()  # the tree's may be a fifth
