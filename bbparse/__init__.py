@@ -6,9 +6,7 @@ The names below are imported when they are first used, so that ``import bbparse`
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,9 +25,9 @@ if TYPE_CHECKING:
     from bbparse.parsing.pipeline import Pipeline, load
     from bbparse.problem import Problem, Solution, expand_count_factors
     from bbparse.proof.verify import verify
-    from bbparse.solve import solve
-    from bbparse.solve_batch import solve_batch
+    from bbparse.solving.batch import solve_batch
     from bbparse.solving.conflict import explain_infeasible
+    from bbparse.solving.solve import solve
     from bbparse.treebank import Sentence, read_conllu
 
 __version__ = "0.1.0"
@@ -57,8 +55,8 @@ _HOME = {
     "explain_infeasible": "bbparse.solving.conflict",
     "load": "bbparse.parsing.pipeline",
     "read_conllu": "bbparse.treebank",
-    "solve": "bbparse.solve",
-    "solve_batch": "bbparse.solve_batch",
+    "solve": "bbparse.solving.solve",
+    "solve_batch": "bbparse.solving.batch",
     "verify": "bbparse.proof.verify",
 }
 
@@ -102,20 +100,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(set(globals()) | set(__all__))
-
-
-class _Package(ModuleType):
-    """The package itself, which keeps ``bbparse.solve`` the function.
-
-    The import system binds a submodule to its package under the submodule's name. The function
-    `solve` has the same name as its module and is what users want; the module stays reachable
-    through ``from bbparse.solve import …``.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name in _HOME and isinstance(value, ModuleType):
-            return
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

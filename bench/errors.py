@@ -21,7 +21,7 @@ from bbparse.configuration import Configuration
 from bbparse.learning.data import prepare, prune_all
 from bbparse.learning.run import Run
 from bbparse.learning.stages import held_out_problems
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 
 SPEECH = frozenset(

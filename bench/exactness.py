@@ -31,7 +31,7 @@ from bbparse.errors import VerificationError  # noqa: E402
 from bbparse.problem import FIELDS, Problem, Solution  # noqa: E402
 from bbparse.problem.proof import BOUND, SPLIT, TREE, tolerances  # noqa: E402
 from bbparse.proof.verify import verify  # noqa: E402
-from bbparse.solve import solve  # noqa: E402
+from bbparse.solving.solve import solve  # noqa: E402
 from bench.random_problems import random_large, random_mixed  # noqa: E402
 from tests.oracles.enumerate import enumerate_trees  # noqa: E402
 from tests.oracles.ilp import Undecided, best_trees  # noqa: E402

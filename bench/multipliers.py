@@ -29,7 +29,7 @@ sys.path.insert(0, str(HERE.parent))
 from bbparse.parsing.parser import Parser  # noqa: E402
 from bbparse.problem import Problem, Solution  # noqa: E402
 from bbparse.search.settings import DEFAULT, METHODS, SearchSettings  # noqa: E402
-from bbparse.solve import solve  # noqa: E402
+from bbparse.solving.solve import solve  # noqa: E402
 from bbparse.treebank import read_conllu  # noqa: E402
 from bench.random_problems import random_large  # noqa: E402
 

@@ -32,7 +32,7 @@ from measure import (
 
 from bbparse.parsing.parser import Parser
 from bbparse.problem import Problem
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 from bbparse.tuning.plots import PALETTE, label, new_figure, plain_numbers, save_figure
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
-import types
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -22,12 +20,6 @@ def test_public_names_exist() -> None:
         assert getattr(bbparse, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         bbparse.nothing  # noqa: B018
-
-
-def test_solve_is_the_function_even_after_its_module_is_imported() -> None:
-    module = importlib.import_module("bbparse.solve")
-    assert isinstance(module, types.ModuleType)
-    assert bbparse.solve is module.solve
 
 
 def test_import_is_light() -> None:

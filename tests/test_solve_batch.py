@@ -10,8 +10,9 @@ import pytest
 import bbparse
 from bbparse.errors import BBParseError, ProblemError
 from bbparse.problem import Problem, Solution
-from bbparse.solve import METHODS, solve
-from bbparse.solve_batch import solve_batch
+from bbparse.solving.batch import solve_batch
+from bbparse.solving.options import METHODS
+from bbparse.solving.solve import solve
 from tests.strategies import random_problem
 
 

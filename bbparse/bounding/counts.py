@@ -8,8 +8,7 @@ by Lagrangian relaxation of a copy of the arc variables; the inner maximum over 
 sort. OR of arcs and valencies (QL13 §5.1) are tables of this kind, and so are at-most-one,
 at-least-one and connected spans, with f = -inf where a number is not allowed.
 
-Sets lie in compressed form: the arcs of set c are ``arcs[ptr[c] : ptr[c+1]]``, with ``lam`` aligned
-to them, and its scores start at ``score[score_ptr[c]]``.
+Kernels take the sets of a node as a :class:`bbparse.bounding.state.NodeCounts`.
 """
 
 from __future__ import annotations
@@ -45,8 +44,10 @@ def _rising(lo, hi, values):
 
 
 @kernel
-def best_copy(lo, hi, lam, score, start, copy):
-    """Maximum of f(k) minus the k smallest multipliers; marks them in ``copy[lo:hi]``."""
+def best_copy(counts, c, copy):
+    """Maximum of f(k) minus the k smallest multipliers of a set; marks their arcs in ``copy``."""
+    lo, hi, start = counts.ptr[c], counts.ptr[c + 1], counts.score_ptr[c]
+    lam, score = counts.lam, counts.score
     order = _rising(lo, hi, lam)
     best = score[start]
     best_k = 0
@@ -62,59 +63,58 @@ def best_copy(lo, hi, lam, score, start, copy):
 
 
 @kernel
-def apply_counts(n_sets, ptr, arcs, score_ptr, score, lam, copy, arc_score):
+def apply_counts(counts, copy, arc_score):
     """Add the multipliers of all sets to ``arc_score``; return the bound's constant."""
     constant = 0.0
-    for c in range(n_sets):
-        for i in range(ptr[c], ptr[c + 1]):
-            arc_score[arcs[i]] += lam[i]
-        constant += best_copy(ptr[c], ptr[c + 1], lam, score, score_ptr[c], copy)
+    for c in range(counts.size[0]):
+        for i in range(counts.ptr[c], counts.ptr[c + 1]):
+            arc_score[counts.arcs[i]] += counts.lam[i]
+        constant += best_copy(counts, c, copy)
     return constant
 
 
 @kernel
-def count_score_of(n_sets, ptr, arcs, score_ptr, score, chosen):
+def count_score_of(counts, chosen):
     """Σ_c f(|c ∩ y|) of the tree marked in ``chosen``."""
     total = 0.0
-    for c in range(n_sets):
+    for c in range(counts.size[0]):
         on = 0
-        for i in range(ptr[c], ptr[c + 1]):
-            on += chosen[arcs[i]]
-        total += score[score_ptr[c] + on]
+        for i in range(counts.ptr[c], counts.ptr[c + 1]):
+            on += chosen[counts.arcs[i]]
+        total += counts.score[counts.score_ptr[c] + on]
     return total
 
 
 @kernel
-def disagreement(n_sets, ptr, arcs, copy, chosen):
+def disagreement(counts, copy, chosen):
     """Squared length of the subgradient z - copy over all sets."""
     norm = 0.0
-    for c in range(n_sets):
-        for i in range(ptr[c], ptr[c + 1]):
-            if chosen[arcs[i]] != copy[i]:
-                norm += 1.0
+    for i in range(counts.ptr[counts.size[0]]):
+        if chosen[counts.arcs[i]] != copy[i]:
+            norm += 1.0
     return norm
 
 
 @kernel
-def step_counts(n_sets, ptr, arcs, lam, copy, chosen, alpha):
+def step_counts(counts, copy, chosen, alpha):
     """lam ← lam - alpha (z - copy)."""
-    for c in range(n_sets):
-        for i in range(ptr[c], ptr[c + 1]):
-            lam[i] -= alpha * (chosen[arcs[i]] - copy[i])
+    for i in range(counts.ptr[counts.size[0]]):
+        counts.lam[i] -= alpha * (chosen[counts.arcs[i]] - copy[i])
 
 
 @kernel
-def count_gaps(n_sets, ptr, arcs, score_ptr, score, lam, copy, chosen, hard, arc_gap):
+def count_gaps(counts, copy, chosen, hard, arc_gap):
     """Add the gap of every set, bound minus score, to its arcs; returns the sum of the gaps."""
+    ptr, arcs, lam = counts.ptr, counts.arcs, counts.lam
     total = 0.0
-    for c in range(n_sets):
-        gap = best_copy(ptr[c], ptr[c + 1], lam, score, score_ptr[c], copy)
+    for c in range(counts.size[0]):
+        gap = best_copy(counts, c, copy)
         on = 0
         for i in range(ptr[c], ptr[c + 1]):
             if chosen[arcs[i]] == 1:
                 on += 1
                 gap += lam[i]
-        value = score[score_ptr[c] + on]
+        value = counts.score[counts.score_ptr[c] + on]
         gap = hard if value == NEG else gap - value
         if gap > 0.0:
             total += gap
@@ -124,29 +124,28 @@ def count_gaps(n_sets, ptr, arcs, score_ptr, score, lam, copy, chosen, hard, arc
 
 
 @kernel
-def require_arc(arc, n_arcs, arc_mod, base, alive):
+def require_arc(arc, arc_mod, base, alive):
     """Kill the rivals of an arc."""
     m = arc_mod[arc]
-    for a in range(n_arcs):
+    for a in range(base.shape[0]):
         if a != arc and arc_mod[a] == m and base[a] > NEG:
             base[a] = NEG
             alive[m] -= 1
 
 
 @kernel
-def simplify_counts(
-    n_words, arc_mod, base, sizes, ptr, arcs, score_ptr, score, lam, constant
-):
+def simplify_counts(n_words, arc_mod, base, counts, constant):
     """Use what is fixed, and fix what a table leaves no choice about. All in place.
 
     Dead and required arcs (see :func:`bbparse.bounding.multipliers.simplify_factors`) leave their
     sets; a set left with one arc becomes arc score, with none, or with a flat table, a constant.
-    ``sizes[2]`` is the number of sets. Returns 0 where a table rules every tree out, 2 where arcs
+    Returns 0 where a table rules every tree out, 2 where arcs
     died, 1 otherwise.
     """
-    n_arcs = base.shape[0]
+    ptr, arcs, lam = counts.ptr, counts.arcs, counts.lam
+    score_ptr, score = counts.score_ptr, counts.score
     alive = np.zeros(n_words + 1, np.int32)
-    for a in range(n_arcs):
+    for a in range(base.shape[0]):
         if base[a] > NEG:
             alive[arc_mod[a]] += 1
     died = False
@@ -158,7 +157,7 @@ def simplify_counts(
         filled = 0
         lo = 0
         start = 0
-        for c in range(sizes[2]):
+        for c in range(counts.size[0]):
             hi = ptr[c + 1]
             next_start = score_ptr[c + 1]
             first = used
@@ -204,7 +203,7 @@ def simplify_counts(
                         base[a] = NEG
                         alive[arc_mod[a]] -= 1
                     else:
-                        require_arc(a, n_arcs, arc_mod, base, alive)
+                        require_arc(a, arc_mod, base, alive)
                 constant[0] += score[filled + most]
                 used = first
                 changed = True
@@ -220,7 +219,7 @@ def simplify_counts(
             filled += r + 1
             ptr[kept] = used
             score_ptr[kept] = filled
-        sizes[2] = kept
+        counts.size[0] = kept
         for m in range(1, n_words + 1):
             if alive[m] == 0:
                 return 0

@@ -5,17 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from bbparse.bounding.copying import copy_into
+from bbparse.bounding.counts import count_score_of
 from bbparse.jit import kernel
+
+NEG = -np.inf
 
 
 @kernel
-def insert_tree(trees, scores, count, tree, score, slack):
+def insert_tree(best, tree, score, slack):
     """Insert a tree unless it is there already or too poor; keep scores falling.
 
-    ``trees`` int32[k, n], ``scores`` float64[k] and ``count`` int64[1] change in place. Scores
-    closer than ``slack`` count as the same when looking for duplicates. Equal scores keep their
-    order of arrival. Returns whether the tree was taken.
+    ``best`` (:class:`bbparse.bounding.state.Incumbents`) changes in place. Scores closer than
+    ``slack`` count as the same when looking for duplicates. Equal scores keep their order of
+    arrival. Returns whether the tree was taken.
     """
+    trees, scores, count = best.trees, best.scores, best.found
     k = scores.shape[0]
     n = count[0]
     if n == k and score <= scores[k - 1]:
@@ -42,26 +46,42 @@ def insert_tree(trees, scores, count, tree, score, slack):
 
 
 @kernel
-def tree_score(
-    tree, base, weights, constant, n_factors, fac_ptr, fac_arcs, fac_weight, hard, chosen
-):
-    """φ of a tree: hyperedge weights + arc scores + the factors that fire.
+def margin_of(quantum, slack):
+    """By how much a tree must be better than the k-th one to change the k best."""
+    return quantum - slack if quantum > 2.0 * slack else slack
+
+
+@kernel
+def floor_to_beat(best, quantum, slack):
+    """Least score of a tree that would change the k best: the k-th score and a little more.
+
+    With a quantum q the next better score is q higher (QL13 §4.4: rounding the bound down);
+    without one, trees better by less than ``slack`` count as equal.
+    """
+    k = best.scores.shape[0]
+    return NEG if best.found[0] < k else best.scores[k - 1] + margin_of(quantum, slack)
+
+
+@kernel
+def tree_score(node, tree, part_score, hard, chosen):
+    """φ of a tree of a node: parts + arc scores + the factors and count factors that fire.
 
     Marks the tree's arcs in ``chosen`` (int8[A]); -inf where a hard factor fires.
     """
+    factors = node.factors
     chosen[:] = 0
-    score = weights + constant
+    score = part_score + node.constant[0]
     for m in range(tree.shape[0]):
-        score += base[tree[m]]
+        score += node.base[tree[m]]
         chosen[tree[m]] = 1
-    for c in range(n_factors):
+    for c in range(factors.size[0]):
         fires = True
-        for i in range(fac_ptr[c], fac_ptr[c + 1]):
-            if chosen[fac_arcs[i]] == 0:
+        for i in range(factors.ptr[c], factors.ptr[c + 1]):
+            if chosen[factors.arcs[i]] == 0:
                 fires = False
                 break
         if fires:
-            if fac_weight[c] <= -hard:
-                return -np.inf
-            score += fac_weight[c]
-    return score
+            if factors.weight[c] <= -hard:
+                return NEG
+            score += factors.weight[c]
+    return score + count_score_of(node.counts, chosen)

@@ -6,8 +6,8 @@ Multipliers are kept scaled by |φ|, as ``lam``, so that they are themselves arc
 * φ ≥ 0:  φ z_c ≤ Σ_e lam_e z_e            lam_e ≥ 0, Σ_e lam_e = φ
 * φ < 0:  φ z_c ≤ -lam (Σ_e z_e - (r - 1))  0 ≤ lam ≤ |φ|, kept in the factor's first slot
 
-(``lam = φ p`` in the paper's terms.) Factors lie in compressed form: arcs of factor c are
-``fac_arcs[fac_ptr[c] : fac_ptr[c+1]]`` and ``lam`` is aligned with ``fac_arcs``.
+(``lam = φ p`` in the paper's terms.) Kernels take the factors of a node as a
+:class:`bbparse.bounding.state.NodeFactors`.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def project_simplex(values, lo, hi, total, scratch):
 
 
 @kernel
-def start_multipliers(n_factors, fac_ptr, fac_weight, lam):
+def start_multipliers(fac_ptr, fac_weight, lam):
     """The paper's start: p uniform for φ ≥ 0, p¹ = 0 for φ < 0 (QL13 §4.4)."""
-    for c in range(n_factors):
+    for c in range(fac_weight.shape[0]):
         lo = fac_ptr[c]
         hi = fac_ptr[c + 1]
         share = fac_weight[c] / (hi - lo) if fac_weight[c] > 0.0 else 0.0
@@ -64,11 +64,13 @@ def start_multipliers(n_factors, fac_ptr, fac_weight, lam):
 
 
 @kernel
-def apply_multipliers(base, n_factors, fac_ptr, fac_arcs, fac_weight, lam, arc_score):
+def apply_multipliers(base, factors, arc_score):
     """Fill ``arc_score`` with base scores plus multipliers; return the bound's constant."""
+    fac_ptr, fac_arcs = factors.ptr, factors.arcs
+    fac_weight, lam = factors.weight, factors.lam
     copy_into(arc_score, base)
     constant = 0.0
-    for c in range(n_factors):
+    for c in range(factors.size[0]):
         lo = fac_ptr[c]
         hi = fac_ptr[c + 1]
         if fac_weight[c] >= 0.0:
@@ -83,9 +85,11 @@ def apply_multipliers(base, n_factors, fac_ptr, fac_arcs, fac_weight, lam, arc_s
 
 
 @kernel
-def step_paper(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, alpha, scratch):
+def step_paper(factors, chosen, alpha, scratch):
     """One projected subgradient step p ← P(p - α ∂ψ/∂p) at the tree ``chosen`` (QL13 §3.2)."""
-    for c in range(n_factors):
+    fac_ptr, fac_arcs = factors.ptr, factors.arcs
+    fac_weight, lam = factors.weight, factors.lam
+    for c in range(factors.size[0]):
         lo = fac_ptr[c]
         hi = fac_ptr[c + 1]
         weight = fac_weight[c]
@@ -103,16 +107,16 @@ def step_paper(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, alpha, scr
 
 
 @kernel
-def step_polyak(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, gap, others, scratch):
-    """One projected subgradient step of Polyak's length, in the space of arc scores.
+def subgradient_norm(factors, chosen):
+    """Squared length of the subgradient of the factors' bound at the tree ``chosen``.
 
-    The step is ``gap / |direction|²``, the direction being the subgradient with its components
-    out of the simplex and through active bounds removed; it is free of scale. ``others`` is the
-    squared length of what other multipliers add to the direction. Returns the whole squared
-    length (0: the tree satisfies every bound exactly).
+    Its components out of the simplex and through active bounds are removed. 0: the tree satisfies
+    every bound exactly.
     """
-    norm = others
-    for c in range(n_factors):
+    fac_ptr, fac_arcs = factors.ptr, factors.arcs
+    fac_weight, lam = factors.weight, factors.lam
+    norm = 0.0
+    for c in range(factors.size[0]):
         lo = fac_ptr[c]
         hi = fac_ptr[c + 1]
         r = hi - lo
@@ -130,10 +134,19 @@ def step_polyak(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, gap, othe
             d = on - (r - 1)
             if (d > 0 and lam[lo] < -fac_weight[c]) or (d < 0 and lam[lo] > 0.0):
                 norm += d * d
-    if norm <= 0.0:
-        return 0.0
-    alpha = gap / norm
-    for c in range(n_factors):
+    return norm
+
+
+@kernel
+def step_polyak(factors, chosen, alpha, scratch):
+    """One projected subgradient step of length ``alpha``, in the space of arc scores.
+
+    With ``alpha`` the gap by the squared length of the whole subgradient it is Polyak's, and free
+    of scale.
+    """
+    fac_ptr, fac_arcs = factors.ptr, factors.arcs
+    fac_weight, lam = factors.weight, factors.lam
+    for c in range(factors.size[0]):
         lo = fac_ptr[c]
         hi = fac_ptr[c + 1]
         r = hi - lo
@@ -147,39 +160,33 @@ def step_polyak(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, gap, othe
                 project_simplex(lam, lo, hi, fac_weight[c], scratch)
         elif on != r - 1:
             lam[lo] = min(max(lam[lo] + alpha * (on - (r - 1)), 0.0), -fac_weight[c])
-    return norm
 
 
 @kernel
-def arc_leads(n_words, group_ptr, group_mod, gscore, arc_score, base, marginal, lead):
+def arc_leads(n_words, arc_mod, each, lead):
     """``lead[a]``: by how much the best tree with arc a beats the best without it, under a bound.
 
-    As each word has one head, the best tree without an arc has another arc into its word. The
-    lead is 0 for dead arcs, and for the only arc of a word.
+    ``each[a]`` is the bound of all trees with arc a. As each word has one head, the best tree
+    without an arc has another arc into its word. The lead is 0 for dead arcs, and for the only arc
+    of a word.
     """
     best = np.full(n_words + 1, NEG)
     second = np.full(n_words + 1, NEG)
-    for b in range(group_mod.shape[0]):
-        m = group_mod[b]
-        for a in range(group_ptr[b], group_ptr[b + 1]):
-            lead[a] = NEG
-            if base[a] == NEG or marginal[b] == NEG:
-                continue
-            lead[a] = marginal[b] - gscore[b] + arc_score[a]
-            if lead[a] > best[m]:
-                second[m] = best[m]
-                best[m] = lead[a]
-            elif lead[a] > second[m]:
-                second[m] = lead[a]
-    for b in range(group_mod.shape[0]):
-        m = group_mod[b]
-        for a in range(group_ptr[b], group_ptr[b + 1]):
-            rival = second[m] if lead[a] == best[m] else best[m]
-            lead[a] = lead[a] - rival if lead[a] > NEG and rival > NEG else 0.0
+    for a in range(arc_mod.shape[0]):
+        m = arc_mod[a]
+        if each[a] > best[m]:
+            second[m] = best[m]
+            best[m] = each[a]
+        elif each[a] > second[m]:
+            second[m] = each[a]
+    for a in range(arc_mod.shape[0]):
+        m = arc_mod[a]
+        rival = second[m] if each[a] == best[m] else best[m]
+        lead[a] = each[a] - rival if each[a] > NEG and rival > NEG else 0.0
 
 
 @kernel
-def step_leads(n_factors, fac_ptr, fac_arcs, fac_weight, lam, lead, times, scratch):
+def step_leads(factors, lead, times, scratch):
     """Move each factor's multipliers to where arcs need them, all factors at once.
 
     With the backbone's arcs taken as independent, each with its lead, the best multipliers of one
@@ -188,10 +195,12 @@ def step_leads(n_factors, fac_ptr, fac_arcs, fac_weight, lam, lead, times, scrat
     gives each of the n factors that name it 1/n of its lead, as they move together. ``times``
     (float64[A]) and ``scratch`` are overwritten.
     """
+    fac_ptr, fac_arcs = factors.ptr, factors.arcs
+    fac_weight, lam = factors.weight, factors.lam
     times[:] = 0.0
-    for i in range(fac_ptr[n_factors]):
+    for i in range(fac_ptr[factors.size[0]]):
         times[fac_arcs[i]] += 1.0
-    for c in range(n_factors):
+    for c in range(factors.size[0]):
         lo = fac_ptr[c]
         hi = fac_ptr[c + 1]
         least = np.inf
@@ -214,11 +223,13 @@ def step_leads(n_factors, fac_ptr, fac_arcs, fac_weight, lam, lead, times, scrat
 
 
 @kernel
-def factor_gaps(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, arc_gap):
+def factor_gaps(factors, chosen, arc_gap):
     """Factor gaps G_c summed onto arcs, G_e = Σ_{c∋e} G_c (QL13 §3.3); returns Σ_c G_c."""
+    fac_ptr, fac_arcs = factors.ptr, factors.arcs
+    fac_weight, lam = factors.weight, factors.lam
     arc_gap[:] = 0.0
     total = 0.0
-    for c in range(n_factors):
+    for c in range(factors.size[0]):
         lo = fac_ptr[c]
         hi = fac_ptr[c + 1]
         on = 0
@@ -239,17 +250,16 @@ def factor_gaps(n_factors, fac_ptr, fac_arcs, fac_weight, lam, chosen, arc_gap):
 
 
 @kernel
-def simplify_factors(
-    n_words, arc_mod, base, sizes, fac_ptr, fac_arcs, fac_weight, lam, constant, hard
-):
+def simplify_factors(n_words, arc_mod, base, factors, constant, hard):
     """Use what is fixed: drop factors that lost an arc, shorten those with required arcs.
 
     An arc is dead where ``base`` is -inf and required where its word has no other arc alive. A
     factor left with one arc becomes arc score, with none a constant; a factor of weight
-    ``-hard`` ("never together") left with one arc kills it. All arrays change in place;
-    ``sizes[1]`` is the number of factors. Returns False where some word has no arc left or a
-    hard factor must fire: the node is infeasible.
+    ``-hard`` ("never together") left with one arc kills it. All arrays change in place. Returns
+    False where some word has no arc left or a hard factor must fire: the node is infeasible.
     """
+    fac_ptr, fac_arcs = factors.ptr, factors.arcs
+    fac_weight, lam = factors.weight, factors.lam
     alive = np.zeros(n_words + 1, np.int32)
     for a in range(base.shape[0]):
         if base[a] > NEG:
@@ -263,7 +273,7 @@ def simplify_factors(
         kept = 0
         used = 0
         lo = 0
-        for c in range(sizes[1]):
+        for c in range(factors.size[0]):
             hi = fac_ptr[c + 1]
             weight = fac_weight[c]
             start = used
@@ -310,5 +320,5 @@ def simplify_factors(
             fac_weight[kept] = weight
             kept += 1
             fac_ptr[kept] = used
-        sizes[1] = kept
+        factors.size[0] = kept
     return True

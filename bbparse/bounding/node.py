@@ -1,23 +1,25 @@
-"""Bounding one node of the search in one jitted call.
+"""Bounding one node of the search, over any oracle.
 
-The node's candidate set is its chart (hyperedges still possible), its arc scores ``base`` (-inf:
-dead) and its factors. The call lowers the bound over multipliers, tries every tree it meets as an
-incumbent, deletes what provably is in no better tree, and says which arc to branch on.
+The node's candidate set is its arcs that are alive (scores ``base`` not -inf), the state of its
+oracle and its factors. `bound_node` lowers the bound over multipliers, tries every tree it meets as
+an incumbent, deletes what provably is in no better tree, and says which arc to branch on.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.bounding.counts import (
     apply_counts,
     count_gaps,
-    count_score_of,
     disagreement,
     simplify_counts,
     step_counts,
 )
-from bbparse.bounding.incumbents import insert_tree, tree_score
+from bbparse.bounding.incumbents import floor_to_beat, insert_tree, tree_score
 from bbparse.bounding.multipliers import (
     apply_multipliers,
     arc_leads,
@@ -26,350 +28,359 @@ from bbparse.bounding.multipliers import (
     step_leads,
     step_paper,
     step_polyak,
+    subgradient_norm,
 )
+from bbparse.bounding.slack import LEAST_SLACK
+from bbparse.bounding.state import Node, NodeCounts, NodeFactors
 from bbparse.jit import kernel
-from bbparse.oracle.projective.passes import (
-    backtrace,
+from bbparse.oracle.calls import (
+    best,
+    copy_of,
     eliminate,
-    group_marginals,
-    group_scores,
-    inside_pass,
-    k_best_pass,
-    outside_pass,
+    inner_gaps,
+    inner_noise,
+    inner_norm,
+    inner_step,
+    is_exact,
+    k_best,
+    scratch_of,
+    size_of,
+    tree_of,
+    with_each,
 )
 
 NEG = -np.inf
+EPSILON = 2.220446049250313e-16
 
-CLOSED, OPEN = 0, 1
+#: No tree of the node would change the k best; branch on an arc; its best tree is known.
+CLOSED, OPEN, SOLVED = 0, 1, 2
 PAPER, POLYAK, LEADS, MIXED = 0, 1, 2, 3
 
 
-@kernel
-def floor_to_beat(scores, count, quantum, slack):
-    """Least score of a tree that would change the k best: the k-th score and a little more.
+class Verdict(NamedTuple):
+    """What bounding says of a node.
 
-    With a quantum q the next better score is q higher (QL13 §4.4: rounding the bound down);
-    without one, trees better by less than ``slack`` count as equal.
+    Attributes
+    ----------
+    status : int
+        ``CLOSED``, ``OPEN`` or ``SOLVED``.
+    bound : float
+        On every tree of the node that is not among the incumbents.
+    arc : int
+        To branch on; -1: none.
+    lower : float
+        Score of the best tree that was met.
+    tree : int32[n]
+        The last one; where the node is solved, its best one.
+    slack : float
+        What the bound may be wrong by.
     """
-    k = scores.shape[0]
-    if count[0] < k:
-        return NEG
-    return scores[k - 1] + (quantum - slack if quantum > 2.0 * slack else slack)
+
+    status: int
+    bound: float
+    arc: int
+    lower: float
+    tree: NDArray[np.int32]
+    slack: float
 
 
 @kernel
-def _simplify(
-    n_words, arc_mod, base, sizes, constant, hard,
-    fac_ptr, fac_arcs, fac_weight, lam,
-    cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam,
-):  # fmt: skip
+def copy_node(node):
+    """An independent node, trimmed to what is alive."""
+    factors, counts = node.factors, node.counts
+    n_factors, n_counts = factors.size[0], counts.size[0]
+    used, members = factors.ptr[n_factors], counts.ptr[n_counts]
+    return Node(
+        copy_of(node.oracle), node.arc_mod, node.base.copy(), node.constant.copy(),
+        NodeFactors(
+            factors.ptr[: n_factors + 1].copy(), factors.arcs[:used].copy(),
+            factors.weight[:n_factors].copy(), factors.lam[:used].copy(), factors.size.copy(),
+        ),
+        NodeCounts(
+            counts.ptr[: n_counts + 1].copy(), counts.arcs[:members].copy(),
+            counts.score_ptr[: n_counts + 1].copy(),
+            counts.score[: counts.score_ptr[n_counts]].copy(), counts.lam[:members].copy(),
+            counts.size.copy(),
+        ),
+    )  # fmt: skip
+
+
+@kernel
+def _simplify(n_words, node, hard):
     """Simplify factors and count factors in turn; False where the node has no tree."""
     while True:
         if not simplify_factors(
-            n_words, arc_mod, base, sizes, fac_ptr, fac_arcs, fac_weight, lam, constant, hard
+            n_words, node.arc_mod, node.base, node.factors, node.constant, hard
         ):
             return False
-        if sizes[2] == 0:
+        if node.counts.size[0] == 0:
             return True
-        status = simplify_counts(
-            n_words, arc_mod, base, sizes, cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam,
-            constant,
-        )  # fmt: skip
-        if status == 0:
-            return False
-        if status == 1:
-            return True
+        status = simplify_counts(n_words, node.arc_mod, node.base, node.counts, node.constant)
+        if status < 2:
+            return status == 1
 
 
 @kernel
-def bound_node(
-    n_words, group_ptr, group_mod, arc_mod,
-    item_ptr, item_group, left, right, weight,
-    base, fac_ptr, fac_arcs, fac_weight, lam,
-    cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam,
-    sizes, constant, trees, scores, count,
-    method, max_calls, eliminate_every, close_k, precision, quantum, slack, hard, full_edges,
-    counters, out,
-):  # fmt: skip
+def _bound_scores(node, copy, arc_score):
+    """Fill ``arc_score`` with all that the oracle is to see; returns the bound's constant."""
+    shift = node.constant[0] + apply_multipliers(node.base, node.factors, arc_score)
+    return shift + apply_counts(node.counts, copy, arc_score)
+
+
+@kernel
+def _noise(node, arc_score, tree, shift, inner):
+    """What a bound may be wrong by.
+
+    Rounding errors come from the numbers that were added, not from their sum; arcs that are merely
+    very bad are in no sum that matters.
+    """
+    sizes = np.abs(node.base)
+    factors, counts = node.factors, node.counts
+    constants = abs(node.constant[0]) + abs(shift)
+    for c in range(factors.size[0]):
+        lo, hi = factors.ptr[c], factors.ptr[c + 1]
+        for i in range(lo, hi):
+            sizes[factors.arcs[i]] += factors.lam[i if factors.weight[c] >= 0.0 else lo]
+    for i in range(counts.ptr[counts.size[0]]):
+        sizes[counts.arcs[i]] += abs(counts.lam[i])
+        constants += abs(counts.lam[i])
+    cancelled = inner
+    for a in range(sizes.shape[0]):
+        if arc_score[a] > NEG:
+            cancelled = max(cancelled, inner + sizes[a] - abs(arc_score[a]))
+    reach = 0.0
+    for a in tree:
+        reach += abs(arc_score[a])
+    return 64.0 * EPSILON * (constants + reach + tree.shape[0] * cancelled) + LEAST_SLACK
+
+
+@kernel
+def _try_tree(node, tree, part_score, limits, incumbents, chosen):
+    """Offer a tree to the incumbents; its score, and its arcs in ``chosen``."""
+    value = tree_score(node, tree, part_score, limits.hard, chosen)
+    if value > NEG:
+        insert_tree(incumbents, tree, value, limits.slack)
+    return value
+
+
+@kernel
+def _note(node, bound, incumbents, counters, record):
+    """Write a row of the record of the node."""
+    row = record.used[0]
+    if row >= record.rows.shape[0]:
+        return
+    record.rows[row, 0] = counters[0]
+    record.rows[row, 1] = bound
+    record.rows[row, 2] = incumbents.scores[0] if incumbents.found[0] > 0 else NEG
+    record.rows[row, 3] = size_of(node.oracle)
+    record.factors[row] = node.factors.size[0] + node.counts.size[0]
+    for a in range(node.base.shape[0]):
+        if node.base[a] > NEG:
+            record.died[a] = row + 1
+    record.used[0] = row + 1
+
+
+@kernel
+def _unit(node):
+    """The size of a step for count factors, which have no weight: the largest finite score."""
+    unit = 1.0
+    counts = node.counts
+    for i in range(counts.score_ptr[counts.size[0]]):
+        if counts.score[i] > NEG:
+            unit = max(unit, abs(counts.score[i]))
+    return unit
+
+
+@kernel
+def _first_step(node):
+    """The paper's first step: max_c 1 / |φ_c| (QL13 §3.2)."""
+    alpha = 0.0
+    for c in range(node.factors.size[0]):
+        if node.factors.weight[c] != 0.0:
+            alpha = max(alpha, 1.0 / abs(node.factors.weight[c]))
+    return alpha
+
+
+@kernel
+def _drop_arcs(node, each, least):
+    """Kill the arcs that no tree of at least a score has; whether there were some."""
+    died = False
+    for a in range(node.base.shape[0]):
+        if node.base[a] > NEG and each[a] < least:
+            node.base[a] = NEG
+            died = True
+    return died
+
+
+@kernel
+def bound_node(node, incumbents, limits, counters, record):
     """Bound a node, in place.
 
     Parameters
     ----------
-    n_words : int
-    group_ptr, group_mod, arc_mod : int32 arrays
-        Arcs of each head-modifier pair, and modifiers, in chart order.
-    item_ptr, item_group, left, right, weight
-        The node's chart; shrinks in place.
-    base : float64[A]
-        Arc scores of the node, -inf where dead; factors that became linear are added here.
-    fac_ptr, fac_arcs, fac_weight, lam
-        The node's factors and multipliers (:mod:`bbparse.bounding.multipliers`).
-    cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam
-        The node's count factors and multipliers (:mod:`bbparse.bounding.counts`).
-    sizes : int64[3]
-        Numbers of items, of factors and of count factors.
-    constant : float64[1]
-        Score every tree of the node has beside these.
-    trees, scores, count
-        The k best trees so far (:mod:`bbparse.bounding.incumbents`), shared by all nodes.
-    method : int
-        ``PAPER``: subgradient with the paper's step and stopping rules; ``POLYAK``: with Polyak's
-        step; ``LEADS``: by max-marginal differences, found at every pass; ``MIXED``: by these where
-        elimination finds them, by Polyak's step elsewhere.
-    max_calls : int
-        Most Viterbi passes.
-    eliminate_every : int
-        Elimination after the first and then every so many passes; 0: never.
-    close_k : int
-        List this many trees under the last bound to close the node before branching.
-    precision : float
-        ``PAPER`` stops when the bound fell by less (QL13: 1e-8).
-    quantum, slack, hard : float
-        Score quantum (0: none), numerical slack, stand-in for an infinite weight.
-    full_edges : float
-        Hyperedges of the unpruned chart, to count work in full-size passes.
+    node : Node
+    incumbents : Incumbents
+    limits : Limits
     counters : float64[3]
-        Passes, full-size passes, trees tried; added to.
-    out : float64[3]
-        Bound, branching arc, score of this node's best tree.
+        Calls of the oracle, full-size calls, trees tried; added to.
+    record : Record
 
     Returns
     -------
-    int
-        ``CLOSED`` (no tree of the node would change the k best) or ``OPEN``.
+    Verdict
     """
-    n_arcs = base.shape[0]
-    k = scores.shape[0]
-    out[0] = NEG
-    out[1] = -1.0
-    out[2] = NEG
-    if sizes[0] <= 1 or not _simplify(
-        n_words, arc_mod, base, sizes, constant, hard, fac_ptr, fac_arcs, fac_weight, lam,
-        cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam,
-    ):  # fmt: skip
-        return CLOSED
-    arc_score = np.empty(n_arcs)
-    n_groups = group_mod.shape[0]
-    gscore = np.empty(n_groups)
-    inside = np.empty(sizes[0])
-    outside = np.empty(sizes[0])
-    renumber = np.empty(sizes[0], np.int32)
-    marginal = np.empty(n_groups)
-    arc_gap = np.empty(n_arcs)
-    times = np.empty(n_arcs)
-    chosen = np.zeros(n_arcs, np.int8)
-    scratch = np.empty(n_words + 2)
-    copy = np.zeros(cnt_arcs.shape[0], np.int8)
+    n_arcs = node.base.shape[0]
+    k, n_words = incumbents.trees.shape
+    oracle, factors, counts = node.oracle, node.factors, node.counts
+    method, slack = limits.method, limits.slack
     tree = np.empty(n_words, np.int32)
-    best_bound = np.inf
-    previous = np.inf
+    if size_of(oracle) == 0 or not _simplify(n_words, node, limits.hard):
+        return Verdict(CLOSED, NEG, -1, NEG, tree, slack)
+    scratch = scratch_of(oracle)
+    arc_score, each = np.empty(n_arcs), np.empty(n_arcs)
+    lead, times = np.empty(n_arcs), np.empty(n_arcs)
+    chosen = np.zeros(n_arcs, np.int8)
+    simplex = np.empty(n_words + 2)
+    copy = np.zeros(counts.arcs.shape[0], np.int8)
+    best_bound = previous = np.inf
+    lower = NEG
     mild = 1.0  # damping of Polyak steps
-    alpha = 0.0
-    if method == PAPER:
-        for c in range(sizes[1]):
-            if fac_weight[c] != 0.0:
-                alpha = max(alpha, 1.0 / abs(fac_weight[c]))
-    # count factors have no weight to set their step by: the largest finite score
-    unit = 1.0
-    for i in range(cnt_score_ptr[sizes[2]]):
-        if cnt_score[i] > NEG:
-            unit = max(unit, abs(cnt_score[i]))
-    alpha = alpha if alpha > 0.0 else 1.0 / unit
     rises = 0
-    shift = 0.0
+    unit = _unit(node)
+    alpha = _first_step(node) if method == PAPER else 0.0
+    alpha = alpha if alpha > 0.0 else 1.0 / unit
+    exact = is_exact(oracle)
     call = -1
-    while call + 1 < max_calls or (sizes[1] + sizes[2] == 0 and k == 1):
+    while call + 1 < limits.calls or (exact and factors.size[0] + counts.size[0] == 0 and k == 1):
         call += 1
-        shift = constant[0] + apply_multipliers(
-            base, sizes[1], fac_ptr, fac_arcs, fac_weight, lam, arc_score
-        )
-        shift += apply_counts(
-            sizes[2], cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam, copy, arc_score
-        )
-        group_scores(group_ptr, arc_score, gscore)
-        goal = inside_pass(
-            sizes[0], item_ptr, item_group, left, right, weight, gscore, inside
-        )
-        share = item_ptr[sizes[0]] / full_edges
+        shift = _bound_scores(node, copy, arc_score)
+        goal = best(oracle, scratch, arc_score)
+        share = size_of(oracle) / limits.full_size
         counters[0] += 1.0
         counters[1] += share
         if goal == NEG:
-            return CLOSED
+            return Verdict(CLOSED, NEG, -1, lower, tree, slack)
         bound = goal + shift
-        floor = floor_to_beat(scores, count, quantum, slack)
-        out[0] = min(best_bound, bound)
-        if bound < floor:
-            return CLOSED
-        if call == 0 and k > 1 and count[0] < k:
+        if limits.wild and not exact:
+            tree_of(oracle, scratch, arc_score, tree)
+            inner = inner_noise(oracle, scratch)
+            slack = min(limits.slack, _noise(node, arc_score, tree, shift, inner))
+        if bound < floor_to_beat(incumbents, limits.quantum, slack):
+            return Verdict(CLOSED, min(best_bound, bound), -1, lower, tree, slack)
+        if exact and call == 0 and k > 1 and incumbents.found[0] < k:
             # trees for the list first: without a k-th score nothing can be discarded
-            many, _, edge_sums = k_best_pass(
-                sizes[0], item_ptr, item_group, left, right, weight, group_ptr, arc_score,
-                group_mod, n_words, k,
-            )  # fmt: skip
+            many, _, part_scores, _ = k_best(oracle, scratch, arc_score, n_words, k)
             counters[1] += share * k
+            counters[2] += many.shape[0]
             for t in range(many.shape[0]):
-                value = tree_score(
-                    many[t], base, edge_sums[t], constant[0], sizes[1], fac_ptr, fac_arcs,
-                    fac_weight, hard, chosen,
-                ) + count_score_of(
-                    sizes[2], cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, chosen
-                )  # fmt: skip
-                counters[2] += 1.0
-                if value > NEG:
-                    insert_tree(trees, scores, count, many[t], value, slack)
-        edge_sum = backtrace(
-            sizes[0], item_ptr, item_group, left, right, weight, group_ptr, arc_score,
-            group_mod, inside, tree,
-        )  # fmt: skip
-        value = tree_score(
-            tree, base, edge_sum, constant[0], sizes[1], fac_ptr, fac_arcs, fac_weight, hard, chosen
-        ) + count_score_of(sizes[2], cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, chosen)
+                _try_tree(node, many[t], part_scores[t], limits, incumbents, chosen)
+        part_score = tree_of(oracle, scratch, arc_score, tree)
+        value = _try_tree(node, tree, part_score, limits, incumbents, chosen)
         counters[2] += 1.0
-        if value > NEG:
-            out[2] = max(out[2], value)
-            insert_tree(trees, scores, count, tree, value, slack)
-        floor = floor_to_beat(scores, count, quantum, slack)
+        lower = max(lower, value)
+        floor = floor_to_beat(incumbents, limits.quantum, slack)
         if bound < floor:
-            return CLOSED
-        if sizes[1] + sizes[2] == 0 and k == 1:
-            return CLOSED  # the bound is the score of the tree just found
-        if bound < best_bound:
-            best_bound = bound
+            return Verdict(CLOSED, min(best_bound, bound), -1, lower, tree, slack)
+        if exact and factors.size[0] + counts.size[0] == 0 and k == 1:
+            # the bound is the score of the tree just found
+            return Verdict(CLOSED, min(best_bound, bound), -1, lower, tree, slack)
+        best_bound = min(best_bound, bound)
         tight = value > NEG and bound - value <= slack
-        eliminates = eliminate_every > 0 and floor > NEG and call % eliminate_every == 0
+        if tight and not exact:
+            return Verdict(CLOSED if k == 1 else SOLVED, best_bound, -1, lower, tree, slack)
+        eliminates = (
+            limits.eliminate_every > 0 and floor > NEG and call % limits.eliminate_every == 0
+        )
         by_leads = method == LEADS or (method == MIXED and eliminates)
         if by_leads or eliminates:
-            outside_pass(
-                sizes[0], item_ptr, item_group, left, right, weight, gscore, inside, outside
-            )
+            with_each(oracle, scratch, arc_score, each)
             counters[0] += 2.0
             counters[1] += 2.0 * share
-            group_marginals(sizes[0], item_group, inside, outside, marginal)
             if by_leads:
-                arc_leads(
-                    n_words, group_ptr, group_mod, gscore, arc_score, base, marginal, arc_gap
-                )
+                arc_leads(n_words, node.arc_mod, each, lead)
         if eliminates:
-            before = item_ptr[sizes[0]]
-            left_items = eliminate(
-                sizes[0], item_ptr, item_group, left, right, weight, gscore, inside, outside,
-                floor - shift, renumber,
-            )  # fmt: skip
-            sizes[0] = left_items
-            if left_items <= 1:
-                return CLOSED
-            died = False
-            for b in range(n_groups):
-                for a in range(group_ptr[b], group_ptr[b + 1]):
-                    if (
-                        base[a] > NEG
-                        and marginal[b] - gscore[b] + arc_score[a] + shift < floor
-                    ):
-                        base[a] = NEG
-                        died = True
-            if (died or item_ptr[sizes[0]] < before) and not _simplify(
-                n_words, arc_mod, base, sizes, constant, hard, fac_ptr, fac_arcs, fac_weight, lam,
-                cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam,
-            ):  # fmt: skip
-                return CLOSED
-            if died:
-                # the tree may be gone, and chosen refers to arcs whose factors changed
+            before = size_of(oracle)
+            if not eliminate(oracle, scratch, floor - shift):
+                return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
+            died = _drop_arcs(node, each, floor - shift)
+            if (died or size_of(oracle) < before) and not _simplify(n_words, node, limits.hard):
+                return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
+            if died:  # the tree may be gone, and chosen refers to arcs whose factors changed
                 for a in range(n_arcs):
-                    if base[a] == NEG:
+                    if node.base[a] == NEG:
                         chosen[a] = 0
-        if sizes[1] + sizes[2] == 0:
+        _note(node, best_bound, incumbents, counters, record)
+        fell = previous - bound
+        previous = bound
+        if exact and factors.size[0] + counts.size[0] == 0:
             if k > 1:
                 break
-            previous = bound
             continue
-        fell = previous - bound
         if method == PAPER:
-            if 0.0 <= fell <= precision:
+            if 0.0 <= fell <= limits.precision:
                 break
-            if fell < 0.0:
-                rises += 1
+            rises += fell < 0.0
             step = alpha * 0.5**rises
-            step_paper(sizes[1], fac_ptr, fac_arcs, fac_weight, lam, chosen, step, scratch)
-            if sizes[2] > 0:
-                step_counts(sizes[2], cnt_ptr, cnt_arcs, cnt_lam, copy, chosen, step * unit)
-        else:
-            if by_leads and sizes[1] > 0:
-                if tight:
-                    break
-                step_leads(
-                    sizes[1], fac_ptr, fac_arcs, fac_weight, lam, arc_gap, times, scratch
-                )
-            if by_leads and sizes[2] == 0:
-                previous = bound
-                continue
-            target = scores[min(k, count[0]) - 1] if count[0] > 0 else bound - abs(bound)
-            if fell < 0.0:
-                mild *= 0.7
-            apart = disagreement(sizes[2], cnt_ptr, cnt_arcs, copy, chosen)
-            gap = mild * max(bound - target, slack)
-            norm = step_polyak(
-                0 if by_leads else sizes[1], fac_ptr, fac_arcs, fac_weight, lam, chosen, gap, apart,
-                scratch,
-            )  # fmt: skip
-            if norm == 0.0 and not by_leads:
+            step_paper(factors, chosen, step, simplex)
+            step_counts(counts, copy, chosen, step * unit)
+            continue
+        if by_leads and factors.size[0] > 0:
+            if tight:
                 break
-            if apart > 0.0:
-                step_counts(sizes[2], cnt_ptr, cnt_arcs, cnt_lam, copy, chosen, gap / norm)
-        previous = bound
+            step_leads(factors, lead, times, simplex)
+        if exact and by_leads and counts.size[0] == 0:
+            continue
+        found = min(k, incumbents.found[0])
+        target = incumbents.scores[found - 1] if found > 0 else bound - abs(bound)
+        if fell < 0.0:
+            mild *= 0.7
+        norm = disagreement(counts, copy, chosen) + inner_norm(oracle, scratch, chosen)
+        if not by_leads:
+            norm += subgradient_norm(factors, chosen)
+        if norm == 0.0:
+            if by_leads:
+                continue
+            break
+        alpha = mild * max(bound - target, slack) / norm
+        if not by_leads:
+            step_polyak(factors, chosen, alpha, simplex)
+        step_counts(counts, copy, chosen, alpha)
+        inner_step(oracle, scratch, chosen, alpha)
 
     # The multipliers are as good as they will get: list the trees that remain under the bound.
-    shift = constant[0] + apply_multipliers(
-        base, sizes[1], fac_ptr, fac_arcs, fac_weight, lam, arc_score
-    )
-    shift += apply_counts(
-        sizes[2], cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam, copy, arc_score
-    )
-    listed = max(k, close_k)
-    many, values, edge_sums = k_best_pass(
-        sizes[0], item_ptr, item_group, left, right, weight, group_ptr, arc_score, group_mod,
-        n_words, listed,
-    )  # fmt: skip
-    share = item_ptr[sizes[0]] / full_edges
+    shift = _bound_scores(node, copy, arc_score)
+    listed = max(k, limits.close_k)
+    many, values, part_scores, rest = k_best(oracle, scratch, arc_score, n_words, listed)
     counters[0] += 1.0
-    counters[1] += share * listed
+    counters[1] += size_of(oracle) / limits.full_size * listed
+    counters[2] += many.shape[0]
     alive = np.zeros(n_words + 1, np.int32)
     for a in range(n_arcs):
-        if base[a] > NEG:
-            alive[arc_mod[a]] += 1
-    branch_gap = 0.0
+        if node.base[a] > NEG:
+            alive[node.arc_mod[a]] += 1
+    arc = -1
+    widest = 0.0
     for t in range(many.shape[0]):
-        value = tree_score(
-            many[t], base, edge_sums[t], constant[0], sizes[1], fac_ptr, fac_arcs, fac_weight,
-            hard, chosen,
-        ) + count_score_of(
-            sizes[2], cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, chosen
-        )  # fmt: skip
-        counters[2] += 1.0
-        if value > NEG:
-            out[2] = max(out[2], value)
-            insert_tree(trees, scores, count, many[t], value, slack)
-        if branch_gap <= slack:
-            factor_gaps(sizes[1], fac_ptr, fac_arcs, fac_weight, lam, chosen, arc_gap)
-            count_gaps(
-                sizes[2], cnt_ptr, cnt_arcs, cnt_score_ptr, cnt_score, cnt_lam, copy, chosen,
-                hard, arc_gap,
-            )  # fmt: skip
+        value = _try_tree(node, many[t], part_scores[t], limits, incumbents, chosen)
+        lower = max(lower, value)
+        if widest <= slack:
+            factor_gaps(factors, chosen, lead)
+            count_gaps(counts, copy, chosen, limits.hard, lead)
+            inner_gaps(oracle, scratch, chosen, lead)
             for a in range(n_arcs):
-                if base[a] > NEG and alive[arc_mod[a]] > 1 and arc_gap[a] > branch_gap:
-                    branch_gap = arc_gap[a]
-                    out[1] = a
-    floor = floor_to_beat(scores, count, quantum, slack)
-    if many.shape[0] < listed or values[listed - 1] + shift < floor:
-        return CLOSED
-    out[0] = min(best_bound, values[0] + shift)
-    if out[0] < floor:
-        return CLOSED
-    if out[1] < 0.0:  # no gap anywhere, yet trees are missing: split on the widest choice
-        widest = 1
+                if node.base[a] > NEG and alive[node.arc_mod[a]] > 1 and lead[a] > widest:
+                    widest = lead[a]
+                    arc = a
+    floor = floor_to_beat(incumbents, limits.quantum, slack)
+    if rest == NEG or rest + shift < floor:
+        return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
+    best_bound = min(best_bound, values[0] + shift)
+    if best_bound < floor:
+        return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
+    if arc < 0:  # no gap anywhere, yet trees are missing: split on the widest choice
+        most = 1
         for a in range(n_arcs):
-            if base[a] > NEG and alive[arc_mod[a]] > widest:
-                widest = alive[arc_mod[a]]
-                out[1] = a
-        if out[1] < 0.0:
-            return CLOSED
-    return OPEN
+            if node.base[a] > NEG and alive[node.arc_mod[a]] > most:
+                most = alive[node.arc_mod[a]]
+                arc = a
+    return Verdict(OPEN if arc >= 0 else CLOSED, best_bound, arc, lower, tree, slack)

@@ -13,6 +13,8 @@ NEG = -np.inf
 RELATIVE_SLACK = 1e-12
 # Of problems whose scores are all zero; bounds have no rounding error then.
 LEAST_SLACK = 1e-300
+#: Largest sum of magnitudes, in largest sums of positive scores, that is not out of proportion.
+IMBALANCE = 1e3
 
 
 @kernel

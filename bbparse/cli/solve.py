@@ -11,12 +11,13 @@ from bbparse.cli.files import FILE
 from bbparse.cli.tables import aligned, finite
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
-from bbparse.solve import METHODS
-from bbparse.solve import solve as find_trees
+from bbparse.solving.options import METHODS
+from bbparse.solving.solve import solve as find_trees
 from bbparse.storage.output import check_output
 
 _MEANING = {
     "optimal": "proved",
+    "gap": "stopped by the gap",
     "time_limit": "stopped by the time limit",
     "node_limit": "stopped by the node limit",
     "infeasible": "no tree keeps all constraints",
@@ -128,8 +129,6 @@ def _pricing(stats: dict[str, float | int]) -> str:
 
 def _table(problem: Problem, solution: Solution) -> str:
     meaning = _MEANING[solution.status]
-    if solution.stats.get("gap_limit"):
-        meaning = "stopped by the gap"
     nodes = int(solution.stats.get("nodes", 0))
     lines = [
         str(problem),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bbparse.problem import Problem
 from bbparse.search.settings import DEFAULT, SearchSettings
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 
 __all__ = ["ArcLoss", "arc_losses"]
 

@@ -1,30 +1,25 @@
-"""A search that is watched: its nodes, its bounds after every DP call, and what it eliminated.
-
-The search itself keeps no record. `TracedSearch` runs the same search and, in front of each node,
-the same bounding of a copy of the node with fewer calls, once for each number of calls: what the
-node's bounds were after one call, two calls and so on. So the record costs time only where it is
-asked for, and what it shows is what happens. A stop after i calls ends with a look at the best tree
-under the multipliers so far, which is just what call i + 1 does.
-"""
+"""A search that is watched: its nodes, its bounds after every DP call, and what it eliminated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bbparse.oracle.projective.chart import build, parts_of
-from bbparse.oracle.projective.recurrences import RECURRENCES, cheapest
 from bbparse.problem import Problem
-from bbparse.problem.order import in_order
+from bbparse.search.observer import (
+    BranchEvent,
+    CallEvent,
+    Finished,
+    NodeEvent,
+    Observer,
+    Started,
+    State,
+)
 from bbparse.search.settings import DEFAULT, SearchSettings
-from bbparse.search.tree import Node, Outcome, Search
-from bbparse.solving.presolve import presolve
+from bbparse.solving.solve import solve
 
-__all__ = ["Point", "Step", "Trace", "TracedNode", "TracedSearch", "trace_search"]
+__all__ = ["Point", "Recorder", "Step", "Trace", "TracedNode", "trace_search"]
 
 Arc = tuple[int, int]
 
@@ -139,107 +134,95 @@ class Trace:
     dp_calls: int = 0
 
 
-class TracedSearch(Search):
-    """The search for the best tree, with a record of it in `trace`.
+class Recorder(Observer):
+    """Writes down what a search does.
 
     Parameters
     ----------
     pairs : list of (head, modifier)
-        Of each arc of the chart.
-    others : as for `Search`
+        Of each arc of the problem.
     """
 
-    def __init__(self, pairs: list[Arc], *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.pairs = pairs
-        self.trace = Trace(
-            candidates=len(pairs),
-            edges=self.n_edges,
-            factors=int(self.root.sizes[1] + self.root.sizes[2]),
-        )
-        self._record: dict[int, TracedNode] = {}
-        self._kept: list[Node] = []  # so that no other node gets the id of one that is gone
-        self._open: dict[int, float] = {}
+    wants_calls = True
 
-    def _note(self, node: Node, parent: TracedNode | None, arc: int, present: bool) -> TracedNode:
-        noted = TracedNode(
-            0, parent.number if parent else 0, self.pairs[arc] if parent else None, present,
-            node.depth, node.bound,
+    def __init__(self, pairs: list[Arc]) -> None:
+        self.trace = Trace(gone=dict.fromkeys(pairs, 0))
+        self._pairs = pairs
+        self._steps: list[State] = []
+        self._open: dict[int, float] = {1: np.inf}  # bounds by number
+        self._by_number: dict[int, TracedNode] = {}
+
+    def started(self, event: Started) -> None:
+        """See `Observer`."""
+        trace = self.trace
+        for arc in event.arcs.tolist():
+            trace.gone.pop(self._pairs[arc], None)
+        trace.candidates, trace.edges = len(event.arcs), event.edges
+        trace.factors, trace.moved_factors = event.factors, event.moved_factors
+
+    def called(self, event: CallEvent) -> None:
+        """See `Observer`."""
+        self._steps.append(event.state)
+
+    def bounded(self, event: NodeEvent) -> None:
+        """See `Observer`."""
+        known = self._by_number.get(event.node)
+        noted = known or TracedNode(
+            len(self.trace.nodes) + 1,
+            self._by_number[event.parent].number if event.parent else 0,
+            self._pairs[event.arc] if event.arc >= 0 else None,
+            event.present, event.depth, event.inherited,
         )  # fmt: skip
-        self._record[id(node)] = noted
-        self._kept.append(node)
-        self._open[id(node)] = node.bound
-        return noted
-
-    def _children(self, node: Node, arc: int) -> list[Node]:
-        parent = self._record[id(node)]
-        bound = self._open.pop(id(node))
-        children = super()._children(node, arc)
-        if len(children) == 1:
-            self._open[id(node)] = bound
-            return children
-        parent.branched = self.pairs[arc]
-        for child, present in zip(children, (True, False)):
-            self._note(child, parent, arc, present)
-        return children
-
-    def _bound(self, node: Node) -> bool:
-        noted = self._record.get(id(node)) or self._note(node, None, -1, False)
-        if not noted.number:
-            noted.number = len(self.trace.nodes) + 1
+        if known is None:
+            self._by_number[event.node] = noted
             self.trace.nodes.append(noted)
-        if noted.number <= DETAILED:
-            self._watch(node, noted)
-        stays = super()._bound(node)
-        noted.closed = not stays
-        noted.bound = node.bound if stays else -np.inf
-        if stays:
-            self._open[id(node)] = node.bound
+        last = event.state
+        for state in self._steps:
+            if noted.number <= DETAILED and state.calls < last.calls:
+                self._add(noted, event.node, state)
+            if noted.number == 1:
+                self._lose(state)
+        self._steps.clear()
+        noted.closed, noted.bound = event.closed, last.bound
+        if event.closed:
+            self._open.pop(event.node, None)
         else:
-            self._open.pop(id(node), None)
-        self._add(noted, self._step(node, node.bound, self))
+            self._open[event.node] = last.bound
+        self._add(noted, event.node, last)
         if noted.number == 1:
-            self.trace.left = set(self._alive(node))
-            for arc in set(self.pairs) - self.trace.left - set(self.trace.gone):
-                self.trace.gone[arc] = int(self.counters[0])
-        return stays
+            self._lose(last)
+            self.trace.left = {self._pairs[arc] for arc in last.arcs.tolist()}
 
-    def _watch(self, node: Node, noted: TracedNode) -> None:
-        """Record the bounds of a node call by call, on copies."""
-        most = self.settings.root_calls if node.depth == 0 else self.settings.node_calls
-        spent = -1
-        for calls in range(most):
-            probe = _Probe(self, calls)
-            copy = node.copy()
-            stays = probe.bound(copy)
-            if probe.counters[0] == spent:
-                break  # the node stopped by itself before this call
-            spent = int(probe.counters[0])
-            if noted.number == 1 and calls:
-                alive = set(self._alive(copy))
-                for arc in self.pairs:
-                    if arc not in alive:
-                        self.trace.gone.setdefault(arc, spent)
-            if not stays:
-                break  # the whole node ends here, and `_bound` says how
-            self._add(noted, self._step(copy, copy.bound, probe))
+    def branched(self, event: BranchEvent) -> None:
+        """See `Observer`."""
+        bound = self._open.pop(event.node)
+        self._open.update(dict.fromkeys(event.children, bound))
+        if event.arc >= 0:
+            self._by_number[event.node].branched = self._pairs[event.arc]
 
-    def _step(self, node: Node, bound: float, search: Search | _Probe) -> Step:
-        return Step(
-            int(search.counters[0]),
-            float(bound),
-            float(search.scores[0]) if search.count[0] else -np.inf,
-            len(self._alive(node)),
-            int(node.item_ptr[node.sizes[0]]),
-            int(node.sizes[1] + node.sizes[2]),
+    def finished(self, event: Finished) -> None:
+        """See `Observer`."""
+        trace = self.trace
+        trace.status, trace.dp_calls = event.status, event.calls
+        trace.lower, trace.upper = event.lower, event.upper
+        if trace.curve and trace.curve[-1].upper > trace.upper:
+            if trace.curve[-1].calls == trace.dp_calls:
+                trace.curve.pop()
+            trace.curve.append(Point(trace.dp_calls, trace.upper, trace.lower))
+
+    def _lose(self, state: State) -> None:
+        """Write down which arcs the root has lost."""
+        alive = {self._pairs[arc] for arc in state.arcs.tolist()}
+        for arc in self._pairs:
+            if arc not in alive:
+                self.trace.gone.setdefault(arc, state.calls)
+
+    def _add(self, noted: TracedNode, number: int, state: State) -> None:
+        step = Step(
+            state.calls, state.bound, state.lower, len(state.arcs), state.edges, state.factors
         )
-
-    def _alive(self, node: Node) -> list[Arc]:
-        return [self.pairs[a] for a in np.flatnonzero(node.base > -np.inf)]
-
-    def _add(self, noted: TracedNode, step: Step) -> None:
         noted.steps.append(step)
-        others = [b for key, b in self._open.items() if self._record[key] is not noted]
+        others = [bound for key, bound in self._open.items() if key != number]
         mine = [] if noted.closed else [min(step.bound, noted.start)]
         upper = max([step.lower, *others, *mine])
         curve = self.trace.curve
@@ -251,38 +234,6 @@ class TracedSearch(Search):
         curve.append(Point(step.calls, upper, lower))
 
 
-class _Probe:
-    """The state of a search, copied, to bound a copy of a node with fewer calls."""
-
-    def __init__(self, search: TracedSearch, calls: int) -> None:
-        twin: Any = object.__new__(Search)
-        twin.__dict__.update(search.__dict__)
-        s = search.settings
-        twin.settings = SimpleNamespace(
-            method=s.method, root_calls=calls, node_calls=calls,
-            eliminate_every=s.eliminate_every, close_k=1, precision=s.precision,
-        )  # fmt: skip
-        for name in ("trees", "scores", "count", "counters"):
-            setattr(twin, name, getattr(search, name).copy())
-        self._twin = twin
-
-    @property
-    def counters(self) -> NDArray[np.float64]:
-        return self._twin.counters
-
-    @property
-    def scores(self) -> NDArray[np.float64]:
-        return self._twin.scores
-
-    @property
-    def count(self) -> NDArray[np.int64]:
-        return self._twin.count
-
-    def bound(self, node: Node) -> bool:
-        """Bound the copy; whether it stays open."""
-        return Search._bound(self._twin, node)
-
-
 def trace_search(
     problem: Problem,
     *,
@@ -291,53 +242,16 @@ def trace_search(
     node_limit: int | None = None,
     time_limit: float | None = None,
 ) -> Trace:
-    """Find the best tree of a projective problem, as `bbparse.solve` does, and say how.
+    """Find the best tree of a problem, as `bbparse.solve` does, and say how.
 
     Parameters
     ----------
     problem : Problem
-        ``problem.projective`` must hold.
     backbone, settings, node_limit, time_limit : as for `bbparse.solve`
-
-    Raises
-    ------
-    ValueError
-        If the problem allows crossing arcs.
     """
-    if not problem.projective:
-        raise ValueError("only searches over projective trees are traced")
-    problem, _ = in_order(problem)
-    recurrence = cheapest(parts_of(problem)) if backbone is None else RECURRENCES[backbone]
-    small, info = presolve(problem, recurrence.holds)
-    every = set(zip(problem.arc_head.tolist(), problem.arc_mod.tolist()))
-    if info.infeasible:
-        return Trace(gone=dict.fromkeys(every, 0), status="infeasible")
-    chart = build(small, recurrence)
-    place = np.empty(chart.order.shape[0], np.int32)
-    place[chart.order] = np.arange(chart.order.shape[0], dtype=np.int32)
-    pairs = list(
-        zip(small.arc_head[chart.order].tolist(), small.arc_mod[chart.order].tolist())
+    recorder = Recorder(list(zip(problem.arc_head.tolist(), problem.arc_mod.tolist())))
+    solve(
+        problem, backbone=backbone, settings=settings, node_limit=node_limit,
+        time_limit=time_limit, observer=recorder, explain=False,
     )  # fmt: skip
-    search = TracedSearch(
-        pairs, chart, (small.factor_ptr, place[small.factor_arcs], small.factor_score), 1,
-        settings, problem.quantum,
-        (small.count_ptr, place[small.count_arcs], small.count_score_ptr, small.count_score),
-    )  # fmt: skip
-    outcome = search.run(time_limit, node_limit, 0.0)
-    trace = search.trace
-    trace.moved_factors = info.moved_factors
-    for arc in every - set(pairs):
-        trace.gone[arc] = 0
-    _finish(trace, outcome)
-    return trace
-
-
-def _finish(trace: Trace, outcome: Outcome) -> None:
-    trace.status = outcome.status
-    trace.dp_calls = int(outcome.stats["dp_calls"])
-    trace.lower = float(outcome.scores[0]) if len(outcome.scores) else -np.inf
-    trace.upper = max(trace.lower, float(outcome.bound))
-    if trace.curve and trace.curve[-1].upper > trace.upper:
-        trace.curve.append(Point(trace.dp_calls, trace.upper, trace.lower))
-        if trace.curve[-2].calls == trace.dp_calls:
-            del trace.curve[-2]
+    return recorder.trace

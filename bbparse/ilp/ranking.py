@@ -31,7 +31,7 @@ def ranked(
         not among them.
     status : str
         ``optimal`` for a search that ended by itself: it becomes ``infeasible`` where it has
-        nothing, and ``node_limit`` with ``gap_limit`` where the bound is above a score.
+        nothing, and ``gap`` where the bound is above a score.
     stats : dict
     """
     values = np.array(scores, dtype=np.float64)
@@ -45,6 +45,5 @@ def ranked(
     if status == "optimal" and not len(trees):
         status = "infeasible"
     if status == "optimal" and not proved.all():
-        status = "node_limit"
-        stats["gap_limit"] = 1
+        status = "gap"
     return Solution.trusted(heads, arcs, values, np.maximum(values, bound), proved, status, stats)

@@ -53,8 +53,8 @@ def solve_ilp(
     Solution
         ``optimal`` or ``infeasible`` where that is proved, to HiGHS's tolerance (`TOLERANCE`
         times the largest score). ``time_limit``: the trees found, and bounds that hold to the
-        same tolerance. ``node_limit``: the search was ended by ``gap`` (``stats["gap_limit"]`` is
-        1). Stats: ``nodes`` of HiGHS's own search, ``solves``, ``rows``, ``columns``, ``seconds``.
+        same tolerance. ``gap``: it was ended by that. Stats: ``nodes`` of HiGHS's own search,
+        ``solves``, ``rows``, ``columns``, ``seconds``.
 
     Raises
     ------

@@ -29,7 +29,7 @@ from bbparse.learning.updates import Learner
 from bbparse.model.model import Model
 from bbparse.problem import Problem, Solution
 from bbparse.problem.quantum import QUANTUM
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 
 Flags = NDArray[np.bool_]
 

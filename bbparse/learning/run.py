@@ -19,7 +19,7 @@ from bbparse.model.model import Model
 from bbparse.scoring.problem_maker import ProblemMaker, batches
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
 

@@ -33,7 +33,7 @@ from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 
 Ints = NDArray[np.int32]
 

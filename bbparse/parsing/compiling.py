@@ -15,8 +15,8 @@ from bbparse.factors.family import FactorFamily
 from bbparse.jit.ahead import is_compiled, run_elsewhere
 from bbparse.parsing.parser import Parser
 from bbparse.problem import Problem
-from bbparse.search.root import solve_root
-from bbparse.solve import solve
+from bbparse.solving.root import solve_projective
+from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 
 _WORDS = ("A", "sentence", "(", "short", ")", "compiles", "all", ".")
@@ -31,7 +31,7 @@ def load_compiled(
 
     Takes what :meth:`bbparse.parsing.parser.Parser.load` takes, and raises what it raises.
     """
-    if is_compiled(solve_root):
+    if is_compiled(solve_projective):
         return Parser.load(model, factors)
     with run_elsewhere("bbparse.parsing.compiling"):
         parser = Parser.load(model, factors)

@@ -19,8 +19,8 @@ from bbparse.problem import Problem, Solution
 from bbparse.scoring.labeller import NO_MARKS
 from bbparse.scoring.marks import sure_marks
 from bbparse.scoring.problem_maker import Scored, batches
-from bbparse.solve import solve
 from bbparse.solving.in_order import in_order
+from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 from bbparse.treebank.columns import has_tags
 from bbparse.treebank.encode import encode

@@ -109,9 +109,9 @@ class _Certifier:
             self.limit = self.target + max(0.5 * rounding, above - rounding)
             self.scores = solution.scores
         self.relaxation = r = Relaxation(problem, not self.all_trees, hard)
-        self.trees = r.place[solution.arcs]
-        self.rules = Hard(problem, r.place, r.mod)
-        self.nodes = Nodes(r.backbone.order, r.n_parts)
+        self.trees = solution.arcs
+        self.rules = Hard(problem, np.arange(len(r.mod), dtype=np.int32), r.mod)
+        self.nodes = Nodes(r.n_parts)
 
     def run(self, time_limit: float | None, node_limit: int | None) -> tuple[Proof | None, str]:
         deadline = math.inf if time_limit is None else time.monotonic() + time_limit
@@ -222,7 +222,7 @@ class _Certifier:
     # ---- branching -----------------------------------------------------------------------------
 
     def _branch(self, space: Space, bound: Bound) -> list[Space]:
-        arcs = self.relaxation.backbone.order[bound.tree]
+        arcs = bound.tree
         known = tuple(arcs.tolist()) in self.known
         if not known:
             score = tree_score(self.problem, arcs)

@@ -18,14 +18,11 @@ class Nodes:
 
     Parameters
     ----------
-    order : int32[A]
-        Original index of each arc of those that are asked for.
     n_parts : int
         How many of a row's multipliers are of parts; those of factors come next.
     """
 
-    def __init__(self, order: NDArray[np.int32], n_parts: int) -> None:
-        self._order = order
+    def __init__(self, n_parts: int) -> None:
         self._n_parts = n_parts
         self._kind: list[int] = []
         self._ptr = [0]
@@ -36,7 +33,7 @@ class Nodes:
 
     def split(self, arcs: Iterable[int]) -> None:
         """Ask whether a tree has one of these arcs."""
-        self._arcs += self._order[np.asarray(arcs)].tolist()
+        self._arcs += np.asarray(arcs).tolist()
         self._add(SPLIT, 0.0, -1)
 
     def leaf(

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.bounding.counts import apply_counts, count_gaps, disagreement, step_counts
+from bbparse.bounding.state import NodeCounts
 from bbparse.problem import Problem
-from bbparse.proof.backbones import Backbone, Nonprojective, Projective
+from bbparse.proof.backbones import Backbone
 from bbparse.proof.multipliers import TermMultipliers
 from bbparse.proof.terms import Term, part_terms
 
@@ -60,13 +61,8 @@ class Relaxation:
         p = problem
         self.n_words = p.n_words
         self.hard = hard
-        self.backbone: Backbone = (
-            Projective(p, scored) if p.projective else Nonprojective(p)
-        )
-        order = self.backbone.order
-        self.mod = self.backbone.mod
-        self.place = np.empty(len(order), np.int32)
-        self.place[order] = np.arange(len(order), dtype=np.int32)
+        self.backbone = Backbone(p, scored)
+        self.mod = p.arc_mod
         self.base = self.backbone.base
         weights, table = p.factor_score, p.count_score
         if not scored:
@@ -82,20 +78,24 @@ class Relaxation:
         ]
         if not scored:
             parts = [replace(part, weight=0.0) for part in parts]
-        place: list[int] = self.place.tolist()
-        terms = [term.renumbered(place) for term in (*parts, *factors)]
-        self.terms = TermMultipliers(terms, self.mod)
-        self.cnt_ptr, self.cnt_arcs = p.count_ptr, self.place[p.count_arcs]
-        self.cnt_score_ptr, self.cnt_score = p.count_score_ptr, table
-        self.n_sets = len(self.cnt_ptr) - 1
+        self.terms = TermMultipliers([*parts, *factors], self.mod)
+        self.cnt_arcs = p.count_arcs
+        self._counts = NodeCounts(
+            p.count_ptr, p.count_arcs, p.count_score_ptr, table, np.zeros(len(self.cnt_arcs)),
+            np.array([len(p.count_ptr) - 1]),
+        )  # fmt: skip
         self.copy = np.zeros(len(self.cnt_arcs), np.int8)
-        self.chosen = np.zeros(len(order), np.int8)
-        self.arc_score = np.empty(len(order))
+        self.chosen = np.zeros(len(self.mod), np.int8)
+        self.arc_score = np.empty(len(self.mod))
         self.true = np.zeros(0, np.bool_)
 
     def whole(self) -> Space:
         """All trees, with the multipliers that QL13 start from."""
         return Space(self.base > -np.inf, self.terms.start(), np.zeros(len(self.cnt_arcs)))
+
+    def counts(self, space: Space) -> NodeCounts:
+        """The count factors with the multipliers of a space."""
+        return self._counts._replace(lam=space.count_lam)
 
     def choices(self, space: Space) -> NDArray[np.int64]:
         """int64[n + 1]: how many arcs into each word are alive."""
@@ -119,10 +119,7 @@ class Relaxation:
         self.arc_score = np.where(space.alive, self.base, -np.inf)
         linear, shift = self.terms.linear(space.lam)
         self.arc_score += linear
-        shift += apply_counts(
-            self.n_sets, self.cnt_ptr, self.cnt_arcs, self.cnt_score_ptr, self.cnt_score,
-            space.count_lam, self.copy, self.arc_score,
-        )  # fmt: skip
+        shift += apply_counts(self.counts(space), self.copy, self.arc_score)
         goal, tree = self.backbone.best(self.arc_score)
         if goal == -np.inf or shift == -np.inf:
             return Bound(-np.inf, float(shift))
@@ -141,23 +138,17 @@ class Relaxation:
 
     def step(self, space: Space, gap: float) -> bool:
         """One step of Polyak's; False where the best tree makes all bounds exact."""
-        apart = disagreement(self.n_sets, self.cnt_ptr, self.cnt_arcs, self.copy, self.chosen)
+        apart = disagreement(self.counts(space), self.copy, self.chosen)
         norm = apart + self.terms.norm(space.lam, self.true)
         if norm <= 0.0:
             return False
         self.terms.step(space.lam, self.true, gap / norm)
         if apart > 0.0:
-            step_counts(
-                self.n_sets, self.cnt_ptr, self.cnt_arcs, space.count_lam, self.copy, self.chosen,
-                gap / norm,
-            )  # fmt: skip
+            step_counts(self.counts(space), self.copy, self.chosen, gap / norm)
         return True
 
     def gaps(self, space: Space) -> Floats:
         """float64[A]: what the bounds of an arc's terms and sets are above their scores."""
         gap = self.terms.gaps(space.lam, self.true)
-        count_gaps(
-            self.n_sets, self.cnt_ptr, self.cnt_arcs, self.cnt_score_ptr, self.cnt_score,
-            space.count_lam, self.copy, self.chosen, self.hard, gap,
-        )  # fmt: skip
+        count_gaps(self.counts(space), self.copy, self.chosen, self.hard, gap)
         return gap

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.problem import Problem
-from bbparse.solve import solve as branch_and_bound
+from bbparse.solving.solve import solve as branch_and_bound
 from rivals.common import Answer, check_plain, counts, crossing
 
 # the package's default

@@ -7,7 +7,7 @@ from statistics import median
 
 from bbparse.problem import Problem
 from bbparse.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
-from bbparse.solve import solve as branch_and_bound
+from bbparse.solving.solve import solve as branch_and_bound
 from rivals.common import Answer
 
 REPEAT = 5

@@ -13,6 +13,8 @@ from itertools import product
 
 import numpy as np
 
+from bbparse.bounding.state import NodeCounts, NodeFactors
+
 HARD = 1e6
 
 
@@ -33,6 +35,21 @@ class Case:
     cnt_score: np.ndarray
     cnt_lam: np.ndarray
     sizes: np.ndarray
+
+    @property
+    def factors(self) -> NodeFactors:
+        """The factors as kernels take them."""
+        return NodeFactors(
+            self.fac_ptr, self.fac_arcs, self.fac_weight, self.lam, self.sizes[1:2]
+        )
+
+    @property
+    def counts(self) -> NodeCounts:
+        """The count factors as kernels take them."""
+        return NodeCounts(
+            self.cnt_ptr, self.cnt_arcs, self.cnt_score_ptr, self.cnt_score, self.cnt_lam,
+            self.sizes[2:3],
+        )  # fmt: skip
 
     def assignments(self) -> Iterator[np.ndarray]:
         """For each word one of its arcs that are alive; the arcs of all words as marks."""

@@ -17,6 +17,7 @@ from bbparse.bounding.counts import (
     simplify_counts,
     step_counts,
 )
+from bbparse.bounding.state import NodeCounts
 from tests.bounding.helpers import Case, random_case
 
 
@@ -39,7 +40,11 @@ def test_the_best_copy_is_the_best_of_all_subsets() -> None:
         if rng.random() < 0.3:
             lam = np.rint(lam)
         copy = np.full(len(lam), 9, np.int8)
-        best = best_copy(before, before + size, lam, score, before, copy)
+        ptr = np.array([before, before + size])
+        counts = NodeCounts(
+            ptr, np.arange(len(lam), dtype=np.int32), np.array([before, 0]), score, lam, np.ones(1)
+        )
+        best = best_copy(counts, 0, copy)
         mine = lam[before : before + size]
         values = {
             subset: score[before + sum(subset)] - float(mine[np.array(subset) == 1].sum())
@@ -55,10 +60,7 @@ def test_the_best_copy_is_the_best_of_all_subsets() -> None:
 def psi(case: Case, chosen: np.ndarray, copy: np.ndarray) -> float:
     """Arc scores and count factors of a choice of arcs under the present multipliers."""
     scores = case.base.copy()
-    constant = apply_counts(
-        int(case.sizes[2]), case.cnt_ptr, case.cnt_arcs, case.cnt_score_ptr, case.cnt_score,
-        case.cnt_lam, copy, scores,
-    )  # fmt: skip
+    constant = apply_counts(case.counts, copy, scores)
     return float(constant) + float(scores[chosen == 1].sum())
 
 
@@ -89,14 +91,12 @@ def test_the_bound_is_never_below_the_score() -> None:
 def test_scores_gaps_and_disagreement() -> None:
     hard = 1e6
     for case in some_cases(73, 200):
-        sets = (int(case.sizes[2]), case.cnt_ptr, case.cnt_arcs)
-        tables = (case.cnt_score_ptr, case.cnt_score)
         copy = np.zeros(len(case.cnt_arcs), np.int8)
         for chosen in case.assignments():
             truth = case.count_score(chosen)
-            assert count_score_of(*sets, *tables, chosen) == pytest.approx(truth)
+            assert count_score_of(case.counts, chosen) == pytest.approx(truth)
             gaps = np.zeros(len(case.base))
-            total = count_gaps(*sets, *tables, case.cnt_lam, copy, chosen, hard, gaps)
+            total = count_gaps(case.counts, copy, chosen, hard, gaps)
             difference = psi(case, chosen, copy) - case.arc_total(chosen) - truth
             if truth > -math.inf:
                 assert total == pytest.approx(difference, rel=1e-9, abs=1e-9)
@@ -104,20 +104,19 @@ def test_scores_gaps_and_disagreement() -> None:
                 assert total >= hard
             assert (gaps >= 0.0).all()
             differ = int((chosen[case.cnt_arcs] != copy).sum())
-            assert disagreement(*sets, copy, chosen) == differ
+            assert disagreement(case.counts, copy, chosen) == differ
             if differ == 0:
                 assert total == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_step_follows_the_subgradient() -> None:
     for case in some_cases(74, 100):
-        sets = (int(case.sizes[2]), case.cnt_ptr, case.cnt_arcs)
         copy = np.zeros(len(case.cnt_arcs), np.int8)
         for chosen in case.assignments():
             start = case.cnt_lam.copy()
             before = psi(case, chosen, copy)
             step = 1e-6
-            step_counts(*sets, case.cnt_lam, copy, chosen, step)
+            step_counts(case.counts, copy, chosen, step)
             assert case.cnt_lam == pytest.approx(start - step * (chosen[case.cnt_arcs] - copy))
             norm = float((chosen[case.cnt_arcs] != copy).sum())
             after = psi(case, chosen, copy.copy())
@@ -128,10 +127,7 @@ def test_a_step_follows_the_subgradient() -> None:
 
 def simplified(case: Case) -> tuple[int, float]:
     constant = np.zeros(1)
-    status = simplify_counts(
-        case.n_words, case.arc_mod, case.base, case.sizes, case.cnt_ptr, case.cnt_arcs,
-        case.cnt_score_ptr, case.cnt_score, case.cnt_lam, constant,
-    )  # fmt: skip
+    status = simplify_counts(case.n_words, case.arc_mod, case.base, case.counts, constant)
     return int(status), float(constant[0])
 
 

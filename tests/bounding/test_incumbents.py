@@ -8,8 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.bounding.incumbents import insert_tree, tree_score
+from bbparse.bounding.incumbents import floor_to_beat, insert_tree, tree_score
+from bbparse.bounding.state import Incumbents, Node
 from tests.bounding.helpers import HARD, random_case
+
+#: An oracle that is not asked.
+NOTHING = np.zeros(0)
 
 TREES = st.lists(st.integers(0, 2), min_size=3, max_size=3).map(tuple)
 
@@ -26,12 +30,13 @@ def test_it_keeps_the_best_once_each_in_order(
     slack = 1e-9
     trees, scores = np.zeros((k, 3), np.int32), np.full(k, -math.inf)
     count = np.zeros(1, np.int64)
+    best_ones = Incumbents(trees, scores, count)
     noise = np.random.default_rng(0)
     expected: list[tuple[int, ...]] = []
     for tree in inserted:
         # The same tree comes back with the score added up in another order.
         score = score_of(tree) + (float(noise.uniform(-0.4, 0.4)) * slack if noisy else 0.0)
-        taken = insert_tree(trees, scores, count, np.array(tree, np.int32), score, slack)
+        taken = insert_tree(best_ones, np.array(tree, np.int32), score, slack)
         n = int(count[0])
         assert n == min(k, n)
         assert (np.diff(scores[:n]) <= 0).all()
@@ -61,11 +66,22 @@ def test_tree_score_is_the_definition() -> None:
             for arc in np.flatnonzero(marks):
                 tree[case.arc_mod[arc] - 1] = arc
             chosen = np.full(len(case.base), 5, np.int8)
-            score = tree_score(
-                tree, case.base, 2.0, 0.5, int(case.sizes[1]), case.fac_ptr, case.fac_arcs,
-                case.fac_weight, HARD, chosen,
-            )  # fmt: skip
+            constant = np.array([0.5])
+            node = Node(
+                NOTHING, case.arc_mod, case.base, constant, case.factors, case.counts
+            )
+            score = tree_score(node, tree, 2.0, HARD, chosen)
             assert (chosen == marks).all()
             assert score == 2.5 + case.arc_total(marks) + case.factor_score(marks)
             hard_fired += score == -math.inf
     assert hard_fired > 20
+
+
+def test_the_floor_is_the_next_better_score() -> None:
+    scores, trees = np.array([5.0, 3.0]), np.zeros((2, 1), np.int32)
+    one, full = (Incumbents(trees, scores, np.array([found])) for found in (1, 2))
+    assert floor_to_beat(one, 1.0, 1e-9) == -math.inf
+    assert floor_to_beat(full, 0.0, 1e-9) == 3.0 + 1e-9
+    assert floor_to_beat(full, 1.0, 1e-9) == 4.0 - 1e-9
+    # A quantum below the rounding error says nothing.
+    assert floor_to_beat(full, 1e-10, 1e-9) == 3.0 + 1e-9

@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 
 from bbparse.bounding.multipliers import arc_leads, step_leads
-from bbparse.oracle.projective.chart import build
-from bbparse.oracle.projective.passes import (
-    group_marginals,
-    group_scores,
-    inside_pass,
-    outside_pass,
-)
+from bbparse.bounding.state import NodeFactors
 from tests.bounding.helpers import random_case
 from tests.bounding.test_multipliers import check_feasible
+from tests.oracle.projective.helpers import Charted
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
 
@@ -24,28 +19,15 @@ def test_leads_agree_with_enumeration() -> None:
     compared = 0
     for _ in range(150):
         p = random_problem(rng, max_words=5, projective=True, max_factors=0, scale="normal")
-        chart = build(p)
-        if chart.n_items == 1:
-            continue
-        gscore = np.empty(len(chart.group_mod))
-        group_scores(chart.group_ptr, chart.arc_score, gscore)
-        inside, outside = np.empty(chart.n_items), np.empty(chart.n_items)
-        arrays = (chart.n_items, chart.item_ptr, chart.item_group, chart.left, chart.right)
-        inside_pass(*arrays, chart.weight, gscore, inside)
-        outside_pass(*arrays, chart.weight, gscore, inside, outside)
-        marginal = np.empty(len(gscore))
-        group_marginals(chart.n_items, chart.item_group, inside, outside, marginal)
-        lead = np.empty(len(chart.order))
-        arc_leads(
-            p.n_words, chart.group_ptr, chart.group_mod, gscore, chart.arc_score,
-            chart.arc_score, marginal, lead,
-        )  # fmt: skip
+        chart = Charted(p)
+        each, lead = chart.max_marginals(), np.empty(len(p.arc_head))
+        arc_leads(p.n_words, p.arc_mod, each, lead)
         trees = list(enumerate_trees(p))
-        for i, arc in enumerate(chart.order.tolist()):
+        for arc in range(len(lead)):
             with_arc = [score for score, tree in trees if arc in tree]
             without = [score for score, tree in trees if arc not in tree]
             expected = max(with_arc) - max(without) if with_arc and without else 0.0
-            assert lead[i] == pytest.approx(expected, abs=1e-9)
+            assert lead[arc] == pytest.approx(expected, abs=1e-9)
             compared += bool(with_arc and without)
     assert compared > 300
 
@@ -58,10 +40,7 @@ def test_steps_keep_multipliers_feasible() -> None:
         times = np.empty(len(case.base))
         for _ in range(5):
             lead = rng.normal(size=len(case.base)) * float(rng.choice([0.0, 1.0, 1e3]))
-            step_leads(
-                int(case.sizes[1]), case.fac_ptr, case.fac_arcs, case.fac_weight, case.lam,
-                lead, times, np.empty(16),
-            )  # fmt: skip
+            step_leads(case.factors, lead, times, np.empty(16))
             check_feasible(case)
 
 
@@ -85,10 +64,10 @@ def test_one_factor_over_independent_arcs_is_minimised(weight: float) -> None:
         else:
             lam[0] = -weight * rng.random()
             lead = gamma - lam[0]
-        step_leads(
-            1, np.array([0, r]), np.arange(r, dtype=np.int32), np.array([weight]), lam, lead,
-            np.empty(r), np.empty(r),
-        )  # fmt: skip
+        factors = NodeFactors(
+            np.array([0, r]), np.arange(r, dtype=np.int32), np.array([weight]), lam, np.array([1])
+        )
+        step_leads(factors, lead, np.empty(r), np.empty(r))
         for _ in range(200):
             other = np.zeros(r)
             if weight > 0:

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
-from bbparse.bounding.lower import lower_bound_start
-from bbparse.oracle.projective.chart import build, parts_of
-from bbparse.oracle.projective.recurrences import cheapest
 from bbparse.problem import Problem
+from bbparse.search.search import Search
+from bbparse.search.settings import DEFAULT
+from bbparse.solving.options import Options
+from bbparse.solving.trees import call_root
 from tests.oracles.enumerate import enumerate_trees
+from tests.search.helpers import made
 from tests.strategies import random_problem
 
 
 def start(p: Problem, k: int, max_calls: int) -> tuple[list[tuple[int, ...]], list[float], int]:
     """Trees (original arcs), scores and number of passes of the start alone."""
-    chart = build(p, cheapest(parts_of(p)))
-    place = np.empty(len(chart.order), np.int32)
-    place[chart.order] = np.arange(len(chart.order), dtype=np.int32)
-    hard = 1.0 + 4 * float(np.abs(p.factor_score[np.isfinite(p.factor_score)]).sum())
-    weight = np.where(np.isfinite(p.factor_score), p.factor_score, -hard)
-    trees, scores = np.zeros((k, p.n_words), np.int32), np.full(k, -math.inf)
-    count, counters = np.zeros(1, np.int64), np.zeros(3)
-    lower_bound_start(
-        p.n_words, chart.group_ptr, chart.group_mod, chart.item_ptr, chart.item_group, chart.left,
-        chart.right, chart.weight, chart.arc_score, p.factor_ptr.copy(), place[p.factor_arcs],
-        weight, np.array([chart.n_items, len(weight), 0], np.int64), np.zeros(1), trees, scores,
-        count, max_calls, 0.0, hard, float(max(1, chart.n_edges)), counters,
-    )  # fmt: skip
-    found = int(count[0])
-    rows = [tuple(row) for row in chart.order[trees[:found]].tolist()]
-    return rows, scores[:found].tolist(), int(counters[0])
+    if call_root(p, Options(k), wait=True).left is None:
+        return [], [], 0
+    root, full_size, counters = made(p, k, DEFAULT)
+    search = Search(root, False, full_size, counters, DEFAULT)
+    search._start_with(max_calls)
+    found = int(search.best.found[0])
+    rows = [tuple(row) for row in root.order[search.best.trees[:found]].tolist()]
+    return rows, search.best.scores[:found].tolist(), int(counters[0])
 
 
 def test_it_inserts_only_real_trees_with_their_scores() -> None:

@@ -17,6 +17,7 @@ from bbparse.bounding.multipliers import (
     start_multipliers,
     step_paper,
     step_polyak,
+    subgradient_norm,
 )
 from tests.bounding.helpers import HARD, Case, random_case
 
@@ -79,10 +80,7 @@ def test_a_point_of_the_simplex_is_its_own_projection() -> None:
 def psi(case: Case, chosen: np.ndarray) -> float:
     """ψ(p, z): the score of a choice of arcs under the present multipliers."""
     scores = np.empty(len(case.base))
-    constant = apply_multipliers(
-        case.base, int(case.sizes[1]), case.fac_ptr, case.fac_arcs, case.fac_weight, case.lam,
-        scores,
-    )  # fmt: skip
+    constant = apply_multipliers(case.base, case.factors, scores)
     return constant + float(scores[chosen == 1].sum())
 
 
@@ -113,7 +111,7 @@ def test_start_multipliers_are_the_papers() -> None:
     for _ in range(50):
         case = random_case(rng)
         case.lam[:] = np.nan
-        start_multipliers(int(case.sizes[1]), case.fac_ptr, case.fac_weight, case.lam)
+        start_multipliers(case.fac_ptr, case.fac_weight, case.lam)
         check_feasible(case)
         for c in range(int(case.sizes[1])):
             lam = case.lam[case.fac_ptr[c] : case.fac_ptr[c + 1]]
@@ -160,15 +158,20 @@ def test_steps_keep_multipliers_feasible(method: str) -> None:
         case = random_case(rng, hard=bool(rng.random() < 0.2))
         case.draw_multipliers(rng)
         choices = list(case.assignments())
-        factors = (int(case.sizes[1]), case.fac_ptr, case.fac_arcs, case.fac_weight, case.lam)
         for _ in range(20):
             chosen = choices[int(rng.integers(len(choices)))]
             length = float(rng.choice([1e-6, 0.1, 1.0, 1e3])) * rng.random()
             if method == "paper":
-                step_paper(*factors, chosen, length, scratch)
+                step_paper(case.factors, chosen, length, scratch)
             else:
-                step_polyak(*factors, chosen, length, float(rng.choice([0.0, 3.0])), scratch)
+                step_polyak(case.factors, chosen, length, scratch)
             check_feasible(case)
+
+
+def step(case: Case, chosen: np.ndarray, share: float) -> float:
+    """The length of a step of Polyak's for a gap that is a share of the scores."""
+    norm = float(subgradient_norm(case.factors, chosen))
+    return share * magnitude(case) / norm if norm else 0.0
 
 
 @pytest.mark.parametrize("method", ["paper", "polyak"])
@@ -183,11 +186,10 @@ def test_a_short_step_lowers_the_bound_at_its_tree(method: str) -> None:
         choices = list(case.assignments())
         chosen = choices[int(rng.integers(len(choices)))]
         before = psi(case, chosen)
-        factors = (int(case.sizes[1]), case.fac_ptr, case.fac_arcs, case.fac_weight, case.lam)
         if method == "paper":
-            step_paper(*factors, chosen, 1e-4 / magnitude(case), scratch)
+            step_paper(case.factors, chosen, 1e-4 / magnitude(case), scratch)
         else:
-            step_polyak(*factors, chosen, 1e-3 * magnitude(case), 0.0, scratch)
+            step_polyak(case.factors, chosen, step(case, chosen, 1e-3), scratch)
         after = psi(case, chosen)
         assert after <= before + 1e-13 * magnitude(case)
         fell += after < before - 1e-12 * magnitude(case)
@@ -202,11 +204,11 @@ def test_a_zero_direction_means_that_every_bound_is_exact() -> None:
         case = random_case(rng, factors=3, whole=True)
         case.draw_multipliers(rng)
         gaps = np.empty(len(case.base))
-        factors = (int(case.sizes[1]), case.fac_ptr, case.fac_arcs, case.fac_weight, case.lam)
         for chosen in case.assignments():
             before = case.lam.copy()
-            total = factor_gaps(*factors, chosen, gaps)
-            norm = step_polyak(*factors, chosen, 0.25, 0.0, scratch)
+            total = factor_gaps(case.factors, chosen, gaps)
+            norm = subgradient_norm(case.factors, chosen)
+            step_polyak(case.factors, chosen, 0.25 / norm if norm else 0.25, scratch)
             if norm == 0.0:
                 still += 1
                 assert (case.lam == before).all()
@@ -222,10 +224,7 @@ def test_factor_gaps_sum_to_the_difference_of_bound_and_score() -> None:
         case.draw_multipliers(rng)
         gaps = np.full(len(case.base), np.nan)
         for chosen in case.assignments():
-            total = factor_gaps(
-                int(case.sizes[1]), case.fac_ptr, case.fac_arcs, case.fac_weight, case.lam, chosen,
-                gaps,
-            )  # fmt: skip
+            total = factor_gaps(case.factors, chosen, gaps)
             difference = psi(case, chosen) - phi(case, chosen)
             assert total == pytest.approx(difference, rel=0, abs=1e-13 * magnitude(case))
             assert (gaps >= 0.0).all()
@@ -240,9 +239,8 @@ def simplified(case: Case) -> tuple[bool, float]:
     """Run `simplify_factors`; whether the node lives, and the constant."""
     constant = np.zeros(1)
     alive = simplify_factors(
-        case.n_words, case.arc_mod, case.base, case.sizes, case.fac_ptr, case.fac_arcs,
-        case.fac_weight, case.lam, constant, HARD,
-    )  # fmt: skip
+        case.n_words, case.arc_mod, case.base, case.factors, constant, HARD
+    )
     return bool(alive), float(constant[0])
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from bbparse.cli.main import main
 from bbparse.problem import Problem, Solution
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from tests.strategies import random_problem
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from bbparse.cli.main import main
 from bbparse.problem import Problem, Solution
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from tests.proof.helpers import changed
 
 SCORES = np.random.default_rng(121).normal(size=(6, 6))

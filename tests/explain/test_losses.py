@@ -10,7 +10,7 @@ import pytest
 
 from bbparse.explain.losses import arc_losses
 from bbparse.problem import Problem
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from tests import strategies, toy
 from tests.explain.test_trace import hard_problem
 from tests.oracles.enumerate import enumerate_trees

@@ -16,7 +16,7 @@ from bbparse.explain.explanation import Explanation as Record
 from bbparse.explain.numbers import count, number, ordinal, signed, spelled
 from bbparse.explain.trace import Point, trace_search
 from bbparse.show.text import draw_text
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 from tests import toy
 from tests.explain.test_trace import hard_problem

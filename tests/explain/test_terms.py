@@ -14,7 +14,7 @@ from bbparse.explain import explain
 from bbparse.explain.terms import PARTS, family_terms, terms_of, with_features
 from bbparse.factors import FactorFamily, FactorView, load_families
 from bbparse.parsing.parser import Parser
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 from tests import strategies, toy
 from tests.solutions import spread

@@ -10,7 +10,7 @@ import pytest
 from bbparse.explain.trace import trace_search
 from bbparse.problem import Problem
 from bbparse.search.settings import DEFAULT
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from tests import strategies, toy
 from tests.oracles.enumerate import enumerate_trees
 from tests.solutions import spread

@@ -9,7 +9,7 @@ import pytest
 from bbparse.errors import TreebankError
 from bbparse.parsing.given_heads import fill_in, with_given_labels
 from bbparse.parsing.pipeline import Pipeline
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 from bbparse.treebank.columns import with_columns
 from tests import toy

@@ -14,7 +14,7 @@ from bbparse.errors import BBParseError, ProblemError
 from bbparse.ilp import solve_ilp
 from bbparse.pricing import GivenColumns, PricingSettings, price_and_cut
 from bbparse.problem import Problem
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from tests.oracles.enumerate import enumerate_trees
 from tests.solutions import check_trees, spread
 from tests.strategies import all_parts, random_problem

@@ -15,7 +15,7 @@ from bbparse.problem import Problem
 from bbparse.problem.proof import BOUND, EMPTY
 from bbparse.proof.certify import certify
 from bbparse.proof.verify import verify
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from tests.oracles.enumerate import enumerate_trees
 from tests.proof.helpers import changed, proved, random_case, solution_of, with_element
 from tests.strategies import problems, random_problem

@@ -13,7 +13,7 @@ from bbparse.errors import ProblemError
 from bbparse.problem import Problem, Solution
 from bbparse.problem.proof import Proof, digest, tolerances
 from bbparse.proof.verify import verify
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from bbparse.storage.archive import write_archive
 from tests.proof.helpers import proved, random_case
 

@@ -11,7 +11,7 @@ import pytest
 
 from bbparse.problem import Problem
 from bbparse.search.settings import DEFAULT
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from tests import strategies
 from tests.oracles.enumerate import enumerate_trees
 from tests.solutions import check_optimal, check_trees, spread

@@ -1,4 +1,4 @@
-"""One call at the root gives what presolve, chart and search give one by one."""
+"""One call at the root gives what making the root and bounding it by itself give."""
 
 from __future__ import annotations
 
@@ -7,70 +7,65 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse import solvers
 from bbparse.oracle.projective.recurrences import RECURRENCES
 from bbparse.problem import Problem, Solution
-from bbparse.search import root
+from bbparse.search.observer import Finished, NodeEvent, Observer, Started
 from bbparse.search.settings import DEFAULT
-from bbparse.solve import solve
+from bbparse.solving import trees
+from bbparse.solving.root import MADE, SOLVED
+from bbparse.solving.solve import solve
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
 
 
-def rows(s: Solution, stats: bool) -> list[Any]:
-    """All of a solution but the time, and what depends on the last bits of bounds if not asked."""
-    left = {name: value for name, value in s.stats.items() if name != "seconds"}
-    best = left.pop("upper_bound", None)
-    arrays = [s.heads, s.arcs, s.scores, s.proved]
+def rows(s: Solution, stats: bool = True) -> list[Any]:
+    """All of a solution but the time, or the trees alone."""
+    left = {name: value for name, value in s.stats.items() if stats and name != "seconds"}
+    arrays = [s.heads, s.arcs, s.scores, s.proved, s.upper_bounds]
+    return [*((a.dtype, a.shape, a.tobytes()) for a in arrays), s.status, left]
+
+
+def both_ways(p: Problem, **options: Any) -> list[Solution]:
+    """In one call; and watched, in two."""
     return [
-        *((a.dtype, a.shape, a.tobytes()) for a in arrays),
-        s.status,
-        *((left, best) if stats else ()),
-    ]
-
-
-def both_ways(monkeypatch: pytest.MonkeyPatch, p: Problem, **options: Any) -> list[Solution]:
-    with monkeypatch.context() as patch:
-        patch.setattr(solvers, "_solve_at_root", lambda *_: None)
-        long_way = solve(p, **options)
-    return [solve(p, **options), long_way]
+        solve(p, explain=False, **options), solve(p, explain=False, observer=Observer(), **options)
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("backbone", list(RECURRENCES))
-def test_the_same_as_step_by_step(backbone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_as_step_by_step(backbone: str) -> None:
     rng = np.random.default_rng(5)
     holds = RECURRENCES[backbone].holds
     closed = opened = empty = 0
     for _ in range(120):
         p = random_problem(
-            rng, max_words=6, projective=True, labelled=False, parts=tuple(sorted(holds)),
-            max_factors=25, scale="halves",
+            rng, max_words=6, projective=True, parts=tuple(sorted(holds)), max_factors=25,
+            scale="halves", max_counts=int(rng.choice([0, 2])),
         )  # fmt: skip
         weak = DEFAULT.with_(root_calls=1, eliminate_every=0, close_k=1)
         for settings in (DEFAULT, weak):
-            for k in (1, 3):
-                one, other = both_ways(
-                    monkeypatch, p, k_best=k, backbone=backbone, settings=settings, explain=False
-                )
-                assert rows(one, True) == rows(other, True)
+            for k in (2, 3):
+                one, other = both_ways(p, k_best=k, backbone=backbone, settings=settings)
+                dense = one.stats.get("edges") == 0  # one tree at most, and no chart is made
+                assert rows(one, not dense) == rows(other, not dense)
                 closed += one.stats.get("closed_at_root", 0) == 1
                 opened += one.stats.get("closed_at_root", 1) == 0
                 empty += one.status == "infeasible"
     assert min(closed, opened, empty) > 5
 
 
-def test_scores_of_any_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Moved factors may be added in another order: bounds, not trees, differ in the last bits."""
+def test_scores_of_any_kind() -> None:
     rng = np.random.default_rng(6)
     for _ in range(100):
-        p = random_problem(rng, max_words=6, projective=True, labelled=False)
-        one, other = both_ways(monkeypatch, p, k_best=4, explain=False)
-        assert rows(one, False) == rows(other, False)
+        p = random_problem(rng, max_words=6, projective=True)
+        one, other = both_ways(p, k_best=4)
+        dense = one.stats.get("edges") == 0
+        assert rows(one, not dense) == rows(other, not dense)
         truth = sorted((score for score, _ in enumerate_trees(p)), reverse=True)[:4]
         assert one.scores.tolist() == pytest.approx(truth, rel=1e-12, abs=1e-300)
 
 
-def test_limits_below_an_open_root(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_below_an_open_root() -> None:
     rng = np.random.default_rng(7)
     weak = DEFAULT.with_(root_calls=1, node_calls=1, eliminate_every=0, close_k=1)
     cut = 0
@@ -79,31 +74,86 @@ def test_limits_below_an_open_root(monkeypatch: pytest.MonkeyPatch) -> None:
             rng, min_words=5, max_words=7, projective=True, labelled=False, max_factors=60
         )  # fmt: skip
         for limits in ({"node_limit": 1}, {"time_limit": 0.0}, {"gap": 0.05}):
-            one, other = both_ways(monkeypatch, p, settings=weak, explain=False, **limits)
-            assert rows(one, False) == rows(other, False)
-            assert one.upper_bounds.tolist() == pytest.approx(other.upper_bounds.tolist())
+            one, other = both_ways(p, settings=weak, **limits)
+            assert rows(one) == rows(other)
             cut += one.status in ("node_limit", "time_limit")
     assert cut > 5
 
 
-def test_what_takes_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Penalties out of proportion, counts, labels and a lower-bound start."""
-    scores = np.full((4, 4), 1.0)
-    plain = Problem.from_arc_scores(scores)
+def test_what_is_made_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Penalties out of proportion, and a lower-bound start."""
+    plain = Problem.from_arc_scores(np.full((4, 4), 1.0))
     taken: list[int] = []
-    call = root.solve_root
+    call = trees.call_root
 
-    def spy(*args: Any) -> Any:
-        found = call(*args)
-        taken.append(found[0])
+    def spy(*args: Any, **options: Any) -> Any:
+        found = call(*args, **options)
+        taken.append(found.status)
         return found
 
-    monkeypatch.setattr(solvers, "solve_root", spy)
+    monkeypatch.setattr(trees, "call_root", spy)
     solve(plain)  # arcs alone, over a matrix
     assert taken == []
     solve(plain, k_best=2)
     solve(plain.with_factors([([(0, 1), (1, 2)], -1e9)]))
-    assert taken == [root.SOLVED, root.UNBALANCED]
     solve(plain.with_valency(1, high=1))
     solve(plain, k_best=2, settings=DEFAULT.with_(lower_start=2))
-    assert len(taken) == 2
+    assert taken == [SOLVED, MADE, SOLVED, MADE]
+
+
+class Watch(Observer):
+    """Writes all down."""
+
+    wants_calls = True
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, Any]] = []
+
+    def started(self, event: Any) -> None:
+        self.events.append(("started", event))
+
+    def called(self, event: Any) -> None:
+        self.events.append(("called", event))
+
+    def bounded(self, event: Any) -> None:
+        self.events.append(("bounded", event))
+
+    def branched(self, event: Any) -> None:
+        self.events.append(("branched", event))
+
+    def finished(self, event: Any) -> None:
+        self.events.append(("finished", event))
+
+
+def test_what_an_observer_is_told() -> None:
+    rng = np.random.default_rng(8)
+    weak = DEFAULT.with_(root_calls=2, node_calls=2, eliminate_every=0, close_k=1)
+    branched = calls = 0
+    for _ in range(120):
+        p = random_problem(rng, min_words=4, max_words=6, projective=True, max_factors=60)
+        watch = Watch()
+        s = solve(p, settings=weak, observer=watch, explain=False)
+        names = [name for name, _ in watch.events]
+        assert names[-1] == "finished"
+        end: Finished = watch.events[-1][1]
+        assert end.status == s.status
+        if len(s):
+            assert end.lower == pytest.approx(s.scores[0])
+            assert end.upper >= end.lower
+        if names[0] != "started":
+            assert s.status == "infeasible"
+            continue
+        first: Started = watch.events[0][1]
+        nodes: list[NodeEvent] = [e for name, e in watch.events if name == "bounded"]
+        assert len(nodes) == s.stats["nodes"]
+        assert len({e.node for e in nodes}) == len(nodes)
+        assert (nodes[0].node, nodes[0].parent, nodes[0].arc) == (1, 0, -1)
+        for event in nodes:
+            assert set(event.state.arcs.tolist()) <= set(first.arcs.tolist())
+            assert event.closed or event.state.bound <= event.inherited
+        promised = [c for name, e in watch.events if name == "branched" for c in e.children]
+        assert {e.node for e in nodes} <= {1, *promised}
+        branched += len(promised)
+        calls += names.count("called")
+    assert branched > 20
+    assert calls > 60

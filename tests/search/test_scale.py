@@ -10,7 +10,7 @@ import pytest
 
 from bbparse.problem import FIELDS, Problem, Solution
 from bbparse.search.settings import DEFAULT, METHODS
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from tests.strategies import random_problem
 
 # Products with powers of two are exact. Others are rounded, and steps that make two trees score the

@@ -12,8 +12,8 @@ import pytest
 
 from bbparse.problem import Problem
 from bbparse.problem.order import in_order
-from bbparse.solve import solve
 from bbparse.solving.presolve.copies import without_beaten
+from bbparse.solving.solve import solve
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem, random_scores
 

@@ -9,7 +9,7 @@ import pytest
 
 from bbparse.errors import ProblemError
 from bbparse.problem.order import in_order
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 from bbparse.validity.check import RuledSentence
 from bbparse.validity.conditions import ArcCondition

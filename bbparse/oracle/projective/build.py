@@ -26,9 +26,44 @@ Sources: Eisner 1996; McDonald & Pereira 2006; Carreras 2007; Koo & Collins 2010
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.jit import kernel
+
+
+class Chart(NamedTuple):
+    """All spans and hyperedges of a projective dynamic program; elimination shrinks it in place.
+
+    Attributes
+    ----------
+    item_ptr : int32[K + 1]
+        Hyperedges of item i are ``item_ptr[i] : item_ptr[i + 1]``. Item 0 is empty; the goal is
+        the last one (there is none where no tree exists).
+    item_group : int32[K]
+        Head-modifier pair whose score the item adds, or -1.
+    left, right : int32[E]
+        The two smaller items of a hyperedge.
+    weight : float64[E]
+        Score of the parts that the hyperedge completes.
+    size : int64[1]
+        How many items, the empty one included; the arrays may be longer.
+    group_ptr : int32[B + 1]
+        Arcs of each head-modifier pair, in the order of (head, modifier).
+    group_mod : int32[B]
+        Modifier of each pair.
+    """
+
+    item_ptr: NDArray[np.int32]
+    item_group: NDArray[np.int32]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    weight: NDArray[np.float64]
+    size: NDArray[np.int64]
+    group_ptr: NDArray[np.int32]
+    group_mod: NDArray[np.int32]
 
 
 @kernel
@@ -56,8 +91,8 @@ def _link(h, m, c, e, first, last, next_arc):
 
 
 @kernel
-def build_chart(n, head, mod, mode, single_root, index, weights):
-    """Write down all items and hyperedges, smaller spans first.
+def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):
+    """Write down all items and hyperedges, smaller spans first: a :class:`Chart`.
 
     Parameters
     ----------
@@ -69,24 +104,15 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
         :attr:`Recurrence.mode`.
     single_root : bool
         Whether word 0 takes exactly one modifier.
-    index, weights : tuples
+    index, weights : Index, Weights
         From :func:`bbparse.oracle.projective.weights.index_groups` and
         :func:`bbparse.oracle.projective.weights.weight_tables`.
-
-    Returns
-    -------
-    item_ptr : int32[K+1]
-        Hyperedges of item i are ``item_ptr[i] : item_ptr[i+1]``. Item 0 is empty; the goal is
-        item K-1 (K is 1 where no tree exists).
-    item_group : int32[K]
-        Group whose score the item adds, or -1.
-    edge_left, edge_right : int32[E]
-        The two smaller items.
-    edge_weight : float64[E]
-        Score of the parts the hyperedge completes.
+    group_ptr : int32[B + 1]
+        Arcs of each pair, for the chart.
     """
-    _table, _out_ptr, out_mid, in_ptr, in_list, _in_rank = index
-    ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w = weights
+    out_mid, in_ptr, in_list = index.out_mid, index.in_ptr, index.in_list
+    ranks, ctx_ptr, inc_ptr, inc_w = weights.ranks, weights.ctx_ptr, weights.inc_ptr, weights.inc_w
+    out_ctx_ptr, out_w = weights.out_ctx_ptr, weights.out_w
     n_groups = head.shape[0]
     by_arc = mode >= 2
     n_half = n_groups + 1 if by_arc else n + 1
@@ -314,10 +340,9 @@ def build_chart(n, head, mod, mode, single_root, index, weights):
     if half[root_key, n] < 0:
         n_items = np.int64(1)
         n_edges = np.int64(0)
-    return (
-        item_ptr[: n_items + 1].copy(),
-        item_group[:n_items].copy(),
-        edge_left[:n_edges].copy(),
-        edge_right[:n_edges].copy(),
-        edge_weight[:n_edges].copy(),
-    )
+    size = np.empty(1, np.int64)
+    size[0] = n_items
+    return Chart(
+        item_ptr[: n_items + 1].copy(), item_group[:n_items].copy(), edge_left[:n_edges].copy(),
+        edge_right[:n_edges].copy(), edge_weight[:n_edges].copy(), size, group_ptr, mod,
+    )  # fmt: skip

@@ -28,8 +28,10 @@ def group_scores(group_ptr, arc_score, out):
 
 
 @kernel
-def inside_pass(n_items, item_ptr, item_group, left, right, weight, gscore, inside):
+def inside_pass(chart, gscore, inside):
     """Fill ``inside[i]``, the best score of a derivation of item i; return that of the goal."""
+    n_items, item_ptr, item_group = chart.size[0], chart.item_ptr, chart.item_group
+    left, right, weight = chart.left, chart.right, chart.weight
     inside[0] = 0.0
     for i in range(1, n_items):
         best = NEG
@@ -45,13 +47,13 @@ def inside_pass(n_items, item_ptr, item_group, left, right, weight, gscore, insi
 
 
 @kernel
-def backtrace(
-    n_items, item_ptr, item_group, left, right, weight, group_ptr, arc_score, gmod, inside, tree
-):
+def backtrace(chart, arc_score, inside, tree):
     """Write the best derivation's arcs to ``tree[m - 1]``; return the sum of its edge weights.
 
     Ties go to the hyperedge written first and to the arc with the smallest index.
     """
+    n_items, item_ptr, item_group = chart.size[0], chart.item_ptr, chart.item_group
+    left, right, weight, group_ptr = chart.left, chart.right, chart.weight, chart.group_ptr
     stack = np.empty(2 * tree.shape[0] + 64, np.int32)
     depth = 1
     stack[0] = n_items - 1
@@ -75,7 +77,7 @@ def backtrace(
             for a in range(group_ptr[b] + 1, group_ptr[b + 1]):
                 if arc_score[a] > arc_score[arc]:
                     arc = a
-            tree[gmod[b] - 1] = arc
+            tree[chart.group_mod[b] - 1] = arc
         stack[depth] = left[at]
         depth += 1
         if right[at] != 0:
@@ -85,8 +87,10 @@ def backtrace(
 
 
 @kernel
-def outside_pass(n_items, item_ptr, item_group, left, right, weight, gscore, inside, outside):
+def outside_pass(chart, gscore, inside, outside):
     """Fill ``outside[i]``: the best score of a whole tree around item i, without item i."""
+    n_items, item_ptr, item_group = chart.size[0], chart.item_ptr, chart.item_group
+    left, right, weight = chart.left, chart.right, chart.weight
     for i in range(n_items):
         outside[i] = NEG
     outside[n_items - 1] = 0.0
@@ -110,12 +114,12 @@ def outside_pass(n_items, item_ptr, item_group, left, right, weight, gscore, ins
 
 
 @kernel
-def group_marginals(n_items, item_group, inside, outside, out):
+def group_marginals(chart, inside, outside, out):
     """Best score of a tree with each head-modifier pair (-inf: in no tree)."""
     for b in range(out.shape[0]):
         out[b] = NEG
-    for i in range(1, n_items):
-        b = item_group[i]
+    for i in range(1, chart.size[0]):
+        b = chart.item_group[i]
         if b >= 0 and outside[i] != NEG:
             value = inside[i] + outside[i]
             if value > out[b]:
@@ -123,15 +127,14 @@ def group_marginals(n_items, item_group, inside, outside, out):
 
 
 @kernel
-def eliminate(
-    n_items, item_ptr, item_group, left, right, weight, gscore, inside, outside, floor, renumber
-):
+def eliminate(chart, gscore, inside, outside, floor, renumber):
     """Drop, in place, every hyperedge in no tree that scores at least ``floor``.
 
     Exact: a hyperedge's max-marginal bounds every tree that uses it. Items left without
-    hyperedges go too. Returns the new number of items (1: nothing is left); ``renumber`` is
-    scratch of length ``n_items``.
+    hyperedges go too (``chart.size[0]`` of 1: nothing is left). ``renumber`` is scratch, int32[K].
     """
+    n_items, item_ptr, item_group = chart.size[0], chart.item_ptr, chart.item_group
+    left, right, weight = chart.left, chart.right, chart.weight
     renumber[0] = 0
     kept_items = 1
     kept_edges = 0
@@ -166,9 +169,7 @@ def eliminate(
             item_ptr[kept_items] = before
             item_ptr[kept_items + 1] = kept_edges
             kept_items += 1
-    if renumber[n_items - 1] < 0:
-        return 1
-    return kept_items
+    chart.size[0] = kept_items if renumber[n_items - 1] >= 0 else 1
 
 
 @kernel
@@ -195,9 +196,7 @@ def _insert(values, first, second, third, count, k, value, a, b, c):
 
 
 @kernel
-def k_best_pass(
-    n_items, item_ptr, item_group, left, right, weight, group_ptr, arc_score, gmod, n_words, k
-):
+def k_best_pass(chart, arc_score, n_words, k):
     """The k best derivations, best first.
 
     Returns
@@ -209,6 +208,8 @@ def k_best_pass(
     weights : float64[K]
         The part of each score that comes from hyperedges.
     """
+    n_items, item_ptr, item_group = chart.size[0], chart.item_ptr, chart.item_group
+    left, right, weight, group_ptr = chart.left, chart.right, chart.weight, chart.group_ptr
     values = np.empty((n_items, k), np.float64)
     edge_of = np.empty((n_items, k), np.int32)
     left_rank = np.empty((n_items, k), np.int32)
@@ -296,7 +297,7 @@ def k_best_pass(
             b = item_group[i]
             if b >= 0:
                 tree_arc = arc_of[i, j]
-                trees[t, gmod[b] - 1] = tree_arc
+                trees[t, chart.group_mod[b] - 1] = tree_arc
             stack[depth, 0] = left[e]
             stack[depth, 1] = left_rank[i, j]
             depth += 1

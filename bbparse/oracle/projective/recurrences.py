@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bbparse.problem import Problem
+
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
@@ -53,3 +55,27 @@ def cheapest(parts: frozenset[str]) -> Recurrence:
         if parts <= recurrence.holds:
             return recurrence
     raise ValueError(f"no recurrence holds the parts {sorted(parts)}")
+
+
+def parts_of(problem: Problem) -> frozenset[str]:
+    """The part kinds a problem has scores for."""
+    return frozenset(k for k in GRANDSIB.holds if len(getattr(problem, f"{k}_score")))
+
+
+def recurrence_for(problem: Problem, name: str | None) -> Recurrence:
+    """The recurrence of a name that can score a problem; None: the cheapest that can.
+
+    Raises
+    ------
+    ValueError
+        Where there is none of that name, or it cannot hold a part kind the problem has.
+    """
+    parts = parts_of(problem)
+    if name is None:
+        return cheapest(parts)
+    if name not in RECURRENCES:
+        raise ValueError(f"unknown backbone {name!r}: one of {', '.join(RECURRENCES)}")
+    if not parts <= RECURRENCES[name].holds:
+        missing = ", ".join(sorted(parts - RECURRENCES[name].holds))
+        raise ValueError(f"the {name} backbone cannot score parts of kind {missing}")
+    return RECURRENCES[name]

@@ -9,20 +9,52 @@ i is ``inc_w[inc_ptr[b] + j * r + i]``; the outermost-grandchild weight of conte
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.problem.parts import GC, GSIB, OGC, SIB
 
 
+class Index(NamedTuple):
+    """Where the groups of each pair of words, head and modifier are.
+
+    Attributes
+    ----------
+    table : int32[n + 1, n + 1]
+        Group of each pair (head, modifier) or -1.
+    out_ptr, out_mid : int32[n + 2], int32[n + 1]
+        First group of each head; its first group to the right.
+    in_ptr, in_list : int32[n + 2], int32[B]
+        Groups by modifier.
+    in_rank : int32[B]
+        Place of a group among those with its modifier.
+    """
+
+    table: NDArray[np.int32]
+    out_ptr: NDArray[np.int32]
+    out_mid: NDArray[np.int32]
+    in_ptr: NDArray[np.int32]
+    in_list: NDArray[np.int32]
+    in_rank: NDArray[np.int32]
+
+
+class Weights(NamedTuple):
+    """Part scores in the layout above."""
+
+    ranks: NDArray[np.int32]
+    ctx_ptr: NDArray[np.int64]
+    inc_ptr: NDArray[np.int64]
+    inc_w: NDArray[np.float64]
+    out_ctx_ptr: NDArray[np.int64]
+    out_w: NDArray[np.float64]
+
+
 @kernel
 def index_groups(n, head, mod):
-    """Index candidate head-modifier pairs ("groups") sorted by (head, mod).
-
-    Returns ``table`` (n+1, n+1) group of each pair or -1; ``out_ptr`` first group of each head;
-    ``out_mid`` first group right of each head; ``in_ptr``/``in_list`` groups by modifier;
-    ``in_rank`` position of a group among those with its modifier.
-    """
+    """Index candidate head-modifier pairs ("groups") sorted by (head, mod): an :class:`Index`."""
     n_groups = head.shape[0]
     table = np.full((n + 1, n + 1), -1, np.int32)
     out_ptr = np.zeros(n + 2, np.int32)
@@ -46,70 +78,68 @@ def index_groups(n, head, mod):
         in_rank[b] = fill[m]
         in_list[in_ptr[m] + fill[m]] = b
         fill[m] += 1
-    return table, out_ptr, out_mid, in_ptr, in_list, in_rank
+    return Index(table, out_ptr, out_mid, in_ptr, in_list, in_rank)
 
 
 @kernel
-def _rank(h, inner, outer, table, out_mid):
+def _rank(index, h, inner, outer):
     """Place of an inner sibling (-1: none, place 0) among those of an arc; -1: no candidate."""
     if inner < 0:
         return 0
-    s = table[h, inner]
+    s = index.table[h, inner]
     if s < 0:
         return -1
-    return s - out_mid[h] + 1 if outer > h else out_mid[h] - s
+    return s - index.out_mid[h] + 1 if outer > h else index.out_mid[h] - s
 
 
 @kernel
-def _add_sib(h, inner, outer, score, table, out_mid, ranks, ctx_ptr, inc_ptr, inc_w):
-    b = table[h, outer]
-    rank = _rank(h, inner, outer, table, out_mid)
+def _add_sib(index, weights, h, inner, outer, score):
+    b = index.table[h, outer]
+    rank = _rank(index, h, inner, outer)
     if b < 0 or rank < 0:
         return
-    for j in range(ctx_ptr[b + 1] - ctx_ptr[b]):
-        inc_w[inc_ptr[b] + j * ranks[b] + rank] += score
+    for j in range(weights.ctx_ptr[b + 1] - weights.ctx_ptr[b]):
+        weights.inc_w[weights.inc_ptr[b] + j * weights.ranks[b] + rank] += score
 
 
 @kernel
-def _add_gc(g, h, m, score, table, in_rank, ranks, inc_ptr, inc_w):
-    p = table[g, h]
-    b = table[h, m]
+def _add_gc(index, weights, g, h, m, score):
+    p = index.table[g, h]
+    b = index.table[h, m]
     if p < 0 or b < 0:
         return
-    start = inc_ptr[b] + in_rank[p] * ranks[b]
-    for j in range(ranks[b]):
-        inc_w[start + j] += score
+    start = weights.inc_ptr[b] + index.in_rank[p] * weights.ranks[b]
+    for j in range(weights.ranks[b]):
+        weights.inc_w[start + j] += score
 
 
 @kernel
-def _add_ogc(g, h, m, score, table, in_rank, out_ctx_ptr, out_w):
-    p = table[g, h]
-    b = table[h, m]
+def _add_ogc(index, weights, g, h, m, score):
+    p = index.table[g, h]
+    b = index.table[h, m]
     if p >= 0 and b >= 0:
-        out_w[out_ctx_ptr[b] + in_rank[p]] += score
+        weights.out_w[weights.out_ctx_ptr[b] + index.in_rank[p]] += score
 
 
 @kernel
-def _add_gsib(g, h, inner, outer, score, table, out_mid, in_rank, ranks, inc_ptr, inc_w):
-    b = table[h, outer]
-    rank = _rank(h, inner, outer, table, out_mid)
-    p = table[g, h] if h > 0 else 0
+def _add_gsib(index, weights, g, h, inner, outer, score):
+    b = index.table[h, outer]
+    rank = _rank(index, h, inner, outer)
+    p = index.table[g, h] if h > 0 else 0
     if b < 0 or rank < 0 or p < 0:
         return
-    j = in_rank[p] if h > 0 else 0
-    inc_w[inc_ptr[b] + j * ranks[b] + rank] += score
+    j = index.in_rank[p] if h > 0 else 0
+    weights.inc_w[weights.inc_ptr[b] + j * weights.ranks[b] + rank] += score
 
 
 @kernel
 def weight_tables(n, head, mod, mode, index, parts):
-    """The part scores of a problem in the layout above.
+    """The part scores (:class:`bbparse.problem.parts.Parts`) of a problem as :class:`Weights`.
 
-    Returns ``ranks`` int32[B], ``ctx_ptr``, ``inc_ptr``, ``inc_w``, ``out_ctx_ptr``, ``out_w``.
     Parts over words that no candidate joins are left out, and so are kinds of part that the
     recurrence ``mode`` does not hold.
     """
-    table, _, out_mid, in_ptr, _in_list, in_rank = index
-    sib, gc, ogc, gsib = parts
+    in_ptr = index.in_ptr
     n_groups = head.shape[0]
     ranks = np.empty(n_groups, np.int32)
     ctx_ptr = np.zeros(n_groups + 1, np.int64)
@@ -120,9 +150,9 @@ def weight_tables(n, head, mod, mode, index, parts):
         if mode == 0:
             ranks[b] = 1
         elif mod[b] > h:
-            ranks[b] = b - out_mid[h] + 1
+            ranks[b] = b - index.out_mid[h] + 1
         else:
-            ranks[b] = out_mid[h] - b
+            ranks[b] = index.out_mid[h] - b
         above = max(1, in_ptr[h + 1] - in_ptr[h])
         contexts = above if mode == 3 else 1
         ctx_ptr[b + 1] = ctx_ptr[b] + contexts
@@ -130,18 +160,14 @@ def weight_tables(n, head, mod, mode, index, parts):
         out_ctx_ptr[b + 1] = out_ctx_ptr[b] + (above if mode >= 2 else 1)
     inc_w = np.zeros(inc_ptr[n_groups], np.float64)
     out_w = np.zeros(out_ctx_ptr[n_groups], np.float64)
+    weights = Weights(ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w)
+    sib, gc, ogc, gsib = parts
     if mode >= 1:
         for i in range(sib.head.shape[0]):
-            _add_sib(
-                sib.head[i], sib.inner[i], sib.outer[i], sib.score[i],
-                table, out_mid, ranks, ctx_ptr, inc_ptr, inc_w,
-            )  # fmt: skip
+            _add_sib(index, weights, sib.head[i], sib.inner[i], sib.outer[i], sib.score[i])
     if mode == 3:
         for i in range(gc.head.shape[0]):
-            _add_gc(
-                gc.grand[i], gc.head[i], gc.mod[i], gc.score[i],
-                table, in_rank, ranks, inc_ptr, inc_w,
-            )  # fmt: skip
+            _add_gc(index, weights, gc.grand[i], gc.head[i], gc.mod[i], gc.score[i])
         # Most often parts of the same arc and the same sibling follow each other.
         b, rank, start = -1, -1, 0
         for i in range(gsib.head.shape[0]):
@@ -152,41 +178,34 @@ def weight_tables(n, head, mod, mode, index, parts):
                 or gsib.outer[i] != gsib.outer[i - 1]
                 or h != gsib.head[i - 1]
             ):
-                b = table[h, gsib.outer[i]]
-                rank = _rank(h, gsib.inner[i], gsib.outer[i], table, out_mid)
+                b = index.table[h, gsib.outer[i]]
+                rank = _rank(index, h, gsib.inner[i], gsib.outer[i])
                 start = inc_ptr[b] + rank
             if b < 0 or rank < 0:
                 continue
             j = 0
             if h > 0:
-                p = table[gsib.grand[i], h]
+                p = index.table[gsib.grand[i], h]
                 if p < 0:
                     continue
-                j = in_rank[p]
+                j = index.in_rank[p]
             inc_w[start + j * ranks[b]] += gsib.score[i]
     if mode >= 2:
         for i in range(ogc.head.shape[0]):
-            _add_ogc(
-                ogc.grand[i], ogc.head[i], ogc.mod[i], ogc.score[i],
-                table, in_rank, out_ctx_ptr, out_w,
-            )  # fmt: skip
-    return ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w
+            _add_ogc(index, weights, ogc.grand[i], ogc.head[i], ogc.mod[i], ogc.score[i])
+    return weights
 
 
 @kernel
 def add_factors(kind, words, score, index, weights):
     """Add factors that equal parts; ``kind`` and ``words`` as `classify` in presolve gives them."""
-    table, _, out_mid, _in_ptr, _in_list, in_rank = index
-    ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w = weights
     for f in range(kind.shape[0]):
         a, b, c, d = words[f, 0], words[f, 1], words[f, 2], words[f, 3]
         if kind[f] == GC:
-            _add_gc(a, b, c, score[f], table, in_rank, ranks, inc_ptr, inc_w)
+            _add_gc(index, weights, a, b, c, score[f])
         elif kind[f] == SIB:
-            _add_sib(a, b, c, score[f], table, out_mid, ranks, ctx_ptr, inc_ptr, inc_w)
+            _add_sib(index, weights, a, b, c, score[f])
         elif kind[f] == OGC:
-            _add_ogc(a, b, c, score[f], table, in_rank, out_ctx_ptr, out_w)
+            _add_ogc(index, weights, a, b, c, score[f])
         elif kind[f] == GSIB:
-            _add_gsib(
-                a, b, c, d, score[f], table, out_mid, in_rank, ranks, inc_ptr, inc_w
-            )  # fmt: skip
+            _add_gsib(index, weights, a, b, c, d, score[f])

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.problem import Problem
-from bbparse.solvers import find_trees
 from bbparse.solving.conflict.text import CROSSING, ONE_ROOT, describe_arcs, describe_count, listed
+from bbparse.solving.options import Options
+from bbparse.solving.trees import find_trees
 
 #: Search nodes that all questions ("is there still no tree?") may take together, and one of them.
 NODE_LIMIT = 5000
@@ -84,9 +85,8 @@ def find_conflict(
         left = None if deadline is None else deadline - time.monotonic()
         if nodes <= 0 or (left is not None and left <= 0.0):
             return False
-        found = find_trees(
-            relaxed(problem, kept), time_limit=left, node_limit=min(nodes, _ONE_SEARCH)
-        )
+        options = Options(time_limit=left, node_limit=min(nodes, _ONE_SEARCH))
+        found = find_trees(relaxed(problem, kept), "bb", options)
         nodes -= max(1, int(found.stats.get("nodes", 0)))
         return found.status == "infeasible"
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from bbparse.oracle.projective.chart import Chart, build
 from bbparse.oracle.projective.recurrences import RECURRENCES, cheapest
 from bbparse.problem import FIELDS, Problem
+from tests.oracle.projective.helpers import Charted
 from tests.oracles.enumerate import Scored, enumerate_trees
 from tests.strategies import PARTS, SCALES, random_problem
 
@@ -37,12 +37,13 @@ def rounding(p: Problem) -> float:
     return 1e-14 * float(sum(np.abs(array).sum() for array in arrays))
 
 
-def check_k_best(p: Problem, chart: Chart, expected: list[Scored], k: int) -> None:
+def check_k_best(p: Problem, chart: Charted, expected: list[Scored], k: int) -> None:
     """The k best trees: real ones with their scores, in order, none twice, none left out."""
     scores, arcs = chart.k_best(k)
     assert scores.shape == (min(k, len(expected)),)
     assert arcs.shape == (len(scores), p.n_words)
     assert (np.diff(scores) <= 0).all()
+    assert [best.value for best in chart.oracle.k_best(chart.nothing, k)] == scores.tolist()
     listed = {tuple(row) for row in arcs.tolist()}
     assert len(listed) == len(scores)
     truth = {tree: score for score, tree in expected}
@@ -71,7 +72,7 @@ def test_best_tree_k_best_and_max_marginals(name: str) -> None:
     parts = tuple(kind for kind in PARTS if kind in recurrence.holds)
     without_trees = labelled = multi_root = fixed = 0
     for p, expected in backbone_problems(31, parts):
-        chart = build(p, name)
+        chart = Charted(p, name)
         tolerance = rounding(p)
         score, arcs = chart.viterbi()
         if not expected:
@@ -102,7 +103,7 @@ def test_whole_scores_are_exact(scale: str) -> None:
     for _ in range(60):
         p = random_problem(rng, max_words=5, projective=True, max_factors=0, scale=scale)
         expected = enumerate_trees(p)
-        chart = build(p)
+        chart = Charted(p)
         scores, arcs = chart.k_best(EVERYTHING)
         assert scores.tolist() == [score for score, _ in expected]
         assert {tuple(row) for row in arcs.tolist()} == {tree for _, tree in expected}
@@ -125,7 +126,7 @@ def test_recurrences_agree_where_they_can(parts: tuple[str, ...], names: tuple[s
             rng, max_words=12, min_words=4, labelled=bool(rng.random() < 0.2), projective=True,
             parts=parts, part_shares=(0.2, 1.0), max_factors=0,
         )  # fmt: skip
-        charts = [build(p, name) for name in names]
+        charts = [Charted(p, name) for name in names]
         tolerance = rounding(p)
         scores = [chart.k_best(20)[0].tolist() for chart in charts]
         marginals = [chart.max_marginals().tolist() for chart in charts]
@@ -141,7 +142,7 @@ def test_a_best_arc_has_the_best_score_and_labels_differ_by_their_scores() -> No
             rng, max_words=5, projective=True, labelled=True, max_factors=0, states=False,
             scale="halves",
         )  # fmt: skip
-        chart = build(p)
+        chart = Charted(p)
         score, arcs = chart.viterbi()
         marginals = chart.max_marginals()
         if score > -math.inf:
@@ -156,14 +157,14 @@ def test_a_best_arc_has_the_best_score_and_labels_differ_by_their_scores() -> No
 def test_what_a_chart_cannot_be_built_for() -> None:
     crossing = Problem(2, [0, 1], [1, 2], [0, 0], projective=False)
     with pytest.raises(ValueError, match="this problem allows crossing arcs"):
-        build(crossing)
+        Charted(crossing)
     siblings = Problem(
         2, [0, 1], [1, 2], [0, 0], sib_head=[0], sib_inner=[-1], sib_outer=[1], sib_score=[1]
     )
     with pytest.raises(ValueError, match="unknown backbone 'third': one of first, sibling, "):
-        build(siblings, "third")
+        Charted(siblings, "third")
     with pytest.raises(ValueError, match="the first backbone cannot score parts of kind sib"):
-        build(siblings, "first")
+        Charted(siblings, "first")
 
 
 def test_the_cheapest_recurrence_that_holds_the_parts() -> None:
@@ -185,4 +186,4 @@ def test_parts_over_words_that_no_arc_joins_do_nothing() -> None:
         gsib_grand=[0, 3], gsib_head=[1, 1], gsib_inner=[-1, -1], gsib_outer=[3, 2],
         gsib_score=[100, 100],
     )  # fmt: skip
-    assert build(p).viterbi()[0] == 3.0
+    assert Charted(p).viterbi()[0] == 3.0

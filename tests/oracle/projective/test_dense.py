@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from bbparse.oracle.projective.chart import build
 from bbparse.oracle.projective.dense import eisner
 from bbparse.problem import Problem
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
+from tests.oracle.projective.helpers import Charted
 from tests.oracles.enumerate import enumerate_trees, is_projective, is_tree
 from tests.strategies import SCALES, random_scores
 
@@ -70,7 +70,7 @@ def test_agrees_with_the_chart_on_longer_sentences(single_root: bool) -> None:
         scores = random_matrix(rng, n, str(rng.choice(SCALES)), float(rng.choice([0.4, 1.0])))
         heads, score = eisner(scores, single_root)
         p = Problem.from_arc_scores(scores, single_root=single_root)
-        best, _ = build(p, "first").viterbi()
+        best, _ = Charted(p, "first").viterbi()
         spread = float(np.abs(p.arc_score).sum())
         if best == -math.inf:
             assert score == best

@@ -7,8 +7,9 @@ from typing import Any
 
 from bbparse.errors import BBParseError
 from bbparse.problem import Problem, Solution
-from bbparse.solve import check_whole, solve
 from bbparse.solving.in_order import in_order
+from bbparse.solving.options import check_whole
+from bbparse.solving.solve import solve
 
 # Problems that a thread takes at a time: most take less time than passing them on does.
 _PER_TASK = 8

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-
-from bbparse.errors import ProblemError
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
+from bbparse.search.observer import Observer
 from bbparse.search.settings import DEFAULT, SearchSettings
-from bbparse.solvers import METHODS, find_trees, time_left
 from bbparse.solving.conflict import explain_infeasible
+from bbparse.solving.options import Options, check_options
+from bbparse.solving.trees import find_trees
 
-__all__ = ["METHODS", "check_whole", "solve"]
+__all__ = ["solve"]
 
 
 def solve(
@@ -28,6 +25,7 @@ def solve(
     method: str = "auto",
     backbone: str | None = None,
     settings: SearchSettings = DEFAULT,
+    observer: Observer | None = None,
     explain: bool = True,
     proof: bool = False,
 ) -> Solution:
@@ -41,7 +39,7 @@ def solve(
     time_limit : float, optional
         Seconds; looked at between nodes.
     node_limit : int, optional
-        Most search nodes. Not for the integer program.
+        Most search nodes. Only for the branch and bound, as are backbone, settings and observer.
     gap : float
         Stop as soon as the bound is within this share of the k-th score: when
         bound - score <= gap · max(\\|score\\|, \\|bound\\|).
@@ -51,10 +49,12 @@ def solve(
         last two need highspy and prove to tolerances only. auto takes branch and bound, which can
         solve every problem.
     backbone : {"first", "sibling", "carreras", "grandsib"}, optional
-        Recurrence of the branch and bound over projective trees; default the cheapest that holds
+        Which parts the branch and bound's dynamic programs hold; default the cheapest that holds
         the problem's parts. A richer one takes over pair factors it can hold.
     settings : SearchSettings
         How the branch and bound searches.
+    observer : Observer, optional
+        Is told what happens in the branch and bound (:mod:`bbparse.search.observer`).
     explain : bool
         Where there is no tree, look for constraints that conflict, in what is left of the time
         limit, and give them as ``conflict`` (`bbparse.solving.conflict.explain_infeasible`).
@@ -72,71 +72,25 @@ def solve(
 
         * optimal: every tree is proved, so that the upper bounds are the scores;
         * infeasible: there is no tree;
-        * time_limit, node_limit: the best trees found, with valid bounds. A search that ``gap``
-          ended before all trees were proved has the status node_limit too, and
-          ``stats["gap_limit"]`` is 1.
+        * gap, time_limit, node_limit: what ended the search before all trees were proved; the best
+          trees found, with valid bounds.
 
     Raises
     ------
     ProblemError
-        Where an argument is impossible, or the backbone cannot hold the problem's parts.
+        Where an argument is impossible or not one that the method takes, or the backbone cannot
+        hold the problem's parts.
     BBParseError
         Where a method needs highspy, and it is not installed.
     """
-    started = time.perf_counter()
-    _check(problem, k_best, time_limit, node_limit, gap, method, settings)
-    found = find_trees(
-        problem, k_best, time_limit, node_limit, gap, method, backbone, settings
-    )
+    options = Options(k_best, time_limit, node_limit, gap, backbone, settings, observer)
+    check_options(problem, method, options)
+    found = find_trees(problem, method, options)
     if proof:
-        left = time_left(time_limit, started)
-        found, _ = with_proof(problem, found, k_best, time_limit=left)
+        found, _ = with_proof(problem, found, k_best, time_limit=options.time_left())
     if found.status != "infeasible" or not explain:
         if problem.arc_label is not None:
             found = found.with_labels(problem.arc_label[found.arcs])
         return found
-    left = time_left(time_limit, started)
-    return replace(found, conflict=tuple(explain_infeasible(problem, time_limit=left)))
-
-
-def check_whole(name: str, value: Any) -> None:
-    """Raise ProblemError unless an argument is a whole number of at least 1."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise ProblemError(f"{name} is {value!r}, expected a whole number")
-    if value < 1:
-        raise ProblemError(f"{name} is {value}, expected at least 1")
-
-
-def _check_real(name: str, value: Any) -> None:
-    if isinstance(value, bool | np.bool_) or not isinstance(
-        value, int | float | np.integer | np.floating
-    ):
-        raise ProblemError(f"{name} is {value!r}, expected a number")
-    if not value >= 0:
-        raise ProblemError(f"{name} is {value}, expected at least 0")
-
-
-def _check(
-    problem: Any,
-    k_best: Any,
-    time_limit: Any,
-    node_limit: Any,
-    gap: Any,
-    method: Any,
-    settings: Any,
-) -> None:
-    """Refuse impossible arguments."""
-    if not isinstance(problem, Problem):
-        raise ProblemError(f"problem is of type {type(problem).__name__}, expected a Problem")
-    check_whole("k_best", k_best)
-    if time_limit is not None:
-        _check_real("time_limit", time_limit)
-    if node_limit is not None:
-        check_whole("node_limit", node_limit)
-    _check_real("gap", gap)
-    if method not in METHODS:
-        raise ProblemError(f"unknown method {method!r}: one of {', '.join(METHODS)}")
-    if not isinstance(settings, SearchSettings):
-        raise ProblemError(
-            f"settings is of type {type(settings).__name__}, expected SearchSettings"
-        )
+    conflict = explain_infeasible(problem, time_limit=options.time_left())
+    return replace(found, conflict=tuple(conflict))

@@ -1,0 +1,48 @@
+"""Kernels that the type of their first argument selects, so that what calls them is written once.
+
+A kernel over oracles, as the one that bounds a node, is compiled for each type of oracle that it is
+called with, and takes in only the kernels of that type: nobody waits for an oracle he does not use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from numba import config
+from numba.extending import overload
+
+from bbparse.jit import Kernel, linking
+
+
+def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:
+    """One name for several kernels.
+
+    Parameters
+    ----------
+    kernels : mapping of NamedTuple class to kernel
+        All with as many parameters, of which the first is of that class.
+
+    Returns
+    -------
+    callable
+        For use in kernels, as one of them; what calls it must import, by and by, the files of all,
+        so that cached code is made anew when one of them changes.
+    """
+
+    def call(first: Any, *others: Any) -> Any:
+        return kernels[type(first)](first, *others)
+
+    if config.DISABLE_JIT:
+        return call
+
+    def choose(first: Any, *others: Any) -> Any:
+        chosen = kernels.get(getattr(first, "instance_class", type(None)))
+        return None if chosen is None else chosen.py_func
+
+    options: dict[str, Any] = {"nopython": True}
+    if any(isinstance(chosen, Kernel) for chosen in kernels.values()):
+        # as kernels are compiled for kernels: see `linking`
+        options |= {"pipeline_class": linking.PartCompiler, "no_cpython_wrapper": True}
+    overload(call, jit_options=options, strict=False)(choose)
+    return call

@@ -1,0 +1,155 @@
+"""The chart as the oracle of a search: what :mod:`bbparse.oracle.calls` asks of every oracle."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.jit import kernel
+from bbparse.oracle.projective.build import Chart, build_chart
+from bbparse.oracle.projective.passes import (
+    backtrace,
+    eliminate,
+    group_marginals,
+    group_scores,
+    inside_pass,
+    k_best_pass,
+    outside_pass,
+)
+
+NEG = -np.inf
+
+
+class Projective(NamedTuple):
+    """The choice of an oracle of charts, by the number of the recurrence."""
+
+    mode: int
+
+
+class ChartScratch(NamedTuple):
+    """What the passes fill: by group, by item, by item, by group, by item."""
+
+    gscore: NDArray[np.float64]
+    inside: NDArray[np.float64]
+    outside: NDArray[np.float64]
+    marginal: NDArray[np.float64]
+    renumber: NDArray[np.int32]
+
+
+@kernel
+def make_chart(kind, n, head, mod, single_root, index, weights, group_ptr):
+    """The chart of a problem's candidate pairs and weights, as `build_chart` takes them."""
+    return build_chart(n, head, mod, kind.mode, single_root, index, weights, group_ptr)
+
+
+@kernel
+def chart_scratch(chart):
+    """Room for the passes of a node."""
+    n_items, n_groups = chart.size[0], chart.group_mod.shape[0]
+    return ChartScratch(
+        np.empty(n_groups), np.empty(n_items), np.empty(n_items), np.empty(n_groups),
+        np.empty(n_items, np.int32),
+    )  # fmt: skip
+
+
+@kernel
+def chart_copy(chart):
+    """A chart of one's own, trimmed to what is alive."""
+    items = chart.size[0]
+    edges = chart.item_ptr[items]
+    return Chart(
+        chart.item_ptr[: items + 1].copy(), chart.item_group[:items].copy(),
+        chart.left[:edges].copy(), chart.right[:edges].copy(), chart.weight[:edges].copy(),
+        chart.size.copy(), chart.group_ptr, chart.group_mod,
+    )  # fmt: skip
+
+
+@kernel
+def chart_plain(chart):
+    """The fields of a chart as a plain tuple."""
+    return (
+        chart.item_ptr, chart.item_group, chart.left, chart.right, chart.weight, chart.size,
+        chart.group_ptr, chart.group_mod,
+    )  # fmt: skip
+
+
+@kernel
+def chart_size(chart):
+    """Hyperedges that are alive."""
+    return chart.item_ptr[chart.size[0]]
+
+
+@kernel
+def chart_weights(chart):
+    """Scores of parts."""
+    return chart.weight
+
+
+@kernel
+def chart_exact(chart):
+    """The best value is the score of the best tree."""
+    return True
+
+
+@kernel
+def chart_best(chart, scratch, arc_score):
+    """One inside pass."""
+    group_scores(chart.group_ptr, arc_score, scratch.gscore)
+    return inside_pass(chart, scratch.gscore, scratch.inside)
+
+
+@kernel
+def chart_tree(chart, scratch, arc_score, tree):
+    """The best tree of the last pass."""
+    return backtrace(chart, arc_score, scratch.inside, tree)
+
+
+@kernel
+def chart_with_each(chart, scratch, arc_score, each):
+    """One outside pass."""
+    outside_pass(chart, scratch.gscore, scratch.inside, scratch.outside)
+    group_marginals(chart, scratch.inside, scratch.outside, scratch.marginal)
+    for b in range(chart.group_mod.shape[0]):
+        around = scratch.marginal[b]
+        for a in range(chart.group_ptr[b], chart.group_ptr[b + 1]):
+            dead = around == NEG or arc_score[a] == NEG
+            each[a] = NEG if dead else around - scratch.gscore[b] + arc_score[a]
+
+
+@kernel
+def chart_eliminate(chart, scratch, floor):
+    """Drop the hyperedges in no tree that scores so much; whether a tree is left."""
+    eliminate(chart, scratch.gscore, scratch.inside, scratch.outside, floor, scratch.renumber)
+    return chart.size[0] > 1
+
+
+@kernel
+def chart_k_best(chart, scratch, arc_score, n_words, k):
+    """The k best trees; what is not listed scores at most the last one's."""
+    trees, values, part_scores = k_best_pass(chart, arc_score, n_words, k)
+    rest = NEG if trees.shape[0] < k else values[k - 1]
+    return trees, values, part_scores, rest
+
+
+@kernel
+def chart_norm(chart, scratch, chosen):
+    """There are no multipliers inside."""
+    return 0.0
+
+
+@kernel
+def chart_step(chart, scratch, chosen, alpha):
+    """There are no multipliers inside."""
+
+
+@kernel
+def chart_noise(chart, scratch):
+    """There are no multipliers inside."""
+    return 0.0
+
+
+@kernel
+def chart_gaps(chart, scratch, chosen, arc_gap):
+    """There are no gaps inside."""

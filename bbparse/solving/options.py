@@ -1,0 +1,104 @@
+"""What can be asked of a solver besides its problem, and which method takes what."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bbparse.errors import ProblemError
+from bbparse.problem import Problem
+from bbparse.search.observer import Observer
+from bbparse.search.settings import DEFAULT, SearchSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of `bbparse.solve` that a method answers to; said there."""
+
+    k_best: int = 1
+    time_limit: float | None = None
+    node_limit: int | None = None
+    gap: float = 0.0
+    backbone: str | None = None
+    settings: SearchSettings = DEFAULT
+    observer: Observer | None = None
+    started: float = field(default_factory=time.perf_counter)
+
+    def time_left(self) -> float | None:
+        """What is left of the time limit, in seconds."""
+        return time_left(self.time_limit, self.started)
+
+
+#: Of each method, what it takes besides ``k_best``, ``time_limit`` and ``gap``, which all take.
+#: auto is branch and bound, which can solve every problem.
+METHODS: dict[str, frozenset[str]] = {
+    "auto": frozenset({"node_limit", "backbone", "settings", "observer"}),
+    "bb": frozenset({"node_limit", "backbone", "settings", "observer"}),
+    "ilp": frozenset(),
+    "price-and-cut": frozenset({"node_limit"}),
+}
+#: Search settings that only charts can be asked for, as other oracles list no trees.
+_OF_CHARTS = ("close_k",)
+
+
+def time_left(time_limit: float | None, started: float) -> float | None:
+    """What is left of a time limit in seconds since a start (`time.perf_counter`)."""
+    if time_limit is None:
+        return None
+    return max(0.0, time_limit - (time.perf_counter() - started))
+
+
+def check_options(problem: Any, method: Any, options: Options) -> None:
+    """Refuse impossible options, and options that a method does not take.
+
+    Raises
+    ------
+    ProblemError
+        With the name of the option, what was given and what was expected.
+    """
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"problem is of type {type(problem).__name__}, expected a Problem")
+    check_whole("k_best", options.k_best)
+    if options.time_limit is not None:
+        _check_real("time_limit", options.time_limit)
+    if options.node_limit is not None:
+        check_whole("node_limit", options.node_limit)
+    _check_real("gap", options.gap)
+    if method not in METHODS:
+        raise ProblemError(f"unknown method {method!r}: one of {', '.join(METHODS)}")
+    if not isinstance(options.settings, SearchSettings):
+        raise ProblemError(
+            f"settings is of type {type(options.settings).__name__}, expected SearchSettings"
+        )
+    usual = Options(started=0.0)
+    for name in ("node_limit", "backbone", "settings", "observer"):
+        value = getattr(options, name)
+        if value != getattr(usual, name) and name not in METHODS[method]:
+            raise ProblemError(f"{name} is {value!r}: method {method!r} takes none")
+    if not problem.projective:
+        for name in _OF_CHARTS:
+            value = getattr(options.settings, name)
+            if value != getattr(DEFAULT, name):
+                raise ProblemError(
+                    f"settings.{name} is {value!r}: it is for projective problems only"
+                )
+
+
+def check_whole(name: str, value: Any) -> None:
+    """Raise ProblemError unless an argument is a whole number of at least 1."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise ProblemError(f"{name} is {value!r}, expected a whole number")
+    if value < 1:
+        raise ProblemError(f"{name} is {value}, expected at least 1")
+
+
+def _check_real(name: str, value: Any) -> None:
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | np.integer | np.floating
+    ):
+        raise ProblemError(f"{name} is {value!r}, expected a number")
+    if not value >= 0:
+        raise ProblemError(f"{name} is {value}, expected at least 0")

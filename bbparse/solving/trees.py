@@ -1,0 +1,206 @@
+"""Problems to trees by whichever method takes them: the one place where the parts are put together.
+
+in order → without labels that no best tree has → presolve → oracle → search → in the given order.
+Nothing is checked, explained or proved here: `bbparse.solving.solve` does that around it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import ProblemError
+from bbparse.ilp import solve_ilp
+from bbparse.oracle.projective.dense import best_tree
+from bbparse.oracle.projective.recurrences import recurrence_for
+from bbparse.pricing import price_and_cut
+from bbparse.problem import Problem, Solution
+from bbparse.problem.order import in_order, in_rank
+from bbparse.problem.tree import most_trees
+from bbparse.search.observer import Finished
+from bbparse.search.search import CALLS, Outcome, Root, Search
+from bbparse.search.settings import METHODS as MULTIPLIERS
+from bbparse.solving.options import Options
+from bbparse.solving.presolve import presolve
+from bbparse.solving.presolve.copies import without_beaten
+from bbparse.solving.rescore import rescore
+from bbparse.solving.root import BOUNDED, SOLVED, solve_nonprojective, solve_projective
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+#: The largest k_best of a problem that may have so many trees.
+MOST_TREES = 1_000_000
+
+
+def find_trees(problem: Problem, method: str, options: Options) -> Solution:
+    """The trees of a problem with their bounds."""
+    if options.k_best > 1:  # room for all of them is made at once
+        most = min(options.k_best, max(1, most_trees(problem)))
+        if most > MOST_TREES:
+            raise ProblemError(f"k_best is {options.k_best}, expected at most {MOST_TREES}")
+        options = replace(options, k_best=most)
+    ordered, order = in_order(problem)
+    kept = None
+    if options.k_best == 1:  # other trees may differ in labels that no best tree has
+        ordered, kept = without_beaten(ordered)
+    if kept is not None:
+        order = kept if order is None else order[kept]
+    o = options
+    if method == "ilp":
+        found = solve_ilp(ordered, o.k_best, o.time_limit, o.gap)
+    elif method == "price-and-cut":
+        found = price_and_cut(ordered, o.k_best, o.time_limit, o.node_limit, o.gap)
+    else:
+        given = None if order is None else order.astype(np.int32)
+        found = _branch_and_bound(ordered, given, o)
+    return in_rank(found, problem, order)
+
+
+def _branch_and_bound(problem: Problem, given: Ints | None, options: Options) -> Solution:
+    """Solve with one jitted call, and a search below where that leaves the root open.
+
+    ``given[a]`` is arc a in the problem that the user gave; None: a.
+    """
+    try:
+        recurrence = recurrence_for(problem, options.backbone)
+    except ValueError as error:
+        raise ProblemError(str(error)) from None
+    observer, s = options.observer, options.settings
+    if (
+        options.k_best == 1
+        and recurrence.mode == 0
+        and problem.projective
+        and observer is None
+        and _is_dense(problem)
+    ):
+        return _solve_dense(problem, options)
+    small, kept = problem, None
+    if len(problem.count_ptr) > 1:  # the root call has nothing that makes count factors smaller
+        small, info = presolve(problem, ())
+        if info.infeasible:
+            return _nothing(problem, options)
+        kept = info.arcs
+    found = call_root(small, options, wait=s.lower_start > 0 or observer is not None)
+    if found.status == SOLVED:
+        if found.full_size < 0:
+            return _nothing(problem, options)
+        return _solved(problem, kept, found, options)
+    root = Root(*found.left)
+    if kept is not None:
+        root = root._replace(order=kept[root.order])
+    search = Search(
+        root, found.status == BOUNDED, found.full_size, found.counters, s, small.quantum, observer,
+        root.order if given is None else given[root.order], small.projective,
+    )  # fmt: skip
+    outcome = search.run(options.time_left(), options.node_limit, options.gap)
+    return _solution(problem, outcome, options)
+
+
+class RootCall(NamedTuple):
+    """What :func:`bbparse.solving.root.solve_projective` gives."""
+
+    status: int
+    heads: Ints
+    arcs: Ints
+    scores: Floats
+    counters: Floats
+    full_size: int
+    left: tuple[Any, ...]
+
+
+def call_root(p: Problem, options: Options, wait: bool) -> RootCall:
+    """Make the root of a problem; bound it, too, if it is not to wait."""
+    s = options.settings
+    solve = solve_projective if p.projective else solve_nonprojective
+    return RootCall(
+        *solve(
+            recurrence_for(p, options.backbone).mode, tuple(p.arcs), tuple(map(tuple, p.parts)),
+            tuple(p.factors), tuple(p.counts),
+            (
+                p.n_words, p.arc_label is not None, p.projective, p.single_root, options.k_best,
+                MULTIPLIERS[s.method], s.root_calls * CALLS[p.projective], s.eliminate_every,
+                s.close_k, s.precision, p.quantum, wait,
+            ),
+        )
+    )  # fmt: skip
+
+
+def _is_dense(problem: Problem) -> bool:
+    """Whether a problem is arcs and nothing else, and so many that a chart of them costs more."""
+    return (
+        4 * len(problem.arc_head) >= problem.n_words**2
+        and len(problem.factor_ptr) == len(problem.count_ptr) == 1
+        and problem.arc_label is None
+    )
+
+
+def _solve_dense(problem: Problem, options: Options) -> Solution:
+    """Solve a problem of arcs alone; no bound is needed where one pass finds the best tree."""
+    p = problem
+    heads, arcs = best_tree(
+        p.n_words, p.arc_head, p.arc_mod, p.arc_score, p.arc_state, p.single_root
+    )
+    if len(arcs) < p.n_words:
+        return _nothing(problem, options)
+    scores = rescore(p, arcs[np.newaxis], heads[np.newaxis])
+    counters = np.array([1.0, 1.0, 1.0, scores[0]])
+    found = RootCall(SOLVED, heads[np.newaxis], arcs[np.newaxis], scores, counters, 0, ())
+    return _solved(p, None, found, options)
+
+
+def _solved(problem: Problem, kept: Ints | None, found: RootCall, options: Options) -> Solution:
+    """What was found at the root; of a problem that was made smaller, scored anew."""
+    heads, arcs, scores = found.heads, found.arcs, found.scores
+    calls, work, tried, best = found.counters.tolist()
+    stats: dict[str, float | int] = {
+        "nodes": 1, "dp_calls": int(calls), "dp_work": work, "trees_tried": int(tried),
+        "closed_at_root": 1, "edges": found.full_size, "upper_bound": best,
+    }  # fmt: skip
+    if not len(scores):
+        return _nothing(problem, options, stats)
+    if kept is not None:
+        arcs = kept[arcs]
+        scores = rescore(problem, arcs, heads)
+    if len(scores) > 1 and (scores[1:] > scores[:-1]).any():  # only rounding makes them rise
+        order = np.argsort(-scores, kind="stable")
+        heads, arcs, scores = heads[order], arcs[order], scores[order]
+    stats["seconds"] = time.perf_counter() - options.started
+    return Solution.optimal(heads, arcs, scores, stats)
+
+
+def _solution(problem: Problem, outcome: Outcome, options: Options) -> Solution:
+    """What a search found, in the arcs of the problem, scored anew and in order."""
+    if outcome.status == "infeasible":
+        return _nothing(problem, options, outcome.stats, told=True)
+    arcs, status, bound = outcome.trees, outcome.status, outcome.bound
+    heads = np.full((arcs.shape[0], problem.n_words + 1), -1, np.int32)
+    heads[:, 1:] = problem.arc_head[arcs]
+    scores = rescore(problem, arcs, heads)
+    order = np.argsort(-scores, kind="stable")  # rounding may swap near-equal neighbours
+    arcs, heads, scores = arcs[order], heads[order], scores[order]
+    bounds = np.maximum(scores, bound)
+    proved = scores >= bound
+    if status == "gap" and proved.all():
+        status = "optimal"
+    stats = {**outcome.stats, "seconds": time.perf_counter() - options.started}
+    return Solution.trusted(heads, arcs, scores, bounds, proved, status, stats)
+
+
+def _nothing(
+    problem: Problem, options: Options, stats: dict[str, float | int] | None = None,
+    told: bool = False,
+) -> Solution:  # fmt: skip
+    """There is no tree."""
+    if options.observer is not None and not told:
+        options.observer.finished(Finished("infeasible", -np.inf, -np.inf, 0, 0))
+    n, none = problem.n_words, np.empty(0)
+    return Solution.trusted(
+        np.empty((0, n + 1), np.int32), np.empty((0, n), np.int32), none, none.copy(),
+        np.empty(0, bool), "infeasible",
+        {**(stats or {}), "seconds": time.perf_counter() - options.started},
+    )  # fmt: skip

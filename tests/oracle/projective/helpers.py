@@ -1,0 +1,40 @@
+"""The chart of a problem, and plain answers from it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bbparse.oracle.projective.build import Chart
+from bbparse.oracle.projective.passes import k_best_pass
+from bbparse.oracle.projective.trees import ProjectiveTrees, chart_of
+from bbparse.oracle.restrict import restricted
+from bbparse.problem import Problem
+
+
+class Charted:
+    """A problem with its chart: answers are in the arcs of the problem."""
+
+    def __init__(self, problem: Problem, backbone: str | None = None) -> None:
+        p = self.problem = problem
+        self.oracle = ProjectiveTrees(p, backbone)
+        self.chart, self.order = chart_of(p, backbone)
+        scores = restricted(p.arc_score, p.arc_mod, p.arc_state == 1, p.arc_state == -1)
+        self.arc_score = scores[self.order]
+        self.nothing = np.zeros(len(p.arc_head))
+
+    def viterbi(self) -> tuple[float, np.ndarray]:
+        """Score and arcs of the best tree; no arcs where there is none."""
+        value, on = self.oracle.best(self.nothing)
+        arcs = np.flatnonzero(on)
+        return value, arcs[np.argsort(self.problem.arc_mod[arcs])]
+
+    def k_best(self, k: int, chart: Chart | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and arcs of the k best trees, of what is left of the chart."""
+        trees, scores, _ = k_best_pass(
+            self.chart if chart is None else chart, self.arc_score, self.problem.n_words, k
+        )
+        return scores, self.order[trees]
+
+    def max_marginals(self) -> np.ndarray:
+        """For each arc the best score of a tree that has it."""
+        return self.oracle.with_each(self.nothing)
