@@ -23,9 +23,9 @@ import numpy as np
 from measure import HERE, RESULTS, machine, markdown, race, write_result
 
 from bbparse.oracle.projective import dense
-from bbparse.oracle.projective.chart import build
 from bbparse.oracle.projective.passes import group_scores, inside_pass, outside_pass
 from bbparse.oracle.projective.recurrences import RECURRENCES
+from bbparse.oracle.projective.trees import chart_of
 from bbparse.problem import Problem
 from bbparse.tuning.plots import MARKERS, PALETTE, label, new_figure, plain_numbers, save_figure
 
@@ -68,19 +68,21 @@ def random_problem(n: int, seed: int) -> Problem:
 
 def chart_calls(library: ctypes.CDLL, name: str, n: int) -> tuple[dict[str, Any], int]:
     """Both passes of one recurrence by both, checked to agree; and the number of hyperedges."""
-    chart = build(random_problem(n, 1), RECURRENCES[name])
-    weight = np.random.default_rng(n).normal(size=chart.n_edges)
+    problem = random_problem(n, 1)
+    chart, order = chart_of(problem, name)
+    n_edges, n_items = chart.left.shape[0], int(chart.size[0])
+    chart = chart._replace(weight=np.random.default_rng(n).normal(size=n_edges))
     gscore = np.empty(chart.group_mod.shape[0])
-    group_scores(chart.group_ptr, chart.arc_score, gscore)
+    group_scores(chart.group_ptr, problem.arc_score[order], gscore)
     shared = (
-        chart.n_items, chart.item_ptr, chart.item_group, chart.left, chart.right, weight, gscore,
+        n_items, chart.item_ptr, chart.item_group, chart.left, chart.right, chart.weight, gscore,
     )  # fmt: skip
-    ours = [np.empty(chart.n_items) for _ in range(2)]
-    theirs = [np.empty(chart.n_items) for _ in range(2)]
+    ours = [np.empty(n_items) for _ in range(2)]
+    theirs = [np.empty(n_items) for _ in range(2)]
     calls: dict[str, Callable[[], object]] = {
-        "inside": lambda: inside_pass(*shared, ours[0]),
+        "inside": lambda: inside_pass(chart, gscore, ours[0]),
         "inside in C": c_call(library.inside_pass, *shared, theirs[0]),
-        "outside": lambda: outside_pass(*shared, *ours),
+        "outside": lambda: outside_pass(chart, gscore, *ours),
         "outside in C": c_call(library.outside_pass, *shared, *theirs),
     }
     for call in calls.values():
@@ -88,7 +90,7 @@ def chart_calls(library: ctypes.CDLL, name: str, n: int) -> tuple[dict[str, Any]
     for a, b in zip(ours, theirs):
         if not np.array_equal(a, b):
             raise SystemExit(f"{name}, {n} words: C and numba disagree")
-    return calls, chart.n_edges
+    return calls, n_edges
 
 
 def dense_calls(library: ctypes.CDLL, n: int) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class SearchSettings:
     eliminate_every : int
         Arc elimination after the first and then every so many DP calls; 0: never.
     close_k : int
-        Trees listed to close a node before branching.
+        Most trees listed to close a node before branching, where the oracle can list.
     precision : float
         Stop at a node when the bound falls by less.
     """

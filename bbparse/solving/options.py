@@ -40,8 +40,6 @@ METHODS: dict[str, frozenset[str]] = {
     "ilp": frozenset(),
     "price-and-cut": frozenset({"node_limit"}),
 }
-#: Search settings that only charts can be asked for, as other oracles list no trees.
-_OF_CHARTS = ("close_k",)
 
 
 def time_left(time_limit: float | None, started: float) -> float | None:
@@ -78,13 +76,6 @@ def check_options(problem: Any, method: Any, options: Options) -> None:
         value = getattr(options, name)
         if value != getattr(usual, name) and name not in METHODS[method]:
             raise ProblemError(f"{name} is {value!r}: method {method!r} takes none")
-    if not problem.projective:
-        for name in _OF_CHARTS:
-            value = getattr(options.settings, name)
-            if value != getattr(DEFAULT, name):
-                raise ProblemError(
-                    f"settings.{name} is {value!r}: it is for projective problems only"
-                )
 
 
 def check_whole(name: str, value: Any) -> None:

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.errors import ProblemError
 from bbparse.problem import Problem
 from bbparse.search.settings import DEFAULT
 from bbparse.solving.solve import solve
@@ -117,8 +116,6 @@ def test_crossing_arcs_are_found() -> None:
     s = solve(p)
     assert s.heads.tolist() == [[-1, 4, 0, 1, 2]]
     assert solve(p, backbone="grandsib").heads.tolist() == s.heads.tolist()
-    with pytest.raises(ProblemError, match="close_k is 4: it is for projective problems"):
-        solve(p, settings=DEFAULT.with_(close_k=4))
 
 
 def check_against_program(rng: np.random.Generator, words: int) -> bool:
