@@ -116,7 +116,7 @@ def test_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options, line in (
         (("--node-limit", 2), "node_limit: stopped by the node limit; 2 nodes, "),
         (("--time-limit", 1e-6), "time_limit: stopped by the time limit; 1 nodes, "),
-        (("--gap", 1e3), "node_limit: stopped by the gap; "),
+        (("--gap", 1e3), "gap: stopped by the gap; "),
         (("--time-limit", 1e-6, "--method", "ilp"), "time_limit: stopped by the time limit; "),
     ):
         assert run(tmp_path / "p.npz", *options) == 0

@@ -133,7 +133,11 @@ def test_a_trained_parser() -> None:
         assert trace.candidates <= len(problem.arc_head)
 
 
-def test_crossing_arcs_are_refused() -> None:
-    problem = Problem.from_arc_scores(np.zeros((3, 3)), projective=False)
-    with pytest.raises(ValueError, match="projective"):
-        trace_search(problem)
+def test_crossing_arcs_are_traced() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        problem = Problem.from_arc_scores(rng.normal(size=(4, 4)), projective=False)
+        trace = trace_search(problem.with_factors([([(0, 1), (1, 2)], 1.5)]))
+        assert trace.status == "optimal"
+        assert trace.lower == pytest.approx(trace.upper)
+        assert trace.nodes[-1].closed
