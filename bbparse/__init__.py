@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bbparse.agreement import Agreement, agree
     from bbparse.errors import (
         BBParseError,
         ConfigError,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Agreement": "bbparse.agreement",
     "BBParseError": "bbparse.errors",
     "ConfigError": "bbparse.errors",
     "Document": "bbparse.parsing.document",
@@ -51,6 +53,7 @@ _HOME = {
     "TreebankError": "bbparse.errors",
     "VerificationError": "bbparse.errors",
     "Word": "bbparse.parsing.document",
+    "agree": "bbparse.agreement",
     "expand_count_factors": "bbparse.problem",
     "explain_infeasible": "bbparse.solving.conflict",
     "load": "bbparse.parsing.pipeline",
@@ -61,6 +64,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Agreement",
     "BBParseError",
     "ConfigError",
     "Document",
@@ -80,6 +84,7 @@ __all__ = [
     "VerificationError",
     "Word",
     "__version__",
+    "agree",
     "expand_count_factors",
     "explain_infeasible",
     "load",

@@ -1,0 +1,8 @@
+"""Exact joint decoding of several models that each have an oracle of their own."""
+
+from __future__ import annotations
+
+from bbparse.agreement.agree import agree
+from bbparse.agreement.result import Agreement
+
+__all__ = ["Agreement", "agree"]

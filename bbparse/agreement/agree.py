@@ -1,0 +1,288 @@
+"""Joint decoding by agreement: Lagrangian relaxation, then branch and bound (RSCJ10).
+
+Of structures y_1 … y_K that are to agree on shared coordinates s,
+
+    L(u) = Σ_k max over y_k of [ θ_k(y_k) + Σ_s u_ks·y_ks ],   Σ_k u_ks = 0 for each s,
+
+bounds all joint structures, and is the score of the best where the K best structures agree: that is
+the certificate. A subgradient step takes from u_ks what y_ks has more than the others.
+
+The paper gives up where there is none. Here a coordinate is then fixed, on in one child and off in
+the other, and both start with the multipliers of their parent. Three things keep that short: every
+structure met is completed to a joint one where possible, which gives a value to beat; a node ends
+when its bound does not beat it; and a coordinate goes when even the sum of what each oracle says
+about structures with it, `with_each`, does not.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.agreement.coordinates import Shared
+from bbparse.agreement.result import Agreement, Moment
+from bbparse.errors import ConfigError
+from bbparse.oracle.protocol import Flags, Floats, Oracle
+
+__all__ = ["agree"]
+
+NEG = -np.inf
+METHODS = ("paper", "polyak")
+#: Relative to the size of scores: bounds closer than this are the same.
+TOLERANCE = 1e-9
+#: Calls without a better bound after which Polyak's step is halved.
+PATIENCE = 3
+
+
+@dataclass(eq=False)
+class _Node:
+    """Oracles with coordinates fixed, their multipliers, and what is known of them."""
+
+    oracles: list[Oracle]
+    multipliers: Floats  # [K, S]
+    bound: float
+    dispute: Floats  # [S]
+
+
+def agree(
+    oracles: Sequence[Oracle],
+    shared: Sequence[Sequence[Hashable | None]],
+    *,
+    method: str = "paper",
+    step: float = 0.5,
+    root_calls: int = 50,
+    node_calls: int = 20,
+    node_limit: int | None = None,
+    time_limit: float | None = None,
+) -> Agreement:
+    """The best structures of several oracles that agree on the coordinates that they share.
+
+    Parameters
+    ----------
+    oracles : sequence of Oracle
+        Two or more; see `bbparse.oracle.protocol`. They must be exact: the value of `best` is the
+        score of its structure.
+    shared : sequence of sequences
+        Of each oracle, one name for each coordinate (any hashable), or None for coordinates of its
+        own; arrays of integers, too, where negative ones are None. Coordinates that have the same
+        name in several oracles are to have the same value.
+    method : {"paper", "polyak"}
+        Step of the subgradient: α = step·2^−η, η being how often the bound has risen (RSCJ10,
+        Appendix B), or (bound − value to beat) / |subgradient|² (Polyak 1969).
+    step : float
+        The first step of ``paper``, in units of scores.
+    root_calls, node_calls : int
+        Most calls of every oracle at the root and at every other node.
+    node_limit : int, optional
+        Most nodes; 1: no branching, as in the paper.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Agreement
+
+    Raises
+    ------
+    OracleError
+        If names and coordinates do not match.
+    ConfigError
+        If a setting is impossible.
+    """
+    for wrong, name, value, expected in (
+        (method not in METHODS, "method", method, f"one of {list(METHODS)}"),
+        (not step > 0, "step", step, "more than 0"),
+        (root_calls < 1, "root_calls", root_calls, "1 or more"),
+        (node_calls < 1, "node_calls", node_calls, "1 or more"),
+        (node_limit is not None and node_limit < 1, "node_limit", node_limit, "1 or more"),
+        (time_limit is not None and not time_limit >= 0, "time_limit", time_limit, "0 or more"),
+    ):
+        if wrong:
+            raise ConfigError(f"{name} is {value!r}, expected {expected}")
+    search = _Search(oracles, shared, method, step, time_limit)
+    return search.run(root_calls, node_calls, node_limit)
+
+
+class _Search:
+    """The state of one call of `agree`."""
+
+    def __init__(
+        self, oracles: Sequence[Oracle], shared: Sequence[Sequence[Hashable | None]],
+        method: str, step: float, time_limit: float | None,
+    ) -> None:  # fmt: skip
+        self.oracles = list(oracles)
+        self.shared = Shared(oracles, shared)
+        self.method, self.step = method, step
+        self.end = None if time_limit is None else time.monotonic() + time_limit
+        self.value, self.on = NEG, tuple[NDArray[np.bool_], ...]()
+        self.calls = 0
+        self.history: list[Moment] = []
+        self.seen: set[tuple[int, bytes]] = set()
+
+    def run(self, root_calls: int, node_calls: int, node_limit: int | None) -> Agreement:
+        """Best first, until nothing open can beat what was found."""
+        n_shared = len(self.shared.names)
+        root = _Node(
+            self.oracles, np.zeros((len(self.oracles), n_shared)), np.inf, np.zeros(n_shared)
+        )
+        order = count()
+        waiting: list[tuple[float, int, _Node]] = []
+        nodes, status = 0, ""
+        fresh, calls = [root], root_calls
+        root_done = 0
+        while True:
+            for node in fresh:
+                nodes += 1
+                self._bound(node, calls, nodes == 1)
+                if node.bound > self._to_beat():
+                    heapq.heappush(waiting, (-node.bound, next(order), node))
+            if nodes == 1:
+                root_done = self.calls
+            bound = max(self.value, -waiting[0][0]) if waiting else self.value
+            self.history.append(Moment(self.calls, bound, self.value))
+            if not waiting or -waiting[0][0] <= self._to_beat():
+                status = "optimal" if self.on else "infeasible"
+                bound = self.value
+            elif self._late():
+                status = "time_limit"
+            elif node_limit is not None and nodes >= node_limit:
+                status = "node_limit"
+            if status:
+                break
+            fresh, calls = self._children(heapq.heappop(waiting)[2]), node_calls
+        names = self.shared.read(0, self.on[0]) if self.on else np.zeros(n_shared, np.bool_)
+        for k, on in enumerate(self.on):
+            names |= self.shared.read(k, on)
+        return Agreement(
+            status, self.value, bound, self.on,
+            tuple(self.shared.names[s] for s in np.flatnonzero(names)),
+            self.calls, root_done, nodes, tuple(self.history),
+        )  # fmt: skip
+
+    def _late(self) -> bool:
+        return self.end is not None and time.monotonic() >= self.end
+
+    def _to_beat(self) -> float:
+        return self.value + TOLERANCE * max(1.0, abs(self.value)) if self.on else NEG
+
+    def _ask(self, node: _Node) -> tuple[float, list[Flags]]:
+        """The bound under a node's multipliers, and the structures that it comes from."""
+        self.calls += 1
+        total, found = 0.0, []
+        for k, oracle in enumerate(node.oracles):
+            scores = self.shared.scores(k, node.multipliers[k], oracle.n_coordinates)
+            best = oracle.best(scores)
+            if best.value == NEG:
+                return NEG, []
+            total += best.value
+            found.append(best.on)
+        return total, found
+
+    def _bound(self, node: _Node, calls: int, at_root: bool) -> None:
+        """Lower a node's bound, round after round as long as coordinates can go."""
+        while True:
+            best = self._descend(node, calls, at_root)
+            if node.bound <= self._to_beat() or self._late():
+                return
+            node.multipliers = best
+            gone = self._beaten(node)
+            if not (gone & (node.dispute > 0)).any():
+                return
+            node.oracles = self._restricted(node.oracles, np.zeros_like(gone), gone)
+
+    def _descend(self, node: _Node, calls: int, at_root: bool) -> Floats:
+        """Subgradient steps; returns the multipliers of the best bound."""
+        shared = self.shared
+        step, last, stale = self.step, np.inf, 0
+        lowest, best = np.inf, node.multipliers
+        node.multipliers = best.copy()
+        node.dispute = np.zeros(len(shared.names))
+        for call in range(1, calls + 1):
+            bound, found = self._ask(node)
+            if bound == NEG:
+                node.bound = NEG
+                return best
+            y = np.array([shared.read(k, on) for k, on in enumerate(found)], np.float64)
+            excess = np.where(shared.has, y - y.sum(0) / shared.degree, 0.0)
+            if bound < lowest:
+                lowest, best, stale = bound, node.multipliers.copy(), 0
+            else:
+                stale += 1
+            agreed = not excess.any()
+            if agreed:
+                self._offer(found, bound)
+                lowest = min(lowest, bound)
+            elif call & (call - 1) == 0:
+                self._complete(node, found)
+            node.bound = min(node.bound, lowest)
+            if at_root:
+                self.history.append(Moment(self.calls, max(node.bound, self.value), self.value))
+            if agreed or node.bound <= self._to_beat() or self._late():
+                if agreed:  # nothing of this node is better
+                    node.bound = min(node.bound, self.value)
+                return best
+            node.dispute += excess.any(0)
+            if self.method == "paper" or not self.on:
+                step /= 2 if bound > last else 1
+                # as much as its y exceeds the mean of the others: for two, their difference
+                node.multipliers -= step * excess * (shared.degree / (shared.degree - 1))
+            else:
+                size = 0.5 ** (stale // PATIENCE) * (bound - self.value)
+                node.multipliers -= size / float((excess**2).sum()) * excess
+            last = bound
+        return best
+
+    def _offer(self, found: list[Flags], value: float) -> None:
+        if value > self.value:
+            self.value, self.on = float(value), tuple(found)
+
+    def _complete(self, node: _Node, found: list[Flags]) -> None:
+        """Joint structures that agree with what each oracle wants."""
+        for k, wanted in enumerate(found):
+            on = self.shared.read(k, wanted)
+            key = (k, on.tobytes())
+            if key in self.seen:
+                continue
+            self.seen.add(key)
+            fixed = self.shared.has[k].copy()
+            joint, total = list(found), 0.0
+            for j in [k] + [j for j in range(len(found)) if j != k]:
+                oracle = self.shared.restrict(j, self.oracles[j], on & fixed, ~on & fixed)
+                best = oracle.best(np.zeros(oracle.n_coordinates))
+                total += best.value
+                if total == NEG:
+                    break
+                joint[j] = best.on
+                on |= self.shared.read(j, best.on)
+                fixed |= self.shared.has[j]
+            self._offer(joint, total)
+
+    def _beaten(self, node: _Node) -> Flags:
+        """Shared coordinates that are on in no structure of a node that is worth finding."""
+        total = np.zeros(len(self.shared.names))
+        for k, oracle in enumerate(node.oracles):
+            scores = self.shared.scores(k, node.multipliers[k], oracle.n_coordinates)
+            with_each = np.full(len(total), oracle.best(scores).value)
+            with_each[self.shared.number[k]] = oracle.with_each(scores)[self.shared.own[k]]
+            total += with_each
+        return total <= self._to_beat()
+
+    def _restricted(self, oracles: list[Oracle], on: Flags, off: Flags) -> list[Oracle]:
+        return [self.shared.restrict(k, oracle, on, off) for k, oracle in enumerate(oracles)]
+
+    def _children(self, node: _Node) -> list[_Node]:
+        """A node with the coordinate in dispute on, and off: most often, and for the most."""
+        size = np.abs(node.multipliers).max(0)
+        chosen = np.zeros(len(size), np.bool_)
+        chosen[np.argmax(node.dispute * (size + 1e-6))] = True
+        none = np.zeros_like(chosen)
+        return [
+            replace(node, oracles=self._restricted(node.oracles, on, off))
+            for on, off in ((chosen, none), (none, chosen))
+        ]

@@ -1,0 +1,129 @@
+"""Agreement against enumeration: random oracles, ties, limits, wrong input."""
+
+from __future__ import annotations
+
+import importlib.util
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bbparse
+from bbparse.agreement import agree
+from bbparse.errors import ConfigError
+from bbparse.oracle.protocol import OracleError
+
+_spec = importlib.util.spec_from_file_location("listed", Path(__file__).with_name("listed.py"))
+assert _spec is not None and _spec.loader is not None
+listed = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(listed)
+
+
+def _random(seed: int) -> tuple[list[Any], list[list[str | None]]]:
+    rng = np.random.default_rng(seed)
+    oracles, shared = [], []
+    for _ in range(int(rng.integers(2, 4))):
+        n = int(rng.integers(1, 7))
+        names = [str(s) if rng.random() < 0.8 else None for s in rng.permutation(7)[:n]]
+        oracles.append(listed.random_oracle(rng, n, seed % 2 == 0))
+        shared.append(names)
+    return oracles, shared
+
+
+def _check(seed: int, **settings: Any) -> None:
+    oracles, shared = _random(seed)
+    best = max(listed.joint_scores(oracles, shared), default=-np.inf)
+    found = agree(oracles, shared, **settings)
+    assert all(moment.bound >= best - 1e-9 for moment in found.history)
+    assert found.bound >= best - 1e-9
+    bounds = [moment.bound for moment in found.history]
+    assert all(later <= earlier + 1e-9 for earlier, later in pairwise(bounds))
+    if found.on:
+        value: dict[str, bool] = {}
+        total = 0.0
+        for oracle, names, on in zip(oracles, shared, found.on):
+            total += float(oracle.scores[(oracle.structures == on).all(1)][0])
+            for name, flag in zip(names, on):
+                assert name is None or value.setdefault(name, bool(flag)) == flag
+        assert total == pytest.approx(found.value)
+        assert set(found.names) <= {name for name, flag in value.items() if flag}
+    if settings.get("node_limit") is None:
+        assert found.status == ("optimal" if best > -np.inf else "infeasible")
+        assert found.value == pytest.approx(best) if found.on else best == -np.inf
+        assert found.proved == bool(found.on)
+    elif found.status == "optimal":
+        assert found.value == pytest.approx(best)
+
+
+@pytest.mark.parametrize("method", ["paper", "polyak"])
+def test_the_joint_optimum_is_found(method: str) -> None:
+    for seed in range(400):
+        _check(seed, method=method, root_calls=8, node_calls=3)
+
+
+def test_bounds_hold_where_the_search_is_cut_short() -> None:
+    for seed in range(200):
+        _check(seed, root_calls=3, node_limit=1)
+        _check(seed, root_calls=1, node_calls=1, node_limit=3)
+
+
+@pytest.mark.fuzz
+def test_many_random_oracles() -> None:
+    for seed in range(1000, 11_000):
+        _check(seed, method=("paper", "polyak")[seed // 2 % 2], root_calls=10, node_calls=4)
+
+
+def test_branching_closes_what_agreement_cannot() -> None:
+    """The example of RSCJ10, Appendix A: the relaxation is 0, every joint structure is worse."""
+    tags = np.array([[1, 1, 1, 0, 0], [1, 0, 0, 1, 1], [1, 1, 0, 0, 1]], bool)
+    parses = np.array([[1, 1, 0, 0, 1], [1, 0, 1, 1, 0], [1, 1, 1, 0, 0]], bool)
+    names = ["1A", "2A", "3A", "2B", "3B"]
+    tagger = listed.Listed(tags, np.array([0.0, 0.0, -3.0]))
+    grammar = listed.Listed(parses, np.array([0.0, 0.0, -2.0]))
+    found = bbparse.agree([grammar, tagger], [names, names])
+    assert found.status == "optimal"
+    assert found.value == -2.0
+    assert found.nodes > 1
+    assert found.names == ("1A", "2A", "3A")
+    alone = bbparse.agree([grammar, tagger], [names, names], node_limit=1)
+    assert alone.status == "node_limit"
+    assert alone.bound >= -2.0 and alone.value == -2.0
+
+
+def test_oracles_that_cannot_agree() -> None:
+    one = listed.Listed(np.array([[True]]), np.array([1.0]))
+    other = listed.Listed(np.array([[False]]), np.array([1.0]))
+    found = agree([one, other], [["a"], ["a"]])
+    assert (found.status, found.value, found.on) == ("infeasible", -np.inf, ())
+    assert found.gap == np.inf
+
+
+def test_names_may_be_integers() -> None:
+    one = listed.Listed(np.array([[1, 0], [0, 1]], bool), np.array([1.0, 0.0]))
+    other = listed.Listed(np.array([[1, 0], [0, 1]], bool), np.array([0.0, 3.0]))
+    found = agree([one, other], [np.array([4, -1]), np.array([-1, 4])])
+    assert found.value == 1.0 + 3.0
+    assert found.names == (4,)
+
+
+def test_no_time_gives_the_best_met_and_a_bound() -> None:
+    oracles, shared = _random(8)
+    found = agree(oracles, shared, time_limit=0.0)
+    assert found.status in ("time_limit", "optimal")
+    assert found.calls == 1
+
+
+def test_wrong_input_is_named() -> None:
+    one = listed.Listed(np.array([[True, False]]), np.array([1.0]))
+    with pytest.raises(OracleError, match=r"oracle 2: 1 names, expected 2"):
+        agree([one, one], [["a", "b"], ["a"]])
+    with pytest.raises(OracleError, match=r"oracle 1: two coordinates have the name 'a'"):
+        agree([one, one], [["a", "a"], ["a", "b"]])
+    with pytest.raises(OracleError, match="two or more"):
+        agree([one], [["a", "b"]])
+    with pytest.raises(ConfigError, match="method is 'newton', expected one of"):
+        agree([one, one], [["a", "b"]] * 2, method="newton")
+    with pytest.raises(ConfigError, match="root_calls is 0"):
+        agree([one, one], [["a", "b"]] * 2, root_calls=0)
