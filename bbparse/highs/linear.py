@@ -77,7 +77,7 @@ class Linear:
             self._solver.setOptionValue(option, value)
         self._solver.changeObjectiveSense(self._highspy.ObjSense.kMaximize)
         self._columns = self._rows = self._entries = 0
-        self._cost = np.zeros(0)
+        self._cost = self._lower = self._upper = np.zeros(0)
 
     def _send(self, lower: Floats, upper: Floats) -> None:
         """Tell HiGHS what is new: columns with their entries in old rows, rows, costs, bounds."""
@@ -105,8 +105,12 @@ class Linear:
         if len(changed):
             solver.changeColsCost(len(changed), changed, cost[changed])
         self._columns, self._rows, self._cost = len(p.cost), len(p.low), cost
-        every = np.arange(len(cost), dtype=np.int32)
-        solver.changeColsBounds(len(cost), every, lower, upper)
+        sent = len(self._lower)
+        moved = np.flatnonzero((lower[:sent] != self._lower) | (upper[:sent] != self._upper))
+        if len(moved):
+            moved = moved.astype(np.int32)
+            solver.changeColsBounds(len(moved), moved, lower[moved], upper[moved])
+        self._lower, self._upper = lower, upper
 
     def solve(self, lower: Floats, upper: Floats, time_limit: float = math.inf) -> LinearAnswer:
         """The best point within bounds float64[C] of the columns."""

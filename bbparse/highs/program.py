@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,9 @@ class Program:
         self.upper.append(upper)
         self.whole.append(whole)
         for row in rows:
-            self._entry(row, place, 1.0)
+            self._row.append(row)
+            self._column.append(place)
+            self._value.append(1.0)
         return place
 
     def row(self, terms: Terms, low: float, high: float) -> int:
@@ -76,8 +79,9 @@ class Program:
         place = len(self.low)
         self.low.append(float(low))
         self.high.append(float(high))
-        for column, value in terms:
-            self._entry(place, column, value)
+        self._row.extend(repeat(place, len(terms)))
+        self._column.extend([column for column, _ in terms])
+        self._value.extend([value for _, value in terms])
         return place
 
     def at_most(self, terms: Terms, limit: float) -> int:
@@ -91,11 +95,6 @@ class Program:
     def equal(self, terms: Terms, value: float) -> int:
         """Σ terms = value."""
         return self.row(terms, value, value)
-
-    def _entry(self, row: int, column: int, value: float) -> None:
-        self._row.append(row)
-        self._column.append(column)
-        self._value.append(value)
 
     def impossible(self) -> bool:
         """Whether a row without entries is out of its bounds."""

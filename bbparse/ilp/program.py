@@ -41,8 +41,13 @@ class TreeProgram(Program):
         self.upper = [0.0 if s == -1 else 1.0 for s in state]
         self.whole = [True] * self.count
         self.by_words: dict[tuple[int, int], list[int]] = {}
-        for a in range(self.count):
-            self.by_words.setdefault((self.head[a], self.mod[a]), []).append(a)
+        #: Sets of arcs of which every tree has exactly one.
+        self.exclusive: list[list[int]] = [[] for _ in range(self.n)]
+        for a, (h, m) in enumerate(zip(self.head, self.mod)):
+            self.by_words.setdefault((h, m), []).append(a)
+            self.exclusive[m - 1].append(a)
+        if p.single_root:
+            self.exclusive.append([a for a, h in enumerate(self.head) if h == 0])
         #: Columns that are 1 where (head, inner, mod) are adjacent siblings (inner is -1 for the
         #: nearest modifier), and columns of which one is 1 where (head, mod) is outermost.
         self.adjacent: dict[tuple[int, int, int], int] = {}
@@ -60,11 +65,8 @@ class TreeProgram(Program):
         self._counts()
 
     def _one_head(self) -> None:
-        arcs = range(self.count)
-        for m in range(1, self.n + 1):
-            self.equal([(a, 1.0) for a in arcs if self.mod[a] == m], 1)
-        if self.problem.single_root:
-            self.equal([(a, 1.0) for a in arcs if self.head[a] == 0], 1)
+        for arcs in self.exclusive:
+            self.equal([(a, 1.0) for a in arcs], 1)
 
     def _derivations(self) -> None:
         """What is made is used once; what makes an arc is in the tree if the arc is."""
@@ -130,10 +132,7 @@ class TreeProgram(Program):
         Scores that all trees pay would only hide small differences.
         """
         total = 0.0
-        groups = [[a for a in range(self.count) if self.mod[a] == m] for m in range(1, self.n + 1)]
-        if self.problem.single_root:
-            groups.append([a for a in range(self.count) if self.head[a] == 0])
-        for group in groups:
+        for group in self.exclusive:
             best = max((self.cost[a] for a in group if self.upper[a] > 0.0), default=0.0)
             for a in group:
                 self.cost[a] -= best

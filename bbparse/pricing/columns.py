@@ -85,8 +85,8 @@ class Columns(Protocol):
     scored: int
     seconds: float
 
-    def open(self, head: int, mod: int, grands: Ints) -> Triples:
-        """From now on, price the triples of an arc; those over some grandparents come at once."""
+    def open(self, head: Ints, mod: Ints, used: Flags) -> Triples:
+        """From now on, price the triples of some arcs; at once come those over used[g, p]."""
 
     def price(self, duals: Duals) -> Triples:
         """Triples of opened arcs with a positive reduced cost, which then have columns."""
@@ -139,21 +139,23 @@ class BoundedColumns(ABC):
     def score(self, grand: Ints, head: Ints, mod: Ints) -> Floats:
         """Scores of triples, each an array of the same length."""
 
-    def open(self, head: int, mod: int, grands: Ints) -> Triples:
+    def open(self, head: Ints, mod: Ints, used: Flags) -> Triples:
         """See `Columns`."""
-        free = self.pairs[:, head].copy()
-        free[mod] = False
-        value = np.where(
-            free, np.minimum(self.bound[head, mod], self.grand_bound[:, head]), -np.inf
-        )
+        place = np.arange(len(head))
+        free = self.pairs[:, head].T
+        free[place, mod] = False
+        bound = np.minimum(self.bound[head, mod][:, None], self.grand_bound[:, head].T)
+        value = np.where(free, bound, -np.inf)
+        chosen = free & used[:, head].T
+        none = ~chosen.any(axis=1)
+        chosen[place[none], value[none].argmax(axis=1)] = True
+        row, grand = np.nonzero(chosen)
+        row += len(self._head)
         self._head, self._mod = np.append(self._head, head), np.append(self._mod, mod)
         self._value = np.vstack((self._value, value))
         self._known = np.vstack((self._known, ~free))
         self._free = np.vstack((self._free, free))
-        grands = grands[free[grands]]
-        if not len(grands):
-            grands = np.array([np.argmax(value)])
-        return self._take(np.full(len(grands), len(self._head) - 1), grands)
+        return self._take(row, grand)
 
     def _ask(self, row: Ints, grand: Ints) -> None:
         """Find the scores of triples that are known by their bounds only."""

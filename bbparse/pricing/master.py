@@ -55,40 +55,56 @@ class Master:
         self._one_row: dict[tuple[int, int], int] = {}
         self._no_row: dict[tuple[int, int], int] = {}
         self._linking = set(settings.constraints)
-        self._closed: dict[tuple[int, int], float] = {}
         self._size = (problem.n_words + 1,) * 2
         self._seen_spans: set[tuple[int, int, int]] = set()
-        waiting = [(h, m) for h, m in np.argwhere(columns.varies).tolist()]
-        scores = [p.cost[a] + columns.bound[h, m] for h, m in waiting for a in p.by_words[h, m]]
-        largest = max((abs(cost) for cost in (*p.cost, *scores)), default=0.0)
-        self.scale = largest or 1.0
+        self._head, self._mod = problem.arc_head, problem.arc_mod
+        self._alone = p.cost[: p.count]  # what arcs score by themselves
+        self._closed = np.zeros(self._size, np.bool_)
         if "OneGP" in self._linking:
-            for h, m in waiting:
-                self._closed[h, m] = float(columns.bound[h, m])
-                self._change_cost(h, m, self._closed[h, m])
-        if not self._closed or not settings.delayed or not settings.raised:
-            for h, m in waiting:
-                self._open(h, m, np.zeros(int(settings.delayed), np.int64))
+            self._closed |= columns.varies
+            bonus = np.where(columns.varies, columns.bound, 0.0)[self._head, self._mod]
+            p.cost[: p.count] = (np.array(self._alone) + bonus).tolist()
+        if not self._closed.any() or not settings.delayed or not settings.raised:
+            from_root = np.zeros(self._size)
+            from_root[0] = 1.0
+            head, mod = np.nonzero(columns.varies)
+            self._open(head, mod, from_root)
         if not settings.delayed:
             self._add(columns.rest())
+
+    def begin(self, floor: float) -> None:
+        """Forbid the arcs that no tree above a score has, and start the linear program.
+
+        Arcs of large negative scores would only hide small differences between the others.
+        """
+        p, bound = self.program, self.first_bound()
+        cost, upper = np.array(p.cost[: p.count]), np.array(p.upper[: p.count])
+        best = np.full(self._size[0], -np.inf)
+        np.maximum.at(best, self._mod, np.where(upper > 0.0, cost, -np.inf))
+        if floor > -np.inf:
+            slack = 1e-9 * (abs(bound) + np.abs(cost))
+            upper[bound - best[self._mod] + cost < floor - slack] = 0.0
+            p.upper[: p.count] = upper.tolist()
+        used = np.array(p.upper) > 0.0
+        self.scale = float(np.abs(np.array(p.cost)[used]).max(initial=0.0)) or 1.0
         self.linear = Linear(p, self.scale)
 
     # ---- growing -------------------------------------------------------------------------------
 
-    def _change_cost(self, head: int, mod: int, change: float) -> None:
-        for a in self.program.by_words[head, mod]:
-            self.program.cost[a] += change
-
     def _terms(self, pair: tuple[int, int], value: float) -> list[tuple[int, float]]:
         return [(a, value) for a in self.program.by_words.get(pair, [])]
 
-    def _open(self, head: int, mod: int, grands: NDArray[np.int64]) -> None:
-        pair = head, mod
-        if pair in self._closed:
-            self._change_cost(head, mod, -self._closed.pop(pair))
-            self._one_row[pair] = self.program.equal(self._terms(pair, -1.0), 0.0)
-        self.opened += 1
-        self._add(self.columns.open(head, mod, grands))
+    def _open(self, head: NDArray[np.intp], mod: NDArray[np.intp], x: Floats) -> None:
+        """Let arcs score by themselves, with triples over the arcs of a point, by words."""
+        p = self.program
+        for pair in zip(head.tolist(), mod.tolist()):
+            if self._closed[pair]:
+                for a in p.by_words[pair]:
+                    p.cost[a] = self._alone[a]
+                self._one_row[pair] = p.equal(self._terms(pair, -1.0), 0.0)
+        self._closed[head, mod] = False
+        self.opened += len(head)
+        self._add(self.columns.open(head, mod, x > _USED))
 
     def _add(self, triples: Triples) -> None:
         """Give triples columns, with the rows that tie them to their arcs."""
@@ -115,10 +131,9 @@ class Master:
         """No tree scores more, whatever the program: the best arc of each word, and all else."""
         p, bound = self.program, self.columns.bound
         best = np.full(p.n + 1, -np.inf)
-        np.maximum.at(
-            best, p.mod, np.where(np.array(p.upper[: p.count]) > 0.0, p.cost[: p.count], -np.inf)
-        )
-        if not self._closed:
+        usable = np.array(p.upper[: p.count]) > 0.0
+        np.maximum.at(best, self._mod, np.where(usable, p.cost[: p.count], -np.inf))
+        if not self._closed.any():
             best += np.maximum(bound.max(axis=0), 0.0)
         others = zip(p.cost[p.count : self.static], p.upper[p.count : self.static])
         return math.fsum([p.constant, *best[1:], *(max(c, 0.0) * u for c, u in others)])
@@ -176,31 +191,31 @@ class Master:
 
     def _table(self, values: Floats) -> Floats:
         """Arcs' values by head and modifier, labels added up."""
-        p, out = self.problem, np.zeros(self._size)
-        np.add.at(out, (p.arc_head, p.arc_mod), np.maximum(values, 0.0))
+        out = np.zeros(self._size)
+        np.add.at(out, (self._head, self._mod), np.maximum(values, 0.0))
         return out
 
     def _duals(self, answer: LinearAnswer, lower: Floats, upper: Floats) -> Duals:
-        p, kinds, arcs = self.problem, self._linking, self.program.count
+        kinds, arcs = self._linking, self.program.count
         room = np.full(self._size, np.inf)
         loss = np.where(upper[:arcs] > 0.0, np.maximum(-answer.reduced[:arcs], 0.0), np.inf)
         loss[lower[:arcs] > 0.0] = 0.0  # it is there, whatever it costs
-        np.minimum.at(room, (p.arc_head, p.arc_mod), loss)
+        np.minimum.at(room, (self._head, self._mod), loss)
         one, no = np.zeros((2, *self._size))
         for table, rows in ((one, self._one_row), (no, self._no_row)):
             if rows:
                 table[tuple(np.array(list(rows)).T)] = answer.dual[list(rows.values())]
         if not self.settings.raised:
             room[:] = 0.0
-        each = 0.0 if "GPArc" in kinds else 1.0 / p.n_words
+        each = 0.0 if "GPArc" in kinds else 1.0 / self.problem.n_words
         return Duals(one, no, room, "OneGP" in kinds, each, _LEAST * self.scale)
 
     def _open_used(self, x: Floats) -> int:
         """Open the closed arcs of a point; how many there were."""
-        used = [pair for pair in self._closed if x[pair] > _USED]
-        for head, mod in used:
-            self._open(head, mod, np.flatnonzero(x[:, head] > _USED))
-        return len(used)
+        head, mod = np.nonzero(self._closed & (x > _USED))
+        if len(head):
+            self._open(head, mod, x)
+        return len(head)
 
     def _cut(self, x: Floats) -> int:
         """Add rows that a point breaks; how many there were."""
@@ -212,11 +227,8 @@ class Master:
         if self.settings.connectivity == "flow":
             return found
         for inside in broken_sets(x):
-            entering = [
-                (a, 1.0) for (h, m), arcs in p.by_words.items() if inside[m] and not inside[h]
-                for a in arcs
-            ]  # fmt: skip
-            p.at_least(entering, 1.0)
+            entering = np.flatnonzero(inside[self._mod] & ~inside[self._head])
+            p.at_least([(a, 1.0) for a in entering.tolist()], 1.0)
             self.cuts += 1
             found += 1
         if not self.problem.projective:

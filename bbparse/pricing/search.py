@@ -91,11 +91,14 @@ class _Search:
         self.columns = GivenColumns(problem) if columns is None else columns
         self.master = Master(with_sorted_scores(problem), self.columns, settings)
         program = self.master.program
+        self.found: dict[tuple[int, ...], float] = {}
+        if program.count:
+            self._try(np.array(program.cost[: program.count]))
+        self.master.begin(self._floor())
         self.lower = np.array(program.lower[: self.master.static])
         self.upper = np.array(program.upper[: self.master.static])
         self.whole = np.flatnonzero(program.whole[: self.master.static])
         self.tolerance = TOLERANCE * self.master.scale * problem.n_words
-        self.found: dict[tuple[int, ...], float] = {}
         self.nodes = 0
         self.root_bound = math.inf
         self.integral_at_root = False
@@ -107,7 +110,6 @@ class _Search:
         #: (-bound, number, ((column, lowest, highest), …))
         queue: list[tuple[float, int, tuple[tuple[int, float, float], ...]]] = []
         if self.master.program.count and not self.master.program.impossible():
-            self._try(np.array(self.master.program.cost[: self.master.program.count]))
             queue.append((-self.master.first_bound(), next(numbers), ()))
         while queue:
             bound, floor = -queue[0][0], self._floor()
@@ -136,7 +138,7 @@ class _Search:
 
     def _try(self, weight: Floats) -> NDArray[np.int32] | None:
         """Score the best tree by weights of arcs float64[A], if the problem allows it."""
-        p, upper = self.problem, self.upper[: len(weight)]
+        p, upper = self.problem, np.array(self.master.program.upper[: len(weight)])
         arcs = best_tree(p, np.where(upper > 0.0, weight, -np.inf))
         if arcs is None or not p.is_feasible(arcs):
             return None
