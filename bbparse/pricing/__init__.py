@@ -7,10 +7,10 @@ fractional optimum is branched on.
 
 from __future__ import annotations
 
-from bbparse.pricing.columns import BoundedColumns, Columns, GivenColumns
+from bbparse.pricing.columns import Columns, GivenColumns
 from bbparse.pricing.search import price_and_cut
 from bbparse.pricing.settings import CONSTRAINTS, PricingSettings
 
 __all__ = [
-    "CONSTRAINTS", "BoundedColumns", "Columns", "GivenColumns", "PricingSettings", "price_and_cut",
+    "CONSTRAINTS", "Columns", "GivenColumns", "PricingSettings", "price_and_cut",
 ]  # fmt: skip

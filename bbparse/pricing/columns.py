@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,45 +64,8 @@ class Triples(NamedTuple):
     excess: float = 0.0
 
 
-class Columns(Protocol):
-    """Where the master gets its triples from.
-
-    Attributes
-    ----------
-    bound : float64[n + 1, n + 1]
-        bound[p, c]: no triple of the arc scores more.
-    varies : bool[n + 1, n + 1]
-        Whether triples of the arc (p, c) may score anything but 0.
-    total, scored : int
-        Triples there are, and those whose score has been asked for.
-    seconds : float
-        Time spent on scores.
-    """
-
-    bound: Floats
-    varies: Flags
-    total: int
-    scored: int
-    seconds: float
-
-    def open(self, head: Ints, mod: Ints, used: Flags) -> Triples:
-        """From now on, price the triples of some arcs; at once come those over used[g, p]."""
-
-    def price(self, duals: Duals) -> Triples:
-        """Triples of opened arcs with a positive reduced cost, which then have columns."""
-
-    def rest(self) -> Triples:
-        """All triples of opened arcs that have no column yet."""
-
-    def forced(self, x: Floats) -> Triples:
-        """Those of them whose arcs have more than 1 together in a point float64[n + 1, n + 1]."""
-
-    def tree_score(self, heads: NDArray[np.int32]) -> float:
-        """What the triples of a tree, int32[n + 1], score."""
-
-
-class BoundedColumns(ABC):
-    """`Columns` over upper bounds; a subclass says what a triple scores.
+class Columns(ABC):
+    """Where a master gets its triples from: upper bounds, and a subclass that says what they score.
 
     Parameters
     ----------
@@ -113,6 +76,15 @@ class BoundedColumns(ABC):
         grand_bound[g, p]. Not looked at for the root's arcs and where there are none.
     varies : bool[n + 1, n + 1], optional
         Arcs whose triples may score anything but 0; all by default.
+
+    Attributes
+    ----------
+    bound : float64[n + 1, n + 1]
+    varies : bool[n + 1, n + 1]
+    total, scored : int
+        Triples of the arcs that vary, and those whose score has been asked for.
+    seconds : float
+        Time spent on scores.
     """
 
     def __init__(
@@ -140,7 +112,7 @@ class BoundedColumns(ABC):
         """Scores of triples, each an array of the same length."""
 
     def open(self, head: Ints, mod: Ints, used: Flags) -> Triples:
-        """See `Columns`."""
+        """From now on, price the triples of some arcs; at once come those over used[g, p]."""
         place = np.arange(len(head))
         free = self.pairs[:, head].T
         free[place, mod] = False
@@ -175,7 +147,7 @@ class BoundedColumns(ABC):
         return Triples(grand, self._head[row], self._mod[row], score, excess)
 
     def price(self, duals: Duals) -> Triples:
-        """See `Columns`."""
+        """Triples of opened arcs with a positive reduced cost, which then have columns."""
         p, c = self._head, self._mod
         room = duals.room.copy()
         paid = duals.one[p, c][:, None] + duals.no[:, p].T
@@ -204,24 +176,24 @@ class BoundedColumns(ABC):
         return self._take(row, grand, float(most.sum()))
 
     def rest(self) -> Triples:
-        """See `Columns`."""
+        """All triples of opened arcs that have no column yet."""
         row, grand = np.nonzero(self._free)
         return self._take(row, grand)
 
     def forced(self, x: Floats) -> Triples:
-        """See `Columns`."""
+        """Those of them whose arcs have more than 1 together in a point float64[n + 1, n + 1]."""
         together = x[:, self._head].T + x[self._head, self._mod][:, None]
         row, grand = np.nonzero(self._free & (together > 1.0 + _BROKEN))
         return self._take(row, grand)
 
     def tree_score(self, heads: NDArray[np.int32]) -> float:
-        """See `Columns`."""
+        """What the triples of a tree, int32[n + 1], score."""
         mod = np.flatnonzero(heads > 0)
         head = heads[mod].astype(np.int64)
         return float(self.score(heads[head].astype(np.int64), head, mod).sum())
 
 
-class GivenColumns(BoundedColumns):
+class GivenColumns(Columns):
     """The grandchildren of a problem, whose scores are all at hand."""
 
     def __init__(self, problem: Problem) -> None:

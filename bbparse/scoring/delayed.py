@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bbparse.configuration.templates import ARC_ATOMS, KINDS
 from bbparse.errors import ConfigError
-from bbparse.pricing import BoundedColumns
+from bbparse.pricing import Columns
 from bbparse.scoring.compile import AXES, compile_templates
 from bbparse.scoring.kernels import PartWords, walk_parts
 from bbparse.scoring.scorer import PartScorer
@@ -173,7 +173,7 @@ class DelayedScorer:
         return Largest(values, found.max(axis=(1, 2)), found.max(axis=(0, 4)))
 
 
-class DelayedColumns(BoundedColumns):
+class DelayedColumns(Columns):
     """Triples of one sentence over all its arcs.
 
     Parameters
