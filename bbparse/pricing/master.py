@@ -43,7 +43,7 @@ class Master:
     added, cuts, rounds, opened : int
         Triples with columns, rows against cycles and crossing arcs, solves, arcs with OneGP.
     seconds : dict of str to float
-        Time of the linear programs and of pricing, scores included.
+        Time of the linear programs and of pricing, scores left out.
     """
 
     def __init__(self, problem: Problem, columns: Columns, settings: PricingSettings) -> None:
@@ -168,7 +168,7 @@ class Master:
                 return -math.inf, None
             if not len(answer.x):
                 return bound, None
-            started = time.perf_counter()
+            started = time.perf_counter() - self.columns.seconds
             x = self._table(answer.x[: self.program.count])
             priced = self.columns.price(self._duals(answer, lower, upper))
             bound = min(bound, answer.bound + priced.excess)
@@ -176,7 +176,7 @@ class Master:
             if bound > floor:
                 self._add(priced)
                 grew = self._open_used(x) + len(priced.score) or self._cut(x)
-            self.seconds["pricing"] += time.perf_counter() - started
+            self.seconds["pricing"] += time.perf_counter() - self.columns.seconds - started
             if not grew:
                 return bound, answer.x if bound > floor else None
 

@@ -200,7 +200,7 @@ class _Search:
             "share_scored": columns.scored / max(1, columns.total), "opened": master.opened,
             "root_bound": self.root_bound, "integral_at_root": int(self.integral_at_root),
             "lp_seconds": master.seconds["lp"], "scoring_seconds": columns.seconds,
-            "pricing_seconds": master.seconds["pricing"] - columns.seconds,
+            "pricing_seconds": master.seconds["pricing"],
             "seconds": time.perf_counter() - self.started,
         }  # fmt: skip
         trees = [np.array(arcs, np.int32) for _, arcs in best]
