@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 from measure import machine, markdown, read_sample, write_result
 
-from bbparse.parser import Parser
+from bbparse.parsing.parser import Parser
 from bbparse.pricing import PricingSettings, price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.delayed import DelayedScorer
-from bbparse.scoring.encode import encode
 from bbparse.solve import solve
 from bbparse.treebank import Sentence
+from bbparse.treebank.encode import encode
 
 VARIANTS = {
     "price and cut": PricingSettings(),
@@ -147,7 +147,7 @@ def table(rows: list[tuple[str, dict[str, Any]]], base: dict[str, Any]) -> str:
 
 def measure(name: str, model_file: str, dev: str, given: argparse.Namespace) -> tuple[dict, str]:
     """Everything for one treebank."""
-    model = DelayedScorer(Parser.load(model_file).scorer)
+    model = DelayedScorer(Parser.load(model_file).maker.scorer)
     sample = read_sample(dev, None)
     random.Random(1).shuffle(sample)
     every = [s for s in sample if s.n_words <= given.words][: given.sentences]

@@ -131,6 +131,8 @@ class Configuration:
     @property
     def method(self) -> dict[str, Any]:
         """How problems are solved: the options of `bbparse.solve` but for limits."""
+        if self.model.solver != "bb":
+            return {"method": self.model.solver}
         if not self.projective:
             return {"settings": self.search}
         return {"backbone": self.model.backbone, "settings": self.search}

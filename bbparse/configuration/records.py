@@ -16,6 +16,7 @@ from bbparse.oracle.projective.recurrences import RECURRENCES
 T = TypeVar("T")
 
 METHODS = ("adagrad", "passive-aggressive", "perceptron")
+SOLVERS = ("bb", "price-and-cut")
 STAGES = ("joint", "jackknife")
 
 
@@ -32,11 +33,16 @@ class ModelConfig:
     projective : bool or "auto"
         Whether no two arcs cross. "auto" is for training, which looks at the trees: a model has
         one or the other.
+    solver : {"bb", "price-and-cut"}
+        Branch and bound, or price and cut (:mod:`bbparse.pricing`), which needs highspy. With the
+        latter, a model of arcs and grandchildren parses without pruning, and scores grandchildren
+        on demand.
     """
 
     backbone: str = "grandsib"
     single_root: bool = True
     projective: bool | str = field(default=True, metadata={"or": ("auto",)})
+    solver: str = "bb"
 
     def __post_init__(self) -> None:
         if self.backbone not in RECURRENCES:
@@ -47,6 +53,8 @@ class ModelConfig:
             raise ConfigError(
                 f"model.projective is {self.projective!r}, expected true, false or 'auto'"
             )
+        if self.solver not in SOLVERS:
+            raise ConfigError(f"model.solver is {self.solver!r}, expected {' or '.join(SOLVERS)}")
 
 
 @dataclass(frozen=True, slots=True)

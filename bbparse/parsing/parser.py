@@ -15,7 +15,9 @@ from bbparse.errors import ModelError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
+from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
+from bbparse.scoring.delayed import DelayedScorer
 from bbparse.scoring.labeller import NO_MARKS
 from bbparse.scoring.marks import sure_marks
 from bbparse.scoring.problem_maker import Scored, batches
@@ -66,6 +68,11 @@ class Parser:
         self.labeller = model.labeller
         self.tagger = model.tagger
         self.notes = model.notes
+        maker = model.maker
+        self._delayed: DelayedScorer | None = None
+        if model.config.model.solver == "price-and-cut" and not maker.families:
+            if DelayedScorer.takes(maker.scorer.templates):
+                self._delayed = DelayedScorer(maker.scorer)
 
     @classmethod
     def load(
@@ -143,6 +150,8 @@ class Parser:
         self, sentence: Sentence, prune: int | None, limits: dict[str, Any]
     ) -> tuple[Scored, Solution]:
         """What `solve` does, and what it solved."""
+        if self._delayed is not None and not prune:
+            return self._on_demand(self._delayed, sentence, limits)
         k_best = limits["k_best"]
         wider: list[tuple[int | None, float | None]] = [(prune, None)]
         if k_best > 1 and prune != 0:
@@ -154,6 +163,19 @@ class Parser:
             if len(solution) >= k_best or solution.status != "optimal":
                 break
         return scored, solution
+
+    def _on_demand(
+        self, delayed: DelayedScorer, sentence: Sentence, limits: dict[str, Any]
+    ) -> tuple[Scored, Solution]:
+        """As `_widened`, over all arcs, with scores of grandchildren on demand."""
+        values, config = encode(sentence), self.config
+        problem = Problem.from_arc_scores(
+            delayed.arcs.score_all_arcs(values),
+            projective=config.projective,
+            single_root=config.model.single_root,
+        )
+        solution = price_and_cut(problem, columns=delayed.columns(values), **limits)
+        return Scored(sentence, values, None, problem), solution
 
     def solve_problem(self, problem: Problem, **limits: Any) -> Solution:
         """The solution of a problem that `problem` made, by the search the model is set up for.
@@ -264,6 +286,8 @@ class Parser:
     def _parse_together(
         self, prune: int | None, limits: dict[str, Any], batch: list[Sentence]
     ) -> list[Parse]:
+        if self._delayed is not None and not prune:
+            return [self._labelled(*self._widened(one, prune, limits)) for one in batch]
         scored = self.maker(batch, prune)
         found = [(one, self.solve_problem(one.problem, **limits)) for one in scored]
         for i, (one, solution) in enumerate(found):

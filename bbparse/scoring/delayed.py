@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.configuration.templates import ARC_ATOMS, KINDS
+from bbparse.configuration.templates import ARC_ATOMS, KINDS, TemplateSet
 from bbparse.errors import ConfigError
 from bbparse.pricing import Columns
 from bbparse.scoring.compile import AXES, compile_templates
@@ -82,12 +82,10 @@ class DelayedScorer:
 
     def __init__(self, scorer: PartScorer) -> None:
         t = scorer.templates
-        others = [
-            kind for kind in t.templates if t.templates[kind] and kind not in ("arc", "grandchild")
-        ]
-        if others or t.guide_atoms():
-            what = f"{others[0]} templates" if others else f"@{min(t.guide_atoms())}"
-            raise ConfigError(f"triples on demand: a model of arcs and grandchildren has no {what}")
+        if not self.takes(t):
+            raise ConfigError(
+                "only models of arcs and grandchildren, without a guide, score on demand"
+            )
         self.arcs = PartScorer(
             replace(t, templates={**t.templates, "grandchild": ()}), scorer.weights, scorer.quantum
         )
@@ -98,6 +96,12 @@ class DelayedScorer:
         #: Number of the arc atom of ``+@`` of each template, -1 for none.
         self._also = [int(also) for start, end, _, also, _ in groups for _ in range(start, end)]
         self._kept: list[Largest | None] = [None] * len(self._also)
+
+    @staticmethod
+    def takes(templates: TemplateSet) -> bool:
+        """Whether there are templates of arcs and grandchildren only, none of a guide."""
+        used = {kind for kind, each in templates.templates.items() if each}
+        return used == {"arc", "grandchild"} and not templates.guide_atoms()
 
     def columns(self, values: NDArray[np.uint64]) -> DelayedColumns:
         """Triples of a sentence, as `encode` gives it, over all its arcs."""
