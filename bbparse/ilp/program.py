@@ -166,7 +166,7 @@ class TreeProgram(Program):
             if (h, i, m) in self.adjacent:
                 upper = [] if g == -1 else [arcs(g, h)]
                 self._conjunction([*upper, [self.adjacent[h, i, m]]], s)
-        for g, h, m, s in rows_of(p.parts.gc):
+        for g, h, m, s in rows_of(p.parts.gc) if triples else ():
             self._conjunction([arcs(g, h), arcs(h, m)], s)
         for g, h, m, s in rows_of(p.parts.ogc):
             self._conjunction([arcs(g, h), self.last.get((h, m), [])], s)
