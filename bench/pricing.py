@@ -29,7 +29,7 @@ from bbparse.parsing.parser import Parser
 from bbparse.pricing import PricingSettings, price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.delayed import DelayedScorer
-from bbparse.solve import solve
+from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 
