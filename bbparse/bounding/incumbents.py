@@ -24,15 +24,22 @@ def insert_tree(best, tree, score, slack):
     n = count[0]
     if n == k and score <= scores[k - 1]:
         return False
-    for i in range(n):
-        if abs(scores[i] - score) <= slack:
-            same = True
-            for m in range(tree.shape[0]):
-                if trees[i, m] != tree[m]:
-                    same = False
-                    break
-            if same:
-                return False
+    first, last = 0, n  # the first tree that scores no more than this one and the slack
+    while first < last:
+        middle = (first + last) // 2
+        if scores[middle] - score > slack:
+            first = middle + 1
+        else:
+            last = middle
+    while first < n and score - scores[first] <= slack:
+        same = True
+        for m in range(tree.shape[0]):
+            if trees[first, m] != tree[m]:
+                same = False
+                break
+        if same:
+            return False
+        first += 1
     at = n if n < k else k - 1
     while at > 0 and scores[at - 1] < score:
         scores[at] = scores[at - 1]

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.oracle.projective.build import Chart, build_chart
+from bbparse.oracle.projective.k_best import k_best_pass
 from bbparse.oracle.projective.passes import (
     backtrace,
     eliminate,
     group_marginals,
     group_scores,
     inside_pass,
-    k_best_pass,
     outside_pass,
 )
 
@@ -128,7 +128,8 @@ def chart_eliminate(chart, scratch, floor):
 @kernel
 def chart_k_best(chart, scratch, arc_score, n_words, k):
     """The k best trees; what is not listed scores at most the last one's."""
-    trees, values, part_scores = k_best_pass(chart, arc_score, n_words, k)
+    chart_best(chart, scratch, arc_score)
+    trees, values, part_scores = k_best_pass(chart, arc_score, scratch.inside, n_words, k)
     rest = NEG if trees.shape[0] < k else values[k - 1]
     return trees, values, part_scores, rest
 

@@ -12,8 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.oracle.projective.build import Chart, build_chart
-from bbparse.oracle.projective.calls import chart_best, chart_scratch, chart_tree, chart_with_each
-from bbparse.oracle.projective.passes import k_best_pass
+from bbparse.oracle.projective.calls import (
+    chart_best,
+    chart_k_best,
+    chart_scratch,
+    chart_tree,
+    chart_with_each,
+)
 from bbparse.oracle.projective.recurrences import recurrence_for
 from bbparse.oracle.projective.weights import index_groups, weight_tables
 from bbparse.oracle.protocol import Best
@@ -105,9 +110,8 @@ class ProjectiveTrees:
 
     def k_best(self, scores: Floats, k: int) -> list[Best]:
         """See `Oracle.k_best`."""
-        trees, values, _ = k_best_pass(
-            self.chart, (self._base + scores)[self._order], self._n_words, k
-        )
+        arc_score, scratch, _ = self._pass(scores)
+        trees, values, _, _ = chart_k_best(self.chart, scratch, arc_score, self._n_words, k)
         return [Best(float(value), self._on(tree)) for tree, value in zip(trees, values)]
 
     def restrict(self, required: Flags, forbidden: Flags) -> ProjectiveTrees:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bbparse.oracle.projective.build import Chart
-from bbparse.oracle.projective.passes import k_best_pass
+from bbparse.oracle.projective.calls import chart_k_best, chart_scratch
 from bbparse.oracle.projective.trees import ProjectiveTrees, chart_of
 from bbparse.oracle.restrict import restricted
 from bbparse.problem import Problem
@@ -30,8 +30,9 @@ class Charted:
 
     def k_best(self, k: int, chart: Chart | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Scores and arcs of the k best trees, of what is left of the chart."""
-        trees, scores, _ = k_best_pass(
-            self.chart if chart is None else chart, self.arc_score, self.problem.n_words, k
+        chart = self.chart if chart is None else chart
+        trees, scores, _, _ = chart_k_best(
+            chart, chart_scratch(chart), self.arc_score, self.problem.n_words, k
         )
         return scores, self.order[trees]
 
