@@ -251,7 +251,13 @@ def bound_node(node, incumbents, limits, counters, record):
     alpha = alpha if alpha > 0.0 else 1.0 / unit
     exact = is_exact(oracle)
     call = -1
-    while call + 1 < limits.calls or (exact and factors.size[0] + counts.size[0] == 0 and k == 1):
+    while call < 0 or (
+        counters[1] < limits.work
+        and (
+            call + 1 < limits.calls
+            or (exact and factors.size[0] + counts.size[0] == 0 and k == 1)
+        )
+    ):
         call += 1
         shift = _bound_scores(node, copy, arc_score)
         goal = best(oracle, scratch, arc_score)
@@ -270,7 +276,7 @@ def bound_node(node, incumbents, limits, counters, record):
         if exact and call == 0 and k > 1 and incumbents.found[0] < k:
             # trees for the list first: without a k-th score nothing can be discarded
             many, _, part_scores, _ = k_best(oracle, scratch, arc_score, n_words, k)
-            counters[1] += share * k
+            counters[1] += share
             counters[2] += many.shape[0]
             for t in range(many.shape[0]):
                 _try_tree(node, many[t], part_scores[t], limits, incumbents, chosen)
@@ -352,7 +358,7 @@ def bound_node(node, incumbents, limits, counters, record):
     listed = max(k, limits.close_k)
     many, values, part_scores, rest = k_best(oracle, scratch, arc_score, n_words, listed)
     counters[0] += 1.0
-    counters[1] += size_of(oracle) / limits.full_size * listed
+    counters[1] += size_of(oracle) / limits.full_size
     counters[2] += many.shape[0]
     alive = np.zeros(n_words + 1, np.int32)
     for a in range(n_arcs):

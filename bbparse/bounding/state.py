@@ -114,6 +114,8 @@ class Limits(NamedTuple):
         elimination finds them, by Polyak's step elsewhere.
     calls : int
         Most calls of the oracle.
+    work : float
+        Full-size calls of the whole search after which a node is called no more than once.
     eliminate_every : int
         Elimination after the first and then every so many calls; 0: never.
     close_k : int
@@ -131,6 +133,7 @@ class Limits(NamedTuple):
 
     method: int
     calls: int
+    work: float
     eliminate_every: int
     close_k: int
     precision: float

@@ -49,7 +49,9 @@ from bbparse.treebank.sections import Section
     "For the search of one sentence; the best trees found so far are written then."
 )
 @options.node_limit(
-    "Search nodes for one sentence, as --time-limit, but the same on every machine."
+    "Search nodes for one sentence, as --time-limit, but the same on every machine. Without both, a"
+    " search may do what takes about a second.",
+    default=None,
 )
 @click.option(
     "--color/--no-color", "colour", default=None,

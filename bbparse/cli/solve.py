@@ -20,6 +20,7 @@ _MEANING = {
     "gap": "stopped by the gap",
     "time_limit": "stopped by the time limit",
     "node_limit": "stopped by the node limit",
+    "work_limit": "stopped by the work limit",
     "infeasible": "no tree keeps all constraints",
 }
 

@@ -22,8 +22,6 @@ Token: TypeAlias = "str | Sequence[str]"
 """A word: its form, or (form, UPOS, XPOS, lemma, FEATS); the last of these may be left out."""
 
 _COLUMNS = ("form", "UPOS", "XPOS", "lemma", "FEATS")
-#: Search nodes for one sentence, as for ``bbparse parse``.
-NODE_LIMIT = 200
 
 
 def load(
@@ -78,7 +76,7 @@ class Pipeline:
         keep_heads: bool = False,
         prune: int | None = None,
         time_limit: float | None = None,
-        node_limit: int | None = NODE_LIMIT,
+        node_limit: int | None = None,
         threads: int = 1,
     ) -> Document:
         """Parse.
@@ -98,10 +96,9 @@ class Pipeline:
             none. One sentence at a time.
         prune : int, optional
             Most candidate heads of a word, instead of the model's; 0: all arcs.
-        time_limit : float, optional
-            Seconds for the search of one sentence.
-        node_limit : int, optional
-            Nodes for the search of one sentence; None for no limit.
+        time_limit, node_limit : optional
+            Seconds, or nodes, for the search of one sentence. Without both, it may do what takes
+            about a second, the same on every machine; ``time_limit=inf`` lets it come to its end.
         threads : int
             Batches of sentences that are parsed at the same time, by threads of this process. They
             take turns in Python, so two are 1.2 to 1.5 times as fast as one; for a corpus, the
@@ -138,7 +135,6 @@ class Pipeline:
         threads, keep_heads, options
             As for a call.
         """
-        options.setdefault("node_limit", NODE_LIMIT)
         # without a tagger, words without tags are parsed by their forms
         stream = self._stream(sentences)
         tagged = stream if self.parser.tagger is None else map(self.parser.tagged, stream)

@@ -20,7 +20,7 @@ from spacy.tokens import Doc, Token
 
 from bbparse.model.path import DEFAULT_MODEL
 from bbparse.parsing.document import Tree
-from bbparse.parsing.pipeline import NODE_LIMIT, Pipeline, load
+from bbparse.parsing.pipeline import Pipeline, load
 from bbparse.treebank import Sentence
 
 __all__ = ["SpacyParser", "make_parser"]
@@ -32,7 +32,7 @@ _SPACE = "dep"  # what spaCy calls the arc of a token of white space
 @Language.factory(
     "bbparse",
     default_config={
-        "model": DEFAULT_MODEL, "prune": None, "node_limit": NODE_LIMIT, "time_limit": None,
+        "model": DEFAULT_MODEL, "prune": None, "node_limit": None, "time_limit": None,
     },
     assigns=["token.head", "token.dep", "token.is_sent_start", "doc.sents"],
 )

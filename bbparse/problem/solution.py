@@ -16,7 +16,7 @@ from bbparse.problem.files import read_solution, write_solution
 from bbparse.problem.proof import Proof
 
 #: What ended a search.
-STATUSES = ("optimal", "gap", "time_limit", "node_limit", "infeasible")
+STATUSES = ("optimal", "gap", "time_limit", "node_limit", "work_limit", "infeasible")
 
 
 def _true(count: int) -> NDArray[np.bool_]:

@@ -10,11 +10,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.scoring.candidates import LONG
 from bbparse.scoring.parts import all_arcs
 from bbparse.scoring.scorer import PartScorer
 from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int32]
+
+#: Candidate arcs of a long sentence, two a word at least.
+MOST_ARCS = 3000
 
 
 class Pruner:
@@ -54,16 +58,19 @@ class Pruner:
         values : uint64[...]
             The sentence, as ``encode`` gives it.
         k : int, optional
-            Instead of the pruner's own k. 0 keeps every arc, whatever the margin.
+            Instead of the pruner's own k, which is less for sentences of more than `LONG` words. 0
+            keeps every arc, whatever the margin.
         margin : float, optional
             Instead of the pruner's own.
         """
+        n = len(values) - 2 * PAD - 1
         if k is None:
             k = self.k
+            if n > LONG and k > 0:  # else their charts are of a size that no limit on work holds
+                k = min(k, max(2, MOST_ARCS // n))
         if margin is None:
             margin = self.margin
         if k == 0:
-            n = len(values) - 2 * PAD - 1
             return all_arcs(n, n)
         return self.scorer.likely_arcs(values, int(k), float(margin), self.single_root)
 

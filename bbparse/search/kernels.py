@@ -46,7 +46,7 @@ def _bound(parent, dead, incumbents, limits, counters, record):
     verdict = bound_node(node, best, Limits(*limits), counters, Record(*record))
     if verdict.status == OPEN or verdict.status == SOLVED:
         node = copy_node(node)  # what waits in the queue is no larger than it has to be
-    margin = margin_of(limits[5], verdict.slack)
+    margin = margin_of(limits[6], verdict.slack)
     return (
         verdict.status, verdict.bound, verdict.arc, verdict.lower, verdict.tree, margin,
         plain_node(node),

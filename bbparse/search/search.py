@@ -50,6 +50,9 @@ _PROBE_CALLS = 5
 #: Calls to count as one in the settings: those of automata are cheaper than those of charts, and
 #: more of them are needed. By whether trees are projective.
 CALLS = {True: 1, False: 8}
+#: Places of an oracle that are visited in a second, roughly: where there is a time limit, and
+#: nothing was measured yet.
+WORK_PER_SECOND = 3e7
 _NOT_RECORDED = (
     np.empty((0, 4)), np.empty(0, np.int64), np.empty(0, np.int64), np.zeros(1, np.int64),
 )  # fmt: skip
@@ -146,7 +149,7 @@ class Outcome:
     bound : float
         On every tree that is not among them; -inf: there is none.
     status : str
-        optimal, gap, time_limit, node_limit or infeasible.
+        optimal, gap, time_limit, node_limit, work_limit or infeasible.
     stats : dict
     """
 
@@ -197,6 +200,8 @@ class Search:
             self._bound_node, self._start = bound_nonprojective, start_nonprojective
         self._calls = CALLS[projective]
         self._made = 1  # nodes, so that each has a number
+        self._deadline = self._most_nodes = self._most_work = np.inf
+        self._began = self._done_before = 0.0
         self._observer = observer
         self._given = root.order if given is None else given
         self._wild, self._high = root.size > IMBALANCE * root.high, root.high
@@ -211,20 +216,28 @@ class Search:
             )
 
     def run(
-        self, time_limit: float | None = None, node_limit: int | None = None, gap: float = 0.0
-    ) -> Outcome:
+        self, time_limit: float | None = None, node_limit: int | None = None,
+        work_limit: float | None = None, gap: float = 0.0,
+    ) -> Outcome:  # fmt: skip
         """Search until done or a limit is reached.
 
         Parameters
         ----------
         time_limit : float, optional
-            Seconds; looked at between nodes.
+            Seconds.
         node_limit : int, optional
+        work_limit : float, optional
+            Places of the oracle that are visited, all calls together.
         gap : float
             Stop when the bound is within this share of the k-th score.
         """
-        deadline = np.inf if time_limit is None else time.monotonic() + time_limit
-        most = np.inf if node_limit is None else node_limit
+        self._began, self._done_before = time.monotonic(), float(self.counters[1])
+        if time_limit is not None:
+            self._deadline = self._began + time_limit
+        if node_limit is not None:
+            self._most_nodes = node_limit
+        if work_limit is not None:
+            self._most_work = work_limit / max(1, self.full_size)
         stays = True
         if not self.n_nodes:
             self._first_trees()
@@ -232,7 +245,7 @@ class Search:
         bound, status = -np.inf, "optimal"
         if stays:
             order = self._run_levels if self.settings.order == "level" else self._run_queue
-            bound, status = order(deadline, most, gap)
+            bound, status = order(gap)
         found = int(self.best.found[0])
         if found == 0 and status == "optimal":
             status = "infeasible"
@@ -258,8 +271,15 @@ class Search:
 
     def _limits(self, calls: int) -> tuple[Any, ...]:
         s = self.settings
+        work = self._most_work
+        if self._deadline < np.inf:  # as much as fits into the time, at the pace so far
+            now, done = time.monotonic(), float(self.counters[1])
+            pace = max(1, self.full_size) / WORK_PER_SECOND
+            if done > self._done_before:
+                pace = (now - self._began) / (done - self._done_before)
+            work = min(work, done + (self._deadline - now) / pace)
         return (
-            METHODS[s.method], calls, s.eliminate_every, s.close_k, s.precision, self.quantum,
+            METHODS[s.method], calls, work, s.eliminate_every, s.close_k, s.precision, self.quantum,
             self.slack, self.hard, self._wild, float(max(1, self.full_size)),
         )  # fmt: skip
 
@@ -391,7 +411,15 @@ class Search:
         worst = float(self.best.scores[k - 1])
         return bound - worst <= gap * max(abs(worst), abs(bound))
 
-    def _run_queue(self, deadline: float, most: float, gap: float) -> tuple[float, str]:
+    def _reached(self) -> str:
+        """The limit that is reached; empty: none."""
+        if self.n_nodes >= self._most_nodes:
+            return "node_limit"
+        if time.monotonic() >= self._deadline:
+            return "time_limit"
+        return "work_limit" if self.counters[1] >= self._most_work else ""
+
+    def _run_queue(self, gap: float) -> tuple[float, str]:
         """Best bound first; ties by age, so that the order is the same in every run."""
         queue = SortedKeyList([self.root], key=lambda node: (-node.bound, node.number))
         while queue:
@@ -401,15 +429,13 @@ class Search:
             if self._is_tight(node.bound, gap):
                 return node.bound, "gap"
             for child in self._children(node, node.arc):
-                if self.n_nodes >= most:
-                    return node.bound, "node_limit"
-                if time.monotonic() >= deadline:
-                    return node.bound, "time_limit"
+                if limit := self._reached():
+                    return node.bound, limit
                 if self._bound(child):
                     queue.add(child)
         return -np.inf, "optimal"
 
-    def _run_levels(self, deadline: float, most: float, gap: float) -> tuple[float, str]:
+    def _run_levels(self, gap: float) -> tuple[float, str]:
         """Level by level, one branching arc for all nodes of a level (QL13 Algorithm 1)."""
         level = [self.root]
         while level := [node for node in level if self._matters(node)]:
@@ -420,10 +446,8 @@ class Search:
             below: list[Open] = []
             for i, node in enumerate(level):
                 for child in self._children(node, arc):
-                    late = time.monotonic() >= deadline
-                    if late or self.n_nodes >= most:
-                        rest = max(n.bound for n in level[i:] + below)
-                        return rest, "time_limit" if late else "node_limit"
+                    if limit := self._reached():
+                        return max(n.bound for n in level[i:] + below), limit
                     if self._bound(child):
                         below.append(child)
             level = below

@@ -11,8 +11,8 @@ The schema, version 1; within a version, fields are added but none changes or go
 ``upos``
     List of n strings, ``_`` where no tag is given.
 ``status``
-    What ended the search: ``optimal``, ``gap``, ``node_limit``, ``time_limit``, or ``infeasible``
-    where no tree exists.
+    What ended the search: ``optimal``, ``gap``, ``node_limit``, ``time_limit``, ``work_limit``, or
+    ``infeasible`` where no tree exists.
 ``trees``
     List of records, best first, as many as were asked for or exist:
 

@@ -11,6 +11,7 @@ import numpy as np
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
 from bbparse.search.observer import Observer
+from bbparse.search.search import WORK_PER_SECOND
 from bbparse.search.settings import DEFAULT, SearchSettings
 
 
@@ -21,6 +22,7 @@ class Options:
     k_best: int = 1
     time_limit: float | None = None
     node_limit: int | None = None
+    work_limit: float | None = None
     gap: float = 0.0
     backbone: str | None = None
     settings: SearchSettings = DEFAULT
@@ -31,12 +33,18 @@ class Options:
         """What is left of the time limit, in seconds."""
         return time_left(self.time_limit, self.started)
 
+    def work_left(self) -> float:
+        """Work that may be done at the root, by either limit."""
+        left = self.time_left()
+        most = np.inf if self.work_limit is None else float(self.work_limit)
+        return most if left is None else min(most, left * WORK_PER_SECOND)
+
 
 #: Of each method, what it takes besides ``k_best``, ``time_limit`` and ``gap``, which all take.
 #: auto is branch and bound, which can solve every problem.
 METHODS: dict[str, frozenset[str]] = {
-    "auto": frozenset({"node_limit", "backbone", "settings", "observer"}),
-    "bb": frozenset({"node_limit", "backbone", "settings", "observer"}),
+    "auto": frozenset({"node_limit", "work_limit", "backbone", "settings", "observer"}),
+    "bb": frozenset({"node_limit", "work_limit", "backbone", "settings", "observer"}),
     "ilp": frozenset(),
     "price-and-cut": frozenset({"node_limit"}),
 }
@@ -64,6 +72,8 @@ def check_options(problem: Any, method: Any, options: Options) -> None:
         _check_real("time_limit", options.time_limit)
     if options.node_limit is not None:
         check_whole("node_limit", options.node_limit)
+    if options.work_limit is not None:
+        _check_real("work_limit", options.work_limit)
     _check_real("gap", options.gap)
     if method not in METHODS:
         raise ProblemError(f"unknown method {method!r}: one of {', '.join(METHODS)}")
@@ -72,7 +82,7 @@ def check_options(problem: Any, method: Any, options: Options) -> None:
             f"settings is of type {type(options.settings).__name__}, expected SearchSettings"
         )
     usual = Options(started=0.0)
-    for name in ("node_limit", "backbone", "settings", "observer"):
+    for name in ("node_limit", "work_limit", "backbone", "settings", "observer"):
         value = getattr(options, name)
         if value != getattr(usual, name) and name not in METHODS[method]:
             raise ProblemError(f"{name} is {value!r}: method {method!r} takes none")

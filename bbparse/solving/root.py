@@ -51,7 +51,7 @@ class Choices(NamedTuple):
     labelled, projective, single_root : bool
     k : int
     method .. quantum
-        As in :class:`bbparse.bounding.state.Limits`.
+        As in :class:`bbparse.bounding.state.Limits`, but work counts the oracle's places.
     wait : bool
         The root is to be made only.
     """
@@ -63,6 +63,7 @@ class Choices(NamedTuple):
     k: int
     method: int
     calls: int
+    work: float
     eliminate_every: int
     close_k: int
     precision: float
@@ -227,7 +228,8 @@ def _root(kind, arcs, parts, factors, counts, choices):
     status = MADE
     if not choices.wait and size <= IMBALANCE * high:
         limits = Limits(
-            choices.method, choices.calls, choices.eliminate_every, choices.close_k,
+            choices.method, choices.calls, choices.work / max(1, full_size),
+            choices.eliminate_every, choices.close_k,
             choices.precision, choices.quantum, slack, hard, False, float(max(1, full_size)),
         )  # fmt: skip
         record = Record(

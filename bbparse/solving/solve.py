@@ -21,6 +21,7 @@ def solve(
     k_best: int = 1,
     time_limit: float | None = None,
     node_limit: int | None = None,
+    work_limit: float | None = None,
     gap: float = 0.0,
     method: str = "auto",
     backbone: str | None = None,
@@ -37,9 +38,14 @@ def solve(
     k_best : int
         How many trees, at most 1,000,000; all there are where fewer exist.
     time_limit : float, optional
-        Seconds; looked at between nodes.
+        Seconds. A node of the search is bounded with as many calls as fit into what is left, but
+        with one at least.
     node_limit : int, optional
-        Most search nodes. Only for the branch and bound, as are backbone, settings and observer.
+        Most search nodes.
+    work_limit : float, optional
+        Most hyperedges of a chart, or places of automata, that are visited: about 30 million a
+        second. What it stops is the same on every machine. It and the options from backbone on to
+        observer are for the branch and bound only.
     gap : float
         Stop as soon as the bound is within this share of the k-th score: when
         bound - score <= gap · max(\\|score\\|, \\|bound\\|).
@@ -72,8 +78,8 @@ def solve(
 
         * optimal: every tree is proved, so that the upper bounds are the scores;
         * infeasible: there is no tree;
-        * gap, time_limit, node_limit: what ended the search before all trees were proved; the best
-          trees found, with valid bounds.
+        * gap, time_limit, node_limit, work_limit: what ended the search before all trees were
+          proved; the best trees found, with valid bounds.
 
     Raises
     ------
@@ -83,7 +89,7 @@ def solve(
     BBParseError
         Where a method needs highspy, and it is not installed.
     """
-    options = Options(k_best, time_limit, node_limit, gap, backbone, settings, observer)
+    options = Options(k_best, time_limit, node_limit, work_limit, gap, backbone, settings, observer)
     check_options(problem, method, options)
     found = find_trees(problem, method, options)
     if proof:

@@ -97,7 +97,7 @@ def _branch_and_bound(problem: Problem, given: Ints | None, options: Options) ->
         root, found.status == BOUNDED, found.full_size, found.counters, s, small.quantum, observer,
         root.order if given is None else given[root.order], small.projective,
     )  # fmt: skip
-    outcome = search.run(options.time_left(), options.node_limit, options.gap)
+    outcome = search.run(options.time_left(), options.node_limit, options.work_limit, options.gap)
     return _solution(problem, outcome, options)
 
 
@@ -123,8 +123,8 @@ def call_root(p: Problem, options: Options, wait: bool) -> RootCall:
             tuple(p.factors), tuple(p.counts),
             (
                 p.n_words, p.arc_label is not None, p.projective, p.single_root, options.k_best,
-                MULTIPLIERS[s.method], s.root_calls * CALLS[p.projective], s.eliminate_every,
-                s.close_k, s.precision, p.quantum, wait,
+                MULTIPLIERS[s.method], s.root_calls * CALLS[p.projective],
+                options.work_left(), s.eliminate_every, s.close_k, s.precision, p.quantum, wait,
             ),
         )
     )  # fmt: skip

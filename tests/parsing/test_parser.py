@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bbparse.errors import ProblemError, TreebankError
-from bbparse.parsing.parser import Parser, ScoredTree, trees_of
+from bbparse.parsing.parser import WORK_LIMIT, Parser, ScoredTree, trees_of
 from bbparse.treebank import Sentence, check_tree
 from tests import toy
 from tests.oracles.enumerate import enumerate_trees
@@ -140,6 +140,19 @@ def test_a_search_that_was_cut_short_says_so() -> None:
         (tree,) = trees_of(solution)
         assert not tree.proved
         assert tree.score <= full.scores[0] <= full.upper_bounds[0] <= tree.upper_bound
+
+
+@pytest.mark.parametrize("form", ["dog", "=", "!"])
+@pytest.mark.parametrize("n_words", [30, 100, 320])
+def test_without_a_limit_the_work_is_limited(form: str, n_words: int) -> None:
+    words = [form] * n_words
+    sentence = Sentence.from_words(words, upos=["NOUN"] * n_words, lemmas=words)
+    parser = toy.parser()
+    solution = parser.solve(sentence)
+    check_trees(sentence, parser.labelled(sentence, solution).trees)
+    assert solution.status in ("optimal", "work_limit")
+    assert solution.stats["dp_work"] * solution.stats["edges"] < 2.0 * WORK_LIMIT
+    assert solution.scores[0] <= solution.upper_bounds[0] < np.inf
 
 
 def test_threads_change_nothing() -> None:

@@ -73,10 +73,12 @@ def test_limits_below_an_open_root() -> None:
         p = random_problem(
             rng, min_words=5, max_words=7, projective=True, labelled=False, max_factors=60
         )  # fmt: skip
-        for limits in ({"node_limit": 1}, {"time_limit": 0.0}, {"gap": 0.05}):
+        for limits in (
+            {"node_limit": 1}, {"time_limit": 0.0}, {"work_limit": 1.0}, {"gap": 0.05},
+        ):  # fmt: skip
             one, other = both_ways(p, settings=weak, **limits)
             assert rows(one) == rows(other)
-            cut += one.status in ("node_limit", "time_limit")
+            cut += one.status in ("node_limit", "time_limit", "work_limit")
     assert cut > 5
 
 
