@@ -40,6 +40,10 @@ from bbparse.treebank.sections import Section
     "--keep-heads", is_flag=True,
     help="Fill in heads that are _ only, around those that INPUT has.",
 )  # fmt: skip
+@click.option(
+    "--projective", type=click.Choice(["yes", "no"]),
+    help="Whether no two arcs of a tree cross, instead of what the model says.",
+)  # fmt: skip
 @options.prune
 @click.option(
     "--threads", type=click.IntRange(1), default=1, show_default=True, metavar="T",
@@ -61,7 +65,9 @@ from bbparse.treebank.sections import Section
     "--ascii", "ascii_only", is_flag=True,
     help="Draw trees in ASCII, as is done where the terminal has no box characters.",
 )  # fmt: skip
-def parse(model: str, source: str, output: str, **settings: Any) -> None:
+def parse(
+    model: str, source: str, output: str, projective: str | None, **settings: Any
+) -> None:
     """Parse CoNLL-U, CoNLL-X or running text.
 
     Of words with tags only HEAD and DEPREL change. Words without tags, and those of running text
@@ -75,6 +81,9 @@ def parse(model: str, source: str, output: str, **settings: Any) -> None:
     With --keep-heads, words that have a HEAD keep it, and their DEPREL if they have one: the trees
     are the best of those with these arcs.
 
+    A model trained with --projective no draws crossing arcs; with --projective yes it draws none,
+    and is faster. A model trained on projective trees cannot be told to draw crossing ones.
+
     \b
     Examples:
       echo "Time flies." | bbparse parse --text --format tree
@@ -83,7 +92,10 @@ def parse(model: str, source: str, output: str, **settings: Any) -> None:
       bbparse parse in.conllu --model en.model --format tree | less -R
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
     """
-    parse_file(load_compiled(model, options.given_factors()), source, output, **settings)
+    parser = load_compiled(model, options.given_factors())
+    if projective is not None:
+        parser = parser.with_projective(projective == "yes")
+    parse_file(parser, source, output, **settings)
 
 
 def parse_file(

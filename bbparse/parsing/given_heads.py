@@ -15,8 +15,12 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from bbparse.treebank.scored import ScoredTree
 from bbparse.treebank.sentence import NO_HEAD
+from bbparse.treebank.structure import crossing_words
 
 __all__ = ["fill_in", "fill_in_all", "with_given_labels"]
+
+# Arcs that a message names.
+_FEW = 6
 
 
 def fill_in(
@@ -47,6 +51,8 @@ def fill_in(
         If no tree has all these heads; says which of them contradict each other.
     """
     given = {m: h for m, h in enumerate(sentence.heads, start=1) if h != NO_HEAD}
+    if parser.config.projective:
+        _check_no_crossing(sentence)
     wider: list[tuple[int | None, float | None]] = [(prune, None)]
     if prune != 0:
         wider += [(prune, np.inf), (0, None)]
@@ -59,12 +65,31 @@ def fill_in(
             break
     if solution.status == "infeasible":
         reasons = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
-        kind = "projective tree" if parser.config.model.projective else "tree"
+        kind = "projective tree" if parser.config.projective else "tree"
         raise TreebankError(
             f"{sentence.source or 'input'}, {sentence.name}: no {kind} with one root has"
             f" all heads that are given{reasons}"
         )
     return solution
+
+
+def _check_no_crossing(sentence: Sentence) -> None:
+    """Say at once which arcs cross, where none may.
+
+    Raises
+    ------
+    TreebankError
+        If two of the heads that are given contradict each other so.
+    """
+    crossing = sorted(crossing_words(sentence.heads))
+    if crossing:
+        arcs = ", ".join(f"{sentence.heads[m - 1]} → {m}" for m in crossing[:_FEW])
+        more = f" and {len(crossing) - _FEW} more" if len(crossing) > _FEW else ""
+        raise TreebankError(
+            f"{sentence.source or 'input'}, {sentence.name}: no projective tree has all heads that"
+            f" are given: the arcs {arcs}{more} cross; a model trained with --projective no keeps"
+            " them"
+        )
 
 
 def _problem(

@@ -88,6 +88,27 @@ class Parser:
         """Read a model file; see `bbparse.model.file.load_model`."""
         return cls(load_model(path, factors))
 
+    def with_projective(self, projective: bool) -> Parser:
+        """The same parser, drawing only trees without crossing arcs, or crossing ones, too.
+
+        Raises
+        ------
+        ModelError
+            If it is to draw crossing trees, and was trained on projective ones: nothing in such a
+            model knows what a crossing is.
+        """
+        if projective == self.config.projective:
+            return self
+        if not projective:
+            raise ModelError(
+                "the model was trained to draw projective trees, and cannot draw crossing ones:"
+                " train one with --projective no"
+            )
+        config = self.config.with_("model", projective=True)
+        model = self.model
+        maker = model.maker.with_(config=config)
+        return Parser(Model(maker, model.labeller, model.tagger, model.notes))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file, whole or not at all."""
         save_model(self.model, path)

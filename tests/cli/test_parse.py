@@ -401,3 +401,24 @@ if workers.CAN_FORK:
             done.stdout.close()
             assert done.wait(60) == 141
             assert done.stderr.read() == b""
+
+
+def test_a_projective_model_cannot_be_asked_for_crossing_trees(run: Run, model: Path) -> None:
+    plain = run("parse", toy.DEV, "--model", model)
+    assert run("parse", toy.DEV, "--model", model, "--projective", "yes").out == plain.out
+    done = run("parse", toy.DEV, "--model", model, "--projective", "no")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "bbparse: error: the model was trained to draw projective trees, and cannot draw crossing"
+        " ones: train one with --projective no\n"
+    )
+
+
+def test_given_heads_that_cross(run: Run, model: Path, tmp_path: Path) -> None:
+    source = tmp_path / "crossed.conllu"
+    rows = ["1\ta\t_\tDET\t_\t_\t3\t_\t_\t_", "2\tb\t_\tNOUN\t_\t_\t4\t_\t_\t_"]
+    rows += [f"{i}\tc\t_\tVERB\t_\t_\t_\t_\t_\t_" for i in (3, 4)]
+    source.write_text("\n".join(rows) + "\n\n", encoding="utf-8")
+    done = run("parse", source, "--model", model, "--keep-heads", "--projective", "yes")
+    assert done.code == 2 and done.err.count("\n") == 1
+    assert "all heads that are given: the arcs 3 → 1, 4 → 2 cross" in done.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
@@ -68,3 +69,25 @@ def test_heads_that_no_tree_has() -> None:
     sentence = with_heads(toy.dev_sentences()[1], {1: 2, 2: 1}, {})
     with pytest.raises(TreebankError, match=r"small-dev-002: no projective tree .*word 1"):
         fill_in(toy.parser(), sentence)
+
+
+def test_given_heads_that_cross_are_kept_by_a_model_that_may() -> None:
+    words = ["The", "dog", "saw", "a", "cat", "."]
+    sentence = with_heads(Sentence.from_words(words, name="crossed"), {1: 3, 2: 5}, {})
+    message = (
+        "input, crossed: no projective tree has all heads that are given: the arcs 3 → 1, 5 → 2"
+        " cross; a model trained with --projective no keeps them"
+    )
+    with pytest.raises(TreebankError, match=f"^{re.escape(message)}$"):
+        fill_in(toy.parser(), sentence)
+    assert fill_in(toy.crossing_parser(), sentence).heads[0, 1:3].tolist() == [3, 5]
+
+
+def test_contradictory_heads_of_a_model_that_may_cross() -> None:
+    sentence = with_heads(toy.dev_sentences()[1], {1: 2, 2: 1}, {})
+    with pytest.raises(TreebankError) as caught:
+        fill_in(toy.crossing_parser(), sentence)
+    assert str(caught.value).endswith(
+        "small-dev-002: no tree with one root has all heads that are given:"
+        " word 1 must hang from word 2; word 2 must hang from word 1"
+    )

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from bbparse.errors import ProblemError, TreebankError
+from bbparse.errors import ModelError, ProblemError, TreebankError
 from bbparse.parsing.parser import WORK_LIMIT, Parser, ScoredTree, trees_of
 from bbparse.treebank import Sentence, check_tree
 from tests import toy
@@ -238,3 +238,15 @@ def test_two_parsers_share_nothing() -> None:
     before = [parser.parse(s) for s in toy.dev_sentences()]
     Parser.train(toy.sentences()[:10], config=toy.configuration())
     assert [parser.parse(s) for s in toy.dev_sentences()] == before
+
+
+def test_crossing_trees_can_be_left_out_but_not_asked_for() -> None:
+    plain, crossing = toy.parser(), toy.crossing_parser()
+    again = crossing.with_projective(True)
+    assert again.config.projective and not crossing.config.projective
+    assert crossing.with_projective(False) is crossing and plain.with_projective(True) is plain
+    for sentence in toy.dev_sentences()[:10]:
+        assert again.parse(sentence) == plain.parse(sentence)
+        assert crossing.parse(sentence)[0].score >= plain.parse(sentence)[0].score
+    with pytest.raises(ModelError, match="trained to draw projective trees, and cannot draw cross"):
+        plain.with_projective(False)

@@ -228,3 +228,13 @@ def test_conflicts_are_saved_with_a_solution(tmp_path: Any) -> None:
     empty = np.zeros((0, 2), int), np.zeros((0, 1), int), [], [], []
     with pytest.raises(ProblemError, match=r"conflict\[0\] is 3, expected a text"):
         Solution(*empty, "infeasible", conflict=[3])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_a_word_without_candidates(projective: bool) -> None:
+    scores = np.zeros((5, 5))
+    scores[:, 3] = -np.inf
+    problem = Problem.from_arc_scores(scores, projective=projective)
+    found = solve(problem)
+    assert found.status == "infeasible" and not len(found)
+    assert found.conflict == ("no candidate arcs lead from the root to word 3",)
