@@ -75,20 +75,21 @@ def tree_score(node, tree, part_score, hard, chosen):
 
     Marks the tree's arcs in ``chosen`` (int8[A]); -inf where a hard factor fires.
     """
-    factors = node.factors
+    ptr, arcs, weight, _, size = node.factors
+    base = node.base
     chosen[:] = 0
     score = part_score + node.constant[0]
     for m in range(tree.shape[0]):
-        score += node.base[tree[m]]
+        score += base[tree[m]]
         chosen[tree[m]] = 1
-    for c in range(factors.size[0]):
+    for c in range(size[0]):
         fires = True
-        for i in range(factors.ptr[c], factors.ptr[c + 1]):
-            if chosen[factors.arcs[i]] == 0:
+        for i in range(ptr[c], ptr[c + 1]):
+            if chosen[arcs[i]] == 0:
                 fires = False
                 break
         if fires:
-            if factors.weight[c] <= -hard:
+            if weight[c] <= -hard:
                 return NEG
-            score += factors.weight[c]
+            score += weight[c]
     return score + count_score_of(node.counts, chosen)

@@ -55,6 +55,9 @@ EPSILON = 2.220446049250313e-16
 #: No tree of the node would change the k best; branch on an arc; its best tree is known.
 CLOSED, OPEN, SOLVED = 0, 1, 2
 PAPER, POLYAK, LEADS, MIXED = 0, 1, 2, 3
+#: Calls without a better bound before steps grow shorter, of oracles whose components are to agree:
+#: their bound rises as often as it falls, and steps that shrink each time stop short of the best.
+PATIENCE = 15
 
 
 class Verdict(NamedTuple):
@@ -204,10 +207,11 @@ def _first_step(node):
 @kernel
 def _drop_arcs(node, each, least):
     """Kill the arcs that no tree of at least a score has; whether there were some."""
+    base = node.base
     died = False
-    for a in range(node.base.shape[0]):
-        if node.base[a] > NEG and each[a] < least:
-            node.base[a] = NEG
+    for a in range(base.shape[0]):
+        if base[a] > NEG and each[a] < least:
+            base[a] = NEG
             died = True
     return died
 
@@ -245,6 +249,7 @@ def bound_node(node, incumbents, limits, counters, record):
     best_bound = previous = np.inf
     lower = NEG
     mild = 1.0  # damping of Polyak steps
+    waited = 0
     rises = 0
     unit = _unit(node)
     alpha = _first_step(node) if method == PAPER else 0.0
@@ -338,8 +343,15 @@ def bound_node(node, incumbents, limits, counters, record):
             continue
         found = min(k, incumbents.found[0])
         target = incumbents.scores[found - 1] if found > 0 else bound - abs(bound)
-        if fell < 0.0:
-            mild *= 0.7
+        if exact:
+            if fell < 0.0:
+                mild *= 0.7
+        elif bound <= best_bound:
+            waited, mild = 0, min(1.1 * mild, 1.5)
+        else:
+            waited += 1
+            if waited == PATIENCE:
+                waited, mild = 0, 0.5 * mild
         norm = disagreement(counts, copy, chosen) + inner_norm(oracle, scratch, chosen)
         if not by_leads:
             norm += subgradient_norm(factors, chosen)

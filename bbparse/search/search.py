@@ -49,7 +49,7 @@ Ints = NDArray[np.int32]
 _PROBE_CALLS = 5
 #: Calls to count as one in the settings: those of automata are cheaper than those of charts, and
 #: more of them are needed. By whether trees are projective.
-CALLS = {True: 1, False: 8}
+CALLS = {True: 1, False: 12}
 #: Places of an oracle that are visited in a second, roughly: where there is a time limit, and
 #: nothing was measured yet.
 WORK_PER_SECOND = 3e7

@@ -62,125 +62,124 @@ class Automata(NamedTuple):
     flags: NDArray[np.bool_]
 
 
-@kernel
-def _sibling(o, c, rank, j):
-    """Score of modifier c with the inner sibling of a rank (0: none), under context j."""
-    b = j if j < o.ctx_ptr[c + 1] - o.ctx_ptr[c] else 0
-    return o.inc_w[o.inc_ptr[c] + b * o.ranks[c] + rank]
+class Side(NamedTuple):
+    """Room for the modifiers of a head on one side, near to far, those that are alive.
+
+    Two tables, as each array by itself would cost kernels more than what is computed.
+
+    Attributes
+    ----------
+    place : int64[6, n]
+        Rows ``GROUP``: which modifiers; ``RANK``: their places among all candidates, from 1, as
+        inner siblings; ``FIRST``, ``STRIDE``: scores of a modifier's parts are ``inc_w[first +
+        context * stride + rank of inner sibling]``; ``LAST``, ``LAST_STRIDE``: and its score as the
+        outermost one ``out_w[last + context * last_stride]``.
+    score : float64[3, n]
+        Rows ``PAYS``: what a modifier pays for being taken; ``CHAIN``: α; ``AFTER``: β.
+    """
+
+    place: NDArray[np.int64]
+    score: NDArray[np.float64]
 
 
-@kernel
-def _outermost(o, c, j):
-    """Score of modifier c as the outermost one on its side."""
-    if o.head[c] == 0:
-        return 0.0
-    b = j if j < o.out_ctx_ptr[c + 1] - o.out_ctx_ptr[c] else 0
-    return o.out_w[o.out_ctx_ptr[c] + b]
-
-
-@kernel
-def _rank(o, s):
-    """The rank of group s as an inner sibling."""
-    h = o.head[s]
-    return s - o.out_mid[h] + 1 if o.mod[s] > h else o.out_mid[h] - s
+GROUP, RANK, FIRST, STRIDE, LAST, LAST_STRIDE = 0, 1, 2, 3, 4, 5
+PAYS, CHAIN, AFTER = 0, 1, 2
 
 
 @kernel
 def list_side(o, h, right, gscore, side):
-    """Groups of a head that are alive on one side, near to far; returns how many."""
+    """Fill in the modifiers of a head on one side; returns how many."""
+    place, score = side
+    ctx_ptr, inc_ptr, ranks, out_ctx_ptr, u = o.ctx_ptr, o.inc_ptr, o.ranks, o.out_ctx_ptr, o.u
     count = 0
-    if right:
-        for c in range(o.out_mid[h], o.out_ptr[h + 1]):
-            if gscore[c] > NEG:
-                side[count] = c
-                count += 1
-    else:
-        for c in range(o.out_mid[h] - 1, o.out_ptr[h] - 1, -1):
-            if gscore[c] > NEG:
-                side[count] = c
-                count += 1
+    middle = o.out_mid[h]
+    candidates = o.out_ptr[h + 1] - middle if right else middle - o.out_ptr[h]
+    for i in range(candidates):
+        c = middle + i if right else middle - 1 - i
+        if gscore[c] == NEG:
+            continue
+        place[GROUP, count] = c
+        place[RANK, count] = i + 1
+        place[FIRST, count] = inc_ptr[c]
+        place[STRIDE, count] = ranks[c] if ctx_ptr[c + 1] - ctx_ptr[c] > 1 else 0
+        place[LAST, count] = out_ctx_ptr[c]
+        place[LAST_STRIDE, count] = 1 if out_ctx_ptr[c + 1] - out_ctx_ptr[c] > 1 else 0
+        score[PAYS, count] = u[c]
+        count += 1
     return count
 
 
 @kernel
-def forward(o, side, count, j, chain):
-    """Fill ``chain[i]``, α of the i-th group of a side; returns the best score of the side.
+def forward(inc_w, out_w, side, count, j, lone):
+    """Fill α under context j; returns the best score of a chain of one at least, or -inf.
 
-    For words other than the root, no modifier is a choice, too.
+    ``lone``: a chain of one.
     """
-    lone = o.flags[0] and count > 0 and o.head[side[0]] == 0
-    best = 0.0
-    if count > 0 and o.head[side[0]] == 0:
-        best = NEG
-    for i in range(count):
-        c = side[i]
-        top = _sibling(o, c, 0, j)
+    place, score = side
+    best = NEG
+    for i in range(np.uintp(count)):
+        start = np.uintp(place[FIRST, i] + j * place[STRIDE, i])
+        top = inc_w[start]
         if not lone:
-            b = j if j < o.ctx_ptr[c + 1] - o.ctx_ptr[c] else 0
-            start = o.inc_ptr[c] + b * o.ranks[c]
             for s in range(i):
-                top = max(top, chain[s] + o.inc_w[start + _rank(o, side[s])])
-        chain[i] = top - o.u[c]
-        best = max(best, chain[i] + _outermost(o, c, j))
+                top = max(top, score[CHAIN, s] + inc_w[start + np.uintp(place[RANK, s])])
+        top -= score[PAYS, i]
+        score[CHAIN, i] = top
+        best = max(best, top + out_w[np.uintp(place[LAST, i] + j * place[LAST_STRIDE, i])])
     return best
 
 
 @kernel
-def backward(o, side, count, j, after):
-    """Fill ``after[i]``, β of the i-th group of a side."""
-    lone = o.flags[0] and count > 0 and o.head[side[0]] == 0
+def backward(inc_w, out_w, side, count, j, lone):
+    """Fill β under context j."""
+    place, score = side
     for i in range(count - 1, -1, -1):
-        c = side[i]
-        top = _outermost(o, c, j)
+        top = out_w[np.uintp(place[LAST, i] + j * place[LAST_STRIDE, i])]
         if not lone:
-            rank = _rank(o, c)
-            for s in range(i + 1, count):
-                d = side[s]
-                top = max(top, _sibling(o, d, rank, j) - o.u[d] + after[s])
-        after[i] = top
+            rank = place[RANK, i]
+            for s in range(np.uintp(i + 1), np.uintp(count)):
+                inner = inc_w[np.uintp(place[FIRST, s] + j * place[STRIDE, s] + rank)]
+                top = max(top, inner - score[PAYS, s] + score[AFTER, s])
+        score[AFTER, i] = top
 
 
 @kernel
-def follow(o, side, count, j, chain, best, taken):
-    """Mark the groups of the best chain of a side in ``taken``."""
-    if best == 0.0 and (count == 0 or o.head[side[0]] != 0):
-        return
+def follow(inc_w, out_w, side, count, j, lone, best, taken):
+    """Mark in ``taken`` the groups of the best chain, of which α is there."""
+    place, score = side
     at = -1
     for i in range(count):
-        if chain[i] + _outermost(o, side[i], j) == best:
+        if score[CHAIN, i] + out_w[place[LAST, i] + j * place[LAST_STRIDE, i]] == best:
             at = i
             break
     while at >= 0:
-        c = side[at]
-        taken[c] = 1
-        value = chain[at] + o.u[c]
-        before = -1
-        if not (o.flags[0] and o.head[c] == 0):
-            gap = abs(value - _sibling(o, c, 0, j))
+        taken[place[GROUP, at]] = 1
+        start = place[FIRST, at] + j * place[STRIDE, at]
+        top, before = inc_w[start], -1
+        if not lone:
             for s in range(at):
-                apart = abs(value - (chain[s] + _sibling(o, c, _rank(o, side[s]), j)))
-                if apart < gap:
-                    gap = apart
-                    before = s
+                value = score[CHAIN, s] + inc_w[start + place[RANK, s]]
+                if value > top:
+                    top, before = value, s
         at = before
 
 
 @kernel
 def side_parts(o, h, right, j, picked):
-    """What the parts of a tree score on one side of a head, and how many modifiers are there.
-
-    ``picked[c]`` says which groups the tree has.
-    """
+    """What the parts of a tree score on one side of a head; ``picked`` has the tree's groups."""
     score = 0.0
     rank = 0
     last = -1
-    lo, hi = (o.out_mid[h], o.out_ptr[h + 1]) if right else (o.out_ptr[h], o.out_mid[h])
-    for i in range(hi - lo):
-        c = lo + i if right else hi - 1 - i
+    middle = o.out_mid[h]
+    candidates = o.out_ptr[h + 1] - middle if right else middle - o.out_ptr[h]
+    for i in range(candidates):
+        c = middle + i if right else middle - 1 - i
         if picked[c] == 1:
-            score += _sibling(o, c, rank, j)
-            rank = _rank(o, c)
+            context = j if o.ctx_ptr[c + 1] - o.ctx_ptr[c] > 1 else 0
+            score += o.inc_w[o.inc_ptr[c] + context * o.ranks[c] + rank]
+            rank = i + 1
             last = c
     if last >= 0:
-        score += _outermost(o, last, j)
+        context = j if o.out_ctx_ptr[last + 1] - o.out_ctx_ptr[last] > 1 else 0
+        score += o.out_w[o.out_ctx_ptr[last] + context]
     return score

@@ -19,7 +19,11 @@ from numpy.typing import NDArray
 from bbparse.jit import kernel
 from bbparse.oracle.nonprojective.arborescence import best_arborescence
 from bbparse.oracle.nonprojective.automata import (
+    AFTER,
+    CHAIN,
+    GROUP,
     Automata,
+    Side,
     backward,
     follow,
     forward,
@@ -56,9 +60,8 @@ class AutomataScratch(NamedTuple):
     value: NDArray[np.float64]
     with_mod: NDArray[np.float64]
     with_head: NDArray[np.float64]
-    side: NDArray[np.int64]
-    chain: NDArray[np.float64]
-    after: NDArray[np.float64]
+    right: Side
+    left: Side
     largest: NDArray[np.float64]
 
 
@@ -86,8 +89,8 @@ def automata_scratch(o):
     return AutomataScratch(
         np.empty(b), np.empty(b, np.int32), np.empty(b), heads, np.empty(b), np.empty(n, np.int32),
         np.zeros(b, np.int8), np.zeros(b, np.int8), np.zeros(b, np.int8), np.empty(n + 2),
-        np.empty(b), np.empty(b), np.empty((2, n + 1), np.int64), np.empty((2, n + 1)),
-        np.empty((2, n + 1)), np.zeros(1),
+        np.empty(b), np.empty(b), Side(np.empty((6, n + 1), np.int64), np.empty((3, n + 1))),
+        Side(np.empty((6, n + 1), np.int64), np.empty((3, n + 1))), np.zeros(1),
     )  # fmt: skip
 
 
@@ -130,57 +133,71 @@ def automata_exact(o):
 @kernel
 def _fill(o, s, arc_score):
     """Scores of groups, and of the arborescence."""
-    for c in range(o.head.shape[0]):
-        best = o.group_ptr[c]
-        for a in range(best + 1, o.group_ptr[c + 1]):
+    group_ptr, in_list, u, v = o.group_ptr, o.in_list, o.u, o.v
+    arc, gscore, entering = s.arc, s.gscore, s.entering
+    for c in range(gscore.shape[0]):
+        best = group_ptr[c]
+        for a in range(best + 1, group_ptr[c + 1]):
             if arc_score[a] > arc_score[best]:
                 best = a
-        s.arc[c] = best
-        s.gscore[c] = arc_score[best]
-        s.picked[c] = 0
-        s.taken[c] = 0
-        s.above[c] = 0
-    for i in range(o.in_list.shape[0]):
-        c = o.in_list[i]
-        s.entering[i] = s.gscore[c] + o.u[c] + o.v[c]
+        arc[c] = best
+        gscore[c] = arc_score[best]
+    s.picked[:] = 0
+    s.taken[:] = 0
+    s.above[:] = 0
+    for i in range(in_list.shape[0]):
+        c = in_list[i]
+        entering[i] = gscore[c] + u[c] + v[c]
+
+
+@kernel
+def _has_contexts(o, h):
+    """Whether the scores of a head's modifiers depend on its own head."""
+    if h == 0 or o.out_ptr[h] == o.out_ptr[h + 1]:
+        return False
+    c = o.out_ptr[h]
+    return o.ctx_ptr[c + 1] - o.ctx_ptr[c] > 1 or o.out_ctx_ptr[c + 1] - o.out_ctx_ptr[c] > 1
 
 
 @kernel
 def _automaton(o, s, h):
     """The best value of one automaton; marks what it has."""
-    n_right = list_side(o, h, True, s.gscore, s.side[0])
-    n_left = list_side(o, h, False, s.gscore, s.side[1])
+    inc_w, out_w, v, in_list, gscore = o.inc_w, o.out_w, o.v, o.in_list, s.gscore
+    rights, lefts = s.right, s.left
+    n_right = list_side(o, h, True, gscore, rights)
     if h == 0:
-        value = forward(o, s.side[0], n_right, 0, s.chain[0])
-        if value > NEG:
-            follow(o, s.side[0], n_right, 0, s.chain[0], value, s.taken)
+        value = forward(inc_w, out_w, rights, n_right, 0, o.flags[0])
+        follow(inc_w, out_w, rights, n_right, 0, o.flags[0], value, s.taken)
         return value
-    best, context = NEG, -1
-    plain = o.out_ptr[h] == o.out_ptr[h + 1]
-    same, known = 0.0, False
-    if not plain:
-        c = o.out_ptr[h]
-        contexts = o.ctx_ptr[c + 1] - o.ctx_ptr[c], o.out_ctx_ptr[c + 1] - o.out_ctx_ptr[c]
-        plain = contexts[0] == 1 and contexts[1] == 1
+    n_left = list_side(o, h, False, gscore, lefts)
+    best, context, last = NEG, -1, -1
+    differ, known, right, left = _has_contexts(o, h), n_right + n_left == 0, 0.0, 0.0
     lo = o.in_ptr[h]
     for j in range(o.in_ptr[h + 1] - lo):
-        p = o.in_list[lo + j]
-        if s.gscore[p] == NEG:
+        p = in_list[lo + j]
+        if gscore[p] == NEG:
             continue
-        if not (plain and known):
-            same = forward(o, s.side[0], n_right, j, s.chain[0])
-            same += forward(o, s.side[1], n_left, j, s.chain[1])
+        if (differ and n_right + n_left > 0) or not known:
+            right = forward(inc_w, out_w, rights, n_right, j, False) if n_right > 0 else 0.0
+            left = forward(inc_w, out_w, lefts, n_left, j, False) if n_left > 0 else 0.0
             known = True
-        if same - o.v[p] > best:
-            best = same - o.v[p]
+            last = j
+        value = max(0.0, right) + max(0.0, left) - v[p]
+        if value > best:
+            best = value
             context = j
     if context < 0:
         return NEG
-    s.above[o.in_list[lo + context]] = 1
-    right = forward(o, s.side[0], n_right, context, s.chain[0])
-    left = forward(o, s.side[1], n_left, context, s.chain[1])
-    follow(o, s.side[0], n_right, context, s.chain[0], right, s.taken)
-    follow(o, s.side[1], n_left, context, s.chain[1], left, s.taken)
+    s.above[in_list[lo + context]] = 1
+    if n_right + n_left == 0:
+        return best
+    if differ and last != context:
+        right = forward(inc_w, out_w, rights, n_right, context, False)
+        left = forward(inc_w, out_w, lefts, n_left, context, False)
+    if right > 0.0:
+        follow(inc_w, out_w, rights, n_right, context, False, right, s.taken)
+    if left > 0.0:
+        follow(inc_w, out_w, lefts, n_left, context, False, left, s.taken)
     return best
 
 
@@ -221,30 +238,48 @@ def automata_tree(o, s, arc_score, tree):
 
 
 @kernel
+def _raise(side, count, others, with_mod):
+    """Raise what is known of an automaton's best value with each of its modifiers."""
+    place, score = side
+    for i in range(count):
+        c = place[GROUP, i]
+        with_mod[c] = max(with_mod[c], score[CHAIN, i] + score[AFTER, i] + others)
+
+
+@kernel
 def _with_parts(o, s, h):
     """Best value of an automaton with each modifier, and with each head."""
-    n_right = list_side(o, h, True, s.gscore, s.side[0])
-    n_left = list_side(o, h, False, s.gscore, s.side[1])
-    lo, n_contexts = o.in_ptr[h], o.in_ptr[h + 1] - o.in_ptr[h]
-    for j in range(max(1, n_contexts)):
+    inc_w, out_w, v, in_list, gscore = o.inc_w, o.out_w, o.v, o.in_list, s.gscore
+    rights, lefts, with_mod, with_head = s.right, s.left, s.with_mod, s.with_head
+    n_right = list_side(o, h, True, gscore, rights)
+    n_left = list_side(o, h, False, gscore, lefts)
+    lone = h == 0 and o.flags[0]
+    differ, known, right, left, top = _has_contexts(o, h), False, 0.0, 0.0, NEG
+    lo = o.in_ptr[h]
+    for j in range(max(1, o.in_ptr[h + 1] - lo)):
         pays = 0.0
         if h > 0:
-            p = o.in_list[lo + j]
-            if s.gscore[p] == NEG:
+            p = in_list[lo + j]
+            if gscore[p] == NEG:
                 continue
-            pays = o.v[p]
-        right = forward(o, s.side[0], n_right, j, s.chain[0])
-        left = forward(o, s.side[1], n_left, j, s.chain[1])
-        backward(o, s.side[0], n_right, j, s.after[0])
-        backward(o, s.side[1], n_left, j, s.after[1])
+            pays = v[p]
+        if differ or not known:
+            right = forward(inc_w, out_w, rights, n_right, j, lone)
+            left = forward(inc_w, out_w, lefts, n_left, j, lone)
+            backward(inc_w, out_w, rights, n_right, j, lone)
+            backward(inc_w, out_w, lefts, n_left, j, lone)
+            if h > 0:
+                right, left = max(0.0, right), max(0.0, left)
+            known = True
         if h > 0:
-            s.with_head[o.in_list[lo + j]] = right + left - pays
-        for i in range(n_right):
-            c = s.side[0, i]
-            s.with_mod[c] = max(s.with_mod[c], s.chain[0, i] + s.after[0, i] + left - pays)
-        for i in range(n_left):
-            c = s.side[1, i]
-            s.with_mod[c] = max(s.with_mod[c], s.chain[1, i] + s.after[1, i] + right - pays)
+            with_head[in_list[lo + j]] = right + left - pays
+        if differ:
+            _raise(rights, n_right, left - pays, with_mod)
+            _raise(lefts, n_left, right - pays, with_mod)
+        top = max(top, -pays)
+    if not differ:
+        _raise(rights, n_right, top + (left if h > 0 else 0.0), with_mod)
+        _raise(lefts, n_left, top + right, with_mod)
 
 
 @kernel
@@ -291,10 +326,9 @@ def automata_norm(o, s, chosen):
     """In how many places the automata differ from the arborescence."""
     norm = 0.0
     if o.flags[1]:
-        for c in range(o.head.shape[0]):
-            norm += s.picked[c] != s.taken[c]
-            if o.mod[c] > 0:
-                norm += s.picked[c] != s.above[c]
+        picked, taken, above = s.picked, s.taken, s.above
+        for c in range(picked.shape[0]):
+            norm += (picked[c] != taken[c]) + (picked[c] != above[c])
     return norm
 
 
@@ -302,9 +336,10 @@ def automata_norm(o, s, chosen):
 def automata_step(o, s, chosen, alpha):
     """One step of the subgradient."""
     if o.flags[1]:
-        for c in range(o.head.shape[0]):
-            o.u[c] -= alpha * (s.picked[c] - s.taken[c])
-            o.v[c] -= alpha * (s.picked[c] - s.above[c])
+        u, v, picked, taken, above = o.u, o.v, s.picked, s.taken, s.above
+        for c in range(picked.shape[0]):
+            u[c] -= alpha * (picked[c] - taken[c])
+            v[c] -= alpha * (picked[c] - above[c])
 
 
 @kernel

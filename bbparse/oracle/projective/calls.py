@@ -111,11 +111,12 @@ def chart_with_each(chart, scratch, arc_score, each):
     """One outside pass."""
     outside_pass(chart, scratch.gscore, scratch.inside, scratch.outside)
     group_marginals(chart, scratch.inside, scratch.outside, scratch.marginal)
-    for b in range(chart.group_mod.shape[0]):
-        around = scratch.marginal[b]
-        for a in range(chart.group_ptr[b], chart.group_ptr[b + 1]):
+    group_ptr, marginal, gscore = chart.group_ptr, scratch.marginal, scratch.gscore
+    for b in range(marginal.shape[0]):
+        around = marginal[b]
+        for a in range(group_ptr[b], group_ptr[b + 1]):
             dead = around == NEG or arc_score[a] == NEG
-            each[a] = NEG if dead else around - scratch.gscore[b] + arc_score[a]
+            each[a] = NEG if dead else around - gscore[b] + arc_score[a]
 
 
 @kernel
