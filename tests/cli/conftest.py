@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,10 +30,12 @@ class Done:
         return lines[-1].removeprefix("bbparse: error: ")
 
 
-@pytest.fixture(autouse=True)
-def silent_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a test is the first to compile, its command says nothing of it."""
-    monkeypatch.setattr("bbparse.cli.main._tell_of_compiling", lambda: None)
+@pytest.fixture(autouse=True, scope="session")
+def silent_compiler() -> Iterator[None]:
+    """Whatever a test, or a fixture, is the first to compile, its command says nothing of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bbparse.cli.main._tell_of_compiling", lambda: None)
+        yield
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import pytest
 
 from bbparse.cli import workers
-from bbparse.parsing.parser import Parser
+from bbparse.parsing.parser import Parse, Parser, ScoredTree, trees_of
 from bbparse.treebank import evaluate, read_conllu, sections
 from tests import toy
 from tests.cli.conftest import Done
@@ -338,14 +338,12 @@ def test_errors_do_not_depend_on_threads(
 def test_a_fault_of_the_program_does_not_depend_on_threads(
     run: Run, in_parallel: Run, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Parser.scored_trees
-
-    def faulty(parser: Parser, sentence: object, solution: object) -> object:
-        if getattr(sentence, "number", 0) == 30:
+    def faulty(found: Parse) -> list[ScoredTree]:
+        if found.sentence.number == 30:
             raise KeyError("thirty")
-        return whole(parser, sentence, solution)  # type: ignore[arg-type]
+        return trees_of(found.solution, found.labels)
 
-    monkeypatch.setattr(Parser, "scored_trees", faulty)
+    monkeypatch.setattr(Parse, "trees", property(faulty))
     one = run("parse", toy.TRAIN, "--model", model)
     assert one.code == 70
     assert "internal error: KeyError: 'thirty'" in one.err
@@ -358,14 +356,13 @@ if workers.CAN_FORK:
         run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         here = os.getpid()
-        whole = Parser.scored_trees
 
-        def deadly(parser: Parser, sentence: object, solution: object) -> object:
+        def deadly(found: Parse) -> list[ScoredTree]:
             if os.getpid() != here:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return whole(parser, sentence, solution)  # type: ignore[arg-type]
+            return trees_of(found.solution, found.labels)
 
-        monkeypatch.setattr(Parser, "scored_trees", deadly)
+        monkeypatch.setattr(Parse, "trees", property(deadly))
         monkeypatch.setattr(sections, "SECTION_WORDS", 40)
         output = tmp_path / "out.conllu"
         done = run("parse", toy.TRAIN, "--model", model, "-o", output, "--threads", "2")

@@ -25,7 +25,7 @@ def shares(model: Path, settings: tuple[int, ...]) -> list[float]:
     for prune in settings:
         right = sum(
             head == gold
-            for sentence, solution in parser.parse_all(sentences, prune=prune)
+            for sentence, solution, _ in parser.parse_all(sentences, prune=prune)
             for head, gold in zip(solution.heads[0, 1:].tolist(), sentence.heads)
         )
         found.append(100 * right / words)

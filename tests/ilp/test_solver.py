@@ -136,9 +136,9 @@ def test_without_highspy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_options_it_does_not_have() -> None:
     p = Problem.from_arc_scores(np.zeros((3, 3)))
-    with pytest.raises(ProblemError, match="node_limit is 3: the integer program has none"):
+    with pytest.raises(ProblemError, match="node_limit is 3: method 'ilp' takes none"):
         solve(p, method="ilp", node_limit=3)
-    with pytest.raises(ProblemError, match="backbone is 'first': the integer program has none"):
+    with pytest.raises(ProblemError, match="backbone is 'first': method 'ilp' takes none"):
         solve(p, method="ilp", backbone="first")
 
 

@@ -24,7 +24,7 @@ from tests.problem.helpers import SOLUTION
         ({"scores": [3.0, math.nan]}, "scores[1] is nan"),
         ({"upper_bounds": [3.0, math.nan]}, "upper_bounds[1] is nan"),
         ({"proved": [1, 0]}, "proved has dtype int64"),
-        ({"status": "done"}, "status is 'done', expected one of optimal, time_limit"),
+        ({"status": "done"}, "status is 'done', expected one of optimal, gap, time_limit"),
         ({"stats": {"nodes": "3"}}, "stats['nodes'] is '3', expected a number"),
     ],
 )

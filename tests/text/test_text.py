@@ -133,9 +133,7 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_text_without_line_breaks_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    import bbparse.text
-
-    monkeypatch.setattr(bbparse.text, "_LONGEST", 100)
+    monkeypatch.setattr("bbparse.text.cutting._LONGEST", 100)
     lines = ["This is a sentence.\n"] * 100
     assert len(list(read_text(io.StringIO("".join(lines))))) == 100
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from numba import njit
 
-from bbparse import progress
+from bbparse.treebank import progress
 from bbparse.treebank.progress import progress_bars, watch_compiling, watched
 
 

@@ -20,9 +20,8 @@ def test_agrees_with_the_parser() -> None:
     for setting in (few, all_arcs):
         tally = Tally()
         calls = []
-        for sentence, solution in parser.parse_all(sentences, prune=setting.prune):
-            labels = parser.labels(sentence, solution.heads[0])
-            tally.add(sentence, solution.heads[0, 1:].tolist(), labels)
+        for sentence, solution, labels in parser.parse_all(sentences, prune=setting.prune):
+            tally.add(sentence, solution.heads[0, 1:].tolist(), labels[0])
             calls.append(solution.stats.get("dp_calls", 0))
         assert setting.scores == tally.scores()
         assert setting.sentence_calls.tolist() == calls
