@@ -334,6 +334,10 @@ def bound_node(node, incumbents, limits, counters, record):
             step = alpha * 0.5**rises
             step_paper(factors, chosen, step, simplex)
             step_counts(counts, copy, chosen, step * unit)
+            inner = inner_norm(oracle, scratch, chosen)
+            if inner > 0.0:  # the paper has none of these: Polyak's length, and its way to shrink
+                gap = bound - lower if lower > NEG else abs(bound)
+                inner_step(oracle, scratch, chosen, 0.5**rises * max(gap, slack) / inner)
             continue
         if by_leads and factors.size[0] > 0:
             if tight:

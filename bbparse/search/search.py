@@ -442,7 +442,8 @@ class Search:
             bound = max(node.bound for node in level)
             if self._is_tight(bound, gap):
                 return bound, "gap"
-            arc = max(level, key=lambda node: node.lower).arc
+            # nodes whose best tree is known are divided by that, and name no arc
+            arc = max(level, key=lambda node: (node.arc >= 0, node.lower)).arc
             below: list[Open] = []
             for i, node in enumerate(level):
                 for child in self._children(node, arc):
