@@ -7,7 +7,9 @@
     python bench/exactness.py growth                       # factors and their weights
 
 Run it from the checkout: the generator of random problems and the enumeration are those of the
-tests. Each mode writes bench/results/exactness-MODE.json, all but small every minute.
+tests. Each mode writes bench/results/exactness-MODE.json, all but small every minute. With
+--nonprojective, small and mixed draw problems that allow crossing arcs only, and the name of the
+results ends in -nonprojective.
 """
 
 from __future__ import annotations
@@ -98,8 +100,8 @@ class Notes:
             self.path.write_text(json.dumps(values, indent=1) + "\n")
 
 
-def small(count: int, seed: int) -> dict[str, Any]:
-    """Random problems of every kind against enumeration."""
+def small(count: int, seed: int, projective: bool | None = None) -> dict[str, Any]:
+    """Random problems of every kind against enumeration; ``projective`` None: some of each."""
     rng = np.random.default_rng(seed)
     kinds: Counter[str] = Counter()
     wrong: list[str] = []
@@ -108,7 +110,9 @@ def small(count: int, seed: int) -> dict[str, Any]:
     for number in range(count):
         n = int(rng.choice(_SIZES, p=_SHARES))
         counts = int(rng.choice([0, 4]))
-        problem = random_problem(rng, min_words=min(n, 5), max_words=n, max_counts=counts)
+        problem = random_problem(
+            rng, min_words=min(n, 5), max_words=n, max_counts=counts, projective=projective
+        )
         k = int(rng.integers(1, 21))
         expected = [(float(s), tuple(a)) for s, a in enumerate_trees(problem)]
         answer = solve(problem, k_best=k)
@@ -127,7 +131,9 @@ def small(count: int, seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def against_program(mode: str, count: int, seed: int) -> dict[str, Any]:
+def against_program(
+    mode: str, count: int, seed: int, projective: bool | None = None
+) -> dict[str, Any]:
     """Random problems of 8 to 40 words against an integer program."""
     rng = np.random.default_rng(seed)
     wrong: list[str] = []
@@ -135,7 +141,7 @@ def against_program(mode: str, count: int, seed: int) -> dict[str, Any]:
     open_ours = open_highs = 0
     ours = theirs = 0.0
     nodes: list[int] = []
-    notes = Notes(mode)
+    notes = Notes(mode if projective is None else f"{mode}-nonprojective")
 
     def result() -> dict[str, Any]:
         return {
@@ -149,7 +155,7 @@ def against_program(mode: str, count: int, seed: int) -> dict[str, Any]:
         n = int(rng.integers(8, 41))
         k = 1
         if mode == "mixed":
-            problem = random_mixed(rng, n)
+            problem = random_mixed(rng, n, projective)
             k = int(rng.choice([1, 1, 2, 5]))
         else:
             problem = random_large(rng, n)
@@ -332,10 +338,14 @@ def main() -> None:
     parser.add_argument("mode", choices=("small", "large", "mixed", "proofs", "growth"))
     parser.add_argument("--problems", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--nonprojective", action="store_true")
     given = parser.parse_args()
-    notes = Notes(given.mode)
+    if given.nonprojective and given.mode not in ("small", "mixed"):
+        parser.error("--nonprojective: for small and mixed only")
+    projective = False if given.nonprojective else None
+    notes = Notes(f"{given.mode}-nonprojective" if given.nonprojective else given.mode)
     if given.mode == "small":
-        result = small(given.problems or 200_000, given.seed)
+        result = small(given.problems or 200_000, given.seed, projective)
     elif given.mode == "proofs":
         result = proofs(given.problems or 20_000, given.seed)
     elif given.mode == "growth":
@@ -343,7 +353,7 @@ def main() -> None:
         table = "Search nodes / calls of the dynamic program / time, medians of five problems.\n\n"
         notes.path.with_suffix(".md").write_text(table + growth_table(result["rows"]) + "\n")
     else:
-        result = against_program(given.mode, given.problems or 2_000, given.seed)
+        result = against_program(given.mode, given.problems or 2_000, given.seed, projective)
     notes.write(lambda: result, done=True)
     print(json.dumps(result, indent=1))
     raise SystemExit(bool(result.get("disagreements")))

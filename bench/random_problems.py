@@ -46,13 +46,17 @@ def random_large(rng: np.random.Generator, n: int) -> Problem:
     )  # fmt: skip
 
 
-def random_mixed(rng: np.random.Generator, n: int) -> Problem:
+def random_mixed(
+    rng: np.random.Generator, n: int, projective: bool | None = None
+) -> Problem:
     """A problem of n words with every kind of part, factor, constraint and flag.
 
-    Hard constraints leave one random tree feasible. A quarter is non-projective and has up to 20
-    words, as the integer program needs minutes for some of those with more.
+    Hard constraints leave one random tree feasible. Unless ``projective`` says otherwise, a quarter
+    is non-projective; these have up to 20 words, as the integer program needs minutes for some of
+    those with more.
     """
-    projective = bool(rng.random() < 0.75)
+    if projective is None:
+        projective = bool(rng.random() < 0.75)
     n = n if projective else min(n, 8 + n % 13)
     labelled = bool(rng.random() < 0.25)
     heads = random_tree(rng, n, projective)
