@@ -185,7 +185,7 @@ def against_program(
 
 
 def proofs(count: int, seed: int) -> dict[str, Any]:
-    """Random problems with proofs: all must hold, and four planted faults must not.
+    """Random problems with proofs: all must hold, and five planted faults must not.
 
     Up to seven words as a rule; one problem in a hundred has 8 to 20.
     """
@@ -272,6 +272,16 @@ def planted(
         at = int(problem.factor_ptr[factor])
         lam[row, at] = lam[row, at] + size if weight >= 0.0 else size - weight
         yield "multiplier outside", changed(factor_multipliers=lam)
+    heads: dict[int, set[int]] = {}
+    for head, mod, _, state in zip(*(column.tolist() for column in problem.arcs)):
+        if state != -1 and not (problem.arc_state[problem.arc_mod == mod] == 1).any():
+            heads.setdefault(mod, set()).add(head)
+    free = sum(len(own) > 1 for own in heads.values())
+    if proof.pair_multipliers.shape[1] and proof.node_kind[0] == BOUND and free > 1:
+        # the tree is paid for all arcs, and automata can do without all but one
+        pairs = np.array(proof.pair_multipliers)
+        pairs[:, : pairs.shape[1] // 2] += 1e3 * (spread(problem) + np.abs(pairs).sum())
+        yield "multipliers of pairs", changed(pair_multipliers=pairs)
     more = solve(problem, k_best=len(answer) + 1, explain=False) if len(answer) else answer
     if len(more) > len(answer) and answer.scores[-1] - more.scores[-1] > size:
         place = [*range(len(answer) - 1), len(answer)]

@@ -13,8 +13,10 @@ from bbparse.problem.parts import Counts, names_of
 from bbparse.problem.proof import ARRAYS, Proof
 from bbparse.storage.archive import FLAGS, INTS, REALS, TEXT, Rule, read_archive, write_archive
 
-#: Version of the file format; a reader refuses files of a newer one.
-VERSION = 1
+#: Versions of the file formats; a reader refuses files of a newer one. Solutions of version 1 had
+#: proofs with multipliers of single parts.
+VERSION, SOLUTION_VERSION = 1, 2
+_OLDER = "proof_part_multipliers"
 
 _PROBLEM = "bbparse.Problem"
 _SOLUTION = "bbparse.Solution"
@@ -90,21 +92,30 @@ def write_solution(path: str | os.PathLike[str], fields: dict[str, Any]) -> None
         arrays["conflict"] = np.array(conflict, dtype=np.str_)
     if proof is not None:
         arrays.update({f"proof_{name}": array for name, array in proof.as_arrays().items()})
-    write_archive(path, _SOLUTION, VERSION, arrays)
+    write_archive(path, _SOLUTION, SOLUTION_VERSION, arrays)
 
 
 def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The fields that `write_solution` wrote."""
-    rules = {**_SOLUTION_RULES, **_PROOF_RULES}
+    rules = {**_SOLUTION_RULES, **_PROOF_RULES, _OLDER: (REALS, 2, None)}
     arrays: dict[str, Any] = dict(
         read_archive(
-            path, _SOLUTION, VERSION, rules, optional={"conflict", *_PROOF_RULES},
+            path, _SOLUTION, SOLUTION_VERSION, rules,
+            optional={"conflict", _OLDER, *_PROOF_RULES},
             error=ProblemError,
         )
     )  # fmt: skip
     own = {
         name.removeprefix("proof_"): arrays.pop(name) for name in _PROOF_RULES if name in arrays
     }
+    older = arrays.pop(_OLDER, None)
+    if older is not None:
+        if older.size:
+            raise ProblemError(
+                f"{os.fspath(path)}: the proof is of version 1, with multipliers of single parts,"
+                " which are not read any more: solve with a proof anew"
+            )
+        own["pair_multipliers"] = older
     if own and len(own) < len(_PROOF_RULES):
         missing = next(name for name in _PROOF_RULES if name.removeprefix("proof_") not in own)
         raise ProblemError(f"{os.fspath(path)}: field {missing} is missing, and others are there")

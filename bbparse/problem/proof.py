@@ -27,8 +27,10 @@ the parts (QL13 §3.2):
   C is any set of its arcs that holds those which all trees of the leaf have, and none which no
   tree of the leaf has;
 * the parts of a projective problem are scored exactly, with the best tree. Those of another are
-  terms (:mod:`bbparse.proof.terms`), bounded like factors with literals in the place of arcs: a
-  literal is Σ z over the arcs of which one is needed, or 1 - Σ z over those that must not be.
+  scored by automata, one for each head (:mod:`bbparse.proof.automata`), which need not agree with
+  the tree: it is paid u + v for an arc, and for each modifier m of its choice the automaton of
+  head h pays u of the pair (h, m), and for its choice of a head g, v of (g, h) (Koo et al. 2010).
+  Pairs are sorted by head and modifier; u of all of them comes first. Any u and v will do.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ ARRAYS: dict[str, tuple[type, int]] = {
     "node_vector": (np.int32, 1),
     "factor_multipliers": (np.float64, 2),
     "count_multipliers": (np.float64, 2),
-    "part_multipliers": (np.float64, 2),
+    "pair_multipliers": (np.float64, 2),
 }
 
 
@@ -83,8 +85,9 @@ class Proof:
         Row of the multipliers of a leaf, or -1.
     factor_multipliers : float64[V, len(factor_arcs)]
     count_multipliers : float64[V, len(count_arcs)]
-    part_multipliers : float64[V, L]
-        L is the number of literals of all parts; 0 for projective problems.
+    pair_multipliers : float64[V, 2 P]
+        P is the number of candidate pairs of head and modifier; 0 for problems that are projective
+        or have no parts.
 
     Raises
     ------
@@ -101,7 +104,7 @@ class Proof:
     node_vector: NDArray[np.int32]
     factor_multipliers: NDArray[np.float64]
     count_multipliers: NDArray[np.float64]
-    part_multipliers: NDArray[np.float64]
+    pair_multipliers: NDArray[np.float64]
 
     def __post_init__(self) -> None:
         for name, (dtype, ndim) in ARRAYS.items():
@@ -133,7 +136,7 @@ class Proof:
                 " elements of node_arcs"
             )
         rows = len(self.factor_multipliers)
-        for name in ("count_multipliers", "part_multipliers"):
+        for name in ("count_multipliers", "pair_multipliers"):
             if len(getattr(self, name)) != rows:
                 raise ProblemError(
                     f"proof: {name} has {len(getattr(self, name))} rows, expected {rows} as in"

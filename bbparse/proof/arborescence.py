@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bbparse.problem.base import ProblemArrays
-from bbparse.proof.spans import NONE, Pair
+from bbparse.proof.spans import NONE
 
 #: Root arcs (negative), and score.
 Weight = tuple[int, float]
@@ -23,7 +23,7 @@ Arc = tuple[int, int, Weight, int]
 
 
 class Arborescences:
-    """Best non-projective trees of one problem; answers as `bbparse.proof.spans.Spans` does.
+    """Best non-projective trees of one problem.
 
     Parameters
     ----------
@@ -34,47 +34,30 @@ class Arborescences:
     def __init__(self, problem: ProblemArrays) -> None:
         self.n = problem.n_words
         self.single_root = problem.single_root
-        self.arc_head: list[int] = problem.arc_head.tolist()
-        self.arc_mod: list[int] = problem.arc_mod.tolist()
+        self.head: list[int] = problem.arc_head.tolist()
+        self.mod: list[int] = problem.arc_mod.tolist()
 
-    def best(
-        self, alive: Sequence[bool], score: Sequence[float], marked: frozenset[int] = frozenset()
-    ) -> Pair:
-        """The best score of a tree over the arcs that are alive.
+    def best(self, alive: Sequence[bool], score: Sequence[float], needed: int = -1) -> float:
+        """The best score of a tree over the arcs that are alive; -inf if there is none.
 
         Parameters
         ----------
         alive : sequence of bool[A]
         score : sequence of float[A]
             Of each arc.
-        marked : set of arc indices
-
-        Returns
-        -------
-        without, with : float
-            The best score of a tree that has no marked arc, and of one that has some; -inf where
-            there is no such tree.
+        needed : int, optional
+            An arc that the tree must have.
         """
-        arcs = [a for a, lives in enumerate(alive) if lives]
-        without = self._tree([a for a in arcs if a not in marked], score)
-        having = NONE
-        for needed in sorted(marked):
-            if alive[needed]:
-                mod = self.arc_mod[needed]
-                rest = [a for a in arcs if a == needed or self.arc_mod[a] != mod]
-                having = max(having, self._tree(rest, score))
-        return without, having
-
-    def _tree(self, arcs: list[int], score: Sequence[float]) -> float:
-        """The best score of a tree over some arcs."""
         given: list[Arc] = []
-        for a in arcs:
-            head, mod = self.arc_head[a], self.arc_mod[a]
-            given.append((head, mod, (-1 if self.single_root and head == 0 else 0, score[a]), a))
+        word = self.mod[needed] if needed >= 0 else 0
+        for a, (head, mod) in enumerate(zip(self.head, self.mod)):
+            if alive[a] and (mod != word or a == needed):
+                level = -1 if self.single_root and head == 0 else 0
+                given.append((head, mod, (level, score[a]), a))
         chosen = best_arcs(list(range(1, self.n + 1)), given)
         if chosen is None:
             return NONE
-        if self.single_root and sum(self.arc_head[a] == 0 for a in chosen) != 1:
+        if self.single_root and sum(self.head[a] == 0 for a in chosen) != 1:
             return NONE
         return sum(score[a] for a in chosen)
 

@@ -7,7 +7,7 @@ max-marginals under the same multipliers show; and then branches: on the arc wit
 gap, or, where the best tree is one of the solution, by Lawler's partition around it.
 
 Bounds refer to the problem as it was given: there is no presolve, and what is fixed in a subspace
-only moves multipliers (:mod:`bbparse.proof.multipliers`).
+only moves multipliers.
 
 Where fewer than k trees exist, there is no k-th score, and what has to be shown is that nothing
 else is feasible. All finite scores are then replaced by zero, and bounds are lowered until they
@@ -23,14 +23,17 @@ from dataclasses import replace
 import numpy as np
 
 from bbparse.problem import Problem, Solution
+from bbparse.problem.order import in_order
 from bbparse.problem.proof import BOUND, EMPTY, TREE, Proof, tolerances
 from bbparse.problem.tree import broken_constraint, tree_score
 from bbparse.proof.hard import Hard
 from bbparse.proof.nodes import Nodes
 from bbparse.proof.relaxation import Bound, Relaxation, Space
 
-#: Viterbi passes at the root and at other nodes, and how many lie between two eliminations.
+#: Calls of the oracle at the root and at other nodes, and how many lie between two eliminations.
 ROOT_CALLS, NODE_CALLS, EVERY = 60, 15, 4
+#: So many times more of them where the oracle has components that are to agree.
+MORE_CALLS = 8
 #: Without scores bounds are lowered towards -1, and are low enough here.
 CLEARLY_NEGATIVE = -1e-3
 
@@ -92,11 +95,14 @@ class _BetterTree(Exception):
 
 class _Certifier:
     def __init__(self, problem: Problem, solution: Solution, k_best: int) -> None:
-        self.problem = problem
-        self.k_best = k_best
+        self.given, self.k_best = problem, k_best
+        self.problem, self.order = in_order(problem)
         rounding, above = tolerances(problem)
         self.all_trees = len(solution) < k_best
-        self.known = {tuple(arcs) for arcs in solution.arcs.tolist()}
+        self.trees = solution.arcs
+        if self.order is not None:
+            self.trees = np.argsort(self.order).astype(np.int32)[solution.arcs]
+        self.known = {tuple(arcs) for arcs in self.trees.tolist()}
         self.tree_limit = -math.inf if self.all_trees else float(solution.scores[-1]) + rounding
         if self.all_trees:
             self.limit, self.target, hard = CLEARLY_NEGATIVE, -1.0, 8.0
@@ -108,14 +114,14 @@ class _Certifier:
             self.precision = 0.5 * rounding
             self.limit = self.target + max(0.5 * rounding, above - rounding)
             self.scores = solution.scores
-        self.relaxation = r = Relaxation(problem, not self.all_trees, hard)
-        self.trees = solution.arcs
-        self.rules = Hard(problem, np.arange(len(r.mod), dtype=np.int32), r.mod)
-        self.nodes = Nodes(r.n_parts)
+        self.relaxation = Relaxation(self.problem, not self.all_trees, hard)
+        self.rules = Hard(self.problem)
+        self.nodes = Nodes()
 
     def run(self, time_limit: float | None, node_limit: int | None) -> tuple[Proof | None, str]:
         deadline = math.inf if time_limit is None else time.monotonic() + time_limit
         waiting = [self.relaxation.whole()]
+        more = MORE_CALLS if self.relaxation.apart else 1
         done = 0
         while waiting:
             if node_limit is not None and done >= node_limit:
@@ -125,10 +131,11 @@ class _Certifier:
             space = waiting.pop()
             done += 1
             try:
-                waiting += self._prove(space, ROOT_CALLS if done == 1 else NODE_CALLS)
+                calls = ROOT_CALLS if done == 1 else NODE_CALLS
+                waiting += self._prove(space, calls * more)
             except _BetterTree as better:
                 return None, str(better)
-        return self.nodes.proof(self.problem, self.k_best), ""
+        return self.nodes.proof(self.given, self.k_best, self.order), ""
 
     # ---- one subspace --------------------------------------------------------------------------
 
@@ -184,13 +191,12 @@ class _Certifier:
 
     def _eliminate(self, space: Space, bound: Bound) -> bool:
         """Take out the arcs that are in no tree above the limit; whether there were any."""
-        r = self.relaxation
-        value = r.with_each(bound)
-        poor = np.flatnonzero(r.free(space) & (value <= self.limit) & (r.chosen == 0))
+        value = self.relaxation.with_each(space, bound)
+        poor = np.flatnonzero(self.relaxation.free(space) & (value <= self.limit))
         if not len(poor):
             return False
         self.nodes.split(poor)
-        most = r.with_some(bound, poor)
+        most = self.relaxation.with_some(space, value, poor)
         if len(poor) == 1:
             # the arc is required in its leaf, which fixes more: bound the leaf as it is
             self._close(self._without_and_with(space.copy(), int(poor[0]))[1])
@@ -214,10 +220,8 @@ class _Certifier:
             self._bound_leaf(space, bound.value)
 
     def _bound_leaf(self, space: Space, bound: float) -> None:
-        free = self.relaxation.free(space)[self.relaxation.cnt_arcs]
-        count_lam = np.where(free, space.count_lam, 0.0)
         kind, claim = (EMPTY, -math.inf) if self.all_trees else (BOUND, bound)
-        self.nodes.leaf(kind, claim, space.lam, count_lam)
+        self.nodes.leaf(kind, claim, self.relaxation.recorded(space))
 
     # ---- branching -----------------------------------------------------------------------------
 

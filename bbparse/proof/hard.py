@@ -9,31 +9,20 @@ from bbparse.problem import Problem
 
 
 class Hard:
-    """The hard constraints of a problem, to see what they force on a subspace.
+    """The hard constraints of a problem, to see what they force on a subspace."""
 
-    Parameters
-    ----------
-    problem : Problem
-    place : int32[A]
-        Where each arc is in the order that `forced` speaks of.
-    arc_mod : int32[A]
-        Modifier of the arc at each place.
-    """
-
-    def __init__(
-        self, problem: Problem, place: NDArray[np.int32], arc_mod: NDArray[np.int32]
-    ) -> None:
+    def __init__(self, problem: Problem) -> None:
         p = problem
-        self._mod: list[int] = arc_mod.tolist()
+        self._mod: list[int] = p.arc_mod.tolist()
         self._into: list[list[int]] = [[] for _ in range(p.n_words + 1)]
         for a, m in enumerate(self._mod):
             self._into[m].append(a)
-        arcs: list[int] = place[p.factor_arcs].tolist()
+        arcs: list[int] = p.factor_arcs.tolist()
         self._factors = [
             arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]]
             for f in np.flatnonzero(p.factor_score == -np.inf)
         ]
-        arcs = place[p.count_arcs].tolist()
+        arcs = p.count_arcs.tolist()
         self._sets: list[tuple[set[int], list[int], list[bool]]] = []
         for c in range(len(p.count_ptr) - 1):
             table = p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]]

@@ -1,23 +1,34 @@
-"""The bound that proofs are made of: multipliers of terms and counts over a backbone (QL13 §3.2).
+"""The bound that proofs are made of: multipliers of factors and counts over an oracle.
 
-Factors, and the parts of non-projective problems, are terms (:mod:`bbparse.proof.multipliers`) in
-the order in which a proof gives their multipliers (:mod:`bbparse.proof.terms`). Nothing is
-simplified where arcs are fixed: multipliers always belong to the problem as it was given.
+As a search has it (:mod:`bbparse.bounding.node`), but that nothing is simplified where arcs are
+fixed: multipliers always belong to the problem as it was given. What is fixed moves them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.bounding.counts import apply_counts, count_gaps, disagreement, step_counts
-from bbparse.bounding.state import NodeCounts
+from bbparse.bounding.multipliers import (
+    apply_multipliers,
+    factor_gaps,
+    start_multipliers,
+    step_polyak,
+    subgradient_norm,
+)
+from bbparse.bounding.state import NodeCounts, NodeFactors
+from bbparse.jit import kernel
+from bbparse.oracle import calls
+from bbparse.oracle.nonprojective.trees import Arborescences
+from bbparse.oracle.projective.build import Chart
+from bbparse.oracle.projective.recurrences import parts_of, recurrence_for
+from bbparse.oracle.restrict import restricted
+from bbparse.oracle.whole import oracle_of
 from bbparse.problem import Problem
-from bbparse.proof.backbones import Backbone
-from bbparse.proof.multipliers import TermMultipliers
-from bbparse.proof.terms import Term, part_terms
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -25,15 +36,22 @@ Flags = NDArray[np.bool_]
 
 @dataclass(slots=True)
 class Space:
-    """A subspace, in the backbone's arcs, with multipliers that were good for the one around it."""
+    """A subspace, with multipliers that were good for the one around it.
+
+    ``pair_lam`` float64[2, P] are u and v of an oracle of components that are to agree; there are
+    none for other oracles.
+    """
 
     alive: Flags
     lam: Floats
     count_lam: Floats
+    pair_lam: Floats
 
     def copy(self) -> Space:
         """An independent one."""
-        return Space(self.alive.copy(), self.lam.copy(), self.count_lam.copy())
+        return Space(
+            self.alive.copy(), self.lam.copy(), self.count_lam.copy(), self.pair_lam.copy()
+        )
 
 
 @dataclass(slots=True)
@@ -51,6 +69,7 @@ class Relaxation:
     Parameters
     ----------
     problem : Problem
+        With its arcs in order.
     scored : bool
         Without, all finite scores are 0: bounds below 0 show that no tree is feasible.
     hard : float
@@ -59,43 +78,51 @@ class Relaxation:
 
     def __init__(self, problem: Problem, scored: bool, hard: float) -> None:
         p = problem
-        self.n_words = p.n_words
-        self.hard = hard
-        self.backbone = Backbone(p, scored)
-        self.mod = p.arc_mod
-        self.base = self.backbone.base
+        self.n_words, self.mod, self.hard = p.n_words, p.arc_mod, hard
         weights, table = p.factor_score, p.count_score
+        score = p.arc_score
         if not scored:
-            self.base = np.where(np.isfinite(self.base), 0.0, self.base)
+            score = np.zeros_like(score)
             weights = np.where(np.isfinite(weights), 0.0, weights)
             table = np.where(np.isfinite(table), 0.0, table)
-        parts = part_terms(p)
-        self.n_parts = sum(len(part.literals) for part in parts)
-        ptr, arcs = p.factor_ptr.tolist(), p.factor_arcs.tolist()
-        factors = [
-            Term(max(w, -hard), tuple(((a,), False) for a in arcs[ptr[f] : ptr[f + 1]]))
-            for f, w in enumerate(weights.tolist())
-        ]
-        if not scored:
-            parts = [replace(part, weight=0.0) for part in parts]
-        self.terms = TermMultipliers([*parts, *factors], self.mod)
-        self.cnt_arcs = p.count_arcs
-        self._counts = NodeCounts(
-            p.count_ptr, p.count_arcs, p.count_score_ptr, table, np.zeros(len(self.cnt_arcs)),
-            np.array([len(p.count_ptr) - 1]),
+        self.base = restricted(score, self.mod, p.arc_state == 1, p.arc_state == -1)
+        self._oracle, _ = oracle_of(p, recurrence_for(p, None).mode if scored else 0)
+        self._scratch = calls.scratch_of(self._oracle)
+        self._trees = Arborescences(p, scored=False)
+        first = self._oracle.group_ptr[:-1]
+        self._pair = np.repeat(np.arange(len(first)), np.diff(self._oracle.group_ptr))
+        self._pair_mod = self.mod[first]
+        self._n_pairs = len(first) if parts_of(p) and not p.projective else 0
+        #: Whether the oracle has components that are to agree.
+        self.apart = scored and self._n_pairs > 0
+        self._factors = NodeFactors(
+            p.factor_ptr.copy(), p.factor_arcs.copy(), np.maximum(weights, -hard),
+            np.zeros(len(p.factor_arcs)), np.array([len(weights)]),
         )  # fmt: skip
-        self.copy = np.zeros(len(self.cnt_arcs), np.int8)
-        self.chosen = np.zeros(len(self.mod), np.int8)
-        self.arc_score = np.empty(len(self.mod))
-        self.true = np.zeros(0, np.bool_)
+        self.cnt_arcs = p.count_arcs.copy()
+        self._counts = NodeCounts(
+            p.count_ptr.copy(), self.cnt_arcs, p.count_score_ptr.copy(), table.copy(),
+            np.zeros(len(self.cnt_arcs)), np.array([len(p.count_ptr) - 1]),
+        )  # fmt: skip
+        self._copy = np.zeros(len(self.cnt_arcs), np.int8)
+        self._chosen = np.zeros(len(self.mod), np.int8)
+        self._arc_score = np.empty(len(self.mod))
+        self._simplex = np.empty(p.n_words + 2)
 
     def whole(self) -> Space:
         """All trees, with the multipliers that QL13 start from."""
-        return Space(self.base > -np.inf, self.terms.start(), np.zeros(len(self.cnt_arcs)))
+        lam = np.zeros_like(self._factors.lam)
+        start_multipliers(self._factors.ptr, self._factors.weight, lam)
+        count_lam, pair_lam = np.zeros(len(self.cnt_arcs)), np.zeros((2, self._n_pairs))
+        return Space(self.base > -np.inf, lam, count_lam, pair_lam)
 
-    def counts(self, space: Space) -> NodeCounts:
-        """The count factors with the multipliers of a space."""
-        return self._counts._replace(lam=space.count_lam)
+    def _of(self, space: Space) -> tuple[Any, NodeFactors, NodeCounts]:
+        """Oracle, factors and counts with the multipliers of a space."""
+        oracle = self._oracle
+        if self.apart:
+            oracle = oracle._replace(u=space.pair_lam[0], v=space.pair_lam[1])
+        factors = self._factors._replace(lam=space.lam)
+        return oracle, factors, self._counts._replace(lam=space.count_lam)
 
     def choices(self, space: Space) -> NDArray[np.int64]:
         """int64[n + 1]: how many arcs into each word are alive."""
@@ -107,48 +134,126 @@ class Relaxation:
 
     def settle(self, space: Space) -> None:
         """Move multipliers to where the fixed arcs make bounds tighter, in place."""
-        choices = self.choices(space)
-        self.terms.settle(space.lam, space.alive, choices)
+        free = self.free(space)
+        settle_factors(self._of(space)[1], space.alive, free)
         # copies of fixed arcs are fixed by `hard`
-        alive, only = space.alive[self.cnt_arcs], choices[self.mod[self.cnt_arcs]] == 1
-        space.count_lam[alive & only] = -self.hard
-        space.count_lam[~alive] = self.hard
+        space.count_lam[~free[self.cnt_arcs]] = -self.hard
+        space.count_lam[~space.alive[self.cnt_arcs]] = self.hard
+        if self.apart:  # and so are what automata have
+            alive, fixed = self._pairs(space)
+            space.pair_lam[:, ~alive] = 0.0
+            space.pair_lam[0, fixed], space.pair_lam[1, fixed] = -self.hard, 0.0
+
+    def _pairs(self, space: Space) -> tuple[Flags, Flags]:
+        """Pairs that are alive, and those that are the only ones into their words."""
+        alive = np.bincount(self._pair[space.alive], minlength=len(self._pair_mod)) > 0
+        heads = np.bincount(self._pair_mod[alive], minlength=self.n_words + 1)
+        return alive, alive & (heads == 1)[self._pair_mod]
+
+    def recorded(self, space: Space) -> tuple[Floats, Floats, Floats]:
+        """The multipliers as a proof has them: those of what is fixed do not matter, and are 0."""
+        count_lam = np.where(self.free(space)[self.cnt_arcs], space.count_lam, 0.0)
+        pair_lam = space.pair_lam.copy()
+        if self.apart:
+            pair_lam[:, self._pairs(space)[1]] = 0.0
+        return space.lam, count_lam, pair_lam
 
     def bound(self, space: Space) -> Bound:
         """The bound of a space under its multipliers."""
-        self.arc_score = np.where(space.alive, self.base, -np.inf)
-        linear, shift = self.terms.linear(space.lam)
-        self.arc_score += linear
-        shift += apply_counts(self.counts(space), self.copy, self.arc_score)
-        goal, tree = self.backbone.best(self.arc_score)
+        oracle, factors, counts = self._of(space)
+        base = np.where(space.alive, self.base, -np.inf)
+        shift = apply_multipliers(base, factors, self._arc_score)
+        shift += apply_counts(counts, self._copy, self._arc_score)
+        goal = calls.best(oracle, self._scratch, self._arc_score)
         if goal == -np.inf or shift == -np.inf:
-            return Bound(-np.inf, float(shift))
-        self.chosen[:] = 0
-        self.chosen[tree] = 1
-        self.true = self.terms.true(self.chosen > 0)
-        return Bound(goal + float(shift), float(shift), tree)
+            return Bound(-np.inf, shift)
+        tree = np.empty(self.n_words, np.int32)
+        calls.tree_of(oracle, self._scratch, self._arc_score, tree)
+        self._chosen[:] = 0
+        self._chosen[tree] = 1
+        return Bound(goal + shift, shift, tree)
 
-    def with_each(self, bound: Bound) -> Floats:
+    def with_each(self, space: Space, bound: Bound) -> Floats:
         """float64[A]: a bound of the trees with each arc, where `bound` was the last one made."""
-        return self.backbone.with_each() + bound.shift
+        each = np.empty(len(self.mod))
+        calls.with_each(self._of(space)[0], self._scratch, self._arc_score, each)
+        return each + bound.shift
 
-    def with_some(self, bound: Bound, arcs: NDArray[np.int64]) -> float:
-        """The best of the trees with one of the arcs at least, as `with_each`."""
-        return self.backbone.with_some(arcs.astype(np.int32)) + bound.shift
+    def with_some(self, space: Space, each: Floats, arcs: NDArray[np.int64]) -> float:
+        """The most that trees with one of some arcs can score, by what `with_each` gave.
+
+        That is a bound for an arborescence, and this is what the checker finds: its best with an
+        arc in the place of the bound.
+        """
+        if isinstance(self._oracle, Chart):
+            return float(each[arcs].max())
+        oracle, scratch = self._of(space)[0], self._scratch
+        paid, top = (oracle.u + oracle.v)[self._pair], scratch.value[-1]
+        loss = np.empty(len(self._pair_mod))
+        loss[oracle.in_list] = scratch.reduced
+        bounds = top + loss[self._pair] + self._arc_score - scratch.gscore[self._pair]
+        found = -np.inf
+        required, none = np.zeros((2, len(self.mod)), np.bool_)
+        for a in arcs[np.argsort(-each[arcs], kind="stable")]:
+            if each[a] <= found:
+                break
+            required[:] = False
+            required[a] = True
+            best = self._trees.restrict(required, none).best(self._arc_score + paid).value
+            found = max(found, each[a] + best - bounds[a])
+        return found
 
     def step(self, space: Space, gap: float) -> bool:
         """One step of Polyak's; False where the best tree makes all bounds exact."""
-        apart = disagreement(self.counts(space), self.copy, self.chosen)
-        norm = apart + self.terms.norm(space.lam, self.true)
+        oracle, factors, counts = self._of(space)
+        norm = disagreement(counts, self._copy, self._chosen)
+        norm += subgradient_norm(factors, self._chosen)
+        norm += calls.inner_norm(oracle, self._scratch, self._chosen)
         if norm <= 0.0:
             return False
-        self.terms.step(space.lam, self.true, gap / norm)
-        if apart > 0.0:
-            step_counts(self.counts(space), self.copy, self.chosen, gap / norm)
+        step_polyak(factors, self._chosen, gap / norm, self._simplex)
+        step_counts(counts, self._copy, self._chosen, gap / norm)
+        calls.inner_step(oracle, self._scratch, self._chosen, gap / norm)
         return True
 
     def gaps(self, space: Space) -> Floats:
-        """float64[A]: what the bounds of an arc's terms and sets are above their scores."""
-        gap = self.terms.gaps(space.lam, self.true)
-        count_gaps(self.counts(space), self.copy, self.chosen, self.hard, gap)
+        """float64[A]: what the bounds of all that an arc is in are above their scores."""
+        oracle, factors, counts = self._of(space)
+        gap = np.zeros(len(self.mod))
+        factor_gaps(factors, self._chosen, gap)
+        count_gaps(counts, self._copy, self._chosen, self.hard, gap)
+        calls.inner_gaps(oracle, self._scratch, self._chosen, gap)
         return gap
+
+
+@kernel
+def settle_factors(factors: NodeFactors, alive: Flags, free: Flags) -> None:
+    """Move multipliers, in place, so that fixed arcs make the bounds of factors tighter.
+
+    A factor that lost an arc scores nothing: its weight goes to that arc, or its multiplier to
+    zero. Arcs that all trees have give their share to the free ones, and with a single free arc
+    left a factor of negative weight is exact at its full weight.
+    """
+    lam, weight = factors.lam, factors.weight
+    for c in range(factors.size[0]):
+        lo, hi = factors.ptr[c], factors.ptr[c + 1]
+        dead = -1
+        open_arcs = 0
+        lost = 0.0
+        for i in range(lo, hi):
+            if not alive[factors.arcs[i]]:
+                dead = i
+            elif free[factors.arcs[i]]:
+                open_arcs += 1
+            else:
+                lost += lam[i]
+        if dead >= 0:
+            for i in range(lo, hi):
+                lam[i] = 0.0
+            lam[dead] = max(weight[c], 0.0)
+        elif weight[c] < 0.0:
+            if open_arcs <= 1:
+                lam[lo] = -weight[c]
+        elif open_arcs > 0:
+            for i in range(lo, hi):
+                lam[i] = lam[i] + lost / open_arcs if free[factors.arcs[i]] else 0.0

@@ -2,21 +2,20 @@
 
 Nothing is believed that can be worked out from the problem: scores of trees, legality of the
 multipliers, the bound of every leaf (by the dynamic program of :mod:`bbparse.proof.spans`, or for
-non-projective trees by :mod:`bbparse.proof.arborescence`), and that the leaves leave no tree out.
+crossing trees by :mod:`bbparse.proof.automata`), and that the leaves leave no tree out.
 Only the records and errors of the package are imported.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bbparse.errors import VerificationError
 from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
-from bbparse.proof.arborescence import Arborescences
+from bbparse.proof.automata import Crossing, pairs_of
 from bbparse.proof.spans import Spans
-from bbparse.proof.terms import Term, part_terms
 from bbparse.proof.trees import Trees
 
 if TYPE_CHECKING:
@@ -113,8 +112,9 @@ class _Bounder:
     """A row of multipliers at work: arc scores, and what is added to the best tree."""
 
     score: list[float]
-    constant: float
-    size: float
+    constant: float = 0.0
+    size: float = 0.0
+    paid: list[float] = field(default_factory=list)
 
 
 class _Check:
@@ -136,18 +136,17 @@ class _Check:
         self.all_trees = len(solution.scores) < proof.k_best
         self.threshold = -math.inf if self.all_trees else float(solution.scores[-1])
         self.known = {tuple(arcs) for arcs in solution.arcs.tolist()}
-        self.best_trees: dict[bool, Spans | Arborescences] = {
-            scored: Spans(problem, scored) if problem.projective else Arborescences(problem)
-            for scored in (True, False)
+        kind = Spans if problem.projective else Crossing
+        self.best_trees: dict[bool, Spans | Crossing] = {
+            scored: kind(problem, scored) for scored in (True, False)
         }
-        self.parts = part_terms(problem)
         self.into: list[list[int]] = [[] for _ in range(trees.n + 1)]
         for a, m in enumerate(trees.mod):
             self.into[m].append(a)
         widths = {
             "factor_multipliers": len(problem.factor_arcs),
             "count_multipliers": len(problem.count_arcs),
-            "part_multipliers": sum(len(term.literals) for term in self.parts),
+            "pair_multipliers": 2 * len(pairs_of(problem)),
         }
         for name, width in widths.items():
             if getattr(proof, name).shape[1] != width:
@@ -217,8 +216,11 @@ class _Check:
 
     # ---- leaves --------------------------------------------------------------------------------
 
-    def _best(self, space: _Space, score: list[float], scored: bool) -> float:
-        without, having = self.best_trees[scored].best(space.alive, score, space.some)
+    def _best(self, space: _Space, bounder: _Bounder, scored: bool) -> float:
+        trees = self.best_trees[scored]
+        if isinstance(trees, Crossing):
+            return trees.best(space.alive, bounder.score, space.some, bounder.paid)
+        without, having = trees.best(space.alive, bounder.score, space.some)
         return having if space.some else max(without, having)
 
     def _check_bound(self, node: int, space: _Space) -> None:
@@ -268,7 +270,7 @@ class _Check:
             return
         if self._contradicts(space.alive):
             return
-        if self._best(space, [0.0] * len(space.alive), scored=False) > -math.inf:
+        if self._best(space, _Bounder([0.0] * len(space.alive)), scored=False) > -math.inf:
             raise VerificationError(f"leaf {node} is not empty")
 
     def _contradicts(self, alive: list[bool]) -> bool:
@@ -309,7 +311,7 @@ class _Check:
             lam = self._count_row(row, c)
             scores = table if scored else [0.0 if f > -math.inf else f for f in table]
             constant += self._best_copy(space, choices, members, scores, lam)
-        return self._best(space, bounder.score, scored) + constant, bounder.size
+        return self._best(space, bounder, scored) + constant, bounder.size
 
     def _count_row(self, row: int, c: int) -> list[float]:
         ptr = self.trees.count_ptr
@@ -341,50 +343,41 @@ class _Check:
     def _bounder(self, row: int, scored: bool) -> _Bounder:
         """A row of multipliers as arc scores and a constant, once they are seen to be legal."""
         t = self.trees
-        bounder = _Bounder(list(t.score) if scored else [0.0] * len(t.score), 0.0, 0.0)
+        bounder = _Bounder(list(t.score) if scored else [0.0] * len(t.score))
         lam: list[float] = self.proof.factor_multipliers[row].tolist()
-        for f, (arcs, weight) in enumerate(zip(t.factors, t.weights)):
+        for f, weight in enumerate(t.weights):
             if scored or weight == -math.inf:
                 own = lam[t.factor_ptr[f] : t.factor_ptr[f + 1]]
-                factor = Term(weight, tuple(((a,), False) for a in arcs))
-                self._add_term(bounder, factor, own, f"multipliers {row}: factor {f}")
-        lam = self.proof.part_multipliers[row].tolist()
-        at = 0
-        for i, part in enumerate(self.parts if scored else []):
-            own = lam[at : at + len(part.literals)]
-            at += len(own)
-            self._add_term(bounder, part, own, f"multipliers {row}: part {i}")
-        for c, arcs in enumerate(t.sets):
-            own = self._count_row(row, c)
+                self._add_factor(bounder, f, own, f"multipliers {row}: factor {f}")
+        if scored:
+            bounder.paid = self.proof.pair_multipliers[row].tolist()
+        others = {f"count factor {c}": self._count_row(row, c) for c in range(len(t.sets))}
+        for name, own in {**others, "a pair": bounder.paid}.items():
             if not all(abs(x) <= _HUGE for x in own):
-                raise VerificationError(f"multipliers {row}: count factor {c} has one too large")
-            for a, x in zip(arcs, own):
-                bounder.score[a] += x
+                raise VerificationError(f"multipliers {row}: {name} has one too large")
             bounder.size += math.fsum(map(abs, own))
+        for c, arcs in enumerate(t.sets):
+            for a, x in zip(arcs, self._count_row(row, c)):
+                bounder.score[a] += x
         return bounder
 
-    @staticmethod
-    def _add_term(bounder: _Bounder, term: Term, lam: list[float], name: str) -> None:
-        """Add lam · literal for each, or -lam · (their sum - (r - 1)) for a negative weight."""
-        weight, literals = term.weight, term.literals
+    def _add_factor(self, bounder: _Bounder, f: int, lam: list[float], name: str) -> None:
+        """Add lam · z for each arc, or -lam · (their sum - (r - 1)) for a negative weight."""
+        weight, arcs = self.trees.weights[f], self.trees.factors[f]
         if not all(0.0 <= x <= _HUGE for x in lam):
             raise VerificationError(f"{name} has a multiplier below 0 or too large")
         total = math.fsum(lam)
+        shares = lam
         if weight >= 0.0:
             if not abs(total - weight) <= 1e-9 * weight:
                 raise VerificationError(
                     f"{name} has multipliers that add up to {total}, not to its weight {weight}"
                 )
-            shares = lam
         else:
             if not lam[0] <= -weight or any(lam[1:]):
                 raise VerificationError(f"{name} has multipliers beyond its weight {weight}")
-            shares = [-lam[0]] * len(literals)
-            bounder.constant += lam[0] * (len(literals) - 1)
-        for (arcs, negated), x in zip(literals, shares):
-            if negated:
-                bounder.constant += x
-                x = -x
-            for a in arcs:
-                bounder.score[a] += x
-        bounder.size += total * sum(len(arcs) + negated for arcs, negated in literals)
+            shares = [-lam[0]] * len(arcs)
+            bounder.constant += lam[0] * (len(arcs) - 1)
+        for a, x in zip(arcs, shares):
+            bounder.score[a] += x
+        bounder.size += total * len(arcs)

@@ -18,10 +18,10 @@ from bbparse.storage.archive import write_archive
 from tests.proof.helpers import proved, random_case
 
 
-def case(seed: int = 111, least_trees: int = 8) -> tuple[Problem, Solution, Proof]:
+def case(seed: int = 111, least_trees: int = 8, **options: Any) -> tuple[Problem, Solution, Proof]:
     rng = np.random.default_rng(seed)
     while True:
-        p, trees = random_case(rng)
+        p, trees = random_case(rng, **options)
         if len(trees) >= least_trees and len(p.factor_score) and len(p.count_arcs):
             solution = proved(p, trees, 4)
             assert solution.proof is not None
@@ -79,6 +79,21 @@ def test_damaged_files(tmp_path: Path) -> None:
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ProblemError, match=r"not a complete \.npz file"):
         Solution.load(path)
+
+
+def test_proofs_of_version_1(tmp_path: Path) -> None:
+    """They are read where there are no multipliers of parts, and refused where there are."""
+    p, solution, proof = case(projective=True)
+    path = tmp_path / "s.npz"
+    for width in (0, 3):
+        solution.save(path)
+        parts = np.zeros((len(proof.pair_multipliers), width))
+        rewrite(path, proof_pair_multipliers=None, proof_part_multipliers=parts)
+        if width:
+            with pytest.raises(ProblemError, match="the proof is of version 1"):
+                Solution.load(path)
+        else:
+            verify(p, Solution.load(path))
 
 
 def test_pickled_objects_are_not_read(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from bbparse.errors import VerificationError
 from bbparse.problem import Problem, Solution
 from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
-from bbparse.proof.terms import part_terms
+from bbparse.proof.automata import pairs_of
 from bbparse.proof.trees import Trees
 from bbparse.proof.verify import verify
 from tests.oracles.enumerate import Scored
@@ -60,7 +60,7 @@ def test_the_checker_imports_no_solver() -> None:
         "print(sorted(m for m in sys.modules if m.startswith(('bbparse', 'numba'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    checker = ("arborescence", "spans", "terms", "trees", "verify")
+    checker = ("arborescence", "automata", "spans", "trees", "verify")
     records = ("base", "parts", "proof")
     rooms = ["bbparse.problem", *(f"bbparse.problem.{m}" for m in records)]
     rooms += ["bbparse.proof", *(f"bbparse.proof.{m}" for m in checker)]
@@ -131,7 +131,7 @@ def test_all_trees_said_to_be_none() -> None:
                 solution, k_best=len(solution) + 1, node_kind=[EMPTY], node_ptr=[0, 0],
                 node_arcs=np.zeros(0, np.int32), node_bound=[-np.inf], node_vector=[row],
                 factor_multipliers=factors, count_multipliers=counts,
-                part_multipliers=np.zeros((rows, proof.part_multipliers.shape[1])),
+                pair_multipliers=np.zeros((rows, proof.pair_multipliers.shape[1])),
             )  # fmt: skip
             refused(p, made_up, "is not empty", "do not show")
 
@@ -326,7 +326,7 @@ def test_made_up_proofs(changes: dict[str, Any], text: str) -> None:
     values: dict[str, Any] = {
         "node_kind": [EMPTY], "node_ptr": [0, 0], "node_arcs": np.zeros(0, np.int32),
         "node_bound": [0.0], "node_vector": [-1], "factor_multipliers": np.zeros((0, 0)),
-        "count_multipliers": np.zeros((0, 0)), "part_multipliers": np.zeros((0, 0)),
+        "count_multipliers": np.zeros((0, 0)), "pair_multipliers": np.zeros((0, 0)),
     }  # fmt: skip
     arrays = {name: np.array(value) for name, value in {**values, **changes}.items()}
     proof = Proof(digest(p), 1, **arrays)
@@ -343,33 +343,40 @@ def test_projective_proofs_do_not_prove_non_projective_problems() -> None:
     for p, _, solution, _ in cases(104, 20, projective=True, parts=("sib",)):
         q = dataclasses.replace(p, projective=False)
         moved = changed(solution, problem=digest(q))
-        if part_terms(q):
-            refused(q, moved, "part_multipliers of the proof has 0 columns")
+        if pairs_of(q):
+            refused(q, moved, "pair_multipliers of the proof has 0 columns")
             met += 1
     assert met > 3
 
 
-def test_illegal_multipliers_of_parts() -> None:
-    spoiled = 0
-    for p, _, solution, proof in cases(110, 25, max_words=4, projective=False):
+def test_spoiled_multipliers_of_pairs() -> None:
+    """Any number is legal, but a bound that gets worse is seen; a row that matters not is not."""
+    rng = np.random.default_rng(110)
+    refusals = 0
+    for p, _, solution, proof in cases(110, 40, max_words=4, projective=False):
         used = proof.node_vector[proof.node_kind == BOUND]
-        for row in np.unique(used)[:2].tolist():
-            at = 0
-            for i, part in enumerate(part_terms(p)):
-                lam = proof.part_multipliers
-                wrong = [-1e-3, np.nan, np.inf, lam[row, at] + 1e-3 + abs(part.weight)]
-                bad = with_element(lam, (row, at), wrong[i % 4])
-                refused(p, changed(solution, part_multipliers=bad), f"part {i} has")
-                spoiled += 1
-                at += len(part.literals)
-    assert spoiled > 100
+        lam = proof.pair_multipliers
+        for row in np.unique(used)[:2].tolist() if lam.shape[1] else ():
+            at = (row, int(rng.integers(lam.shape[1])))
+            for wrong in (np.nan, np.inf, -np.inf):
+                bad = with_element(lam, at, wrong)
+                refused(p, changed(solution, pair_multipliers=bad), "a pair has one too large")
+            bad = with_element(lam, row, rng.normal(size=lam.shape[1]) * 1e3)
+            try:
+                verify(p, changed(solution, pair_multipliers=bad))
+            except VerificationError as error:
+                assert "its bound is given" in str(error)
+                refusals += 1
+            bad = with_element(lam, at, 1e20)
+            refused(p, changed(solution, pair_multipliers=bad), "too large")
+    assert refusals > 20
 
 
 def spoil(rng: np.random.Generator, proof: Proof, n_arcs: int) -> Proof:
     """One random change to a proof."""
     arrays = {name: np.array(a) for name, a in proof.as_arrays().items()}
     name = str(rng.choice(["node_kind", "node_bound", "node_vector", "node_arcs", "swap",
-                           "factor_multipliers", "count_multipliers", "part_multipliers",
+                           "factor_multipliers", "count_multipliers", "pair_multipliers",
                            "k_best"]))  # fmt: skip
     array = arrays.get(name)
     if name == "k_best":

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.oracle.projective.build import Chart, build_chart
+from bbparse.oracle.projective.build import Chart
 from bbparse.oracle.projective.calls import (
     chart_best,
     chart_k_best,
@@ -20,9 +20,9 @@ from bbparse.oracle.projective.calls import (
     chart_with_each,
 )
 from bbparse.oracle.projective.recurrences import recurrence_for
-from bbparse.oracle.projective.weights import index_groups, weight_tables
 from bbparse.oracle.protocol import Best
 from bbparse.oracle.restrict import restricted
+from bbparse.oracle.whole import oracle_of
 from bbparse.problem import Problem
 
 Flags = NDArray[np.bool_]
@@ -48,19 +48,7 @@ def chart_of(problem: Problem, backbone: str | None = None) -> tuple[Chart, Ints
     """
     if not problem.projective:
         raise ValueError("the charts are projective; this problem allows crossing arcs")
-    p = problem
-    mode = recurrence_for(p, backbone).mode
-    key = p.arc_head.astype(np.int64) * (p.n_words + 1) + p.arc_mod
-    labels = np.zeros(len(key), np.int32) if p.arc_label is None else p.arc_label
-    order = np.lexsort((labels, key)).astype(np.int32)
-    key = key[order]
-    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
-    head, mod = p.arc_head[order[starts]], p.arc_mod[order[starts]]
-    index = index_groups(p.n_words, head, mod)
-    weights = weight_tables(p.n_words, head, mod, mode, index, p.parts)
-    group_ptr = np.append(starts, len(key)).astype(np.int32)
-    chart = build_chart(p.n_words, head, mod, mode, p.single_root, index, weights, group_ptr)
-    return chart, order
+    return oracle_of(problem, recurrence_for(problem, backbone).mode)
 
 
 class ProjectiveTrees:

@@ -1,0 +1,171 @@
+"""The checker's own head automata: all parts of one head, in plain Python (Koo et al. 2010).
+
+What the parts of head h score is a function f_h(g, M) of its own head g and its modifiers M. An
+automaton finds the most that f_h(g, M) - Σ_{m in M} u_hm - v_gh can be, for any g and M over some
+arcs: for each g, a chain of modifiers on either side, from near to far. It shares no code with the
+solver and is meant to be read rather than to be fast.
+
+With the best arborescence, which is paid u and v for its arcs, the automata bound all trees. Each
+knows what all trees of a subspace have: which words have one candidate head only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from bbparse.problem.base import ProblemArrays
+from bbparse.proof.arborescence import Arborescences
+from bbparse.proof.spans import NONE, part_tables
+
+#: Head and modifier.
+Pair = tuple[int, int]
+
+
+def pairs_of(problem: ProblemArrays) -> list[Pair]:
+    """The candidate pairs that have multipliers, sorted; none where no tree and parts are apart.
+
+    These are the pairs of a problem that allows crossing arcs and has parts.
+    """
+    p = problem
+    if p.projective or not any(len(part.score) for part in p.parts):
+        return []
+    return sorted(set(zip(p.arc_head.tolist(), p.arc_mod.tolist())))
+
+
+class Automata:
+    """The automata of one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its parts and ``single_root`` are used; nothing else.
+    """
+
+    def __init__(self, problem: ProblemArrays) -> None:
+        self.single_root = problem.single_root
+        self.sib, self.gc, self.ogc, self.gsib = part_tables(problem)
+
+    def best(
+        self,
+        h: int,
+        grands: Iterable[int],
+        mods: Iterable[int],
+        must: frozenset[int],
+        u: Mapping[Pair, float],
+        v: Mapping[Pair, float],
+    ) -> float:
+        """The most that one head can have; -inf where it can have nothing.
+
+        Parameters
+        ----------
+        h : int
+        grands : iterable of int
+            What may be its head; not looked at for the root.
+        mods : iterable of int
+            What it may have as modifiers.
+        must : set of int
+            Those of them that it must have.
+        u, v : dict from pairs to float
+            What is paid for a modifier, and for the head.
+        """
+        right = sorted(m for m in mods if m > h)
+        left = sorted((m for m in mods if m < h), reverse=True)
+        pays = {m: u[h, m] for m in (*left, *right)}
+        if h == 0:
+            return self._root(right, must, pays)
+        return max(
+            (
+                self._side(g, h, right, must, pays) + self._side(g, h, left, must, pays) - v[g, h]
+                for g in grands
+            ),
+            default=NONE,
+        )
+
+    def _root(self, mods: list[int], must: frozenset[int], pays: Mapping[int, float]) -> float:
+        """The root has one modifier, or one at least."""
+        if not self.single_root:
+            return max((self._side(-1, 0, mods, must | {m}, pays) for m in mods), default=NONE)
+        only = [m for m in mods if must <= {m}]
+        return max((self._link(-1, 0, -1, m) - pays[m] for m in only), default=NONE)
+
+    def _link(self, g: int, h: int, inner: int, m: int) -> float:
+        """What modifier m adds next to its inner sibling; -1: it is the nearest to h."""
+        score = self.sib.get((h, inner, m), 0.0) + self.gsib.get((g, h, inner, m), 0.0)
+        return score + self.gc.get((g, h, m), 0.0)
+
+    def _side(
+        self, g: int, h: int, mods: list[int], must: frozenset[int], pays: Mapping[int, float]
+    ) -> float:
+        """The best chain of the modifiers of one side, given from near to far."""
+        chains: list[tuple[int, float]] = [(-1, 0.0)]  # its last modifier, and its score
+        for m in mods:
+            best = max(before + self._link(g, h, inner, m) for inner, before in chains)
+            if m in must:
+                chains.clear()
+            chains.append((m, best - pays[m]))
+        return max(score + self.ogc.get((g, h, last), 0.0) for last, score in chains)
+
+
+class Crossing:
+    """Bounds on the trees of a problem that allows crossing arcs.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its arcs, parts and ``single_root`` are used.
+    scored : bool
+        Without scores, all parts count nothing, and there are no multipliers.
+    """
+
+    def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
+        self.pairs = pairs_of(problem) if scored else []
+        self.trees = Arborescences(problem)
+        self.automata = Automata(problem)
+        self.words = range(problem.n_words + 1)
+
+    def best(
+        self,
+        alive: Sequence[bool],
+        score: Sequence[float],
+        some: frozenset[int],
+        paid: Sequence[float],
+    ) -> float:
+        """No tree over the arcs that are alive scores more; exact where there are no parts.
+
+        Parameters
+        ----------
+        alive : sequence of bool[A]
+        score : sequence of float[A]
+            Of each arc.
+        some : set of arc indices
+            Trees have one of these at least; all trees, if there are none.
+        paid : sequence of float[2 P]
+            u of each pair, then v of each pair.
+        """
+        arcs = list(zip(self.trees.head, self.trees.mod))
+        if not self.pairs:
+            needed = [a for a in some if alive[a]] if some else [-1]
+            return max((self.trees.best(alive, score, a) for a in needed), default=NONE)
+        u = dict(zip(self.pairs, paid))
+        v = dict(zip(self.pairs, paid[len(self.pairs) :]))
+        shared = [s + u[pair] + v[pair] for s, pair in zip(score, arcs)]
+        heads: list[set[int]] = [set() for _ in self.words]
+        mods: list[set[int]] = [set() for _ in self.words]
+        for a, (h, m) in enumerate(arcs):
+            if alive[a]:
+                heads[m].add(h)
+                mods[h].add(m)
+        must = [frozenset(m for m in mods[h] if heads[m] == {h}) for h in self.words]
+        own = [self.automata.best(h, heads[h], mods[h], must[h], u, v) for h in self.words]
+        if not some:
+            return self.trees.best(alive, shared) + sum(own)
+        best = NONE
+        for a in some:
+            h, m = arcs[a]
+            tree = self.trees.best(alive, shared, a) if alive[a] else NONE
+            if tree > NONE:
+                having = list(own)
+                having[h] = self.automata.best(h, heads[h], mods[h], must[h] | {m}, u, v)
+                having[m] = self.automata.best(m, [h], mods[m], must[m], u, v)
+                best = max(best, tree + sum(having))
+        return best
