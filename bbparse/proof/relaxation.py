@@ -188,10 +188,9 @@ class Relaxation:
         if isinstance(self._oracle, Chart):
             return float(each[arcs].max())
         oracle, scratch = self._of(space)[0], self._scratch
-        paid, top = (oracle.u + oracle.v)[self._pair], scratch.value[-1]
-        loss = np.empty(len(self._pair_mod))
-        loss[oracle.in_list] = scratch.reduced
-        bounds = top + loss[self._pair] + self._arc_score - scratch.gscore[self._pair]
+        score = self._arc_score + (oracle.u + oracle.v)[self._pair]
+        bound = np.empty(len(self._pair_mod))  # of the arborescence, with the best arc of a pair
+        bound[oracle.in_list] = scratch.value[-1] + scratch.reduced
         found = -np.inf
         required, none = np.zeros((2, len(self.mod)), np.bool_)
         for a in arcs[np.argsort(-each[arcs], kind="stable")]:
@@ -199,8 +198,10 @@ class Relaxation:
                 break
             required[:] = False
             required[a] = True
-            best = self._trees.restrict(required, none).best(self._arc_score + paid).value
-            found = max(found, each[a] + best - bounds[a])
+            best = self._trees.restrict(required, none).best(score).value
+            pair = self._pair[a]
+            worse = self._arc_score[a] - scratch.gscore[pair]
+            found = max(found, each[a] + best - bound[pair] - worse)
         return found
 
     def step(self, space: Space, gap: float) -> bool:
