@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView
 from bbparse.factors.keys import mix, salt
-from bbparse.factors.table import ALL_PASS
+from bbparse.factors.table import ALL_PASS, passes, shift_of
 from bbparse.jit import kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
@@ -72,7 +72,7 @@ class Combs(FactorFamily):
         ptr, arcs, feat_ptr, feat_keys = enumerate_combs(
             view.arc_mod, view.head_ptr, view.values, PAD, self._head_column[which],
             self._word_column[which], self._kind[which], self._salts[which], bits,
-            np.uint64(65 - (64 * len(bits)).bit_length()),
+            shift_of(bits),
         )  # fmt: skip
         return FactorBatch(ptr, arcs, feat_ptr, feat_keys, np.zeros(len(ptr) - 1, np.uint64))
 
@@ -134,9 +134,6 @@ def enumerate_combs(
     feat_ptr = np.zeros(n_combs + 1, np.int64)
     feat_keys = np.empty(n_combs * n_templates, np.uint64)
     state = np.empty(n_templates, np.uint64)
-    low = np.uint64(63)
-    six = np.uint64(6)
-    one = np.uint64(1)
     n_factors = n_keys = n_used = 0
     for h in range(head_ptr.shape[0] - 1):
         end = head_ptr[h + 1]
@@ -171,8 +168,7 @@ def enumerate_combs(
                     if kind[t] == ENDS:
                         key = mix(key ^ value) + np.uint64(length)
                     key = mix(key ^ salts[t, place])
-                    bit = key >> shift
-                    if (bits[bit >> six] >> (bit & low)) & one:
+                    if passes(key, bits, shift):
                         feat_keys[n_keys] = key
                         n_keys += 1
                 if n_keys == feat_ptr[n_factors]:

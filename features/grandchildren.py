@@ -7,9 +7,9 @@ projective tree holds.
 
 from __future__ import annotations
 
-from bbparse.factors import TemplateFamily
+from typing import ClassVar
 
-from .enumerate import chains_of_three, chains_of_two
+from bbparse.factors import TemplateFamily
 
 __all__ = ["AllGrandchildren", "GreatGrandchildren"]
 
@@ -19,7 +19,7 @@ class AllGrandchildren(TemplateFamily):
 
     name = "grandchildren"
     summary = "all chains of two arcs (QL13 all grandchildren)"
-    roles = (("g", 0, "head"), ("h", 0, "mod"), ("m", 1, "mod"))
+    arcs = ("g h", "h m")
     gate = "g.upos h.upos m.upos"
     templates = (
         "",
@@ -35,9 +35,8 @@ class AllGrandchildren(TemplateFamily):
         "g.lemma m.lemma",
         "g.verbform h.verbform h.case m.case",
     )
-    n_orders = 4
-    n_distances = 16
-    kernel = staticmethod(chains_of_two)
+    order: ClassVar = {"g h": 2, "h m": 1}
+    distance: ClassVar = {"g h": (2, 3, 7), "h m": (2, 3, 7)}
 
 
 class GreatGrandchildren(TemplateFamily):
@@ -45,7 +44,7 @@ class GreatGrandchildren(TemplateFamily):
 
     name = "great-grandchildren"
     summary = "all chains of three arcs (QL13 all great-grandchildren)"
-    roles = (("a", 0, "head"), ("b", 0, "mod"), ("c", 1, "mod"), ("d", 2, "mod"))
+    arcs = ("a b", "b c", "c d")
     gate = "a.upos b.upos c.upos d.upos"
     templates = (
         "",
@@ -57,6 +56,5 @@ class GreatGrandchildren(TemplateFamily):
         "c.lemma d.lexpos",
         "d.lemma",
     )
-    n_orders = 8
-    n_distances = 27
-    kernel = staticmethod(chains_of_three)
+    order: ClassVar = {"a b": 4, "b c": 2, "c d": 1}
+    distance: ClassVar = {"a b": (2, 5), "b c": (2, 5), "c d": (2, 5)}

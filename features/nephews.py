@@ -8,9 +8,9 @@ marker beside another clause, have this shape too.
 
 from __future__ import annotations
 
-from bbparse.factors import TemplateFamily
+from typing import ClassVar
 
-from .enumerate import nephews
+from bbparse.factors import TemplateFamily
 
 __all__ = ["Nephews"]
 
@@ -20,7 +20,7 @@ class Nephews(TemplateFamily):
 
     name = "nephews"
     summary = "two modifiers of a head and a modifier of one of them"
-    roles = (("h", 0, "head"), ("s", 0, "mod"), ("m", 1, "mod"), ("c", 2, "mod"))
+    arcs = ("h s", "h m", "m c")
     gate = "h.upos s.upos m.upos c.upos"
     templates = (
         "",
@@ -35,6 +35,5 @@ class Nephews(TemplateFamily):
         "h.lemma s.lexpos c.lexpos",
         "h.verbform m.verbform s.lexpos c.lexpos",
     )
-    n_orders = 16
-    n_distances = 4
-    kernel = staticmethod(nephews)
+    order: ClassVar = {"h s": 8, "h m": 4, "m c": 2, "s m": 1}
+    distance: ClassVar = {"s m": (2, 3, 7)}

@@ -8,68 +8,20 @@ that no part of a backbone sees both. What kind a modifier is, the guide's label
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorView, TemplateFamily
+from bbparse.factors.table import ALL_PASS, shift_of
+from bbparse.factors.template_kernels import Arcs, Gates, find_sets
 from bbparse.factors.view import NO_LABEL
-from bbparse.jit import kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD
-
-from .enumerate import beyond, passes, with_room
 
 __all__ = ["ParallelLabels"]
 
-Ints = NDArray[np.int32]
-Hashes = NDArray[np.uint64]
-
 _JOINS = frozenset(("conj", "appos", "parataxis", "list"))
-
-
-@kernel
-def parallel_modifiers(
-    arc_head: Ints,
-    arc_mod: Ints,
-    head_ptr: Ints,
-    gate_words: Hashes,
-    gate_orders: Hashes,
-    gate_bits: Hashes,
-    gate_shift: np.uint64,
-    labels: Ints,
-    joins: NDArray[np.bool_],
-    words: Hashes,
-) -> Ints:
-    """Arcs h → m, h → s, m → c: the first with a label that joins, the others with one label.
-
-    Roles h, m, s, c. Order: side of m, of s, of c, and whether s and c are one word
-    (2 · 2 · 2 · 2). No distances.
-    """
-    rows = np.empty((64, 4), np.int32)
-    count = np.int64(0)
-    for i in range(arc_head.shape[0]):
-        h, m = arc_head[i], arc_mod[i]
-        if h == 0 or not joins[labels[i]]:
-            continue
-        for j in range(head_ptr[h], head_ptr[h + 1]):
-            s = arc_mod[j]
-            if s == m:
-                continue
-            partial = gate_words[0, h] + gate_words[1, m] + gate_words[2, s]
-            rows = with_room(rows, count, head_ptr[m + 1] - head_ptr[m])
-            for k in range(head_ptr[m], head_ptr[m + 1]):
-                c = arc_mod[k]
-                if labels[k] != labels[j] or c == s or beyond(h, m, c) or beyond(s, m, c):
-                    continue
-                order = int(h < m) * 8 + int(h < s) * 4 + int(m < c) * 2 + int(words[s] == words[c])
-                gate = partial + gate_words[3, c] + gate_orders[order]
-                if passes(gate, gate_bits, gate_shift):
-                    rows[count, 0] = i
-                    rows[count, 1] = j
-                    rows[count, 2] = k
-                    rows[count, 3] = order
-                    count += 1
-    return rows[:count]
 
 
 @lru_cache(maxsize=8)
@@ -89,7 +41,7 @@ class ParallelLabels(TemplateFamily):
 
     name = "parallel-labels"
     summary = "modifiers of one label that two joined words have"
-    roles = (("h", 0, "head"), ("m", 0, "mod"), ("s", 1, "mod"), ("c", 2, "mod"))
+    arcs = ("h m", "h s", "m c")
     templates = (
         "@m",
         "@s h.xpos m.xpos",
@@ -99,17 +51,15 @@ class ParallelLabels(TemplateFamily):
         "@m @s s.xpos c.xpos",
         "@m s.lexpos c.lexpos",
     )
-    n_orders = 16
-    kernel = staticmethod(parallel_modifiers)
+    order: ClassVar = {"h m": 8, "h s": 4, "m c": 2}
+    n_orders = 16  # s and c may be one word
 
-    def enumerated(
-        self, view: FactorView, gate_words: Hashes, gate_bits: Hashes, gate_shift: np.uint64
-    ) -> Ints:
-        """See `TemplateFamily.enumerated`."""
-        labels, joins = view.arc_labels, _joining(tuple(view.label_names))
-        rows: Ints = parallel_modifiers(
-            view.arc_head, view.arc_mod, view.head_ptr, gate_words, self._gate_orders, gate_bits,
-            gate_shift, labels, joins,
-            view.values[PAD : PAD + view.n_words + 1, ATTRIBUTES.index("lower")].copy(),
-        )  # fmt: skip
+    def candidates(self, view: FactorView, arcs: Arcs, gates: Gates) -> NDArray[np.int32]:
+        """See `TemplateFamily.candidates`."""
+        joined = _joining(tuple(view.label_names))[arcs.labels] & (arcs.head > 0)
+        every = gates._replace(bits=ALL_PASS, shift=shift_of(ALL_PASS))
+        rows = find_sets(arcs, np.flatnonzero(joined).astype(np.int32), self._shape, every)
+        rows = rows[arcs.labels[rows[:, 1]] == arcs.labels[rows[:, 2]]]
+        words = view.values[PAD:, ATTRIBUTES.index("lower")]
+        rows[:, 3] += words[arcs.mod[rows[:, 1]]] == words[arcs.mod[rows[:, 2]]]
         return rows

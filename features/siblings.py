@@ -11,11 +11,14 @@ rest of the tree is. The backbone then learns what adjacency adds.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from bbparse.factors import TemplateFamily
 
-from .enumerate import sibling_pairs, sibling_triples
-
 __all__ = ["AllSiblings", "SiblingLabels", "TriSiblings"]
+
+#: Where classes of distances begin: 1, 2, 3, 4, 5-7, 8-12, more.
+LENGTHS = (2, 3, 4, 5, 8, 13)
 
 
 class AllSiblings(TemplateFamily):
@@ -23,7 +26,7 @@ class AllSiblings(TemplateFamily):
 
     name = "siblings"
     summary = "all pairs of arcs with one head, on both sides (QL13 all siblings)"
-    roles = (("h", 0, "head"), ("m1", 0, "mod"), ("m2", 1, "mod"))
+    arcs = ("h m1", "h m2")
     gate = "m1.upos m2.upos"
     templates = (
         "",
@@ -39,9 +42,8 @@ class AllSiblings(TemplateFamily):
         "h.lemma m1.lexpos m2.lexpos",
         "h.upos m1.lexpos m1-1.lexpos m2.lexpos m2-1.lexpos",
     )
-    n_orders = 3
-    n_distances = 7
-    kernel = staticmethod(sibling_pairs)
+    order: ClassVar = {"m1 h": 1, "m2 h": 1}
+    distance: ClassVar = {"m1 m2": LENGTHS}
 
 
 class SiblingLabels(TemplateFamily):
@@ -53,7 +55,7 @@ class SiblingLabels(TemplateFamily):
 
     name = "sibling-labels"
     summary = "all pairs of arcs with one head, by the labels that they would have"
-    roles = (("h", 0, "head"), ("m1", 0, "mod"), ("m2", 1, "mod"))
+    arcs = ("h m1", "h m2")
     gate = ""
     templates = (
         "@m1 @m2",
@@ -66,9 +68,8 @@ class SiblingLabels(TemplateFamily):
         "@m1 m2.lemma",
         "@m2 m1.lemma",
     )
-    n_orders = 3
-    n_distances = 7
-    kernel = staticmethod(sibling_pairs)
+    order: ClassVar = {"m1 h": 1, "m2 h": 1}
+    distance: ClassVar = {"m1 m2": LENGTHS}
 
 
 class TriSiblings(TemplateFamily):
@@ -76,7 +77,7 @@ class TriSiblings(TemplateFamily):
 
     name = "tri-siblings"
     summary = "all triples of arcs with one head (QL13 all tri-siblings)"
-    roles = (("h", 0, "head"), ("m1", 0, "mod"), ("m2", 1, "mod"), ("m3", 2, "mod"))
+    arcs = ("h m1", "h m2", "h m3")
     gate = "h.upos m1.upos m2.upos m3.upos"
     templates = (
         "",
@@ -88,6 +89,5 @@ class TriSiblings(TemplateFamily):
         "m1.lower m3.lower",
         "m2.lemma",
     )
-    n_orders = 4
-    n_distances = 7
-    kernel = staticmethod(sibling_triples)
+    order: ClassVar = {"m1 h": 1, "m2 h": 1, "m3 h": 1}
+    distance: ClassVar = {"m1 m3": LENGTHS}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bbparse.factors import CountBatch, FactorFamily, FactorTable, FactorView
 from bbparse.factors.keys import mix, salt
+from bbparse.factors.table import ALL_PASS, passes, shift_of
 from bbparse.jit import kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
@@ -57,7 +58,7 @@ class _Counted(FactorFamily):
 
     def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> CountBatch:
         """As `FactorFamily.propose_counts`; with a table, what it does not know is left out."""
-        bits = np.full(1, ~np.uint64(0)) if table is None else table.key_bits
+        bits = ALL_PASS if table is None else table.key_bits
         return self._propose(view, bits, slice(None))
 
     def _propose(self, view: FactorView, bits: NDArray[np.uint64], which: slice) -> CountBatch:
@@ -66,7 +67,7 @@ class _Counted(FactorFamily):
             *_sets(
                 view.arc_mod, view.head_ptr, view.values, PAD, self._classes(view),
                 1 + len(CLASSES), self._columns[which], self._salts[..., which].copy(), bits,
-                np.uint64(65 - (64 * len(bits)).bit_length()),
+                shift_of(bits),
             )
         )  # fmt: skip
 
@@ -74,9 +75,8 @@ class _Counted(FactorFamily):
         """As `FactorFamily.name_features`."""
         names: dict[int, str] = {}
         classes = self._classes(view)
-        everything = np.full(1, ~np.uint64(0))
         for t, attribute in enumerate(_HEAD):
-            batch = self._propose(view, everything, slice(t, t + 1))
+            batch = self._propose(view, ALL_PASS, slice(t, t + 1))
             for c in range(len(batch)):
                 start, end = int(batch.ptr[c]), int(batch.ptr[c + 1])
                 arc = batch.arcs[start]
@@ -137,9 +137,6 @@ def _sets(
     arcs = np.empty(n_arcs, np.int32)
     feat_ptr = np.zeros(n_arcs + 1, np.int64)
     feat_keys = np.empty(n_arcs * n_templates, np.uint64)
-    low = np.uint64(63)
-    six = np.uint64(6)
-    one = np.uint64(1)
     n_sets = used = n_keys = 0
     for h in range(1, head_ptr.shape[0] - 1):
         for side in range(2):
@@ -154,8 +151,7 @@ def _sets(
                     arcs[used] = a
                     for t in range(n_templates):
                         key = mix(values[pad + h, columns[t]] ^ salts[side, kind, k, t])
-                        bit = key >> shift
-                        if (bits[bit >> six] >> (bit & low)) & one:
+                        if passes(key, bits, shift):
                             feat_keys[n_keys] = key
                             n_keys += 1
                     used += 1

@@ -63,23 +63,17 @@ own (`FactorFamily.counts`):
 When it proposes what you want, write it as rules (`RuleFamily`): they look alike, are run once and
 not once for a sentence, and cost a few microseconds.
 
-For families of many factors, such as all pairs of siblings, see `TemplateFamily`: a jitted kernel
-enumerates them and a table of templates gives the features. The families of Qian & Liu 2013 §4.3
-are written like that, or as rules, in the package ``bbparse_families``.
+For families of many factors, such as all pairs of siblings, see `TemplateFamily`: it names the arcs
+of a factor, and a table of templates gives the features. The families of Qian & Liu 2013 §4.3 are
+written like that, or as rules, in the package ``bbparse_families``.
 '''
 
 from __future__ import annotations
 
-from bbparse.factors.alive import alive_factors
-from bbparse.factors.batch import FactorBatch, ScoredFactors
+from bbparse.factors.alive import alive_counts, alive_factors, tree_batches, tree_keys
+from bbparse.factors.batch import CountBatch, FactorBatch
 from bbparse.factors.check import check_family
-from bbparse.factors.counts import (
-    CountBatch,
-    ScoredCounts,
-    alive_counts,
-    tree_batches,
-)
-from bbparse.factors.family import Arc, FactorFamily, tree_keys
+from bbparse.factors.family import Arc, FactorFamily
 from bbparse.factors.keys import Feature, feature_key, mix, salt
 from bbparse.factors.registry import FamilyEntry, available, load_families, specification
 from bbparse.factors.rule_language import AnySentence
@@ -103,8 +97,6 @@ __all__ = [
     "FamilyEntry",
     "Feature",
     "RuleFamily",
-    "ScoredCounts",
-    "ScoredFactors",
     "TemplateFamily",
     "alive_counts",
     "alive_factors",

@@ -1,23 +1,27 @@
-"""The factors of a sentence that have a score, from all families."""
+"""What families say of a sentence: the factors that have a score, or what fires in a tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
 
-from bbparse.factors.batch import FactorBuffer, ScoredFactors
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.factors.batch import FactorBatch, FactorBuffer, pointers, scored_counts
 from bbparse.factors.family import FactorFamily
-from bbparse.factors.rules import RuleFamily, RuleSet
+from bbparse.factors.rules import RuleFamily, RuleSet, is_compiled
 from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
+from bbparse.problem.parts import Counts, Factors
 
-__all__ = ["alive_factors"]
+__all__ = ["alive_counts", "alive_factors", "tree_batches", "tree_keys"]
 
 
 def alive_factors(
     families: Iterable[FactorFamily], view: FactorView, table: FactorTable
-) -> ScoredFactors:
+) -> Factors:
     """The factors of a sentence that have a score: what goes into its `Problem`.
 
     Factors keep the order of the families. Two families may give the same set of arcs, each with
@@ -45,7 +49,7 @@ def alive_factors(
 def _groups(families: tuple[FactorFamily, ...]) -> tuple[FactorFamily | RuleSet, ...]:
     """The families, compiled ones that follow each other together."""
     groups: list[FactorFamily | RuleSet] = []
-    for together, members in groupby(families, _is_compiled):
+    for together, members in groupby(families, is_compiled):
         if together:
             groups.append(RuleSet([m for m in members if isinstance(m, RuleFamily)]))
         else:
@@ -53,11 +57,53 @@ def _groups(families: tuple[FactorFamily, ...]) -> tuple[FactorFamily | RuleSet,
     return tuple(groups)
 
 
-def _is_compiled(family: FactorFamily) -> bool:
-    """Whether it leaves all that is to be done to `RuleFamily`."""
-    own = type(family)
-    return (
-        isinstance(family, RuleFamily)
-        and own.propose is RuleFamily.propose
-        and own.score is RuleFamily.score
+def alive_counts(
+    families: Iterable[FactorFamily], view: FactorView, table: FactorTable
+) -> Counts | None:
+    """The count factors of a sentence that have a score; None without families of such.
+
+    Parameters and errors are as for `alive_factors`.
+    """
+    batches = [family.propose_counts(view, table) for family in _counting(tuple(families))]
+    batches = [batch for batch in batches if len(batch)]
+    if not batches:
+        return None
+    return scored_counts(
+        pointers(np.concatenate([np.diff(batch.ptr) for batch in batches])),
+        np.concatenate([batch.arcs for batch in batches]),
+        np.concatenate([table.score_features(b.feat_ptr, b.feat_keys) for b in batches]),
     )
+
+
+@lru_cache(maxsize=64)
+def _counting(families: tuple[FactorFamily, ...]) -> tuple[FactorFamily, ...]:
+    """Those of the families that may have count factors."""
+    return tuple(family for family in families if family.has_counts)
+
+
+def tree_batches(
+    families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
+) -> Iterator[FactorBatch]:
+    """All that fires in a tree: factors, and count factors as `CountBatch.cells` gives them.
+
+    Parameters
+    ----------
+    families : iterable of FactorFamily
+    view : FactorView
+        Over the arcs of the tree (`FactorView.of_tree`).
+    table : FactorTable, optional
+        Features that are not in it may be left out.
+    """
+    for family in families:
+        yield family.propose(view, table)
+        if family.has_counts:
+            counts = family.propose_counts(view, table)
+            yield counts.cells(np.diff(counts.ptr))
+
+
+def tree_keys(
+    families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
+) -> NDArray[np.uint64]:
+    """Keys of the features of all that fires in a tree, as often as it fires; as `tree_batches`."""
+    keys = [batch.feat_keys for batch in tree_batches(families, view, table)]
+    return np.concatenate([np.zeros(0, np.uint64), *keys])

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import FactorBatch
-from bbparse.factors.counts import CountBatch
+from bbparse.factors.batch import CountBatch, FactorBatch
 from bbparse.factors.family import Arc, FactorFamily
 from bbparse.factors.view import FactorView
 from bbparse.treebank import Sentence

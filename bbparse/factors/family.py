@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import FactorBatch, FactorBuffer
-from bbparse.factors.counts import CountBatch, from_python, tree_batches
+from bbparse.factors.batch import CountBatch, FactorBatch, FactorBuffer
 from bbparse.factors.keys import Feature, feature_key, readable
 from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
 
-__all__ = ["Arc", "FactorFamily", "tree_keys"]
+__all__ = ["Arc", "FactorFamily", "told_of"]
 
 Arc = tuple[int, int]
 """Head and modifier."""
+
+
+@contextmanager
+def told_of(where: str) -> Iterator[None]:
+    """Turn what users' code raises into a `FactorError` that says where."""
+    try:
+        yield
+    except Exception as error:
+        kind = "" if isinstance(error, FactorError) else f"{type(error).__name__}: "
+        raise FactorError(f"{where}: {kind}{error}") from error
 
 
 class FactorFamily:
@@ -111,18 +118,30 @@ class FactorFamily:
         """
         arcs: list[list[int]] = []
         keys: list[list[int]] = []
-        try:
+        with told_of(f"factor family {self.name!r}, {view.sentence.name}"):
             for pairs, features in self.factors(view):
                 indices = self._arc_indices(view, pairs)
                 if indices:
                     arcs.append(indices)
                     keys.append(self._keys(features))
-        except Exception as error:
-            kind = "" if isinstance(error, FactorError) else f"{type(error).__name__}: "
-            raise FactorError(
-                f"factor family {self.name!r}, {view.sentence.name}: {kind}{error}"
-            ) from error
         return FactorBatch.from_lists(arcs, keys)
+
+    def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> CountBatch:
+        """The sets of `counts` as arrays; parameters and errors as for `propose`."""
+        arcs: list[list[int]] = []
+        keys: list[list[list[int]]] = []
+        with told_of(f"factor family {self.name!r}, {view.sentence.name}"):
+            for pairs, features in self.counts(view):
+                indices = sorted({view.arc_places[arc] for arc in pairs if arc in view.arc_places})
+                if isinstance(features, str) or not isinstance(features, Sequence):
+                    raise FactorError(
+                        "features: expected a sequence of features for each number, found "
+                        f"{features!r}"
+                    )
+                if indices:
+                    arcs.append(indices)
+                    keys.append([self._keys(entry) for entry in features])
+        return CountBatch.from_lists(arcs, keys)
 
     def score(self, view: FactorView, table: FactorTable, found: FactorBuffer) -> None:
         """Put the factors whose score is not 0 into a buffer: `propose` and `FactorTable.alive`.
@@ -132,7 +151,9 @@ class FactorFamily:
         FactorError
             As `propose`.
         """
-        found.add(table.alive(self.propose(view, table)))
+        batch = self.propose(view, table)
+        if len(batch):
+            found.add(table.alive(batch))
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """What the features of the factors in a view say, for people.
@@ -163,18 +184,6 @@ class FactorFamily:
             pass
         return {feature_key(self.name, feature): readable(feature) for feature in named}
 
-    def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> CountBatch:
-        """The sets of `counts` as arrays; parameters and errors as for `propose`."""
-        if type(self).counts is FactorFamily.counts:
-            return CountBatch.none()
-        try:
-            return from_python(self, view, self.counts(view))
-        except Exception as error:
-            kind = "" if isinstance(error, FactorError) else f"{type(error).__name__}: "
-            raise FactorError(
-                f"factor family {self.name!r}, {view.sentence.name}: {kind}{error}"
-            ) from error
-
     def _arc_indices(self, view: FactorView, pairs: Iterable[Arc]) -> list[int]:
         """Ascending indices of the arcs; empty for a factor that cannot fire."""
         arcs = set(pairs)
@@ -201,24 +210,3 @@ class FactorFamily:
             raise FactorError(f"features: expected a sequence of features, found {features!r}")
         return [feature_key(self.name, feature) for feature in features]
 
-
-def tree_keys(
-    families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
-) -> NDArray[np.uint64]:
-    """Keys of the features of all (count) factors that fire in a tree, as often as they fire.
-
-    Parameters
-    ----------
-    families : iterable of FactorFamily
-    view : FactorView
-        Over the arcs of the tree (`FactorView.of_tree`).
-    table : FactorTable, optional
-        Keys that are not in it may be left out.
-
-    Raises
-    ------
-    FactorError
-        As `FactorFamily.propose`.
-    """
-    keys = [batch.feat_keys for batch in tree_batches(families, view, table)]
-    return np.concatenate(keys) if keys else np.zeros(0, dtype=np.uint64)

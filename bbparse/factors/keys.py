@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from hashlib import blake2b
 from operator import index
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from bbparse.errors import FactorError
 from bbparse.jit import kernel
 
 __all__ = [
-    "CLOSE", "NUMBER", "OPEN", "TEXT", "Feature", "feature_key", "mix", "readable", "salt", "token",
+    "CLOSE", "NUMBER", "OPEN", "TEXT", "Feature", "feature_key", "mix", "mix_all", "readable",
+    "salt", "token",
 ]  # fmt: skip
 
 Feature: TypeAlias = "str | int | tuple[Feature, ...]"
@@ -28,18 +29,24 @@ TEXT, NUMBER, OPEN, CLOSE = range(4)
 _ALL = (1 << 64) - 1
 
 
-@kernel
-def mix(x: np.uint64) -> np.uint64:
-    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection that spreads all bits."""
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
+def mix_all(x: Any) -> Any:
+    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection that spreads all bits.
+
+    Of a np.uint64 in kernels, of uint64 arrays outside.
+    """
+    x = x ^ (x >> np.uint64(30))
+    x = x * np.uint64(0xBF58476D1CE4E5B9)
+    x = x ^ (x >> np.uint64(27))
+    x = x * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
+#: The same in kernels.
+mix = kernel(mix_all)
+
+
 def _mix(x: int) -> int:
-    """As `mix`, of a Python integer."""
+    """The same of a Python integer."""
     x ^= x >> 30
     x = x * 0xBF58476D1CE4E5B9 & _ALL
     x ^= x >> 27

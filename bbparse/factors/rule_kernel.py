@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors.batch import FactorArrays
 from bbparse.factors.keys import NUMBER, TEXT, mix
 from bbparse.factors.table import KeyIndex, place_of
 from bbparse.jit import kernel
+from bbparse.problem.parts import Factors
 
 __all__ = ["NO_ROOM", "Kept", "Program", "WordTable", "run_rules"]
 
@@ -126,7 +126,7 @@ def run_rules(
     index: KeyIndex,
     keep: bool,
     n_factors: int,
-    out: FactorArrays,
+    out: Factors,
     kept: Kept,
 ) -> int:
     """Run all rules, and append their factors to ``out``, which has ``n_factors``.
@@ -238,12 +238,12 @@ def run_rules(
         elif op == DONE:
             if not keep and total == 0.0:
                 continue
-            if n_factors >= out.scores.shape[0] or at + n_chosen > out.arcs.shape[0]:
+            if n_factors >= out.score.shape[0] or at + n_chosen > out.arcs.shape[0]:
                 return NO_ROOM
             for i in range(n_chosen):
                 out.arcs[at + i] = chosen[i]
             at += n_chosen
-            out.scores[n_factors] = total
+            out.score[n_factors] = total
             n_factors += 1
             out.ptr[n_factors] = at
             if keep:

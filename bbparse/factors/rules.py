@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.errors import FactorError
-from bbparse.factors.batch import FactorArrays, FactorBatch, FactorBuffer
-from bbparse.factors.family import FactorFamily
+from bbparse.factors.batch import FactorBatch, FactorBuffer
+from bbparse.factors.family import FactorFamily, told_of
 from bbparse.factors.keys import CLOSE, OPEN, TEXT
-from bbparse.factors.rule_kernel import NO_ROOM, Kept, run_rules
+from bbparse.factors.rule_kernel import NO_ROOM, Kept, WordTable, run_rules
 from bbparse.factors.rule_language import AnySentence
 from bbparse.factors.rule_words import RuleWords
 from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
 
-__all__ = ["RuleFamily", "RuleSet"]
+__all__ = ["RuleFamily", "RuleSet", "is_compiled"]
 
 _NO_FEATURES = FactorTable(np.zeros(0, np.uint64))
 
@@ -82,6 +81,16 @@ class RuleFamily(FactorFamily):
         return RuleSet([self])
 
 
+def is_compiled(family: FactorFamily) -> bool:
+    """Whether a family leaves all that is to be done to `RuleFamily`."""
+    own = type(family)
+    return (
+        isinstance(family, RuleFamily)
+        and own.propose is RuleFamily.propose
+        and own.score is RuleFamily.score
+    )
+
+
 class RuleSet:
     """Families that are run together.
 
@@ -98,11 +107,8 @@ class RuleSet:
     def __init__(self, families: Sequence[RuleFamily]) -> None:
         sentence = AnySentence()
         for family in families:
-            try:
+            with told_of(f"factor family {family.name!r}"):
                 sentence.add(family.name, family.rules)
-            except Exception as error:
-                kind = "" if isinstance(error, FactorError) else f"{type(error).__name__}: "
-                raise FactorError(f"factor family {family.name!r}: {kind}{error}") from error
         self._program, texts = sentence.program()
         self._words = RuleWords(texts, list(sentence.questions), list(sentence.relations))
         self._name = " and ".join(family.name for family in families)
@@ -118,7 +124,7 @@ class RuleSet:
             )  # fmt: skip
             if count != NO_ROOM:
                 break
-            found.reserve(2 * len(found.arrays.scores), 2 * len(found.arrays.arcs))
+            found.reserve(2 * len(found.arrays.score), 2 * len(found.arrays.arcs))
         found.n_factors = count
 
     def propose(self, view: FactorView) -> tuple[FactorBatch, dict[int, str]]:
@@ -126,7 +132,7 @@ class RuleSet:
         words, texts = self._words_of(view)
         size = 256
         while True:
-            found = FactorArrays.of_size(size, 4 * size)
+            found = FactorBuffer(size, 4 * size).arrays
             kept = _kept(size, 8 * size, 64 * size)
             count = run_rules(
                 self._program, words, view.arc_mod, view.head_ptr, _NO_FEATURES.index, True, 0,
@@ -154,13 +160,9 @@ class RuleSet:
             if kind not in (OPEN, CLOSE)
         )
 
-    def _words_of(self, view: FactorView) -> Any:
-        try:
+    def _words_of(self, view: FactorView) -> tuple[WordTable, list[str]]:
+        with told_of(f"factor family {self._name}, {view.sentence.name}"):
             return self._words(view)
-        except Exception as error:
-            raise FactorError(
-                f"factor family {self._name}, {view.sentence.name}: {type(error).__name__}: {error}"
-            ) from error
 
 
 def _kept(n_factors: int, n_keys: int, n_said: int) -> Kept:

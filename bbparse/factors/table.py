@@ -13,17 +13,21 @@ set before a key's own, counted, tell where it is among the sorted keys, give or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import FactorBatch, ScoredFactors
+from bbparse.factors.batch import FactorBatch
 from bbparse.jit import inlined, kernel
+from bbparse.problem.parts import Factors, take_sets
 
-__all__ = ["ALL_PASS", "FactorCounter", "FactorTable", "KeyIndex", "first_place", "place_of"]
+__all__ = [
+    "ALL_PASS", "FactorCounter", "FactorTable", "KeyIndex", "first_place", "passes", "passing",
+    "place_of", "shift_of",
+]  # fmt: skip
 
 #: The filter that lets everything pass.
 ALL_PASS = np.full(1, np.iinfo(np.uint64).max, dtype=np.uint64)
@@ -34,10 +38,9 @@ _BITS_PER_HASH = 16  # one in 16 of what is not there passes, at most
 class KeyIndex(NamedTuple):
     """What kernels look keys up in.
 
-    A key is known only if its bit in ``bits`` is set (see `FactorTable`), at number ``key >>
-    shift``. Keys and weights lie side by side in ``pairs`` (uint64[K, 2], keys) and ``weights``
-    (float64[K, 2], the same memory); ``starts`` (int32) are how many keys come before those of each
-    word of ``bits``.
+    A key is known only if it passes the filter ``bits`` with ``shift`` (see `passes`). Keys and
+    weights lie side by side in ``pairs`` (uint64[K, 2], keys) and ``weights`` (float64[K, 2], the
+    same memory); ``starts`` (int32) are how many keys come before those of each word of ``bits``.
     """
 
     bits: NDArray[np.uint64]
@@ -60,19 +63,14 @@ class FactorTable:
         Gate of each key; 0 (the default) for none.
     weights : float64[K], optional
         0 if left out.
-    sums : float64[K], optional
-        Accumulators of averaging, to go on with training; 0 if left out.
 
     Attributes
     ----------
-    keys, gates, weights, sums : as above
-    pair_weights : float64[K, 2]
-        The memory of keys and weights together; the weights are column 1.
+    keys, gates, weights : as above
     index : KeyIndex
         For kernels.
     gate_bits, key_bits : uint64[a power of 2]
-        Filters. A hash x is in `bits`, of B words, if bit ``x >> (64 - log2(64 B))`` is set, bit i
-        being bit ``i & 63`` of word ``i >> 6``.
+        Filters, see `passes`.
 
     Raises
     ------
@@ -81,43 +79,32 @@ class FactorTable:
     """
 
     def __init__(
-        self,
-        keys: ArrayLike,
-        gates: ArrayLike | None = None,
-        weights: ArrayLike | None = None,
-        sums: ArrayLike | None = None,
+        self, keys: ArrayLike, gates: ArrayLike | None = None, weights: ArrayLike | None = None
     ) -> None:
         given = _column("keys", keys, np.uint64)
         size = len(given)
         # A key and its weight lie side by side: who finds the one has the other.
-        self._pairs = np.empty((size, 2), dtype=np.uint64)
-        self.pair_weights = self._pairs.view(np.float64)
-        self.keys = self._pairs[:, 0]
-        self.weights = self.pair_weights[:, 1]
+        pairs = np.empty((size, 2), dtype=np.uint64)
+        self.keys = pairs[:, 0]
+        self.weights = pairs.view(np.float64)[:, 1]
         self.keys[:] = given
         if size > 1 and not bool(np.all(self.keys[1:] > self.keys[:-1])):
             raise FactorError("keys of the factor table: expected strictly ascending keys")
         self.gates = _column("gates", gates, np.uint64, size)
         self.weights[:] = _column("weights", weights, np.float64, size)
-        self.sums = _column("sums", sums, np.float64, size)
-        for name, column in (("weights", self.weights), ("sums", self.sums)):
-            if not bool(np.all(np.isfinite(column))):
-                raise FactorError(f"{name} of the factor table: expected finite numbers")
+        if not bool(np.all(np.isfinite(self.weights))):
+            raise FactorError("weights of the factor table: expected finite numbers")
         self.gate_bits = _filter(np.unique(self.gates[self.gates != 0]))
         self.key_bits = _filter(self.keys)
+        shift = shift_of(self.key_bits)
         # How many keys come before those of each word of the filter.
-        firsts = np.arange(len(self.key_bits), dtype=np.uint64) << np.uint64(
-            64 - (len(self.key_bits)).bit_length() + 1
-        )
+        firsts = np.arange(len(self.key_bits), dtype=np.uint64) << (shift + np.uint64(6))
         starts = np.searchsorted(self.keys, firsts).astype(np.int32)
-        shift = np.uint64(65 - (64 * len(self.key_bits)).bit_length())
-        self.index = KeyIndex(self.key_bits, shift, starts, self._pairs, self.pair_weights)
+        self.index = KeyIndex(self.key_bits, shift, starts, pairs, pairs.view(np.float64))
 
     def __len__(self) -> int:
         """Number of known features."""
         return len(self.keys)
-
-    # --- scores ---------------------------------------------------------------------------------
 
     def find(self, keys: ArrayLike) -> NDArray[np.int64]:
         """Position of each key in `keys` and `weights`, -1 for the unknown; expected O(1) each."""
@@ -127,109 +114,30 @@ class FactorTable:
         return positions
 
     def score_batch(self, batch: FactorBatch) -> NDArray[np.float64]:
-        """Score of each factor: the sum of the weights of its known features.
-
-        Returns
-        -------
-        float64[F]
-        """
+        """Score of each factor, float64[F]: the sum of the weights of its known features."""
         return self.score_features(batch.feat_ptr, batch.feat_keys)
 
     def score_features(
         self, feat_ptr: NDArray[np.int64], feat_keys: NDArray[np.uint64]
     ) -> NDArray[np.float64]:
         """Sums of the weights of ``feat_keys[feat_ptr[i]:feat_ptr[i + 1]]``: float64[len - 1]."""
+        places = self.find(feat_keys)
+        known = places >= 0
+        owner = np.repeat(np.arange(len(feat_ptr) - 1), np.diff(feat_ptr))
         scores = np.zeros(len(feat_ptr) - 1, dtype=np.float64)
-        _add_up(feat_ptr, self.find(feat_keys), self.pair_weights, scores)
+        np.add.at(scores, owner[known], self.weights[places[known]])
         return scores
 
-    def alive(self, batch: FactorBatch, scores: NDArray[np.float64] | None = None) -> ScoredFactors:
-        """The factors whose score is not 0.
-
-        Parameters
-        ----------
-        batch : FactorBatch
-        scores : float64[F], optional
-            As `score_batch` gives them, which is asked if they are left out.
-        """
-        if len(batch) == 0:
-            return ScoredFactors.none()
-        if scores is None:
-            scores = self.score_batch(batch)
-        return ScoredFactors(*_drop_dead(batch.ptr, batch.arcs, scores))
-
-    # --- learning -------------------------------------------------------------------------------
-
-    def update(self, keys: NDArray[np.uint64], amount: float, step: int) -> None:
-        """Add `amount` to the weights of the known keys, once for each time a key is listed.
-
-        Parameters
-        ----------
-        keys : uint64[N]
-            Of the factors that fire in a tree, see `tree_keys`. Unknown keys are passed over.
-        amount : float
-            +1 for the gold tree and -1 for the predicted one, in a perceptron.
-        step : int
-            Number of training examples that came before this one, for `averaged`.
-        """
-        positions = self.find(keys)
-        known = positions[positions >= 0]
-        np.add.at(self.weights, known, float(amount))
-        np.add.at(self.sums, known, float(amount) * float(step))
-
-    def averaged(self, steps: int, *, divide: bool = True) -> FactorTable:
-        """The table with each weight averaged over the steps of training.
-
-        The mean over t = 0..steps-1 of what the weight was after step t is w - Σ_u u·δ_u / steps,
-        the sum over updates δ_u made at step u (Daumé 2006, figure 2.3).
-
-        Parameters
-        ----------
-        steps : int
-            Number of training examples seen, at least 1.
-        divide : bool
-            False leaves out the division by `steps`, so that integer updates give integers: scores
-            then have the quantum 1, if all other weights are scaled alike.
-
-        Raises
-        ------
-        ValueError
-            If `steps` is below 1.
-        """
-        if steps < 1:
-            raise ValueError(f"steps: expected 1 or more, found {steps}")
-        total = self.weights * steps - self.sums
-        return FactorTable(self.keys, self.gates, total / steps if divide else total)
+    def alive(self, batch: FactorBatch) -> Factors:
+        """The factors whose score is not 0, with it."""
+        scores = self.score_batch(batch)
+        alive = scores != 0.0
+        return Factors(*take_sets(batch.ptr, batch.arcs, alive), scores[alive])
 
     def pruned(self) -> FactorTable:
         """The table without the features of weight 0: scores stay, filters grow sharper."""
         keep = self.weights != 0
         return FactorTable(self.keys[keep], self.gates[keep], self.weights[keep])
-
-    # --- saving ---------------------------------------------------------------------------------
-
-    def to_arrays(self, *, training: bool = False) -> dict[str, NDArray[Any]]:
-        """Arrays to save: keys, gates, weights and, to go on with training, sums."""
-        arrays: dict[str, NDArray[Any]] = {
-            "keys": self.keys, "gates": self.gates, "weights": self.weights
-        }  # fmt: skip
-        if training:
-            arrays["sums"] = self.sums
-        return arrays
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> FactorTable:
-        """The table that `to_arrays` wrote.
-
-        Raises
-        ------
-        FactorError
-            If an array is missing or the arrays do not fit together.
-        """
-        for name in ("keys", "gates", "weights"):
-            if name not in arrays:
-                raise FactorError(f"factor table: expected an array {name!r}, found none")
-        return cls(arrays["keys"], arrays["gates"], arrays["weights"], arrays.get("sums"))
 
 
 class FactorCounter:
@@ -249,10 +157,9 @@ class FactorCounter:
     _PENDING = 1 << 21  # occurrences kept before they are merged
 
     def __init__(self) -> None:
-        self._keys = np.zeros(0, dtype=np.uint64)
-        self._gates = np.zeros(0, dtype=np.uint64)
-        self._counts = np.zeros(0, dtype=np.int64)
-        self._waiting: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]] = []
+        nothing = np.zeros(0, np.uint64)
+        #: Keys, a gate of each and a number of trees; the first entry has what was merged.
+        self._seen = [(nothing, nothing, np.zeros(0, np.int64))]
         self._n_waiting = 0
 
     def add(self, batches: Iterable[FactorBatch]) -> None:
@@ -260,20 +167,17 @@ class FactorCounter:
         for batch in batches:
             keys, first = np.unique(batch.feat_keys, return_index=True)
             gates = np.repeat(batch.gates, np.diff(batch.feat_ptr))[first]
-            self._waiting.append((keys, gates))
+            self._seen.append((keys, gates, np.ones(len(keys), np.int64)))
             self._n_waiting += len(keys)
         if self._n_waiting >= self._PENDING:
             self._merge()
 
     def _merge(self) -> None:
-        keys = np.concatenate([self._keys, *(keys for keys, _ in self._waiting)])
-        gates = np.concatenate([self._gates, *(gates for _, gates in self._waiting)])
-        counts = np.concatenate([self._counts, np.ones(self._n_waiting, dtype=np.int64)])
-        self._keys, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        self._gates = gates[first]
-        self._counts = np.zeros(len(self._keys), dtype=np.int64)
-        np.add.at(self._counts, inverse, counts)
-        self._waiting = []
+        all_keys, all_gates, all_counts = map(np.concatenate, zip(*self._seen))
+        keys, first, which = np.unique(all_keys, return_index=True, return_inverse=True)
+        counts = np.zeros(len(keys), np.int64)
+        np.add.at(counts, which, all_counts)
+        self._seen = [(keys, all_gates[first], counts)]
         self._n_waiting = 0
 
     def table(self, cutoff: int) -> FactorTable:
@@ -287,8 +191,8 @@ class FactorCounter:
         if cutoff < 1:
             raise ValueError(f"cutoff: expected 1 or more, found {cutoff}")
         self._merge()
-        keep = self._counts >= cutoff
-        return FactorTable(self._keys[keep], self._gates[keep])
+        ((keys, gates, counts),) = self._seen
+        return FactorTable(keys[counts >= cutoff], gates[counts >= cutoff])
 
 
 def _column(name: str, values: ArrayLike | None, dtype: Any, size: int | None = None) -> Any:
@@ -308,6 +212,9 @@ def _column(name: str, values: ArrayLike | None, dtype: Any, size: int | None = 
     return array.astype(dtype)
 
 
+# --- filters -------------------------------------------------------------------------------------
+
+
 def _filter(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The filter that passes these hashes, and few others."""
     n_bits = max(6, (_BITS_PER_HASH * len(hashes)).bit_length())
@@ -317,14 +224,29 @@ def _filter(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return bits
 
 
+def shift_of(bits: NDArray[np.uint64]) -> np.uint64:
+    """By how much a hash is shifted to give the number of its bit: 64 - log2(64 len(bits))."""
+    return np.uint64(65 - (64 * len(bits)).bit_length())
+
+
+def passing(hashes: Any, bits: NDArray[np.uint64], shift: np.uint64) -> Any:
+    """Whether the bit ``hash >> shift`` of a filter is set, lowest first: of one hash, or many."""
+    bit = hashes >> shift
+    return (bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1) != np.uint64(0)
+
+
+#: The same in kernels.
+passes = inlined(passing)
+
+
 @inlined
 def first_place(
     key: np.uint64, bits: NDArray[np.uint64], shift: np.uint64, starts: NDArray[np.int32]
 ) -> np.uint64:
     """Where to begin to look for a key that passes the filter: it is there or a little later.
 
-    `bits` is the filter of the keys, `shift` the 64 - log2(64 B) of its B words and `starts`
-    (int32[B]) how many keys come before those of each word.
+    `bits` is the filter of the keys, `shift` its own (`shift_of`) and `starts` (int32[B]) how many
+    keys come before those of each of its words.
     """
     one = np.uint64(1)
     bit = key >> shift
@@ -341,13 +263,11 @@ def first_place(
 @inlined
 def place_of(key: np.uint64, index: KeyIndex) -> np.int64:
     """Position of a key, -1 for one that is not known."""
-    one = np.uint64(1)
-    bit = key >> index.shift
-    if not (index.bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & one:
+    if not passes(key, index.bits, index.shift):
         return np.int64(-1)
     i = first_place(key, index.bits, index.shift, index.starts)
     while i < index.pairs.shape[0] and index.pairs[i, 0] < key:
-        i += one
+        i += np.uint64(1)
     if i < index.pairs.shape[0] and index.pairs[i, 0] == key:
         return np.int64(i)
     return np.int64(-1)
@@ -359,41 +279,3 @@ def _find_all(
 ) -> None:
     for j in range(wanted.shape[0]):
         positions[j] = place_of(wanted[j], index)
-
-
-@kernel
-def _add_up(
-    feat_ptr: NDArray[np.int64],
-    positions: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    scores: NDArray[np.float64],
-) -> None:
-    for f in range(scores.shape[0]):
-        for j in range(feat_ptr[f], feat_ptr[f + 1]):
-            if positions[j] >= 0:
-                scores[f] += weights[positions[j], 1]
-
-
-@kernel
-def _drop_dead(
-    ptr: NDArray[np.int64], arcs: NDArray[np.int32], scores: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    n_factors = n_arcs = 0
-    for f in range(scores.shape[0]):
-        if scores[f] != 0.0:
-            n_factors += 1
-            n_arcs += ptr[f + 1] - ptr[f]
-    new_ptr = np.zeros(n_factors + 1, np.int64)
-    new_arcs = np.empty(n_arcs, np.int32)
-    new_scores = np.empty(n_factors, np.float64)
-    i = j = 0
-    for f in range(scores.shape[0]):
-        if scores[f] == 0.0:
-            continue
-        for k in range(ptr[f], ptr[f + 1]):
-            new_arcs[j] = arcs[k]
-            j += 1
-        new_scores[i] = scores[f]
-        i += 1
-        new_ptr[i] = j
-    return new_ptr, new_arcs, new_scores

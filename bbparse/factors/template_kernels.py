@@ -1,168 +1,276 @@
-"""Kernels of dense families: hashes of words, keys of factors, their scores.
+"""Kernels of dense families: which sets of arcs there are, hashes of words, scores of the sets.
 
-See `bbparse.factors.templates` for the hashing.
+See `bbparse.factors.templates` for shapes and for the hashing. Word 0 of a set of arcs is the head
+of its first arc, and word i + 1 the modifier of arc i.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors.batch import FactorArrays
 from bbparse.factors.keys import mix
-from bbparse.factors.table import KeyIndex, first_place
+from bbparse.factors.table import first_place, passes
 from bbparse.jit import kernel
+
+__all__ = ["Arcs", "Gates", "Shape", "Terms", "find_sets", "hash_words", "score_sets"]
+
+
+class Arcs(NamedTuple):
+    """Candidate arcs as in `FactorView`, and the labels that a guide gives them."""
+
+    head: NDArray[np.int32]
+    mod: NDArray[np.int32]
+    head_ptr: NDArray[np.int32]
+    labels: NDArray[np.int32]
+
+
+class Shape(NamedTuple):
+    """How the arcs of a set hang together, and which classes sets are told apart by.
+
+    Attributes
+    ----------
+    head : int32[S]
+        From which word each arc hangs; from word 0 the first.
+    after : int32[S]
+        The arc whose modifier must come before an arc's own, -1 for none.
+    order : int32[C, 3]
+        Two words and what is added to the order class if the first is left of the second; those
+        come last that ask for the last word.
+    n_early : int
+        How many do not.
+    distance : int32[D, 2]
+        Two words; the distance class has a digit for each such pair.
+    starts : int32[D, *]
+        Distances at which a pair's classes begin, but for the first one.
+    n_classes : int32[D]
+        How many classes there are.
+    """
+
+    head: NDArray[np.int32]
+    after: NDArray[np.int32]
+    order: NDArray[np.int32]
+    n_early: int
+    distance: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    n_classes: NDArray[np.int32]
+
+
+class Gates(NamedTuple):
+    """What word w as word r of a set adds to the gate, uint64[R, n + 1]; what an order class adds;
+    and the filter that gates must pass.
+    """
+
+    words: NDArray[np.uint64]
+    orders: NDArray[np.uint64]
+    bits: NDArray[np.uint64]
+    shift: np.uint64
+
+
+class Terms(NamedTuple):
+    """What templates read of words: template t of word r the columns ``column[i]`` of the words
+    ``offset[i]`` further on, i from ``ptr[t, r]`` to ``ptr[t, r + 1] - 1``; ``salts[t, r]``.
+    """
+
+    ptr: NDArray[np.int32]
+    offset: NDArray[np.int32]
+    column: NDArray[np.int32]
+    salts: NDArray[np.uint64]
 
 
 @kernel
-def hash_words(
-    values: NDArray[np.uint64],
-    gate_ptr: NDArray[np.int32],
-    gate_offset: NDArray[np.int32],
-    gate_column: NDArray[np.int32],
-    gate_salts: NDArray[np.uint64],
-    ptr: NDArray[np.int32],
-    offset: NDArray[np.int32],
-    column: NDArray[np.int32],
-    salts: NDArray[np.uint64],
-    gate_words: NDArray[np.uint64],
-    parts: NDArray[np.uint64],
-) -> None:
-    """Fill gate_words[r, w] and parts[r, w, t]: what word w at role r adds to gate and keys."""
+def _is_among(word, words, n):
+    for i in range(n):
+        if words[i] == word:
+            return True
+    return False
+
+
+@kernel
+def _range(arcs, shape, level, words, chosen):
+    """The arcs that arc `level` of a set may be.
+
+    An arc from a word that has a head here never reaches or passes over another word that was
+    there before: no projective tree holds both.
+    """
+    x = words[shape.head[level]]
+    begin, end = np.int64(arcs.head_ptr[x]), np.int64(arcs.head_ptr[x + 1])
+    if shape.after[level] >= 0:
+        begin = chosen[shape.after[level]] + 1
+    elif shape.head[level] > 0:
+        for i in range(level + 1):
+            if words[i] < x:
+                while begin < end and arcs.mod[begin] <= words[i]:
+                    begin += 1
+            elif words[i] > x:
+                while begin < end and arcs.mod[end - 1] >= words[i]:
+                    end -= 1
+    return begin, end
+
+
+@kernel
+def _order(shape, first, last, words):
+    """What the words add to the order class by some of the comparisons."""
+    order = np.int64(0)
+    for c in range(first, last):
+        if words[shape.order[c, 0]] < words[shape.order[c, 1]]:
+            order += shape.order[c, 2]
+    return order
+
+
+@kernel
+def _distance(shape, words):
+    found = np.int64(0)
+    for d in range(shape.distance.shape[0]):
+        length = abs(words[shape.distance[d, 0]] - words[shape.distance[d, 1]])
+        digit = np.int64(0)
+        while digit < shape.n_classes[d] - 1 and length >= shape.starts[d, digit]:
+            digit += 1
+        found = found * shape.n_classes[d] + digit
+    return found
+
+
+@kernel
+def _with_room(rows, count):
+    """The rows; copied into twice the room, if none is left."""
+    if count < rows.shape[0]:
+        return rows
+    grown = np.empty((2 * rows.shape[0], rows.shape[1]), np.int32)
+    grown[:count] = rows
+    return grown
+
+
+@kernel
+def find_sets(arcs, first, shape, gates):
+    """Sets of arcs of a shape whose gates pass, of which the first arc is among some.
+
+    Cost: one addition and one look at a bit for each candidate; with n words and k candidate heads
+    a word, about n k² / 2 pairs of siblings and chains of two, n k³ / 6 triples of siblings, n k³
+    chains of three (less what projectivity rules out).
+
+    Parameters
+    ----------
+    arcs : Arcs
+    first : int32[*]
+        Indices of arcs.
+    shape : Shape
+    gates : Gates
+
+    Returns
+    -------
+    int32[F, S + 1]
+        The arcs of each set, and ``order * number of distance classes + distance``.
+    """
+    last = shape.head.shape[0] - 1
+    n_distances = 1
+    for size in shape.n_classes:
+        n_distances *= size
+    n_comparisons = shape.order.shape[0]
+    at, end = np.zeros(last + 1, np.int64), np.zeros(last + 1, np.int64)
+    chosen, words = np.zeros(last + 1, np.int64), np.zeros(last + 2, np.int64)
+    sums = np.zeros(last + 2, np.uint64)
+    rows = np.empty((256, last + 2), np.int32)
+    count = np.int64(0)
+    # Siblings that need not ascend may be one word.
+    may_meet = shape.head[last] == 0 and shape.after[last] < 0
+    end[0] = first.shape[0]
+    level = 0
+    while level >= 0:
+        if at[level] == end[level]:
+            level -= 1
+            continue
+        arc = np.int64(first[at[0]]) if level == 0 else at[level]
+        at[level] += 1
+        mod = np.int64(arcs.mod[arc])
+        if level == 0:
+            words[0] = arcs.head[arc]
+            sums[0] = gates.words[0, words[0]]
+        if _is_among(mod, words, level + 1):
+            continue
+        chosen[level] = arc
+        level += 1
+        words[level] = mod
+        sums[level] = sums[level - 1] + gates.words[level, mod]
+        at[level], end[level] = _range(arcs, shape, level, words, chosen)
+        if level < last:
+            continue
+        early = _order(shape, 0, shape.n_early, words)
+        for arc in range(at[last], end[last]):
+            mod = np.int64(arcs.mod[arc])
+            if may_meet and _is_among(mod, words, last + 1):
+                continue
+            words[last + 1] = mod
+            order = early + _order(shape, shape.n_early, n_comparisons, words)
+            gate = sums[last] + gates.words[last + 1, mod] + gates.orders[order]
+            if passes(gate, gates.bits, gates.shift):
+                rows = _with_room(rows, count)
+                for j in range(last):
+                    rows[count, j] = chosen[j]
+                rows[count, last] = arc
+                rows[count, last + 1] = order * n_distances + _distance(shape, words)
+                count += 1
+        level -= 1
+    return rows[:count]
+
+
+@kernel
+def hash_words(values, gate, keys, gate_words, parts):
+    """Fill gate_words[r, w] and parts[r, w, t]: what word w as word r adds to gate and keys.
+
+    Parameters
+    ----------
+    values : uint64[n + 1 + 2 * PAD, *]
+        Of a `FactorView`.
+    gate, keys : Terms
+        Of the gate, which is one template; of the templates.
+    gate_words : uint64[R, n + 1]
+    parts : uint64[R, n + 1, T]
+    """
     n_roles, n_rows, n_templates = parts.shape
     pad = (values.shape[0] - n_rows) // 2
     for r in range(n_roles):
         for w in range(n_rows):
-            gate = gate_salts[r, 0]
-            for i in range(gate_ptr[r], gate_ptr[r + 1]):
-                gate = mix(gate ^ values[pad + w + gate_offset[i], gate_column[i]])
-            gate_words[r, w] = gate
+            own = gate.salts[0, r]
+            for i in range(gate.ptr[0, r], gate.ptr[0, r + 1]):
+                own = mix(own ^ values[pad + w + gate.offset[i], gate.column[i]])
+            gate_words[r, w] = own
             for t in range(n_templates):
-                x = mix(gate ^ salts[r, t])
-                for i in range(ptr[t * n_roles + r], ptr[t * n_roles + r + 1]):
-                    x = mix(x ^ values[pad + w + offset[i], column[i]])
+                x = mix(own ^ keys.salts[t, r])
+                for i in range(keys.ptr[t, r], keys.ptr[t, r + 1]):
+                    x = mix(x ^ values[pad + w + keys.offset[i], keys.column[i]])
                 parts[r, w, t] = x
 
 
 @kernel
-def hash_labels(
-    labels: NDArray[np.int32],
-    used: NDArray[np.bool_],
-    salts: NDArray[np.uint64],
-    parts: NDArray[np.uint64],
-) -> None:
-    """Fill parts[s, a, t]: what the label of arc a at place s of a factor adds to keys."""
-    for s in range(parts.shape[0]):
-        for a in range(parts.shape[1]):
-            for t in range(parts.shape[2]):
-                parts[s, a, t] = (
-                    mix(salts[s, t] ^ np.uint64(labels[a])) if used[s, t] else np.uint64(0)
-                )
+def score_sets(rows, arcs, parts, label_parts, codes, index, n_factors, out):
+    """Append the sets whose score is not 0 to a buffer; how many it then has.
 
+    Cost: (words + 1) additions and one look at a bit for each set and template, and a look-up for
+    each key that passes the filter.
 
-@kernel
-def make_keys(
-    rows: NDArray[np.int32],
-    arc_head: NDArray[np.int32],
-    arc_mod: NDArray[np.int32],
-    role_arc: NDArray[np.int32],
-    role_is_mod: NDArray[np.bool_],
-    gate_words: NDArray[np.uint64],
-    gate_orders: NDArray[np.uint64],
-    parts: NDArray[np.uint64],
-    label_parts: NDArray[np.uint64],
-    codes: NDArray[np.uint64],
-    key_bits: NDArray[np.uint64],
-    key_shift: np.uint64,
-) -> tuple[
-    NDArray[np.int64],
-    NDArray[np.int32],
-    NDArray[np.int64],
-    NDArray[np.uint64],
-    NDArray[np.uint64],
-]:
-    """Keys of enumerated factors that pass the filter, and the factors that have any.
-
-    Cost: (roles + 1) additions and one look at a bit for each factor and template.
+    Parameters
+    ----------
+    rows : int32[F, S + 1]
+        Of `find_sets`.
+    arcs : Arcs
+    parts, label_parts, codes : uint64[R, n + 1, T], uint64[S or 0, labels, T], uint64[codes, T]
+        What words, labels of arcs and codes add to keys.
+    index : KeyIndex
+    n_factors, out
+        As in `bbparse.factors.batch.FactorBuffer`.
     """
     n_rows, size = rows.shape[0], rows.shape[1] - 1
-    n_roles, n_templates = parts.shape[0], parts.shape[2]
-    n_distances = codes.shape[0] // gate_orders.shape[0]
-    arcs = np.empty(n_rows * size, np.int32)
-    feat_ptr = np.zeros(n_rows + 1, np.int64)
-    # Memory that is never written is never taken from the system.
-    feat_keys = np.empty((n_rows + 1) * n_templates, np.uint64)
-    gates = np.empty(n_rows, np.uint64)
-    keys = np.empty(n_templates, np.uint64)
-    low = np.uint64(63)
-    six = np.uint64(6)
-    one = np.uint64(1)
-    n_factors, n_keys = 0, np.int64(0)
-    for i in range(n_rows):
-        code = rows[i, size]
-        gate = gate_orders[code // n_distances]
-        for t in range(n_templates):
-            keys[t] = codes[code, t]
-        for r in range(n_roles):
-            arc = rows[i, role_arc[r]]
-            word = arc_mod[arc] if role_is_mod[r] else arc_head[arc]
-            gate += gate_words[r, word]
-            for t in range(n_templates):
-                keys[t] += parts[r, word, t]
-        for s in range(label_parts.shape[0]):
-            for t in range(n_templates):
-                keys[t] += label_parts[s, rows[i, s], t]
-        for t in range(n_templates):
-            # Written always, kept by counting it: no branch to be mispredicted.
-            feat_keys[n_keys] = keys[t]
-            bit = keys[t] >> key_shift
-            n_keys += np.int64((key_bits[bit >> six] >> (bit & low)) & one)
-        if n_keys == feat_ptr[n_factors]:
-            continue
-        gates[n_factors] = gate
-        for j in range(size):
-            arcs[n_factors * size + j] = rows[i, j]
-        n_factors += 1
-        feat_ptr[n_factors] = n_keys
-    return (
-        np.arange(n_factors + 1) * size,
-        arcs[: n_factors * size].copy(),
-        feat_ptr[: n_factors + 1].copy(),
-        feat_keys[:n_keys].copy(),
-        gates[:n_factors].copy(),
-    )
-
-
-@kernel
-def score_rows(
-    rows: NDArray[np.int32],
-    arc_head: NDArray[np.int32],
-    arc_mod: NDArray[np.int32],
-    role_arc: NDArray[np.int32],
-    role_is_mod: NDArray[np.bool_],
-    parts: NDArray[np.uint64],
-    label_parts: NDArray[np.uint64],
-    codes: NDArray[np.uint64],
-    index: KeyIndex,
-    n_factors: int,
-    out: FactorArrays,
-) -> int:
-    """Append the enumerated factors whose score is not 0 to a buffer; how many it then has.
-
-    Cost: as `make_keys`, and a look-up for each key that passes the filter.
-    """
-    n_rows, size = rows.shape[0], rows.shape[1] - 1
-    n_roles, n_templates = parts.shape[0], np.uint64(parts.shape[2])
+    n_templates = np.uint64(parts.shape[2])
     # Keys of a block of factors first, then their weights: the look-ups wait for memory together.
     block = 64
-    key_bits, key_shift, pairs = index.bits, index.shift, index.pairs
+    bits, shift, pairs = index.bits, index.shift, index.pairs
     keys = np.empty((np.uint64(block) + np.uint64(1)) * n_templates, np.uint64)
     places = np.empty(np.uint64(block) * n_templates, np.uint64)
     ends = np.empty(block, np.uint64)
     n_known = np.uint64(pairs.shape[0])
     sums = np.empty(n_templates, np.uint64)
-    low = np.uint64(63)
-    six = np.uint64(6)
     one = np.uint64(1)
     at = out.ptr[n_factors]
     for first in range(0, n_rows, block):
@@ -170,25 +278,24 @@ def score_rows(
         n_keys = np.uint64(0)
         for i in range(first, last):
             code = np.uint64(rows[i, size])
+            word = np.uint64(arcs.head[rows[i, 0]])
             for t in range(n_templates):
-                sums[t] = codes[code, t]
-            for r in range(n_roles):
-                arc = rows[i, role_arc[r]]
-                word = np.uint64(arc_mod[arc] if role_is_mod[r] else arc_head[arc])
+                sums[t] = codes[code, t] + parts[0, word, t]
+            for s in range(size):
+                word = np.uint64(arcs.mod[rows[i, s]])
                 for t in range(n_templates):
-                    sums[t] += parts[np.uint64(r), word, t]
+                    sums[t] += parts[np.uint64(s + 1), word, t]
             for s in range(label_parts.shape[0]):
-                arc = rows[i, s]
+                label = arcs.labels[rows[i, s]]
                 for t in range(n_templates):
-                    sums[t] += label_parts[s, arc, t]
+                    sums[t] += label_parts[s, label, t]
             for t in range(n_templates):
                 # Written always, kept by counting it: no branch to be mispredicted.
                 keys[n_keys] = sums[t]
-                bit = sums[t] >> key_shift
-                n_keys += (key_bits[bit >> six] >> (bit & low)) & one
+                n_keys += np.uint64(passes(sums[t], bits, shift))
             ends[i - first] = n_keys
         for at_key in range(n_keys):
-            places[at_key] = first_place(keys[at_key], key_bits, key_shift, index.starts)
+            places[at_key] = first_place(keys[at_key], bits, shift, index.starts)
         j = np.uint64(0)
         for i in range(first, last):
             total = 0.0
@@ -203,7 +310,7 @@ def score_rows(
                 j += one
             if total == 0.0:
                 continue
-            out.scores[n_factors] = total
+            out.score[n_factors] = total
             for k in range(size):
                 out.arcs[at] = rows[i, k]
                 at += 1

@@ -1,188 +1,197 @@
-"""Dense families: an enumeration kernel, and feature templates as a table.
+"""Dense families: which arcs hang together, and feature templates as a table.
 
-A family of many factors (all pairs of siblings) names the words of a factor, its *roles*, and
-lists its features as templates over their attributes; a jitted kernel enumerates the candidates.
-Both are the family's; this module makes features of them.
+A family of many factors (all pairs of siblings) names the arcs of a factor and their words, and
+lists its features as templates over the words' attributes. One kernel finds the candidates of all
+such families, and another scores them.
 
-Hashing is simple tabulation (Pătraşcu & Thorup 2012): every (template, role, word) has a 64-bit
-hash of the attributes the template reads from that word, made once per sentence, and the key of a
-factor is the sum over its roles modulo 2⁶⁴. A template then costs as many additions as there are
-roles. The *gate* is the coarsest template; each other template implies its attributes, so that a
-gate no known feature came with rules all of them out at the price of one look at a bit.
+Hashing is simple tabulation (Pătraşcu & Thorup 2012): every (template, word of the factor, word of
+the sentence) has a 64-bit hash of the attributes the template reads from that word, made once per
+sentence, and the key of a factor is the sum over its words modulo 2⁶⁴. A template then costs as
+many additions as there are words. The *gate* is the coarsest template; each other template implies
+its attributes, so that a gate no known feature came with rules all of them out at the price of one
+look at a bit.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import FactorBatch, FactorBuffer
+from bbparse.factors.batch import FactorBatch, FactorBuffer, pointers
 from bbparse.factors.family import FactorFamily
-from bbparse.factors.keys import salt
-from bbparse.factors.table import ALL_PASS, FactorTable
-from bbparse.factors.template_kernels import hash_labels, hash_words, make_keys, score_rows
-from bbparse.factors.view import FactorView
+from bbparse.factors.keys import mix_all, salt
+from bbparse.factors.table import ALL_PASS, FactorTable, passing, shift_of
+from bbparse.factors.template_kernels import (
+    Arcs,
+    Gates,
+    Shape,
+    Terms,
+    find_sets,
+    hash_words,
+    score_sets,
+)
+from bbparse.factors.view import NO_LABEL, FactorView
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 __all__ = ["TemplateFamily"]
 
 _TERM = re.compile(r"(?P<role>[a-z]\w*)(?P<offset>[+-]\d)?\.(?P<attribute>\w+)")
 
-Term = tuple[int, int, int]
-"""Role, offset from its word, column of `encode`; `LABEL` for the label of the arc to the word."""
-
+#: Column of the label of the arc to a word, where others are columns of `encode`.
 LABEL = -1
+
+
+class _Template(NamedTuple):
+    """What a template reads: number of a word of the factor, offset from it, column."""
+
+    terms: list[tuple[int, int, int]]
+    uses_distance: bool
+
+
+class _Candidates(NamedTuple):
+    """What `find_sets` found, what it was found in, and what words add to keys."""
+
+    rows: NDArray[np.int32]
+    arcs: Arcs
+    gates: Gates
+    parts: NDArray[np.uint64]
 
 
 class TemplateFamily(FactorFamily):
     """A family whose features are templates over the words of its factors.
 
-    A template is text such as ``"h.lemma m1.lexpos m2-1.upos distance"``: terms are role, offset
-    from its word in words (optional, at most three), attribute (`ATTRIBUTES` of
-    `bbparse.treebank.encode` lists them); ``distance`` stands for the distance class the kernel
-    found, ``@m1`` for the label that the guide (`bbparse.scoring.network`) would give the arc to
-    m1. The attributes of the gate and the order class are part of every template without being
-    named; ``""`` is the gate alone. To change the features of a family, derive a class from it,
-    with another name.
+    A template is text such as ``"h.lemma m1.lexpos m2-1.upos distance"``: terms are word, offset
+    from it in words (optional, at most three), attribute (`ATTRIBUTES` of
+    `bbparse.treebank.encode` lists them); ``distance`` stands for the distance class, ``@m1`` for
+    the label that the guide (`bbparse.scoring.network`) would give the arc to m1. The attributes of
+    the gate and the order class are part of every template without being named; ``""`` is the gate
+    alone. To change the features of a family, derive a class from it, with another name.
 
     Attributes
     ----------
-    roles : tuple of (str, int, str)
-        The words of a factor: name, position of an arc in the factor, its end ("head" or "mod").
+    arcs : tuple of str
+        The arcs of a factor, head and modifier: ``("h m", "m c")`` is a chain. Each head but the
+        first is a word of an arc before. All such sets of arcs are proposed that some projective
+        tree may hold; modifiers of one word that have none themselves in their order alone.
     gate : str
         The coarsest template, without ``distance``.
     templates : tuple of str
         The features.
-    n_orders, n_distances : int
-        How many order and distance classes the kernel tells apart.
-    kernel : staticmethod
-        ``kernel(arc_head, arc_mod, head_ptr, gate_words, gate_orders, gate_bits, gate_shift)``, a
-        jitted function that enumerates the candidate factors. For each it sums ``gate_words[r, w]``
-        (uint64[R, n + 1]) over roles r at words w and ``gate_orders[order]`` (uint64[n_orders]),
-        and leaves the factor out unless the bit ``sum >> gate_shift`` of ``gate_bits`` (64 bits a
-        word, lowest first) is set. It returns int32[F, r + 1]: the r arc indices of each factor
-        and ``order * n_distances + distance``.
+    order : dict
+        The order class: ``{"h m": 2, "m c": 1}`` adds 2 if h is left of m, and 1 if m is left of c.
+    n_orders : int
+        How many order classes there are, if not just as many as `order` gives.
+    distance : dict
+        The distance class: ``{"h m": (2, 5)}`` tells lengths of 1 from 2 to 4 and more.
 
     Raises
     ------
     FactorError
-        When the family is made, if a template has an unknown role or attribute or is there twice,
-        or the class has no roles, templates or kernel.
+        When the family is made, if a template has an unknown word or attribute or is there twice,
+        arcs do not hang together, or the class has no arcs or templates.
     """
 
-    roles: ClassVar[tuple[tuple[str, int, str], ...]] = ()
+    arcs: ClassVar[tuple[str, ...]] = ()
     gate: ClassVar[str] = ""
     templates: ClassVar[tuple[str, ...]] = ()
-    n_orders: ClassVar[int] = 1
-    n_distances: ClassVar[int] = 1
-    kernel: ClassVar[Callable[..., NDArray[np.int32]]]
+    order: ClassVar[dict[str, int]] = {}
+    n_orders: ClassVar[int] = 0
+    distance: ClassVar[dict[str, tuple[int, ...]]] = {}
 
     def __init__(self) -> None:
-        for attribute in ("roles", "templates", "kernel"):
-            if not getattr(type(self), attribute, None):
+        for attribute in ("arcs", "templates"):
+            if not getattr(type(self), attribute):
                 raise FactorError(f"factor family {self.name!r}: the class has no {attribute}")
-        self._role_names = [role for role, _, _ in self.roles]
-        gate_terms, uses_distance = self._parse(self.gate)
-        if uses_distance:
-            raise FactorError(f"factor family {self.name!r}: its gate may not use the distance")
-        gate_text = self._text(gate_terms, False)
+        #: The words of a factor by name: the first head, then all modifiers.
+        self.words = [self.arcs[0].split()[0], *(arc.split()[-1] for arc in self.arcs)]
+        self._shape = self._shaped()
+        gate = self._parse(self.gate)
+        if gate.uses_distance or any(column == LABEL for _, _, column in gate.terms):
+            raise FactorError(
+                f"factor family {self.name!r}: its gate may not use the distance or labels"
+            )
         parsed = [self._parse(template) for template in self.templates]
-        texts = [f"{gate_text} / {self._text(*entry)}" for entry in parsed]
+        # Salts come from what a template says, not from its place: the table may be reordered.
+        gate_text = self._text(gate)
+        texts = [f"{gate_text} / {self._text(template)}" for template in parsed]
         for i, text in enumerate(texts):
             if text in texts[:i]:
                 raise FactorError(
                     f"factor family {self.name!r}: template {self.templates[i]!r} is there twice"
                 )
-        if any(column == LABEL for _, _, column in gate_terms):
-            raise FactorError(f"factor family {self.name!r}: its gate may not use labels")
-        self._gate_spec = self._spec([gate_terms])
-        self._spec_arrays = self._spec([terms for terms, _ in parsed])
-        # Salts come from what a template says, not from its place: the table may be reordered.
-        self._gate_salts = self._salts([gate_text])
-        self._template_salts = self._salts(texts)
-        self._gate_orders = np.array(
-            [salt(self.name, (gate_text, "order", o)) for o in range(self.n_orders)],
-            dtype=np.uint64,
-        )
-        self._codes = np.array(
+        self._gate_terms = self._terms([gate], [gate_text])
+        self._template_terms = self._terms(parsed, texts)
+        self._label_parts = self._labels(parsed, texts)
+        orders = range(self.n_orders or 1 + sum(self.order.values()))
+        self._n_distances = int(np.prod(self._shape.n_classes))
+        self._gate_orders = self._salts([(gate_text, "order", o) for o in orders])
+        self._codes = self._salts(
             [
-                [
-                    salt(self.name, (text, "order", o, d if with_distance else -1))
-                    for text, (_, with_distance) in zip(texts, parsed)
-                ]
-                for o in range(self.n_orders)
-                for d in range(self.n_distances)
-            ],
-            dtype=np.uint64,
-        )
-        self._label_spec = self._labels([terms for terms, _ in parsed], texts)
-        self._role_arc = np.array([arc for _, arc, _ in self.roles], dtype=np.int32)
-        self._role_is_mod = np.array([end == "mod" for _, _, end in self.roles])
+                (text, "order", o, d if template.uses_distance else -1)
+                for o in orders
+                for d in range(self._n_distances)
+                for text, template in zip(texts, parsed)
+            ]
+        ).reshape(-1, len(texts))
 
     def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """As `FactorFamily.propose`; with a table, what it does not know is left out."""
-        gate_bits, key_bits = (
+        gate_bits, bits = (
             (ALL_PASS, ALL_PASS) if table is None else (table.gate_bits, table.key_bits)
         )
-        rows, gate_words, parts, label_parts = self._candidates(view, gate_bits)
-        ptr, arcs, feat_ptr, feat_keys, gates = make_keys(
-            rows, view.arc_head, view.arc_mod, self._role_arc, self._role_is_mod,
-            gate_words, self._gate_orders, parts, label_parts, self._codes, key_bits,
-            _shift(key_bits),
-        )  # fmt: skip
-        return FactorBatch(ptr, arcs, feat_ptr, feat_keys, gates)
+        rows, arcs, own, parts = self._candidates(view, gate_bits)
+        *members, codes = rows.T
+        keys, gates = self._codes[codes], own.orders[codes // self._n_distances]
+        for r, words in enumerate([arcs.head[members[0]], *(arcs.mod[arc] for arc in members)]):
+            keys += parts[r, words]
+            gates += own.words[r, words]
+        for labels, arc in zip(self._label_parts, members):
+            keys += labels[arcs.labels[arc]]
+        known = passing(keys, bits, shift_of(bits))
+        found = known.any(axis=1)
+        return FactorBatch(
+            np.arange(found.sum() + 1) * len(members),
+            rows[found, :-1].ravel(),
+            pointers(known.sum(axis=1)[found]),
+            keys[known],
+            gates[found],
+        )
 
     def score(self, view: FactorView, table: FactorTable, found: FactorBuffer) -> None:
         """As `FactorFamily.score`, in one pass over the candidates."""
         if type(self).propose is not TemplateFamily.propose:
             super().score(view, table, found)
             return
-        rows, _, parts, label_parts = self._candidates(view, table.gate_bits)
-        if not len(rows):
-            return
+        rows, arcs, _, parts = self._candidates(view, table.gate_bits)
         found.reserve(len(rows), rows.size)
-        found.n_factors = score_rows(
-            rows, view.arc_head, view.arc_mod, self._role_arc, self._role_is_mod, parts,
-            label_parts, self._codes, table.index, found.n_factors, found.arrays,
+        found.n_factors = score_sets(
+            rows, arcs, parts, self._label_parts, self._codes, table.index, found.n_factors,
+            found.arrays,
         )  # fmt: skip
 
-    def _candidates(
-        self, view: FactorView, gate_bits: NDArray[np.uint64]
-    ) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
-        """What the kernel enumerates; hashes of the words as gates, of words and labels in keys."""
-        n_rows = view.n_words + 1
-        n_roles, n_templates = self._template_salts.shape
-        gate_words = np.empty((n_roles, n_rows), dtype=np.uint64)
-        parts = np.empty((n_roles, n_rows, n_templates), dtype=np.uint64)
-        hash_words(
-            view.values, *self._gate_spec, self._gate_salts, *self._spec_arrays,
-            self._template_salts, gate_words, parts,
-        )  # fmt: skip
-        rows = self.enumerated(view, gate_words, gate_bits, _shift(gate_bits))
-        used, salts = self._label_spec
-        label_parts = np.empty((len(used), view.n_arcs if len(used) else 0, n_templates), np.uint64)
-        if len(used):
-            hash_labels(view.arc_labels, used, salts, label_parts)
-        return rows, gate_words, parts, label_parts
+    def _candidates(self, view: FactorView, gate_bits: NDArray[np.uint64]) -> _Candidates:
+        size, n_templates = view.n_words + 1, len(self.templates)
+        gate_words = np.empty((len(self.words), size), np.uint64)
+        parts = np.empty((len(self.words), size, n_templates), np.uint64)
+        hash_words(view.values, self._gate_terms, self._template_terms, gate_words, parts)
+        labels = view.arc_labels if len(self._label_parts) else view.arc_mod
+        arcs = Arcs(view.arc_head, view.arc_mod, view.head_ptr, labels)
+        gates = Gates(gate_words, self._gate_orders, gate_bits, shift_of(gate_bits))
+        return _Candidates(self.candidates(view, arcs, gates), arcs, gates, parts)
 
-    def enumerated(
-        self,
-        view: FactorView,
-        gate_words: NDArray[np.uint64],
-        gate_bits: NDArray[np.uint64],
-        gate_shift: np.uint64,
-    ) -> NDArray[np.int32]:
-        """What the kernel returns; for families whose kernel asks for more than words and arcs."""
-        rows: NDArray[np.int32] = type(self).kernel(
-            view.arc_head, view.arc_mod, view.head_ptr,
-            gate_words, self._gate_orders, gate_bits, gate_shift,
-        )  # fmt: skip
-        return rows
+    def candidates(self, view: FactorView, arcs: Arcs, gates: Gates) -> NDArray[np.int32]:
+        """The candidate factors, for families that choose among them or find others.
+
+        Returns
+        -------
+        int32[F, S + 1]
+            Indices of the S arcs of each, and ``order * number of distance classes + distance``.
+        """
+        return find_sets(arcs, np.arange(view.n_arcs, dtype=np.int32), self._shape, gates)
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """As `FactorFamily.name_features`: each template with the values of its words."""
@@ -190,117 +199,116 @@ class TemplateFamily(FactorFamily):
         names: dict[int, str] = {}
         for template in self.templates:
             # Keys depend on the template's text alone, not on the others of the family.
-            single = type(cls.__name__, (cls,), {"templates": (template,)})()
-            batch = single.propose(view)
+            batch = type(cls.__name__, (cls,), {"templates": (template,)})().propose(view)
             terms, uses_distance = self._parse(f"{self.gate} {template}")
-            for f in range(len(batch)):
-                factor = batch.arcs[batch.ptr[f] : batch.ptr[f + 1]]
-                arcs = [(int(view.arc_head[a]), int(view.arc_mod[a])) for a in factor]
-                words = [arcs[arc][end == "mod"] for _, arc, end in self.roles]
-                text = " ".join(
-                    f"@{self._role_names[r]}={view.label_name(*arcs[self.roles[r][1]])}"
+            for key, arcs in zip(batch.feat_keys.tolist(), batch.arcs.reshape(len(batch), -1)):
+                words = [int(view.arc_head[arcs[0]]), *view.arc_mod[arcs].tolist()]
+                text = [
+                    f"@{self.words[r]}={view.label_name(int(view.arc_head[arcs[r - 1]]), words[r])}"
                     if column == LABEL
-                    else f"{self._role_names[r]}{f'{offset:+d}' if offset else ''}."
+                    else f"{self.words[r]}{f'{offset:+d}' if offset else ''}."
                     f"{ATTRIBUTES[column]}={view.attribute(words[r] + offset, ATTRIBUTES[column])}"
                     for r, offset, column in terms
-                )
-                text += " distance" * uses_distance
-                for key in batch.feat_keys[batch.feat_ptr[f] : batch.feat_ptr[f + 1]].tolist():
-                    names[key] = text
+                ]
+                names[key] = " ".join(text) + " distance" * uses_distance
         return names
 
-    # --- templates to arrays --------------------------------------------------------------------
+    # --- what the class says, as arrays ---------------------------------------------------------
 
-    def _parse(self, template: str) -> tuple[list[Term], bool]:
-        """Terms of a template in a fixed order, and whether it uses the distance."""
-        roles = self._role_names
-        terms: set[Term] = set()
-        uses_distance = False
-        for word in template.split():
-            if word == "distance":
-                uses_distance = True
-                continue
-            where = f"factor family {self.name!r}, template {template!r}"
-            if word.startswith("@"):
-                ends = {role: end for role, _, end in self.roles}
-                if ends.get(word[1:]) != "mod":
-                    raise FactorError(f"{where}: no arc of the factor leads to {word[1:]!r}")
-                terms.add((roles.index(word[1:]), 0, LABEL))
-                continue
-            match = _TERM.fullmatch(word)
-            if match is None:
-                raise FactorError(f"{where}: expected role.attribute or distance, found {word!r}")
-            role, offset = match["role"], int(match["offset"] or 0)
-            if role not in roles:
-                raise FactorError(f"{where}: no role {role!r}; there are: {', '.join(roles)}")
-            if match["attribute"] not in ATTRIBUTES:
-                raise FactorError(
-                    f"{where}: no attribute {match['attribute']!r}; there are: "
-                    f"{', '.join(ATTRIBUTES)}"
-                )
-            if abs(offset) > PAD:
-                raise FactorError(f"{where}: expected an offset of at most {PAD}, found {offset}")
-            terms.add((roles.index(role), offset, ATTRIBUTES.index(match["attribute"])))
-        return sorted(terms), uses_distance
-
-    def _text(self, terms: list[Term], uses_distance: bool) -> str:
-        words = [
-            f"@{self._role_names[r]}"
-            if column == LABEL
-            else f"{self._role_names[r]}{offset:+d}.{ATTRIBUTES[column]}"
-            for r, offset, column in terms
+    def _shaped(self) -> Shape:
+        place = {word: i for i, word in enumerate(self.words)}
+        try:
+            head = [place[arc.split()[0]] for arc in self.arcs]
+            order = [[place[w] for w in pair.split()] + [n] for pair, n in self.order.items()]
+            distance = [[place[word] for word in pair.split()] for pair in self.distance]
+        except KeyError as error:
+            raise FactorError(f"factor family {self.name!r}: no word {error}") from None
+        if len(place) < len(self.words) or any(h > i for i, h in enumerate(head)):
+            raise FactorError(f"factor family {self.name!r}: arcs that do not hang together")
+        leaves = [i for i in range(len(head)) if i + 1 not in head]
+        after = [
+            max((j for j in leaves if j < i and head[j] == h and i in leaves), default=-1)
+            for i, h in enumerate(head)
         ]
-        return " ".join(sorted(words) + ["distance"] * uses_distance)
-
-    def _spec(self, templates: list[list[Term]]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Terms as arrays: pointers int32[T * R + 1], offsets and columns int32[number of terms].
-
-        The terms of template t at role r are those from ptr[t * R + r] to ptr[t * R + r + 1] - 1.
-        """
-        ptr, offsets, columns = [0], [], []
-        for terms in templates:
-            for role in range(len(self.roles)):
-                chosen = [
-                    (offset, column) for r, offset, column in terms if r == role and column != LABEL
-                ]
-                offsets += [offset for offset, _ in chosen]
-                columns += [column for _, column in chosen]
-                ptr.append(len(offsets))
-        return (
-            np.array(ptr, dtype=np.int32),
-            np.array(offsets, dtype=np.int32),
-            np.array(columns, dtype=np.int32),
+        order.sort(key=lambda entry: len(head) in entry[:2])
+        longest = max(map(len, self.distance.values()), default=0)
+        starts = np.zeros((len(distance), longest), np.int32)
+        for own, given in zip(starts, self.distance.values()):
+            own[: len(given)] = given
+        return Shape(
+            np.array(head, np.int32),
+            np.array(after, np.int32),
+            np.array(order, np.int32).reshape(-1, 3),
+            sum(len(head) not in entry[:2] for entry in order),
+            np.array(distance, np.int32).reshape(-1, 2),
+            starts,
+            np.array([len(given) + 1 for given in self.distance.values()], np.int32),
         )
 
-    def _labels(
-        self, templates: list[list[Term]], texts: list[str]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
-        """Whether the label of the arc at place s is in template t, and its salt: [S, T] both.
+    def _parse(self, template: str) -> _Template:
+        """Terms of a template in a fixed order, and whether it uses the distance."""
+        words = template.split()
+        terms = {self._term(template, word) for word in words if word != "distance"}
+        return _Template(sorted(terms), "distance" in words)
+
+    def _term(self, template: str, text: str) -> tuple[int, int, int]:
+        where = f"factor family {self.name!r}, template {template!r}"
+        if text.startswith("@"):
+            if text[1:] not in self.words[1:]:
+                raise FactorError(f"{where}: no arc of the factor leads to {text[1:]!r}")
+            return self.words.index(text[1:]), 0, LABEL
+        match = _TERM.fullmatch(text)
+        if match is None:
+            raise FactorError(f"{where}: expected word.attribute or distance, found {text!r}")
+        word, offset, attribute = match["role"], int(match["offset"] or 0), match["attribute"]
+        for kind, name, known in (
+            ("word", word, self.words), ("attribute", attribute, ATTRIBUTES)
+        ):  # fmt: skip
+            if name not in known:
+                raise FactorError(f"{where}: no {kind} {name!r}; there are: {', '.join(known)}")
+        if abs(offset) > PAD:
+            raise FactorError(f"{where}: expected an offset of at most {PAD}, found {offset}")
+        return self.words.index(word), offset, ATTRIBUTES.index(attribute)
+
+    def _text(self, template: _Template) -> str:
+        words = [
+            f"@{self.words[r]}"
+            if column == LABEL
+            else f"{self.words[r]}{offset:+d}.{ATTRIBUTES[column]}"
+            for r, offset, column in template.terms
+        ]
+        return " ".join(sorted(words) + ["distance"] * template.uses_distance)
+
+    def _terms(self, templates: list[_Template], texts: list[str]) -> Terms:
+        chosen = [
+            [entry[1:] for entry in template.terms if entry[0] == r and entry[2] != LABEL]
+            for template in templates
+            for r in range(len(self.words))
+        ]
+        ends = pointers([len(own) for own in chosen]).astype(np.int32)
+        pairs = np.array([pair for own in chosen for pair in own], np.int32).reshape(-1, 2)
+        salts = self._salts([(text, "role", word) for text in texts for word in self.words])
+        shape = len(templates), len(self.words)
+        ptr = np.column_stack([ends[:-1].reshape(shape), ends[len(self.words) :: len(self.words)]])
+        return Terms(ptr, pairs[:, 0].copy(), pairs[:, 1].copy(), salts.reshape(shape))
+
+    def _labels(self, templates: list[_Template], texts: list[str]) -> NDArray[np.uint64]:
+        """What each label of the arc at place s adds to the key of each template: [S, *, T].
 
         No place at all, if no template has labels.
         """
-        size = 1 + max(arc for _, arc, _ in self.roles)
-        used = np.zeros((size, len(texts)), np.bool_)
-        for t, terms in enumerate(templates):
-            for r, _, column in terms:
-                if column == LABEL:
-                    used[self.roles[r][1], t] = True
-        if not used.any():
-            size, used = 0, used[:0]
-        salts = [salt(self.name, (text, "label", s)) for s in range(size) for text in texts]
-        return used, np.array(salts, np.uint64).reshape(used.shape)
-
-    def _salts(self, texts: list[str]) -> NDArray[np.uint64]:
-        """uint64[R, T]"""
-        return np.array(
+        used = np.array(
             [
-                [salt(self.name, (text, "role", r)) for text in texts]
-                for r in self._role_names
-            ],
-            dtype=np.uint64,
-        )
+                [(s + 1, 0, LABEL) in template.terms for template in templates]
+                for s in range(len(self.arcs))
+            ]
+        )[:, np.newaxis]
+        if not used.any():
+            return np.zeros((0, 1, len(texts)), np.uint64)
+        salts = self._salts([(text, "label", s) for s in range(len(self.arcs)) for text in texts])
+        numbers = np.arange(NO_LABEL + 1, dtype=np.uint64)[:, np.newaxis]
+        hashes = mix_all(salts.reshape(used.shape) ^ numbers)
+        return np.where(used, hashes, np.uint64(0))
 
-
-def _shift(bits: NDArray[np.uint64]) -> np.uint64:
-    """By how much a hash is shifted to give the number of its bit: 64 - log2(64 len(bits))."""
-    return np.uint64(64 - (64 * len(bits)).bit_length() + 1)
+    def _salts(self, features: list[tuple[str | int, ...]]) -> NDArray[np.uint64]:
+        return np.array([salt(self.name, feature) for feature in features], np.uint64)

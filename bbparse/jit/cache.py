@@ -33,6 +33,8 @@ __all__ = ["KernelCache", "fingerprint"]
 # Their functions are named, not read: numba's version is a part of what the cache looks at.
 _FOREIGN = frozenset([*sys.stdlib_module_names, "numpy", "numba", "llvmlite", "scipy"])
 _OPTIONS = ("boundscheck", "error_model", "fastmath", "inline", "parallel")
+# Cut off; or of another version, with types that there are no longer.
+_UNREADABLE = (EOFError, UnpicklingError, AttributeError, ImportError)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
@@ -68,7 +70,7 @@ class KernelCache(caching._Cache):
         """Whether there is code that is up to date, for whatever types of arguments."""
         try:
             return bool(self._files and self._files._cache_file._load_index())
-        except (OSError, EOFError, UnpicklingError):
+        except (OSError, *_UNREADABLE):
             return False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -79,7 +81,7 @@ class KernelCache(caching._Cache):
                 found = self._files.load_overload(sig, target_context)
         except OSError:  # of another user
             pass
-        except (EOFError, UnpicklingError):  # cut off
+        except _UNREADABLE:
             with suppress(OSError):
                 self.flush()
         if found is None and self._slow:

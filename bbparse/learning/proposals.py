@@ -20,8 +20,8 @@ from bbparse.factors import (
     FactorFamily,
     FactorTable,
     FactorView,
-    ScoredCounts,
 )
+from bbparse.factors.batch import scored_counts
 from bbparse.jit import kernel
 from bbparse.problem import Problem
 
@@ -167,11 +167,8 @@ class CountProposals:
         """Fields of a problem."""
         scores = np.empty(len(self.arcs))
         _cell_scores(self.feature_ptr, self.features, weights, quantum, scores)
-        found = ScoredCounts.of(self.ptr, self.arcs, scores)
-        return {
-            "count_ptr": found.ptr, "count_arcs": found.arcs, "count_score_ptr": found.score_ptr,
-            "count_score": found.scores,
-        }  # fmt: skip
+        found = scored_counts(self.ptr, self.arcs, scores)
+        return {f"count_{name}": array for name, array in found._asdict().items()}
 
     def fired(self, gold: Flags, other: Flags) -> tuple[Longs, Longs]:
         """Features of the sets of which the trees have different numbers: places, and 1 or -1."""

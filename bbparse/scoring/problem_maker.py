@@ -224,15 +224,10 @@ class ProblemMaker:
     def _factors(self, view: FactorView) -> dict[str, Any]:
         """The fields of a problem that the families fill."""
         factors = alive_factors(self.families, view, self.table)
-        found: dict[str, Any] = {
-            "factor_ptr": factors.ptr, "factor_arcs": factors.arcs, "factor_score": factors.scores
-        }  # fmt: skip
+        found = {f"factor_{name}": array for name, array in factors._asdict().items()}
         counts = alive_counts(self.families, view, self.table)
         if counts is not None:
-            found.update(
-                count_ptr=counts.ptr, count_arcs=counts.arcs,
-                count_score_ptr=counts.score_ptr, count_score=counts.scores,
-            )  # fmt: skip
+            found |= {f"count_{name}": array for name, array in counts._asdict().items()}
         return found
 
 

@@ -16,13 +16,13 @@ from bbparse.factors import (
     FactorCounter,
     FactorFamily,
     FactorView,
-    ScoredCounts,
     alive_counts,
     check_family,
     feature_key,
     tree_batches,
     tree_keys,
 )
+from bbparse.factors.batch import scored_counts
 from bbparse.learning.proposals import Proposals, differing_counts
 from bbparse.problem import Problem
 from bbparse.problem.quantum import QUANTUM
@@ -105,7 +105,7 @@ def test_scores_in_problems_and_in_learning(seed: int) -> None:
     assert direct is not None
     assert problem.count_ptr.tolist() == direct.ptr.tolist()
     assert problem.count_arcs.tolist() == direct.arcs.tolist()
-    assert problem.count_score.tolist() == direct.scores.tolist()
+    assert problem.count_score.tolist() == direct.score.tolist()
     assert problem.count_score_ptr.tolist() == direct.score_ptr.tolist()
     value = dict(zip(table.keys.tolist(), table.weights.tolist()))
     for tree in (gold, heads):
@@ -141,15 +141,15 @@ def test_what_breaks_the_contract() -> None:
 
 def test_empty_batches() -> None:
     view, _, _ = case(2)
-    assert len(CountBatch.none()) == 0
+    assert len(CountBatch.from_lists([], [])) == 0
     assert alive_counts([], view, FactorCounter().table(1)) is None
-    scored = ScoredCounts.of(
+    scored = scored_counts(
         np.array([0, 2, 3]), np.array([4, 5, 6], np.int32), np.array([0.0, 0.0, 2.0])
     )
     assert scored.ptr.tolist() == [0, 1]
     assert scored.arcs.tolist() == [6]
-    assert scored.scores.tolist() == [0.0, 2.0]
+    assert scored.score.tolist() == [0.0, 2.0]
     assert scored.score_ptr.tolist() == [0, 2]
-    none = CountBatch.none().cells(np.zeros(0, np.int64))
+    none = CountBatch.from_lists([], []).cells(np.zeros(0, np.int64))
     assert isinstance(none, FactorBatch)
     assert len(none) == 0

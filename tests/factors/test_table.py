@@ -68,26 +68,19 @@ def test_a_factor_scores_the_sum_of_its_known_features(
     assert table.score_batch(batch).tolist() == expected
     alive = table.alive(batch)
     chosen = [f for f, score in enumerate(expected) if score]
-    assert alive.scores.tolist() == [expected[f] for f in chosen]
+    assert alive.score.tolist() == [expected[f] for f in chosen]
     assert alive.arcs.tolist() == [arc for f in chosen for arc in (2 * f, 2 * f + 1)]
     assert alive.ptr.tolist() == list(range(0, 2 * len(chosen) + 1, 2))
-    assert (alive.ptr.dtype, alive.arcs.dtype, alive.scores.dtype) == (
+    assert (alive.ptr.dtype, alive.arcs.dtype, alive.score.dtype) == (
         np.int64, np.int32, np.float64
     )  # fmt: skip
-
-
-def test_scores_given_by_the_caller_decide_who_is_alive() -> None:
-    batch = batch_of([1], [2], [3])
-    alive = table_of({}).alive(batch, np.array([0.0, -1.5, 2.0]))
-    assert alive.scores.tolist() == [-1.5, 2.0]
-    assert alive.arcs.tolist() == [2, 3, 4, 5]
 
 
 def test_an_empty_table_knows_nothing() -> None:
     table = FactorTable(np.zeros(0, np.uint64))
     assert len(table) == 0
     assert table.find(np.array([0, 5], np.uint64)).tolist() == [-1, -1]
-    assert len(table.alive(batch_of([0], [5]))) == 0
+    assert len(table.alive(batch_of([0], [5])).score) == 0
     assert not passes(table.key_bits, 0)
     assert not passes(table.gate_bits, 2**64 - 1)
 
@@ -141,41 +134,6 @@ def test_filters_keep_most_strangers_out() -> None:
         assert sum(passes(bits, x) for x in strangers) < 2000 / 10
 
 
-def test_averaging_is_the_mean_over_the_steps() -> None:
-    rng = np.random.default_rng(4)
-    keys = np.arange(10, 20, dtype=np.uint64)
-    table = FactorTable(keys, keys)
-    weights, total, steps = np.zeros(10), np.zeros(10), 50
-    for step in range(steps):
-        for amount in (1, -1):
-            fired = rng.integers(8, 22, rng.integers(0, 8)).astype(np.uint64)
-            table.update(fired, amount, step)
-            for key in fired.tolist():
-                if 10 <= key < 20:
-                    weights[key - 10] += amount
-        total += weights
-    assert table.weights.tolist() == weights.tolist()
-    assert table.averaged(steps, divide=False).weights.tolist() == total.tolist()
-    mean = table.averaged(steps)
-    assert mean.weights == pytest.approx(total / steps)
-    assert mean.gates.tolist() == keys.tolist()
-    with pytest.raises(ValueError, match="steps: expected 1 or more, found 0"):
-        table.averaged(0)
-
-
-def test_training_goes_on_from_saved_arrays() -> None:
-    table = FactorTable(np.array([3, 8], np.uint64), np.array([1, 0], np.uint64))
-    table.update(np.array([3, 3, 8], np.uint64), 1, 5)
-    again = FactorTable.from_arrays(table.to_arrays(training=True))
-    for one in (table, again):
-        one.update(np.array([8, 9], np.uint64), -2, 7)
-    for name in ("keys", "gates", "weights", "sums"):
-        assert getattr(again, name).tolist() == getattr(table, name).tolist()
-    assert again.sums.tolist() == [10.0, 5.0 - 14.0]
-    assert "sums" not in table.to_arrays()
-    assert FactorTable.from_arrays(table.to_arrays()).sums.tolist() == [0.0, 0.0]
-
-
 def test_pruning_drops_what_weighs_nothing() -> None:
     gates = np.array([5, 6, 6], np.uint64) << np.uint64(58)
     table = FactorTable(np.array([1, 2, 3], np.uint64), gates, [0.0, 1.5, -1.0])
@@ -190,7 +148,7 @@ def test_pruning_drops_what_weighs_nothing() -> None:
 def test_a_table_does_not_share_its_arrays() -> None:
     weights = np.array([1.0])
     table = FactorTable(np.array([1], np.uint64), weights=weights)
-    table.update(np.array([1], np.uint64), 1, 0)
+    table.weights += 1
     assert weights.tolist() == [1.0]
 
 
@@ -205,17 +163,12 @@ def test_a_table_does_not_share_its_arrays() -> None:
         ((np.array([1], np.uint64), None, [1.0, 2.0]), r"weights .* length 1, found shape \(2,\)"),
         ((np.array([1], np.uint64), None, [np.nan]), "weights .* finite"),
         ((np.array([1], np.uint64), None, ["x"]), "weights .* float64, found <U1"),
-        ((np.array([1], np.uint64), None, [1], [np.inf]), "sums .* finite"),
+        ((np.array([1], np.uint64), None, [np.inf]), "weights .* finite"),
     ],
 )
 def test_arrays_that_do_not_fit_are_named(arguments: tuple, message: str) -> None:
     with pytest.raises(FactorError, match=message):
         FactorTable(*arguments)
-
-
-def test_missing_arrays_are_named() -> None:
-    with pytest.raises(FactorError, match="expected an array 'gates', found none"):
-        FactorTable.from_arrays({"keys": np.zeros(0, np.uint64)})
 
 
 def test_a_cutoff_below_one_is_refused() -> None:

@@ -106,6 +106,6 @@ def test_labels_are_scored_as_they_are_proposed() -> None:
     gates = np.repeat(batch.gates, np.diff(batch.feat_ptr))[first]
     table = FactorTable(keys, gates, rng.integers(-2, 3, len(keys)))
     whole, found = table.alive(batch), alive_factors([family], view, table)
-    assert len(found) == len(whole) > 50
+    assert len(found.score) == len(whole.score) > 50
     assert found.arcs.tolist() == whole.arcs.tolist()
-    assert found.scores.tolist() == whole.scores.tolist()
+    assert found.score.tolist() == whole.score.tolist()

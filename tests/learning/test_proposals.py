@@ -52,7 +52,7 @@ def test_scores_and_differences_are_those_of_the_families(seed: int) -> None:
     direct = alive_factors(families, view, table)
     assert scored.factor_ptr.tolist() == direct.ptr.tolist()
     assert scored.factor_arcs.tolist() == direct.arcs.tolist()
-    assert scored.factor_score.tolist() == direct.scores.tolist()
+    assert scored.factor_score.tolist() == direct.score.tolist()
     expected: Counter[int] = Counter()
     for tree, sign in ((gold, 1), (heads, -1)):
         own = FactorView.of_tree(view.sentence, tree, view.values)
