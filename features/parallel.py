@@ -22,6 +22,8 @@ from bbparse.treebank.encode import ATTRIBUTES, PAD
 __all__ = ["ParallelLabels"]
 
 _JOINS = frozenset(("conj", "appos", "parataxis", "list"))
+_LOWER = ATTRIBUTES.index("lower")
+_NO_SHIFT = shift_of(ALL_PASS)
 
 
 @lru_cache(maxsize=8)
@@ -53,13 +55,16 @@ class ParallelLabels(TemplateFamily):
     )
     order: ClassVar = {"h m": 8, "h s": 4, "m c": 2}
     n_orders = 16  # s and c may be one word
+    alike = "s"
 
     def candidates(self, view: FactorView, arcs: Arcs, gates: Gates) -> NDArray[np.int32]:
         """See `TemplateFamily.candidates`."""
-        joined = _joining(tuple(view.label_names))[arcs.labels] & (arcs.head > 0)
-        every = gates._replace(bits=ALL_PASS, shift=shift_of(ALL_PASS))
-        rows = find_sets(arcs, np.flatnonzero(joined).astype(np.int32), self._shape, every)
-        rows = rows[arcs.labels[rows[:, 1]] == arcs.labels[rows[:, 2]]]
-        words = view.values[PAD:, ATTRIBUTES.index("lower")]
-        rows[:, 3] += words[arcs.mod[rows[:, 1]]] == words[arcs.mod[rows[:, 2]]]
+        of_root = int(view.head_ptr[1])
+        joined = _joining(tuple(view.label_names))[arcs.labels[of_root:]]
+        every = Gates(gates.words, gates.orders, ALL_PASS, _NO_SHIFT)
+        rows = find_sets(arcs, np.flatnonzero(joined) + of_root, self._shape, every)
+        if len(rows):
+            words = view.values[PAD:, _LOWER]
+            _, s, c, order = rows.T
+            order += words[arcs.mod[s]] == words[arcs.mod[c]]
         return rows

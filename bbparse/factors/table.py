@@ -263,11 +263,13 @@ def first_place(
 @inlined
 def place_of(key: np.uint64, index: KeyIndex) -> np.int64:
     """Position of a key, -1 for one that is not known."""
-    if not passes(key, index.bits, index.shift):
+    one = np.uint64(1)
+    bit = key >> index.shift
+    if not (index.bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & one:
         return np.int64(-1)
     i = first_place(key, index.bits, index.shift, index.starts)
     while i < index.pairs.shape[0] and index.pairs[i, 0] < key:
-        i += np.uint64(1)
+        i += one
     if i < index.pairs.shape[0] and index.pairs[i, 0] == key:
         return np.int64(i)
     return np.int64(-1)

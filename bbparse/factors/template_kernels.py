@@ -47,6 +47,8 @@ class Shape(NamedTuple):
         Distances at which a pair's classes begin, but for the first one.
     n_classes : int32[D]
         How many classes there are.
+    alike : int
+        The arc that the last one must have the label of, -1 for none.
     """
 
     head: NDArray[np.int32]
@@ -56,6 +58,7 @@ class Shape(NamedTuple):
     distance: NDArray[np.int32]
     starts: NDArray[np.int32]
     n_classes: NDArray[np.int32]
+    alike: int
 
 
 class Gates(NamedTuple):
@@ -89,56 +92,34 @@ def _is_among(word, words, n):
 
 
 @kernel
-def _range(arcs, shape, level, words, chosen):
-    """The arcs that arc `level` of a set may be.
-
-    An arc from a word that has a head here never reaches or passes over another word that was
-    there before: no projective tree holds both.
-    """
-    x = words[shape.head[level]]
-    begin, end = np.int64(arcs.head_ptr[x]), np.int64(arcs.head_ptr[x + 1])
-    if shape.after[level] >= 0:
-        begin = chosen[shape.after[level]] + 1
-    elif shape.head[level] > 0:
-        for i in range(level + 1):
-            if words[i] < x:
-                while begin < end and arcs.mod[begin] <= words[i]:
-                    begin += 1
-            elif words[i] > x:
-                while begin < end and arcs.mod[end - 1] >= words[i]:
-                    end -= 1
-    return begin, end
-
-
-@kernel
-def _order(shape, first, last, words):
+def _order(comparisons, first, last, words):
     """What the words add to the order class by some of the comparisons."""
     order = np.int64(0)
     for c in range(first, last):
-        if words[shape.order[c, 0]] < words[shape.order[c, 1]]:
-            order += shape.order[c, 2]
+        if words[comparisons[c, 0]] < words[comparisons[c, 1]]:
+            order += comparisons[c, 2]
     return order
 
 
 @kernel
-def _distance(shape, words):
+def _distance(pairs, starts, n_classes, words):
     found = np.int64(0)
-    for d in range(shape.distance.shape[0]):
-        length = abs(words[shape.distance[d, 0]] - words[shape.distance[d, 1]])
+    for d in range(pairs.shape[0]):
+        length = abs(words[pairs[d, 0]] - words[pairs[d, 1]])
         digit = np.int64(0)
-        while digit < shape.n_classes[d] - 1 and length >= shape.starts[d, digit]:
+        while digit < n_classes[d] - 1 and length >= starts[d, digit]:
             digit += 1
-        found = found * shape.n_classes[d] + digit
+        found = found * n_classes[d] + digit
     return found
 
 
 @kernel
-def _with_room(rows, count):
-    """The rows; copied into twice the room, if none is left."""
-    if count < rows.shape[0]:
+def _with_room(rows, count, more):
+    """The rows; copied into twice the room, if that for `more` is not left."""
+    if count + more <= rows.shape[0]:
         return rows
-    grown = np.empty((2 * rows.shape[0], rows.shape[1]), np.int32)
-    grown[:count] = rows
+    grown = np.empty((2 * rows.shape[0] + more, rows.shape[1]), np.int32)
+    grown[:count] = rows[:count]
     return grown
 
 
@@ -153,7 +134,7 @@ def find_sets(arcs, first, shape, gates):
     Parameters
     ----------
     arcs : Arcs
-    first : int32[*]
+    first : int64[*]
         Indices of arcs.
     shape : Shape
     gates : Gates
@@ -163,18 +144,21 @@ def find_sets(arcs, first, shape, gates):
     int32[F, S + 1]
         The arcs of each set, and ``order * number of distance classes + distance``.
     """
-    last = shape.head.shape[0] - 1
+    # Arrays that are taken out of tuples in a loop are counted each time.
+    arc_head, arc_mod, head_ptr, labels = arcs
+    hangs_from, after, order, n_early, pairs, starts, n_classes, alike = shape
+    gate_words, gate_orders, bits, shift = gates
     n_distances = 1
-    for size in shape.n_classes:
+    for size in n_classes:
         n_distances *= size
-    n_comparisons = shape.order.shape[0]
+    last = hangs_from.shape[0] - 1
     at, end = np.zeros(last + 1, np.int64), np.zeros(last + 1, np.int64)
     chosen, words = np.zeros(last + 1, np.int64), np.zeros(last + 2, np.int64)
     sums = np.zeros(last + 2, np.uint64)
     rows = np.empty((256, last + 2), np.int32)
     count = np.int64(0)
     # Siblings that need not ascend may be one word.
-    may_meet = shape.head[last] == 0 and shape.after[last] < 0
+    may_meet = hangs_from[last] == 0 and after[last] < 0
     end[0] = first.shape[0]
     level = 0
     while level >= 0:
@@ -183,33 +167,50 @@ def find_sets(arcs, first, shape, gates):
             continue
         arc = np.int64(first[at[0]]) if level == 0 else at[level]
         at[level] += 1
-        mod = np.int64(arcs.mod[arc])
+        mod = np.int64(arc_mod[arc])
         if level == 0:
-            words[0] = arcs.head[arc]
-            sums[0] = gates.words[0, words[0]]
+            words[0] = arc_head[arc]
+            sums[0] = gate_words[0, words[0]]
         if _is_among(mod, words, level + 1):
             continue
         chosen[level] = arc
         level += 1
         words[level] = mod
-        sums[level] = sums[level - 1] + gates.words[level, mod]
-        at[level], end[level] = _range(arcs, shape, level, words, chosen)
+        sums[level] = sums[level - 1] + gate_words[level, mod]
+        # The arcs that may follow. One from a word that has a head here neither reaches nor passes
+        # over a word that was there before: no projective tree holds both.
+        x = words[hangs_from[level]]
+        begin, stop = np.int64(head_ptr[x]), np.int64(head_ptr[x + 1])
+        if after[level] >= 0:
+            begin = chosen[after[level]] + 1
+        elif hangs_from[level] > 0:
+            for i in range(level + 1):
+                if words[i] < x:
+                    while begin < stop and arc_mod[begin] <= words[i]:
+                        begin += 1
+                elif words[i] > x:
+                    while begin < stop and arc_mod[stop - 1] >= words[i]:
+                        stop -= 1
         if level < last:
+            at[level], end[level] = begin, stop
             continue
-        early = _order(shape, 0, shape.n_early, words)
-        for arc in range(at[last], end[last]):
-            mod = np.int64(arcs.mod[arc])
+        early = _order(order, 0, n_early, words)
+        rows = _with_room(rows, count, stop - begin)
+        for arc in range(begin, stop):
+            mod = np.int64(arc_mod[arc])
+            if alike >= 0 and labels[arc] != labels[chosen[alike]]:
+                continue
             if may_meet and _is_among(mod, words, last + 1):
                 continue
             words[last + 1] = mod
-            order = early + _order(shape, shape.n_early, n_comparisons, words)
-            gate = sums[last] + gates.words[last + 1, mod] + gates.orders[order]
-            if passes(gate, gates.bits, gates.shift):
-                rows = _with_room(rows, count)
+            own = early + _order(order, n_early, order.shape[0], words)
+            gate = sums[last] + gate_words[last + 1, mod] + gate_orders[own]
+            if passes(gate, bits, shift):
                 for j in range(last):
                     rows[count, j] = chosen[j]
                 rows[count, last] = arc
-                rows[count, last + 1] = order * n_distances + _distance(shape, words)
+                distance = _distance(pairs, starts, n_classes, words)
+                rows[count, last + 1] = own * n_distances + distance
                 count += 1
         level -= 1
     return rows[:count]
@@ -265,7 +266,8 @@ def score_sets(rows, arcs, parts, label_parts, codes, index, n_factors, out):
     n_templates = np.uint64(parts.shape[2])
     # Keys of a block of factors first, then their weights: the look-ups wait for memory together.
     block = 64
-    bits, shift, pairs = index.bits, index.shift, index.pairs
+    bits, shift, starts, pairs, weights = index
+    arc_head, arc_mod, _, arc_labels = arcs
     keys = np.empty((np.uint64(block) + np.uint64(1)) * n_templates, np.uint64)
     places = np.empty(np.uint64(block) * n_templates, np.uint64)
     ends = np.empty(block, np.uint64)
@@ -278,15 +280,15 @@ def score_sets(rows, arcs, parts, label_parts, codes, index, n_factors, out):
         n_keys = np.uint64(0)
         for i in range(first, last):
             code = np.uint64(rows[i, size])
-            word = np.uint64(arcs.head[rows[i, 0]])
+            word = np.uint64(arc_head[rows[i, 0]])
             for t in range(n_templates):
                 sums[t] = codes[code, t] + parts[0, word, t]
             for s in range(size):
-                word = np.uint64(arcs.mod[rows[i, s]])
+                word = np.uint64(arc_mod[rows[i, s]])
                 for t in range(n_templates):
                     sums[t] += parts[np.uint64(s + 1), word, t]
             for s in range(label_parts.shape[0]):
-                label = arcs.labels[rows[i, s]]
+                label = arc_labels[rows[i, s]]
                 for t in range(n_templates):
                     sums[t] += label_parts[s, label, t]
             for t in range(n_templates):
@@ -295,7 +297,7 @@ def score_sets(rows, arcs, parts, label_parts, codes, index, n_factors, out):
                 n_keys += np.uint64(passes(sums[t], bits, shift))
             ends[i - first] = n_keys
         for at_key in range(n_keys):
-            places[at_key] = first_place(keys[at_key], bits, shift, index.starts)
+            places[at_key] = first_place(keys[at_key], bits, shift, starts)
         j = np.uint64(0)
         for i in range(first, last):
             total = 0.0
@@ -306,7 +308,7 @@ def score_sets(rows, arcs, parts, label_parts, codes, index, n_factors, out):
                     place += one
                 # Neither is this a branch: a filter is wrong too often to be guessed right.
                 place = min(place, n_known - one)
-                total += index.weights[place, 1] if pairs[place, 0] == key else 0.0
+                total += weights[place, 1] if pairs[place, 0] == key else 0.0
                 j += one
             if total == 0.0:
                 continue

@@ -85,6 +85,8 @@ class TemplateFamily(FactorFamily):
         The order class: ``{"h m": 2, "m c": 1}`` adds 2 if h is left of m, and 1 if m is left of c.
     n_orders : int
         How many order classes there are, if not just as many as `order` gives.
+    alike : str
+        The word, if any, whose arc must have the guide's label of the arc to the last word.
     distance : dict
         The distance class: ``{"h m": (2, 5)}`` tells lengths of 1 from 2 to 4 and more.
 
@@ -101,6 +103,7 @@ class TemplateFamily(FactorFamily):
     order: ClassVar[dict[str, int]] = {}
     n_orders: ClassVar[int] = 0
     distance: ClassVar[dict[str, tuple[int, ...]]] = {}
+    alike: ClassVar[str] = ""
 
     def __init__(self) -> None:
         for attribute in ("arcs", "templates"):
@@ -178,7 +181,7 @@ class TemplateFamily(FactorFamily):
         gate_words = np.empty((len(self.words), size), np.uint64)
         parts = np.empty((len(self.words), size, n_templates), np.uint64)
         hash_words(view.values, self._gate_terms, self._template_terms, gate_words, parts)
-        labels = view.arc_labels if len(self._label_parts) else view.arc_mod
+        labels = view.arc_labels if self.alike or len(self._label_parts) else view.arc_mod
         arcs = Arcs(view.arc_head, view.arc_mod, view.head_ptr, labels)
         gates = Gates(gate_words, self._gate_orders, gate_bits, shift_of(gate_bits))
         return _Candidates(self.candidates(view, arcs, gates), arcs, gates, parts)
@@ -191,7 +194,7 @@ class TemplateFamily(FactorFamily):
         int32[F, S + 1]
             Indices of the S arcs of each, and ``order * number of distance classes + distance``.
         """
-        return find_sets(arcs, np.arange(view.n_arcs, dtype=np.int32), self._shape, gates)
+        return find_sets(arcs, np.arange(view.n_arcs), self._shape, gates)
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """As `FactorFamily.name_features`: each template with the values of its words."""
@@ -243,6 +246,7 @@ class TemplateFamily(FactorFamily):
             np.array(distance, np.int32).reshape(-1, 2),
             starts,
             np.array([len(given) + 1 for given in self.distance.values()], np.int32),
+            place[self.alike] - 1 if self.alike else -1,
         )
 
     def _parse(self, template: str) -> _Template:
