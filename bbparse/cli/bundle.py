@@ -6,6 +6,7 @@ import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
+from bbparse.cli.loading import tell_unused
 from bbparse.model.file import load_model, load_tagger, save_model
 
 
@@ -26,6 +27,7 @@ def bundle(parser: str, tagger: str, output: str) -> None:
       bbparse bundle en.model en.tagger --output en-text.model
     """
     model = load_model(parser, options.given_factors())
+    tell_unused(model.maker.families)
     model.tagger = load_tagger(tagger)
     save_model(model, output)
     click.echo(f"wrote {output}", err=True)

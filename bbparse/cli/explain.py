@@ -11,11 +11,11 @@ from tqdm import tqdm
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
+from bbparse.cli.loading import load_parser
 from bbparse.cli.sources import read_sentences
 from bbparse.errors import TreebankError
 from bbparse.explain import explain as explain_sentence
 from bbparse.explain import page
-from bbparse.parsing.compiling import load_compiled
 from bbparse.storage.output import open_output
 from bbparse.treebank import Sentence
 
@@ -64,7 +64,7 @@ def explain(
       bbparse explain in.conllu --model en.model -o page.html
       bbparse explain in.conllu --model en.model --sentence 12 --k-best 5 -o page.html
     """
-    loaded = load_compiled(model, options.given_factors())
+    loaded = load_parser(model)
     sentences, place = _read(source, text)
     sentence = loaded.tagged(_choose(sentences, wanted, place))
     found = explain_sentence(

@@ -11,9 +11,9 @@ import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
+from bbparse.cli.loading import load_parser
 from bbparse.cli.sources import read_sections, sentences_of
 from bbparse.cli.workers import answers
-from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.given_heads import fill_in_all, with_given_labels
 from bbparse.parsing.parser import Parser
 from bbparse.show.formats import FORMATS, Style
@@ -92,7 +92,7 @@ def parse(
       bbparse parse in.conllu --model en.model --format tree | less -R
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
     """
-    parser = load_compiled(model, options.given_factors())
+    parser = load_parser(model)
     if projective is not None:
         parser = parser.with_projective(projective == "yes")
     parse_file(parser, source, output, **settings)

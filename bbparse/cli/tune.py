@@ -11,8 +11,8 @@ import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
+from bbparse.cli.loading import load_parser
 from bbparse.cli.tables import aligned
-from bbparse.parsing.compiling import load_compiled
 from bbparse.treebank import read_conllu
 from bbparse.tuning import Setting, Suggestion, measure_settings, suggest
 from bbparse.tuning.plots import check_plot, plot_settings
@@ -97,7 +97,7 @@ def tune(
     """
     if plot is not None:
         check_plot(plot)
-    parser = load_compiled(model, options.given_factors())
+    parser = load_parser(model)
     if measure is None:
         measure = "las" if parser.labeller is not None else "uas"
     elif measure == "las" and parser.labeller is None:

@@ -104,8 +104,7 @@ def load_model(
         If a family the model needs is neither installed nor given.
     """
     path = model_path(name_or_path)
-    optional = {*LABEL_ARRAYS, *NETWORK_ARRAYS, *TAGGER_ARRAYS}
-    arrays = read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
+    arrays = _arrays(path)
     where = os.fspath(path)
     try:
         header = json.loads(str(arrays["header"].item()))
@@ -149,10 +148,15 @@ def load_tagger(path: str | os.PathLike[str]) -> Tagger:
     """
     if archive_kind(path) != KIND:
         return Tagger.load(path)
-    tagger = load_model(path).tagger
-    if tagger is None:
+    arrays = _arrays(path)
+    if arrays.keys().isdisjoint(TAGGER_ARRAYS):
         raise ModelError(f"{os.fspath(path)}: the model has no tagger in it")
-    return tagger
+    return tagger_from(arrays, os.fspath(path))
+
+
+def _arrays(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    optional = {*LABEL_ARRAYS, *NETWORK_ARRAYS, *TAGGER_ARRAYS}
+    return read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
 
 
 def _current(table: dict[str, Any], where: str) -> dict[str, Any]:

@@ -127,11 +127,10 @@ def test_it_trains_and_parses_by_name(target: Path, tmp_path: Path) -> None:
     done = bbparse(*train, path=target)
     assert done.returncode == 0, done.stderr
     (told,) = (line for line in done.stderr.splitlines() if line.endswith(" factor features"))
-    done = bbparse(*train, "--factors", "siblings", path=target)
-    (alone,) = (line for line in done.stderr.splitlines() if line.endswith(" factor features"))
-    assert int(told.split()[0]) > int(alone.split()[0]), "the package's features are learned"
     done = bbparse(*train, "--factors", "neighbours", path=target)
     assert done.returncode == 0, done.stderr
+    (alone,) = (line for line in done.stderr.splitlines() if line.endswith(" factor features"))
+    assert int(told.split()[0]) > int(alone.split()[0]) > 0, "the package's features are learned"
 
     done = bbparse(*parse, path=target)
     assert (done.returncode, done.stderr) == (0, "")

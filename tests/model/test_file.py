@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from bbparse.cli.parse import parse
 from bbparse.errors import FactorError, ModelError, OutputError
 from bbparse.factors import FactorFamily
-from bbparse.model.file import KIND, VERSION
+from bbparse.model.file import KIND, VERSION, load_tagger
 from bbparse.parsing.parser import Parser
 from bbparse.problem import Problem
 from bbparse.storage.archive import write_archive
@@ -242,15 +242,20 @@ def test_families_that_are_not_installed_must_be_given(
     assert CliRunner().invoke(parse, command).exit_code != 0
     done = CliRunner().invoke(parse, [*command, "--factors", "my_nearby:Nearby"])
     assert done.exit_code == 0 and "\t0\troot" in done.output, done
+    other = ["in.conllu", "--model", str(model), "--factors", "my_nearby:Nearby"]
+    done = CliRunner().invoke(parse, other)
+    assert done.stderr == "bbparse: the model has no factors of nearby: not used\n", done
+    with pytest.raises(ModelError, match="no tagger in it"):  # whose families nobody asks for
+        load_tagger(path)
     loaded = Parser.load(path, factors=[Nearby])
     for sentence in toy.dev_sentences()[:10]:
         assert loaded.parse(sentence) == parser.parse(sentence)
     # A model must not make Python import whatever it names.
-    other = with_header(
+    strange = with_header(
         model, lambda h: h["configuration"]["factors"].update(families=["shutil:rmtree"])
     )
     with pytest.raises(FactorError, match="shutil:rmtree"):
-        Parser.load(other)
+        Parser.load(strange)
 
 
 def test_a_model_that_cannot_be_written(tmp_path: Path) -> None:
