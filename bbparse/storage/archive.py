@@ -7,10 +7,10 @@ in the same folder first, so that no half-written one is left behind.
 
 from __future__ import annotations
 
+import math
 import os
-import secrets
 import zipfile
-from pathlib import Path
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from bbparse.errors import BBParseError, OutputError
+from bbparse.storage.output import replacing
 
 #: No array of an honest file is larger: 2 GiB.
 MAX_BYTES = 1 << 31
@@ -27,6 +28,7 @@ INTS, REALS, FLAGS, TEXT = "iu", "iuf", "b", "U"
 #: Of a field: kinds of dtype, number of dimensions, name of a field with as many elements or None.
 Rule = tuple[str, int, str | None]
 _KIND_RULES: dict[str, Rule] = {"kind": (TEXT, 0, None), "version": (INTS, 0, None)}
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 class _Damaged(Exception):
@@ -60,26 +62,20 @@ def write_archive(
     OutputError
         If the file cannot be written.
     """
-    target = Path(path)
     method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     marks = {"kind": np.array(kind), "version": np.array(version, dtype=np.int32)}
+    name = os.fspath(path)
     try:
-        try:
-            # Not numpy's savez, which writes pickled objects where it is given some.
-            with (
-                open(temporary, "xb") as file,
-                zipfile.ZipFile(file, "w", method) as archive,
-            ):
-                for name, array in {**marks, **arrays}.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        npy.write_array(member, np.asarray(array), allow_pickle=False)
-            os.replace(temporary, target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        # Not numpy's savez, which writes pickled objects where it is given some.
+        with (
+            replacing(os.path.realpath(name), name) as file,
+            zipfile.ZipFile(file, "w", method) as archive,
+        ):
+            for field, array in {**marks, **arrays}.items():
+                with archive.open(f"{field}.npy", "w", force_zip64=True) as member:
+                    npy.write_array(member, np.asarray(array), allow_pickle=False)
     except OSError as error:
-        raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from error
+        raise OutputError(f"{name}: cannot be written: {error.strerror or error}") from error
 
 
 def read_archive(
@@ -87,7 +83,7 @@ def read_archive(
     kind: str,
     version: int,
     rules: dict[str, Rule],
-    optional: set[str] | frozenset[str] = frozenset(),
+    optional: Set[str] = frozenset(),
     error: type[BBParseError] = BBParseError,
 ) -> dict[str, NDArray[Any]]:
     """The arrays of an archive, after its headers have been checked.
@@ -106,10 +102,20 @@ def read_archive(
     error : type
         What to raise where anything is wrong, naming the file and the field.
     """
+    where = os.fspath(path)
     try:
-        return _read(path, kind, version, rules, optional)
+        with zipfile.ZipFile(path) as archive:
+            return _read(archive, kind, version, rules, optional)
     except _Damaged as problem:
-        raise error(str(problem)) from problem.__cause__
+        raise error(f"{where}: {problem}") from problem.__cause__
+    except FileNotFoundError:
+        raise error(f"{where}: no such file") from None
+    except OSError as problem:
+        raise error(f"{where}: cannot be read: {problem.strerror or problem}") from problem
+    except Exception as problem:
+        # Damaged archives make zipfile, zlib and numpy raise nearly anything.
+        what = " ".join(str(problem).split()) or type(problem).__name__
+        raise error(f"{where}: not a complete .npz file: {what}") from problem
 
 
 def archive_kind(path: str | os.PathLike[str]) -> str:
@@ -122,113 +128,72 @@ def archive_kind(path: str | os.PathLike[str]) -> str:
 
 
 def _read(
-    path: str | os.PathLike[str],
-    kind: str,
-    newest: int,
-    rules: dict[str, Rule],
-    optional: set[str] | frozenset[str],
+    archive: zipfile.ZipFile, kind: str, newest: int, rules: dict[str, Rule], optional: Set[str]
 ) -> dict[str, NDArray[Any]]:
-    where = os.fspath(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = _members(where, archive)
-            _check_kind(where, archive, members, kind, newest)
-            wanted = set(rules) | set(_KIND_RULES)
-            missing = sorted(wanted - optional - set(members))
-            if missing:
-                raise _Damaged(f"{where}: field {missing[0]} is missing")
-            extra = sorted(set(members) - wanted)
-            if extra:
-                raise _Damaged(f"{where}: field {extra[0]!r} is unknown to format {newest}")
-            shapes = {
-                name: _check_header(where, archive, members[name], name, rules[name])
-                for name in members
-                if name in rules
-            }
-            for name, shape in shapes.items():
-                like = rules[name][2]
-                if like is not None and shape[0] != shapes[like][0]:
-                    raise _Damaged(
-                        f"{where}: {name} has {shape[0]} elements, expected {shapes[like][0]}"
-                        f" as in {like}"
-                    )
-            return {name: _array(archive, members[name]) for name in shapes}
-    except _Damaged:
-        raise
-    except FileNotFoundError:
-        raise _Damaged(f"{where}: no such file") from None
-    except OSError as error:
-        raise _Damaged(f"{where}: cannot be read: {error.strerror or error}") from error
-    except Exception as error:
-        # Damaged archives make zipfile, zlib and numpy raise nearly anything.
-        what = " ".join(str(error).split()) or type(error).__name__
-        raise _Damaged(f"{where}: not a complete .npz file: {what}") from error
-
-
-def _members(where: str, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if name == info.filename:
-            raise _Damaged(f"{where}: field {name!r} is no .npy array")
+            raise _Damaged(f"field {name!r} is no .npy array")
         if name in members:
-            raise _Damaged(f"{where}: field {name!r} is there twice")
+            raise _Damaged(f"field {name!r} is there twice")
         members[name] = info
-    return members
-
-
-def _check_kind(
-    where: str,
-    archive: zipfile.ZipFile,
-    members: dict[str, zipfile.ZipInfo],
-    kind: str,
-    newest: int,
-) -> None:
     for name, rule in _KIND_RULES.items():
         if name not in members:
-            raise _Damaged(f"{where}: field {name} is missing: not written by bbparse")
-        _check_header(where, archive, members[name], name, rule)
+            raise _Damaged(f"field {name} is missing: not written by bbparse")
+        _check_header(archive, members[name], name, rule)
     found = str(_array(archive, members["kind"]).item())
     if found != kind:
-        raise _Damaged(f"{where}: holds a {found!r}, expected a {kind!r}")
+        raise _Damaged(f"holds a {found!r}, expected a {kind!r}")
     version = int(_array(archive, members["version"]).item())
     if not 1 <= version <= newest:
-        raise _Damaged(
-            f"{where}: version is {version}, this bbparse reads 1..{newest}: install a newer one"
-        )
+        raise _Damaged(f"version is {version}, this bbparse reads 1..{newest}: install a newer one")
+    missing = sorted(rules.keys() - optional - members.keys())
+    if missing:
+        raise _Damaged(f"field {missing[0]} is missing")
+    extra = sorted(members.keys() - rules.keys() - _KIND_RULES.keys())
+    if extra:
+        raise _Damaged(f"field {extra[0]!r} is unknown to format {newest}")
+    shapes = {
+        name: _check_header(archive, members[name], name, rules[name])
+        for name in members
+        if name in rules
+    }
+    for name, shape in shapes.items():
+        like = rules[name][2]
+        if like is not None and shape[0] != shapes[like][0]:
+            raise _Damaged(
+                f"{name} has {shape[0]} elements, expected {shapes[like][0]} as in {like}"
+            )
+    return {name: _array(archive, members[name]) for name in shapes}
 
 
 def _check_header(
-    where: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, rule: Rule
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, rule: Rule
 ) -> tuple[int, ...]:
     """Shape of a member, if its dtype, its dimensions and its size are what they should be."""
     kinds, ndim, _ = rule
     try:
         with archive.open(info) as member:
-            version = npy.read_magic(member)
-            if version == (1, 0):
-                shape, _order, dtype = npy.read_array_header_1_0(member)
-            else:
-                shape, _order, dtype = npy.read_array_header_2_0(member)
+            read = _HEADERS[npy.read_magic(member)]
+            shape, _order, dtype = read(member)
             header = member.tell()
-    except ValueError as error:
-        raise _Damaged(f"{where}: field {name} is no .npy array: {error}") from error
+    except (ValueError, KeyError) as error:
+        raise _Damaged(f"field {name} is no .npy array: {error}") from error
     if dtype.hasobject:
-        raise _Damaged(f"{where}: field {name} holds pickled objects, which are not read")
+        raise _Damaged(f"field {name} holds pickled objects, which are not read")
     if dtype.kind not in kinds:
-        raise _Damaged(f"{where}: field {name} has dtype {dtype}, expected kind {kinds!r}")
+        raise _Damaged(f"field {name} has dtype {dtype}, expected kind {kinds!r}")
     if len(shape) != ndim:
-        raise _Damaged(f"{where}: field {name} has shape {shape}, expected {ndim} dimensions")
-    size = dtype.itemsize
-    for length in shape:
-        size *= length
+        raise _Damaged(f"field {name} has shape {shape}, expected {ndim} dimensions")
+    size = math.prod(shape) * dtype.itemsize
     if info.file_size != header + size:
         raise _Damaged(
-            f"{where}: field {name} has {info.file_size - header} bytes of data,"
+            f"field {name} has {info.file_size - header} bytes of data,"
             f" expected {size} for its shape {shape}"
         )
     if size > MAX_BYTES:
-        raise _Damaged(f"{where}: field {name} is {size} bytes long, expected <= {MAX_BYTES}")
+        raise _Damaged(f"field {name} is {size} bytes long, expected <= {MAX_BYTES}")
     return shape
 
 

@@ -23,7 +23,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["check_output", "open_binary_output", "open_output"]
+__all__ = ["check_output", "open_binary_output", "open_output", "replacing"]
 
 #: Files that are not finished, and seconds for which they are left alone in any case.
 _UNFINISHED, _YOUNG = re.compile(r"\.bbparse-[0-9a-f]{16}\.tmp"), 10.0
@@ -79,7 +79,7 @@ def open_binary_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         else:
             # a link stays a link
             target = os.path.realpath(name)
-            with _replacing(target, name) as file, _packed(file, name) as packed:
+            with replacing(target, name) as file, _packed(file, name) as packed:
                 yield packed
     except OSError as error:
         if error.errno in _DISK_ERRORS:
@@ -135,8 +135,8 @@ def _is_special(name: str) -> bool:
 
 
 @contextmanager
-def _replacing(target: str, name: str) -> Iterator[IO[bytes]]:
-    """A new file in the same folder, which takes the target's place at the end."""
+def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
+    """A new file in the folder of a path, which takes its place at the end; ``name`` is shown."""
     if os.path.exists(target) and not os.access(target, os.W_OK):
         raise OutputError(f"{name}: cannot be written: {os.strerror(errno.EACCES)}")
     folder = os.path.dirname(target)

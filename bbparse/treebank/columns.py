@@ -1,13 +1,13 @@
-"""Sentences with other values in LEMMA, UPOS, XPOS and FEATS."""
+"""Sentences with other values in some of their columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 
-from bbparse.treebank.sentence import Sentence
+from bbparse.treebank.sentence import Sentence, checked_column
 
-__all__ = ["has_tags", "with_columns"]
+__all__ = ["has_tags", "with_columns", "with_fields"]
 
 _PLACES = {"lemmas": 2, "upos": 3, "xpos": 4, "feats": 5}
 
@@ -40,28 +40,28 @@ def with_columns(
         If there are not n values, or one is empty or has a tab or a line break in it.
     """
     given = {"lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats}
-    columns = {title: list(column) for title, column in given.items() if column is not None}
-    for title, column in columns.items():
-        if len(column) != sentence.n_words:
-            raise ValueError(f"{title}: expected {sentence.n_words} values, found {len(column)}")
-        joined = "".join(column)
-        if "\t" in joined or "\n" in joined or "\r" in joined or "" in column:
-            i = next(i for i, v in enumerate(column) if not v or any(c in v for c in "\t\n\r"))
-            raise ValueError(
-                f"{title}[{i}]: expected text without tabs and line breaks, found {column[i]!r}"
-            )
+    columns = {
+        title: checked_column(title, column, sentence.n_words)
+        for title, column in given.items()
+        if column is not None
+    }
+    lines = with_fields(sentence, {_PLACES[title]: column for title, column in columns.items()})
+    copies = {
+        field.name: list(getattr(sentence, field.name))
+        for field in fields(sentence)
+        if isinstance(getattr(sentence, field.name), list)
+    }
+    return replace(sentence, **{**copies, **columns, "lines": lines})
+
+
+def with_fields(sentence: Sentence, columns: Mapping[int, Sequence[str]]) -> list[str]:
+    """The lines of a sentence with other values in some columns, given by their places."""
     lines = sentence.lines.copy()
-    places = [(_PLACES[title], column) for title, column in columns.items()]
+    places = list(columns.items())
+    last = max(columns, default=-1) + 1
     for i, line in enumerate(sentence.word_lines):
-        fields = lines[line].split("\t", 6)
+        cells = lines[line].split("\t", last)
         for place, column in places:
-            fields[place] = column[i]
-        lines[line] = "\t".join(fields)
-    return replace(
-        sentence, lines=lines, word_lines=sentence.word_lines.copy(), forms=sentence.forms.copy(),
-        lemmas=columns.get("lemmas", sentence.lemmas.copy()),
-        upos=columns.get("upos", sentence.upos.copy()),
-        xpos=columns.get("xpos", sentence.xpos.copy()),
-        feats=columns.get("feats", sentence.feats.copy()),
-        heads=sentence.heads.copy(), deprels=sentence.deprels.copy(),
-    )  # fmt: skip
+            cells[place] = column[i]
+        lines[line] = "\t".join(cells)
+    return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["NO_HEAD", "Sentence", "word_ids"]
+__all__ = ["NO_HEAD", "Sentence", "checked_column", "word_ids"]
 
 NO_HEAD = -1
 """The head of a word whose HEAD column is ``_``."""
@@ -21,6 +21,25 @@ def word_ids(n: int) -> tuple[str, ...]:
         # Made whole before it is shared: threads may read at the same time.
         _ids = ids = tuple(map(str, range(1, 2 * n + 1)))
     return ids[:n]
+
+
+def checked_column(title: str, values: Sequence[str], n: int) -> list[str]:
+    """The values of a column of n words, if they can be written.
+
+    Raises
+    ------
+    ValueError
+        If there are not n values, or one is empty or has a tab or a line break in it.
+    """
+    if len(values) != n:
+        raise ValueError(f"{title}: expected {n} values, found {len(values)}")
+    joined = "".join(values)
+    if "\t" in joined or "\n" in joined or "\r" in joined or "" in values:
+        i = next(i for i, v in enumerate(values) if not v or any(c in v for c in "\t\n\r"))
+        raise ValueError(
+            f"{title}[{i}]: expected text without tabs and line breaks, found {values[i]!r}"
+        )
+    return list(values)
 
 
 @dataclass(slots=True)
@@ -136,24 +155,14 @@ class Sentence:
         if n == 0:
             raise ValueError("forms: a sentence has at least one word, found none")
 
-        def column(title: str, values: Sequence[str] | None) -> list[str]:
-            if values is None:
-                return ["_"] * n
-            if len(values) != n:
-                raise ValueError(f"{title}: expected {n} values, found {len(values)}")
-            for i, value in enumerate(values):
-                if not value or any(c in value for c in "\t\n\r"):
-                    raise ValueError(
-                        f"{title}[{i}]: expected text without tabs and line breaks, found {value!r}"
-                    )
-            return list(values)
-
-        form_column = column("forms", forms)
-        lemma_column = column("lemmas", lemmas)
-        upos_column = column("upos", upos)
-        xpos_column = column("xpos", xpos)
-        feats_column = column("feats", feats)
-        deprel_column = column("deprels", deprels)
+        given = {
+            "forms": forms, "lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats,
+            "deprels": deprels,
+        }  # fmt: skip
+        columns = {
+            title: ["_"] * n if values is None else checked_column(title, values, n)
+            for title, values in given.items()
+        }
         numbers = [NO_HEAD] * n if heads is None else [int(head) for head in heads]
         if len(numbers) != n:
             raise ValueError(f"heads: expected {n} values, found {len(numbers)}")
@@ -161,33 +170,12 @@ class Sentence:
             if not NO_HEAD <= head <= n:
                 raise ValueError(f"heads[{i}]: expected -1 to {n}, found {head}")
 
-        lines = []
-        if name is not None:
-            column("name", [name] * n)
-            lines.append(f"# sent_id = {name}")
+        lines = [] if name is None else [f"# sent_id = {checked_column('name', [name], 1)[0]}"]
         first = len(lines)
-        for i in range(n):
-            fields = (
-                str(i + 1),
-                form_column[i],
-                lemma_column[i],
-                upos_column[i],
-                xpos_column[i],
-                feats_column[i],
-                "_" if numbers[i] == NO_HEAD else str(numbers[i]),
-                deprel_column[i],
-                "_",
-                "_",
-            )
-            lines.append("\t".join(fields))
+        texts = ["_" if head == NO_HEAD else str(head) for head in numbers]
+        *words, labels = columns.values()
+        rows = zip(word_ids(n), *words, texts, labels)
+        lines += ["\t".join((*row, "_", "_")) for row in rows]
         return cls(
-            lines=lines,
-            word_lines=list(range(first, first + n)),
-            forms=form_column,
-            lemmas=lemma_column,
-            upos=upos_column,
-            xpos=xpos_column,
-            feats=feats_column,
-            heads=numbers,
-            deprels=deprel_column,
+            lines=lines, word_lines=list(range(first, first + n)), heads=numbers, **columns
         )

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import IO
 
 from bbparse.storage.output import open_output
-from bbparse.treebank.sentence import NO_HEAD, Sentence, word_ids
+from bbparse.treebank.columns import with_fields
+from bbparse.treebank.sentence import NO_HEAD, Sentence, checked_column, word_ids
 
 __all__ = ["format_sentence", "write_conllu"]
 
@@ -45,8 +46,14 @@ def format_sentence(
     """
     lines = sentence.lines
     if heads is not None or deprels is not None:
-        lines = lines.copy()
-        _replace_columns(sentence, lines, heads, deprels)
+        n, columns = sentence.n_words, {}
+        if heads is not None:
+            if len(heads) != n:
+                raise ValueError(f"heads: expected {n} values, found {len(heads)}")
+            columns[6] = _head_texts(sentence, heads)
+        if deprels is not None:
+            columns[7] = checked_column("deprels", deprels, n)
+        lines = with_fields(sentence, columns)
     if comments:
         start = 0
         while start < len(lines) and lines[start].startswith("#"):
@@ -72,31 +79,6 @@ def _whole_break(sentence: Sentence) -> str:
         # A last line without a line break had no carriage return either.
         return "\n\r\n" if sentence.lines[-1].endswith("\r") else "\r\n\r\n"
     return "\n\n"
-
-
-def _replace_columns(
-    sentence: Sentence,
-    lines: list[str],
-    heads: Sequence[int] | None,
-    deprels: Sequence[str] | None,
-) -> None:
-    n = sentence.n_words
-    for title, values in (("heads", heads), ("deprels", deprels)):
-        if values is not None and len(values) != n:
-            raise ValueError(f"{title}: expected {n} values, found {len(values)}")
-    new_heads = None if heads is None else _head_texts(sentence, heads)
-    for i, line in enumerate(sentence.word_lines):
-        fields = lines[line].split("\t", 8)
-        if new_heads is not None:
-            fields[6] = new_heads[i]
-        if deprels is not None:
-            label = deprels[i]
-            if not label or "\t" in label or "\n" in label or "\r" in label:
-                raise ValueError(
-                    f"deprels[{i}]: expected a label without tabs and line breaks, found {label!r}"
-                )
-            fields[7] = label
-        lines[line] = "\t".join(fields)
 
 
 def _head_texts(sentence: Sentence, heads: Sequence[int]) -> list[str]:
