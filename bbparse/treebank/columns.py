@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 from bbparse.treebank.sentence import Sentence, checked_column
 
@@ -46,7 +47,7 @@ def with_columns(
         if column is not None
     }
     lines = with_fields(sentence, {_PLACES[title]: column for title, column in columns.items()})
-    copies = {
+    copies: dict[str, Any] = {
         field.name: list(getattr(sentence, field.name))
         for field in fields(sentence)
         if isinstance(getattr(sentence, field.name), list)

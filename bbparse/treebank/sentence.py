@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["NO_HEAD", "Sentence", "checked_column", "word_ids"]
 
@@ -159,7 +160,7 @@ class Sentence:
             "forms": forms, "lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats,
             "deprels": deprels,
         }  # fmt: skip
-        columns = {
+        columns: dict[str, Any] = {
             title: ["_"] * n if values is None else checked_column(title, values, n)
             for title, values in given.items()
         }
