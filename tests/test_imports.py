@@ -16,17 +16,15 @@ ROOT = Path(__file__).parent.parent
 #: Rooms of `bbparse`; a module imports from its own room and from those before it.
 ROOMS = (
     "errors", "jit", "storage", "problem", "oracle", "bounding", "search", "highs", "ilp",
-    "pricing", "agreement", "proof", "solving", "treebank", "validity", "text", "show",
-    "configuration", "factors", "scoring", "tagging", "model", "learning", "parsing", "phrases",
-    "explain", "tuning",
-    "cli", "bbparse",
+    "pricing", "agreement", "proof", "solving", "treebank", "validity", "show",
+    "configuration", "factors", "scoring", "tagging", "text", "model", "learning", "parsing",
+    "phrases", "explain", "tuning", "cli", "bbparse",
 )  # fmt: skip
 
 #: Rooms that know less than the order allows: words are no matter of solvers, and the checker of
 #: proofs has nothing in common with what it checks.
 ONLY = {
     "treebank": {"errors", "storage", "treebank"},
-    "text": {"errors", "storage", "treebank", "text"},
     "proof.verify": {"errors", "storage", "problem", "proof"},
 }
 

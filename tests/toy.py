@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bbparse.configuration import Configuration
+from bbparse.model.file import load_tagger
 from bbparse.model.model import Model
+from bbparse.model.path import DEFAULT_MODEL, model_path
 from bbparse.parsing.parser import Parser
-from bbparse.tagging import Tagger
+from bbparse.tagging import Tagger, train_tagger
+from bbparse.text import Cutter
 from bbparse.treebank import Sentence, read_conllu
 
 DATA = Path(__file__).parent / "data"
@@ -97,7 +101,24 @@ def changed(
     """A parser with other notes, with a tagger, or something else in its maker of problems."""
     old = parser.model
     maker = old.maker.with_(**changes)
-    return Parser(Model(maker, old.labeller, tagger or old.tagger, notes or old.notes))
+    return Parser(
+        Model(maker, old.labeller, tagger or old.tagger, notes or old.notes, old.cutter)
+    )
+
+
+@cache
+def cutter() -> Cutter:
+    """That of the English model."""
+    _, found = load_tagger(model_path(DEFAULT_MODEL))
+    assert found is not None
+    return found
+
+
+@cache
+def reader() -> Parser:
+    """The parser with a tagger and a cutter, so that it reads text."""
+    model = parser().model
+    return Parser(replace(model, tagger=train_tagger(sentences()), cutter=cutter()))
 
 
 @cache

@@ -18,9 +18,9 @@ from bbparse.model.file import load_model, load_tagger, save_model
 )
 @options.factors
 def bundle(parser: str, tagger: str, output: str) -> None:
-    """Put the tagger TAGGER into the model PARSER, so that it parses words without tags.
+    """Put TAGGER into the model PARSER, so that it parses words without tags, and running text.
 
-    A tagger that was there before is replaced.
+    TAGGER is a tagger or another model; what the model had before is replaced.
 
     \b
     Example:
@@ -28,6 +28,7 @@ def bundle(parser: str, tagger: str, output: str) -> None:
     """
     model = load_model(parser, options.given_factors())
     tell_unused(model.maker.families)
-    model.tagger = load_tagger(tagger)
+    model.tagger, cutter = load_tagger(tagger)
+    model.cutter = cutter or model.cutter
     save_model(model, output)
     click.echo(f"wrote {output}", err=True)

@@ -16,7 +16,9 @@ from bbparse.cli.sources import read_sentences
 from bbparse.errors import TreebankError
 from bbparse.explain import explain as explain_sentence
 from bbparse.explain import page
+from bbparse.parsing.parser import Parser
 from bbparse.storage.output import open_output
+from bbparse.text.cutting import Split, sentences_of_text
 from bbparse.treebank import Sentence
 
 
@@ -24,10 +26,7 @@ from bbparse.treebank import Sentence
 @click.argument("source", type=FILE, metavar="[INPUT|TEXT|-]", default="-")
 @options.model
 @options.factors
-@click.option(
-    "--text", is_flag=True,
-    help="INPUT is running text: that of files named .txt is, and words with spaces are.",
-)  # fmt: skip
+@options.text
 @click.option(
     "-o", "--output", required=True, metavar="PAGE.html",
     help="The page; - is the standard output.",
@@ -43,7 +42,7 @@ from bbparse.treebank import Sentence
 def explain(
     source: str,
     model: str,
-    text: bool,
+    split: Split | None,
     output: str,
     wanted: str | None,
     k_best: int,
@@ -65,7 +64,7 @@ def explain(
       bbparse explain in.conllu --model en.model --sentence 12 --k-best 5 -o page.html
     """
     loaded = load_parser(model)
-    sentences, place = _read(source, text)
+    sentences, place = _read(source, loaded, split)
     sentence = loaded.tagged(_choose(sentences, wanted, place))
     found = explain_sentence(
         loaded, sentence, k_best=k_best, prune=prune, node_limit=node_limit,
@@ -80,15 +79,16 @@ def _with_progress(arcs: list[int]) -> Iterable[int]:
     return tqdm(arcs, unit=" arcs", delay=2, disable=not sys.stderr.isatty())
 
 
-def _read(source: str, text: bool) -> tuple[Iterable[Sentence], str]:
+def _read(
+    source: str, parser: Parser, split: Split | None
+) -> tuple[Iterable[Sentence], str]:
     """Sentences, and what to call the place they are from."""
     spoken = not source or any(c.isspace() for c in source)
     if not spoken or source == "-" or os.path.exists(source):
         place = "standard input" if source == "-" else source
-        return read_sentences(source, text), place
-    from bbparse.text import sentences_of_text
-
-    return sentences_of_text(source), "the text"
+        return read_sentences(source, parser, split), place
+    cutter = parser.needed_cutter()
+    return sentences_of_text(source, cutter, split=split or "text"), "the text"
 
 
 def _choose(sentences: Iterable[Sentence], wanted: str | None, place: str) -> Sentence:

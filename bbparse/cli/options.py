@@ -6,12 +6,14 @@ Each is a decorator, as those of click are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import click
 
 from bbparse.cli.files import FILE, FileOrName
 from bbparse.model.path import DEFAULT_MODEL, model_names
+from bbparse.text.cutting import SPLITS, Split
 
 #: Search nodes of one sentence, where nothing else is said.
 NODE_LIMIT = 200
@@ -52,6 +54,25 @@ _FACTORS = "bbparse.factors"
 
 def _note_factors(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
     context.meta[_FACTORS] = [name for name in (value or "").split(",") if name]
+
+
+
+def text(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--text`` and ``--split``: as `split`, None where neither is given."""
+
+    @wraps(command)
+    def with_split(*, text: bool, split: Split | None, **given: Any) -> Any:
+        return command(split=split or ("text" if text else None), **given)
+
+    flag = click.option(
+        "--text", is_flag=True, help="INPUT is running text, as is that of files named .txt."
+    )
+    how = click.option(
+        "--split", type=click.Choice(SPLITS),
+        help="How running text is cut: as the model has learned it; lines: one sentence a line;"
+        " words: one sentence a line, its words between blanks.  [default: text]",
+    )  # fmt: skip
+    return flag(how(with_split))
 
 
 factors = click.option(

@@ -19,6 +19,7 @@ from bbparse.parsing.parser import Parser
 from bbparse.show.formats import FORMATS, Style
 from bbparse.show.text import wants_ascii, wants_colour
 from bbparse.storage.output import open_binary_output
+from bbparse.text.cutting import Split
 from bbparse.treebank.progress import Bar
 from bbparse.treebank.sections import Section
 
@@ -27,9 +28,7 @@ from bbparse.treebank.sections import Section
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @options.model
 @options.factors
-@click.option(
-    "--text", is_flag=True, help="INPUT is running text, as is that of files named .txt."
-)
+@options.text
 @options.output
 @click.option(
     "--format", "format_name", type=click.Choice(list(FORMATS)), default="conllu",
@@ -72,7 +71,7 @@ def parse(
 
     Of words with tags only HEAD and DEPREL change. Words without tags, and those of running text
     (--text, or a file named .txt), are tagged first, by the tagger in the model; see 'bbparse
-    bundle'. Text is cut into sentences and words as English treebanks are.
+    bundle'. Text is cut into sentences and words as the treebank of the model is.
 
     With K > 1 each tree is written with its rank, its score, an upper bound on the score of any
     tree of that rank, and whether it is proved to be the tree of its rank. With one tree a comment
@@ -103,7 +102,7 @@ def parse_file(
     source: str,
     output: str,
     *,
-    text: bool = False,
+    split: Split | None = None,
     format_name: str = "conllu",
     k_best: int = 1,
     keep_heads: bool = False,
@@ -132,7 +131,7 @@ def parse_file(
         return "".join(texts(section))
 
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
-    found = answers(whole_text, read_sections(source, text), threads, _descriptor(source))
+    found = answers(whole_text, read_sections(source, parser, split), threads, _descriptor(source))
     with (
         open_binary_output(output) as stream,
         Bar(unit=" sentences", delay=2, disable=silent) as bar,

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 
 from bbparse.errors import TreebankError
+from bbparse.parsing.parser import Parser
+from bbparse.text.cutting import Split, read_text, text_as_it_comes
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.sections import Section, cut_conllu, cut_sentences
 
@@ -13,38 +15,42 @@ from bbparse.treebank.sections import Section, cut_conllu, cut_sentences
 _ONE_COLUMN = re.compile(r"expected 10 columns, found 1\b")
 
 
-def read_sentences(source: str, text: bool) -> Iterator[Sentence]:
+def read_sentences(source: str, parser: Parser, split: Split | None) -> Iterator[Sentence]:
     """Sentences of CoNLL-U or CoNLL-X, or of running text.
 
     Parameters
     ----------
     source : str
         A path, or ``-`` for the standard input.
-    text : bool
-        Whether it is running text; files named ``.txt`` are.
+    parser : Parser
+        Cuts running text.
+    split : {"text", "lines", "words"}, optional
+        How. Without it files named ``.txt`` are running text, and others are not.
 
     Raises
     ------
     TreebankError
         If it cannot be read, or is neither.
+    ModelError
+        If it is running text, and the model cannot cut it.
     """
-    if not is_text(source, text):
+    split = split or split_of_name(source)
+    if split is None:
         return _with_hint(read_conllu(source))
-    from bbparse.text import read_text
-
-    return read_text(source)
+    return read_text(source, parser.needed_cutter(), split)
 
 
-def read_sections(source: str, text: bool) -> Iterator[Section | None]:
+def read_sections(
+    source: str, parser: Parser, split: Split | None
+) -> Iterator[Section | None]:
     """The same sentences in sections, for `sentences_of`, and with the same errors.
 
     None comes before more of the standard input is read, which may have to be waited for.
     """
-    if not is_text(source, text):
+    split = split or split_of_name(source)
+    if split is None:
         return cut_conllu(source)
-    from bbparse.text import text_as_it_comes
-
-    return cut_sentences(text_as_it_comes(source))
+    return cut_sentences(text_as_it_comes(source, parser.needed_cutter(), split))
 
 
 def sentences_of(section: Section, source: str) -> Iterator[Sentence]:
@@ -53,9 +59,9 @@ def sentences_of(section: Section, source: str) -> Iterator[Sentence]:
     return _with_hint(sentences) if section.number == 1 else sentences
 
 
-def is_text(source: str, text: bool) -> bool:
-    """Whether a source is running text, by its name or because the user says so."""
-    return text or source.endswith((".txt", ".txt.gz", ".txt.xz"))
+def split_of_name(source: str) -> Split | None:
+    """How a source is cut by its name: as text, or not at all."""
+    return "text" if source.endswith((".txt", ".txt.gz", ".txt.xz")) else None
 
 
 def _with_hint(sentences: Iterator[Sentence]) -> Iterator[Sentence]:

@@ -48,7 +48,7 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
         )
         write_conllu(output, tagged)
         return
-    tagger = load_tagger(model_path(model or DEFAULT_MODEL))
+    tagger, _ = load_tagger(model_path(model or DEFAULT_MODEL))
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
     stream = tqdm(read_conllu(source), unit=" sentences", delay=2, disable=silent)
     write_conllu(output, map(tagger, stream))

@@ -9,9 +9,11 @@ from pathlib import Path
 import click
 
 from bbparse.cli.files import FILE
+from bbparse.model.file import save_tagger
 from bbparse.storage.output import check_output
 from bbparse.tagging import TaggerSettings, accuracy
 from bbparse.tagging import train_tagger as learn
+from bbparse.text import train_cutter
 from bbparse.treebank import read_conllu
 
 
@@ -27,7 +29,7 @@ from bbparse.treebank import read_conllu
 def train_tagger(
     treebank: str, dev: str | None, model: str, epochs: int | None, seed: int | None
 ) -> None:
-    """Learn UPOS, XPOS, FEATS and lemmas from the words of TRAIN.
+    """Learn UPOS, XPOS, FEATS and lemmas from the words of TRAIN, and how its text is cut.
 
     TRAIN and the dev treebank are CoNLL-U or CoNLL-X files. Columns that TRAIN leaves empty stay
     empty.
@@ -56,5 +58,5 @@ def train_tagger(
         tagger.notes["dev"] = {name: round(share, 6) for name, share in scores.items()}
         shown = ", ".join(f"{name} {100 * share:.2f}" for name, share in scores.items())
         click.echo(f"dev: {shown}", err=True)
-    tagger.save(target)
+    save_tagger(target, tagger, train_cutter(sentences))
     click.echo(f"wrote {target}", err=True)

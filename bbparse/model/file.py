@@ -31,8 +31,10 @@ from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.weights import narrow_weights
 from bbparse.storage.archive import REALS, TEXT, Rule, archive_kind, read_archive, write_archive
 from bbparse.tagging.tagger import TAGGER_ARRAYS, Tagger, tagger_arrays, tagger_from
+from bbparse.text.cutter import CUTTER_ARRAYS, Cutter
 
 KIND = "bbparse.Model"
+TAGGER_KIND = "bbparse.Tagger"
 VERSION = 1
 
 _RULES: dict[str, Rule] = {
@@ -45,6 +47,7 @@ _RULES: dict[str, Rule] = {
     **LABEL_ARRAYS,
     **NETWORK_ARRAYS,
     **TAGGER_ARRAYS,
+    **CUTTER_ARRAYS,
 }
 
 
@@ -79,6 +82,8 @@ def save_model(model: Model, path: str | os.PathLike[str]) -> None:
         arrays.update(maker.guide.to_arrays())
     if model.tagger is not None:
         arrays.update(tagger_arrays(model.tagger))
+    if model.cutter is not None:
+        arrays.update(model.cutter.to_arrays())
     write_archive(path, KIND, VERSION, arrays)
 
 
@@ -135,27 +140,52 @@ def load_model(
     guide = Network.from_arrays(arrays, where) if config.guide.epochs else None
     tagger = None if arrays.keys().isdisjoint(TAGGER_ARRAYS) else tagger_from(arrays, where)
     maker = ProblemMaker(config, pruner, scorer, families, table, guide, quantum)
-    return Model(maker, labeller, tagger, notes)
+    return Model(maker, labeller, tagger, notes, _cutter(arrays, where))
 
 
-def load_tagger(path: str | os.PathLike[str]) -> Tagger:
-    """Read a tagger's file, or the tagger in a parser's model.
+def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Cutter | None]:
+    """Read a tagger's file, or the tagger in a parser's model, and the cutter that is with it.
 
     Raises
     ------
     ModelError
         If the file is missing, truncated, no tagger, or of a newer version.
     """
-    if archive_kind(path) != KIND:
-        return Tagger.load(path)
-    arrays = _arrays(path)
-    if arrays.keys().isdisjoint(TAGGER_ARRAYS):
-        raise ModelError(f"{os.fspath(path)}: the model has no tagger in it")
-    return tagger_from(arrays, os.fspath(path))
+    if archive_kind(path) == KIND:
+        arrays = _arrays(path)
+        if arrays.keys().isdisjoint(TAGGER_ARRAYS):
+            raise ModelError(f"{os.fspath(path)}: the model has no tagger in it")
+    else:
+        rules = {**TAGGER_ARRAYS, **CUTTER_ARRAYS}
+        arrays = read_archive(
+            path, TAGGER_KIND, VERSION, rules, set(rules) - {"tagger_header"}, error=ModelError
+        )
+    where = os.fspath(path)
+    return tagger_from(arrays, where), _cutter(arrays, where)
+
+
+def save_tagger(
+    path: str | os.PathLike[str], tagger: Tagger, cutter: Cutter | None = None
+) -> None:
+    """Write a tagger's file, whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    arrays = tagger_arrays(tagger)
+    if cutter is not None:
+        arrays.update(cutter.to_arrays())
+    write_archive(path, TAGGER_KIND, VERSION, arrays)
+
+
+def _cutter(arrays: dict[str, NDArray[Any]], where: str) -> Cutter | None:
+    return None if arrays.keys().isdisjoint(CUTTER_ARRAYS) else Cutter.from_arrays(arrays, where)
 
 
 def _arrays(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    optional = {*LABEL_ARRAYS, *NETWORK_ARRAYS, *TAGGER_ARRAYS}
+    optional = {*LABEL_ARRAYS, *NETWORK_ARRAYS, *TAGGER_ARRAYS, *CUTTER_ARRAYS}
     return read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
 
 

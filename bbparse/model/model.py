@@ -9,6 +9,7 @@ from bbparse.configuration import Configuration
 from bbparse.scoring.labeller import Labeller
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.tagging.tagger import Tagger
+from bbparse.text.cutter import Cutter
 
 __all__ = ["Model"]
 
@@ -27,12 +28,15 @@ class Model:
         Gives words their tags where the input has none.
     notes : dict
         What is worth knowing about the training.
+    cutter : Cutter, optional
+        Cuts running text into sentences and words.
     """
 
     maker: ProblemMaker
     labeller: Labeller | None = None
     tagger: Tagger | None = None
     notes: dict[str, Any] = field(default_factory=dict)
+    cutter: Cutter | None = None
 
     @property
     def config(self) -> Configuration:

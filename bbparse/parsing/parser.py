@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from bbparse.scoring.marks import sure_marks
 from bbparse.scoring.problem_maker import Scored, batches
 from bbparse.solving.in_order import in_order
 from bbparse.solving.solve import solve
+from bbparse.text.cutter import Cutter
 from bbparse.treebank import Sentence
 from bbparse.treebank.columns import has_tags
 from bbparse.treebank.encode import encode
@@ -72,6 +74,7 @@ class Parser:
         self.maker = model.maker
         self.labeller = model.labeller
         self.tagger = model.tagger
+        self.cutter = model.cutter
         self.notes = model.notes
         maker = model.maker
         self._delayed: DelayedScorer | None = None
@@ -87,6 +90,21 @@ class Parser:
     ) -> Parser:
         """Read a model file; see `bbparse.model.file.load_model`."""
         return cls(load_model(path, factors))
+
+    def needed_cutter(self) -> Cutter:
+        """What cuts running text.
+
+        Raises
+        ------
+        ModelError
+            If the model has none.
+        """
+        if self.cutter is None:
+            raise ModelError(
+                "the model cannot cut running text: give sentences of words, or train it anew on a"
+                " treebank with its text"
+            )
+        return self.cutter
 
     def with_projective(self, projective: bool) -> Parser:
         """The same parser, drawing only trees without crossing arcs, or crossing ones, too.
@@ -106,8 +124,7 @@ class Parser:
             )
         config = self.config.with_("model", projective=True)
         model = self.model
-        maker = model.maker.with_(config=config)
-        return Parser(Model(maker, model.labeller, model.tagger, model.notes))
+        return Parser(replace(model, maker=model.maker.with_(config=config)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file, whole or not at all."""

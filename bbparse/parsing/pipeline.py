@@ -13,7 +13,7 @@ from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.document import Document, ParsedSentence
 from bbparse.parsing.given_heads import fill_in_all, with_given_labels
 from bbparse.parsing.parser import Parser
-from bbparse.text import sentences_of_text
+from bbparse.text.cutting import Split, sentences_of_text
 from bbparse.treebank import Sentence
 
 __all__ = ["Pipeline", "Token", "load"]
@@ -74,6 +74,7 @@ class Pipeline:
         *,
         k_best: int = 1,
         keep_heads: bool = False,
+        split: Split = "text",
         prune: int | None = None,
         time_limit: float | None = None,
         node_limit: int | None = None,
@@ -94,6 +95,9 @@ class Pipeline:
         keep_heads : bool
             Find the best trees with all heads and labels that a `Sentence` has; a head of -1 is
             none. One sentence at a time.
+        split : {"text", "lines", "words"}
+            How running text is cut: as the model has learned it; each line is a sentence; each
+            line is a sentence, and its words are what blanks are between.
         prune : int, optional
             Most candidate heads of a word, instead of the model's; 0: all arcs.
         time_limit, node_limit : optional
@@ -109,13 +113,13 @@ class Pipeline:
         TreebankError
             If words are given in another form, or no tree has the heads to keep.
         ModelError
-            If raw text is given and the model has no tagger.
+            If raw text is given and the model has no tagger, or cannot cut text.
         """
         sentences = [text] if isinstance(text, Sentence) else self._sentences(text)
         options = {
             "k_best": k_best, "prune": prune, "time_limit": time_limit, "node_limit": node_limit,
         }  # fmt: skip
-        found = self.pipe(sentences, threads=threads, keep_heads=keep_heads, **options)
+        found = self.pipe(sentences, threads=threads, keep_heads=keep_heads, split=split, **options)
         return Document(list(found))
 
     def pipe(
@@ -124,6 +128,7 @@ class Pipeline:
         *,
         threads: int = 1,
         keep_heads: bool = False,
+        split: Split = "text",
         **options: Any,
     ) -> Iterator[ParsedSentence]:
         """Parse a stream of sentences, a little ahead of the reader.
@@ -132,11 +137,11 @@ class Pipeline:
         ----------
         sentences : iterable of Sentence, texts, or lists of words
             `bbparse.read_conllu` gives one. A text may be several sentences.
-        threads, keep_heads, options
+        threads, keep_heads, split, options
             As for a call.
         """
         # without a tagger, words without tags are parsed by their forms
-        stream = self._stream(sentences)
+        stream = self._stream(sentences, split)
         tagged = stream if self.parser.tagger is None else map(self.parser.tagged, stream)
         found = (
             fill_in_all(self.parser, tagged, **options)
@@ -169,7 +174,7 @@ class Pipeline:
                 )
         return [sentence_of(items)]
 
-    def _stream(self, items: Iterable[Any]) -> Iterator[Sentence]:
+    def _stream(self, items: Iterable[Any], split: Split) -> Iterator[Sentence]:
         """Sentences, whatever they were given as."""
         if isinstance(items, str | Sentence) or not isinstance(items, Iterable):
             raise TreebankError(f"found {items!r:.60}, expected an iterable of sentences or texts")
@@ -182,7 +187,7 @@ class Pipeline:
                         "the model has no tagger, so it cannot parse raw text: give words with"
                         " their tags, or put a tagger into the model with 'bbparse bundle'"
                     )
-                yield from sentences_of_text(item)
+                yield from sentences_of_text(item, self.parser.needed_cutter(), split=split)
             else:
                 yield sentence_of(item, number)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
 from bbparse.storage.archive import INTS, TEXT, Rule
-from bbparse.tagging.encode import PAD
+from bbparse.tagging.encode import COLUMNS, PAD
 from bbparse.tagging.kernels import label_words
 from bbparse.tagging.templates import TagTemplates, compile_tag_templates
 
@@ -120,6 +120,8 @@ class Layer:
     weights : Weights
     bigrams : int32[L+1, L+1] or int32[1, 1]
         Weights of two labels in a row, L for the ends of the sentence; of size 1: none.
+    columns, reach
+        Attributes of what is labelled and how far templates may look, if it is not words.
 
     Raises
     ------
@@ -136,12 +138,15 @@ class Layer:
         templates: Sequence[str],
         weights: Weights,
         bigrams: Ints,
+        columns: Sequence[str] = COLUMNS,
+        reach: int = PAD,
     ) -> None:
         self.labels = list(labels)
         self.lists = dict(lists)
         self.weights = weights
         self.bigrams = bigrams
-        self.compiled = compile_tag_templates(templates)
+        self.compiled = compile_tag_templates(templates, columns, reach)
+        self.reach = reach
         n = len(self.labels)
         if not 1 <= n <= MAX_LABELS or len(set(self.labels)) < n:
             raise ModelError(f"there are {n} labels, expected 1 to {MAX_LABELS}, none twice")
@@ -156,7 +161,7 @@ class Layer:
 
         Parameters
         ----------
-        values : uint64[n + 2 * PAD, len(COLUMNS)]
+        values : uint64[n + 2 * reach, len(columns)]
             The words, with what earlier layers have found.
         lists : sequence of tuples, length n
             The labels each word may have.
@@ -166,8 +171,8 @@ class Layer:
             return [labels[some[0]] for some in lists]
         ptr, numbers = flat(lists)
         found = label_words(
-            values, PAD, ptr, numbers, MOST, template_arrays(self.compiled), self.weights.table,
-            self.bigrams,
+            values, self.reach, ptr, numbers, MOST, template_arrays(self.compiled),
+            self.weights.table, self.bigrams,
         )  # fmt: skip
         return [labels[number] for number in found.tolist()]
 
@@ -191,7 +196,13 @@ class Layer:
 
     @classmethod
     def from_arrays(
-        cls, name: str, templates: Sequence[str], arrays: Mapping[str, NDArray[Any]], where: str
+        cls,
+        name: str,
+        templates: Sequence[str],
+        arrays: Mapping[str, NDArray[Any]],
+        where: str,
+        columns: Sequence[str] = COLUMNS,
+        reach: int = PAD,
     ) -> Layer:
         """A layer from arrays that `layer_rules` has been checked on.
 
@@ -238,7 +249,7 @@ class Layer:
         try:
             return cls(
                 labels, lists, templates, weights,
-                np.ascontiguousarray(array("bigrams"), dtype=np.int32),
+                np.ascontiguousarray(array("bigrams"), dtype=np.int32), columns, reach,
             )  # fmt: skip
         except ModelError as error:
             raise ModelError(f"{where}: tagger, {name}: {error}") from None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.problem.quantum import QUANTUM
-from bbparse.tagging.encode import PAD
+from bbparse.tagging.encode import COLUMNS, PAD
 from bbparse.tagging.kernels import sentence_keys
 from bbparse.tagging.layer import LAYER_QUANTUM, MOST, Layer, Lists, Weights, flat, template_arrays
 from bbparse.tagging.learning_kernels import Learned, learn_sentence
@@ -99,7 +99,8 @@ def _known_features(
     ends = np.cumsum([len(lesson.gold) for lesson in lessons])
     every = np.empty((int(ends[-1]), len(templates.lines)), np.uint32)
     for lesson, part in zip(lessons, np.split(every, ends[:-1])):
-        sentence_keys(lesson.values, PAD, *template_arrays(templates), part)
+        pad = (len(lesson.values) - len(part)) // 2
+        sentence_keys(lesson.values, pad, *template_arrays(templates), part)
     unique, inverse, counts = np.unique(every, return_inverse=True, return_counts=True)
     while np.count_nonzero(counts >= cutoff) > most:
         cutoff += 1
@@ -116,6 +117,8 @@ def train_layer(
     settings: LayerSettings,
     seed: int,
     tick: Callable[[], object] = lambda: None,
+    columns: Sequence[str] = COLUMNS,
+    reach: int = PAD,
 ) -> Layer:
     """Train a layer.
 
@@ -132,8 +135,10 @@ def train_layer(
         Of the order of sentences, and of what is dropped.
     tick : callable, optional
         Called after every sentence.
+    columns, reach
+        See `Layer`.
     """
-    templates = compile_tag_templates(lines)
+    templates = compile_tag_templates(lines, columns, reach)
     n_labels = len(labels)
     keys, features = _known_features(
         lessons, templates, settings.cutoff, max(1, _MOST_WEIGHTS // n_labels)
@@ -161,4 +166,4 @@ def train_layer(
     bigrams = np.zeros(side * side, np.int32)
     used, values = _averaged(chain, clock, settings.least)
     bigrams[used] = values
-    return Layer(labels, lists, lines, weights, bigrams.reshape((side, side)))
+    return Layer(labels, lists, lines, weights, bigrams.reshape((side, side)), columns, reach)

@@ -8,7 +8,6 @@ the labels they had there to choose from; others all that new words may have.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from bbparse import __version__
 from bbparse.errors import BBParseError, ModelError
-from bbparse.storage.archive import TEXT, Rule, read_archive, write_archive
+from bbparse.storage.archive import TEXT, Rule
 from bbparse.tagging.encode import FormEncoder, fill_tags
 from bbparse.tagging.layer import Layer, layer_rules
 from bbparse.tagging.lemmas import apply_rule
@@ -26,16 +25,13 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.columns import with_columns
 
 __all__ = [
-    "KIND", "LOWER", "SAME", "TAGGER_ARRAYS", "TagColumns", "Tagger", "accuracy", "tagger_arrays",
+    "LOWER", "SAME", "TAGGER_ARRAYS", "TagColumns", "Tagger", "accuracy", "tagger_arrays",
     "tagger_from",
 ]  # fmt: skip
 
 #: Rules that apply to every form: the form in lower case, and as it is.
 LOWER, SAME = "l\t\t\t\t", "k\t\t\t\t"
 _MEMORY = 200_000  # forms with what may become of them
-
-KIND = "bbparse.Tagger"
-VERSION = 1
 
 _LAYERS = ("tags", "feats", "lemmas")
 _NEEDED: dict[str, Rule] = {"tagger_header": (TEXT, 0, None), **layer_rules("tags")}
@@ -98,29 +94,6 @@ class Tagger:
         self._upos = [tag.partition("\t")[0] for tag in tags.labels]
         self._of_feats: dict[tuple[str, str], tuple[int, ...]] = {}
         self._of_lemma: dict[tuple[str, str], str | tuple[int, ...]] = {}
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Tagger:
-        """Read a tagger's file; `bbparse.model.file.load_tagger` reads models, too.
-
-        Raises
-        ------
-        ModelError
-            If the file is missing, truncated, no tagger, or of a newer version.
-        """
-        optional = set(TAGGER_ARRAYS) - set(_NEEDED)
-        arrays = read_archive(path, KIND, VERSION, TAGGER_ARRAYS, optional, error=ModelError)
-        return tagger_from(arrays, os.fspath(path))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file, whole or not at all.
-
-        Raises
-        ------
-        OutputError
-            If it cannot be written.
-        """
-        write_archive(path, KIND, VERSION, tagger_arrays(self))
 
     def columns(self, forms: Sequence[str]) -> TagColumns:
         """Tags, features and lemmas of the words of a sentence.

@@ -8,7 +8,7 @@ parser's templates hold (`bbparse.configuration.templates`): ``w.{form,lower}``,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -38,8 +38,18 @@ class TagTemplates:
     multiplier: NDArray[np.uint64]
 
 
-def compile_tag_templates(lines: Iterable[str]) -> TagTemplates:
+def compile_tag_templates(
+    lines: Iterable[str], columns: Sequence[str] = COLUMNS, reach: int = PAD
+) -> TagTemplates:
     """Arrays of templates; each counts once.
+
+    Parameters
+    ----------
+    lines : iterable of str
+    columns : sequence of str
+        Names of the attributes.
+    reach : int
+        How far neighbours may be.
 
     Raises
     ------
@@ -47,27 +57,27 @@ def compile_tag_templates(lines: Iterable[str]) -> TagTemplates:
         If a line cannot be read.
     """
     texts = list(dict.fromkeys(text for line in lines for text in expand(line)))
-    ptr, offsets, columns, multipliers = [0], [], [], []
+    ptr, offsets, places, multipliers = [0], [], [], []
     for text in texts:
         for position, atom in enumerate(text.split()):
             match = _ATOM.fullmatch(atom)
-            if match is None or abs(int(match.group(1) or 0)) > PAD:
+            if match is None or abs(int(match.group(1) or 0)) > reach:
                 raise ConfigError(
-                    f"template {text!r}: {atom!r} is no attribute of a word up to {PAD} away,"
+                    f"template {text!r}: {atom!r} is no attribute of a word up to {reach} away,"
                     " such as w.form or w-1.lower"
                 )
-            if match.group(2) not in COLUMNS:
+            if match.group(2) not in columns:
                 raise ConfigError(
                     f"template {text!r}: unknown attribute {match.group(2)!r};"
-                    f" there are {', '.join(COLUMNS)}"
+                    f" there are {', '.join(columns)}"
                 )
             offsets.append(int(match.group(1) or 0))
-            columns.append(COLUMNS.index(match.group(2)))
+            places.append(columns.index(match.group(2)))
             # of the text, never of a place in a list: features stay what they are in other tables
             digest = blake2b(f"{text}#{position}".encode(), digest_size=8).digest()
             multipliers.append(int.from_bytes(digest, "little") | 1)
         ptr.append(len(offsets))
     return TagTemplates(
         tuple(texts), np.array(ptr, np.int32), np.array(offsets, np.int32),
-        np.array(columns, np.int32), np.array(multipliers, np.uint64),
+        np.array(places, np.int32), np.array(multipliers, np.uint64),
     )  # fmt: skip

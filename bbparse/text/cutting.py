@@ -1,7 +1,7 @@
-"""Raw text → sentences of words, as English Universal Dependencies have them.
+"""Raw text → sentences of words, as the treebank of a model has them.
 
-Tokens and sentences are found by syntok; `bbparse.treebank.english` joins and cuts its tokens where
-the treebanks do. Every word knows where it stands in the text.
+Sentences, tokens and words are found by a `Cutter`, which is trained with the model. Every word
+knows where it stands in the text.
 """
 
 from __future__ import annotations
@@ -10,36 +10,42 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
-from typing import IO
-
-from syntok.segmenter import segment
-from syntok.tokenizer import Token, Tokenizer
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Literal
 
 from bbparse.errors import TreebankError
-from bbparse.treebank.english import KEPT, STROKE, contraction, is_clitic
+from bbparse.text.cutter import Cutter, Likeness, Token
 from bbparse.treebank.reading import open_source
 from bbparse.treebank.sections import arriving_lines
 from bbparse.treebank.sentence import Sentence
 
-__all__ = ["read_text", "sentences_of_text", "text_as_it_comes"]
+__all__ = ["SPLITS", "Split", "read_text", "sentences_of_text", "text_as_it_comes"]
 
-Span = tuple[int, int]
+#: What a text is cut by: everything as the model has learned it; every line a sentence; every line
+#: a sentence, and its words what is between blanks.
+Split = Literal["text", "lines", "words"]
+SPLITS: tuple[Split, ...] = ("text", "lines", "words")
 
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
-_MARKS = re.compile(r"^[.!?]{2,}$")
+_LINE_END = re.compile(r"\n\s*")
+_TOKEN = re.compile(r"\S+")
 # Without a paragraph's end text is cut at a line's end after so many characters.
 _LONGEST = 1 << 20
 
+Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 
-def read_text(source: str | os.PathLike[str] | IO[str] | IO[bytes]) -> Iterator[Sentence]:
+
+def read_text(source: Source, cutter: Cutter, split: Split = "text") -> Iterator[Sentence]:
     """Sentences of a text file, read paragraph by paragraph.
 
     Parameters
     ----------
     source : path, "-" or open file
         UTF-8; ``.gz`` and ``.xz`` are unpacked, ``-`` is the standard input.
+    cutter : Cutter
+        Of a model.
+    split : {"text", "lines", "words"}
+        See `sentences_of_text`.
 
     Yields
     ------
@@ -51,11 +57,12 @@ def read_text(source: str | os.PathLike[str] | IO[str] | IO[bytes]) -> Iterator[
     TreebankError
         If the file cannot be read, is not UTF-8, or has no words.
     """
-    return (sentence for sentence in text_as_it_comes(source) if sentence is not None)
+    every = text_as_it_comes(source, cutter, split)
+    return (sentence for sentence in every if sentence is not None)
 
 
 def text_as_it_comes(
-    source: str | os.PathLike[str] | IO[str] | IO[bytes],
+    source: Source, cutter: Cutter, split: Split = "text"
 ) -> Iterator[Sentence | None]:
     """As `read_text`; with None before more of the standard input is read.
 
@@ -63,11 +70,14 @@ def text_as_it_comes(
     yielded by then.
     """
     name, number, offset = _name(source), 0, 0
+    likeness = Likeness(cutter)
     for paragraph in _paragraphs(source, name):
         if paragraph is None:
             yield None
             continue
-        for sentence in sentences_of_text(paragraph, offset=offset, first=number + 1):
+        for sentence in sentences_of_text(
+            paragraph, cutter, split=split, offset=offset, first=number + 1, likeness=likeness
+        ):
             number += 1
             sentence.source = name
             yield sentence
@@ -76,152 +86,114 @@ def text_as_it_comes(
         raise TreebankError(f"{name}: there are no words in it")
 
 
-def sentences_of_text(text: str, *, offset: int = 0, first: int = 1) -> Iterator[Sentence]:
+def sentences_of_text(
+    text: str,
+    cutter: Cutter,
+    *,
+    split: Split = "text",
+    offset: int = 0,
+    first: int = 1,
+    likeness: Likeness | None = None,
+) -> Iterator[Sentence]:
     """Sentences of a text.
 
     Parameters
     ----------
     text : str
         A blank line ends a paragraph, and with it a sentence; other line breaks are blanks.
+    cutter : Cutter
+        Of a model.
+    split : {"text", "lines", "words"}
+        With "lines" each line is a sentence, with "words" its words are what blanks are between,
+        too.
     offset : int
         Where the text begins in what it was taken from.
     first : int
         Number of the first sentence.
+    likeness : Likeness, optional
+        What warns of other languages, if the text is a part of one.
 
     Yields
     ------
     Sentence
         With comments ``sent_id`` and ``text``, and ``newpar`` where a paragraph begins. MISC has
         ``SpaceAfter=No`` where no blank follows and ``TokenRange=start:end`` in characters;
-        contractions such as *don't* are multiword tokens.
+        contractions such as *don't* may be multiword tokens.
     """
     number, start = first, 0
+    likeness = likeness or Likeness(cutter)
+    border = _PARAGRAPH_END if split == "text" else _LINE_END
+    new_paragraph = True
     while start < len(text):
-        match = _PARAGRAPH_END.search(text, start)
+        if text[start].isspace():
+            start += 1
+            continue
+        match = border.search(text, start)
         end = match.start() if match else len(text)
-        new_paragraph = True
-        for spans in _sentence_spans(text[start:end]):
-            moved = [(a + start, b + start) for a, b in spans]
+        for tokens in _sentences(text[start:end], cutter, split):
+            moved = [token._replace(start=token.start + start, end=token.end + start)
+                     for token in tokens]  # fmt: skip
+            likeness.look(moved)
             yield _sentence(text, moved, offset, number, new_paragraph)
             new_paragraph = False
             number += 1
+        new_paragraph |= match is not None and match.group().count("\n") > 1
         start = match.end() if match else len(text)
 
 
-def _sentence_spans(paragraph: str) -> Iterator[list[Span]]:
-    """The tokens of each sentence of a paragraph."""
-    end_of: dict[int, int] = {}
-    tokens, last = [], 0
-    for a, b in _joined(paragraph, _token_spans(paragraph)):
-        end_of[a] = b
-        # syntok knows single marks and three dots, not other runs of them
-        value = _MARKS.sub(_one_mark, paragraph[a:b])
-        tokens.append(Token(paragraph[last:a], value, a))
-        last = b
-    for sentence in segment(iter(tokens)):
-        found = [(token.offset, end_of[token.offset]) for token in sentence]
-        if found:
-            yield found
-
-
-def _one_mark(marks: re.Match[str]) -> str:
-    text = marks.group()
-    return "..." if set(text) == {"."} else text.strip(".")[-1]
-
-
-def _token_spans(paragraph: str) -> list[Span]:
-    tokenizer = Tokenizer(emit_hyphen_or_underscore_sep=True, replace_not_contraction=False)
-    spans = []
-    for token in tokenizer.tokenize(paragraph):
-        if token.value.strip():
-            spans.append((token.offset, token.offset + len(token.value)))
-    return spans
-
-
-def _joined(paragraph: str, spans: list[Span]) -> list[Span]:
-    """Tokens cut and joined so that each part of the text that is `KEPT` is one of them."""
-    kept = [match.span() for match in KEPT.finditer(paragraph)]
-    out: list[Span] = []
-    k = 0
-    for a, b in spans:
-        while a < b:
-            while k < len(kept) and kept[k][1] <= a:
-                k += 1
-            if k == len(kept) or kept[k][0] >= b:
-                out += _cut(paragraph, a, b)
-                break
-            start, end = kept[k]
-            if a < start:
-                out += _cut(paragraph, a, start)
-            if not out or out[-1] != (start, end):
-                out.append((start, end))
-            a = max(a, end)
-    return out
-
-
-def _cut(paragraph: str, a: int, b: int) -> list[Span]:
-    """A token cut at strokes between words."""
-    edges = [a]
-    for match in STROKE.finditer(paragraph, a, b):
-        edges += match.span()
-    edges.append(b)
-    return [(x, y) for x, y in pairwise(edges) if x < y]
-
-
-def _words(text: str, spans: list[Span]) -> Iterator[list[Span]]:
-    """The words of each token; several where it is a contraction."""
-    i = 0
-    quoted = False
-    while i < len(spans):
-        a, b = spans[i]
-        token = text[a:b]
-        i += 1
-        cut = contraction(token)
-        words = [(a, a + cut), (a + cut, b)] if cut else [(a, b)]
-        if i < len(spans) and spans[i][0] == b and token[-1].isalnum() and not cut:
-            following = text[spans[i][0] : spans[i][1]]
-            after = text[spans[i][1] : spans[i][1] + 1]
-            # the apostrophe of "parents' house" is none that closes a quotation
-            possessive = following in "'’" and token[-1] in "sS" and not quoted and after.isspace()
-            if is_clitic(following) or possessive:
-                words.append(spans[i])
-                i += 1
-        if token in "'‘’" and len(words) == 1:
-            quoted = not quoted
-        yield words
+def _sentences(text: str, cutter: Cutter, split: Split) -> Iterator[Sequence[Token]]:
+    """The tokens of each sentence of a paragraph, or of a line."""
+    if split == "text":
+        yield from cutter.paragraph(text)
+        return
+    if split == "lines":
+        tokens = cutter.tokens(text)
+    else:
+        found = _TOKEN.finditer(text)
+        tokens = [Token(match.start(), match.end(), (match.group(),)) for match in found]
+    if tokens:
+        yield tokens
 
 
 def _sentence(
-    text: str, spans: list[Span], offset: int, number: int, new_paragraph: bool
+    text: str, tokens: Sequence[Token], offset: int, number: int, new_paragraph: bool
 ) -> Sentence:
-    start, end = spans[0][0], spans[-1][1]
+    start, end = tokens[0].start, tokens[-1].end
     lines = ["# newpar"] if new_paragraph else []
     shown = " ".join(text[start:end].split())
     lines += [f"# sent_id = {number}", f"# text = {shown}"]
     forms: list[str] = []
     word_lines: list[int] = []
-    for words in _words(text, spans):
-        a, b = words[0][0], words[-1][1]
+    for a, b, words in tokens:
         misc = [] if b == len(text) or text[b : b + 1].isspace() else ["SpaceAfter=No"]
         misc.append(f"TokenRange={offset + a}:{offset + b}")
         one = "|".join(misc)
+        written = _visible(text[a:b])
         if len(words) > 1:
             first = len(forms) + 1
-            lines.append(
-                "\t".join((f"{first}-{first + len(words) - 1}", text[a:b], *"_______", one))
-            )
-            one = ""
-        for start, end in words:
-            forms.append(text[start:end])
+            lines.append("\t".join((f"{first}-{first + len(words) - 1}", written, *"_______", one)))
+            cut = "".join(words) == text[a:b]
+            for word in words:
+                place = f"TokenRange={offset + a}:{offset + a + len(word)}" if cut else "_"
+                forms.append(_visible(word))
+                word_lines.append(len(lines))
+                lines.append("\t".join((str(len(forms)), forms[-1], *"_______", place)))
+                a += len(word)
+        else:
+            forms.append(written)
             word_lines.append(len(lines))
-            place = one or f"TokenRange={offset + start}:{offset + end}"
-            lines.append("\t".join((str(len(forms)), forms[-1], *"_______", place)))
+            lines.append("\t".join((str(len(forms)), written, *"_______", one)))
     n = len(forms)
     empty = ["_"] * n
     return Sentence(
         lines, word_lines, forms, empty, empty.copy(), empty.copy(), empty.copy(), [-1] * n,
         empty.copy(), number=number,
     )  # fmt: skip
+
+
+def _visible(form: str) -> str:
+    """A form without what a column may not have: blanks other than one space."""
+    return form if form.isprintable() else " ".join(form.split())
 
 
 def _name(source: object) -> str:
@@ -233,9 +205,7 @@ def _name(source: object) -> str:
     return name if isinstance(name, str) else "input"
 
 
-def _paragraphs(
-    source: str | os.PathLike[str] | IO[str] | IO[bytes], name: str
-) -> Iterator[str | None]:
+def _paragraphs(source: Source, name: str) -> Iterator[str | None]:
     """Pieces of a text that end with a blank line, together the whole text.
 
     From the standard input None comes before more is read.

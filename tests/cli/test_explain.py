@@ -7,7 +7,6 @@ from pathlib import Path
 
 from bbparse.explain import explain, page
 from bbparse.parsing.parser import Parser
-from bbparse.tagging import train_tagger
 from bbparse.text import sentences_of_text
 from tests import toy
 from tests.cli.conftest import Done
@@ -34,8 +33,7 @@ def test_to_the_standard_output_and_other_settings(run: Run, model: Path) -> Non
 
 
 def test_running_text(run: Run, model: Path, tmp_path: Path) -> None:
-    parser = Parser.load(model)
-    parser = toy.changed(parser, tagger=train_tagger(toy.sentences()))
+    parser = toy.reader()
     tagging = tmp_path / "tagging.model"
     parser.save(tagging)
     text = "The cat slept. She saw <b>!"
@@ -45,12 +43,13 @@ def test_running_text(run: Run, model: Path, tmp_path: Path) -> None:
     spoken = run("explain", text, *options)
     assert spoken.code == 0 and "She saw &lt;b&gt;!" in spoken.out
     assert run("explain", source, *options).out == spoken.out
-    second = parser.tagged(list(sentences_of_text(text))[1])
+    second = parser.tagged(list(sentences_of_text(text, parser.needed_cutter()))[1])
     assert spoken.out == page(explain(parser, second, k_best=3), model=tagging.name)
     for nothing in (" \t", ""):
         complaint = run("explain", nothing, *options).complaint()
         assert complaint == "the text: there are no words in it"
-    assert "no tagger" in run("explain", text, "--model", model, "-o", "-").complaint()
+    refused = run("explain", text, "--model", model, "-o", "-")
+    assert "cannot cut running text" in refused.complaint()
 
 
 def test_no_such_sentence(run: Run, model: Path, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ import bbparse
 from bbparse import Document, ModelError, Pipeline, Sentence, TreebankError
 from bbparse.parsing.document import ParsedSentence
 from bbparse.parsing.parser import ScoredTree
-from bbparse.tagging import train_tagger
 from bbparse.treebank import read_conllu
 from tests import toy
 from tests.show.test_text import heads_in
@@ -151,7 +150,7 @@ def test_a_stream_is_read_as_it_comes(nlp: Pipeline, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def reader() -> Pipeline:
     """The toy parser with a tagger, so that it reads text."""
-    return Pipeline(toy.changed(toy.parser(), tagger=train_tagger(toy.sentences())))
+    return Pipeline(toy.reader())
 
 
 def test_texts_in_a_stream(reader: Pipeline) -> None:

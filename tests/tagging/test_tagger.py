@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from bbparse.errors import ConfigError, ModelError, OutputError, TreebankError
+from bbparse.model.file import TAGGER_KIND, load_tagger, save_tagger
 from bbparse.storage.archive import write_archive
 from bbparse.tagging import Tagger, accuracy, train_tagger
 from bbparse.tagging.jackknife import folds_of, jackknife
 from bbparse.tagging.layer import MOST, Layer
-from bbparse.tagging.tagger import KIND, tagger_arrays
+from bbparse.tagging.tagger import tagger_arrays
 from bbparse.tagging.templates import compile_tag_templates
 from bbparse.treebank import Sentence
 from bbparse.treebank.columns import with_columns
@@ -112,12 +113,12 @@ def test_training_data_without_tags() -> None:
 
 def test_a_file_says_the_same(tmp_path: Path) -> None:
     path = tmp_path / "toy.tagger"
-    tagger().save(path)
-    again = Tagger.load(path)
+    save_tagger(path, tagger())
+    again, _ = load_tagger(path)
     for sentence in toy.dev_sentences():
         assert again.columns(sentence.forms) == tagger().columns(sentence.forms)
     assert again.notes == tagger().notes
-    again.save(tmp_path / "again.tagger")
+    save_tagger(tmp_path / "again.tagger", again)
     assert (tmp_path / "again.tagger").stat().st_size == path.stat().st_size
 
 
@@ -153,24 +154,24 @@ def test_damaged_files(
     arrays = tagger_arrays(tagger())
     change(arrays)
     path = tmp_path / "damaged.tagger"
-    write_archive(path, KIND, 1, arrays)
+    write_archive(path, TAGGER_KIND, 1, arrays)
     with pytest.raises(ModelError, match=message) as caught:
-        Tagger.load(path)
+        load_tagger(path)
     assert str(path) in str(caught.value)
 
 
 def test_files_that_are_no_taggers(tmp_path: Path) -> None:
     path = tmp_path / "new.tagger"
-    write_archive(path, KIND, 99, tagger_arrays(tagger()))
+    write_archive(path, TAGGER_KIND, 99, tagger_arrays(tagger()))
     with pytest.raises(ModelError, match="version is 99"):
-        Tagger.load(path)
+        load_tagger(path)
     write_archive(path, "bbparse.Problem", 1, {})
     with pytest.raises(ModelError, match=r"holds a 'bbparse\.Problem'"):
-        Tagger.load(path)
+        load_tagger(path)
     with pytest.raises(ModelError, match="no such file"):
-        Tagger.load(tmp_path / "none")
+        load_tagger(tmp_path / "none")
     with pytest.raises(OutputError):
-        tagger().save(tmp_path / "no folder" / "x.tagger")
+        save_tagger(tmp_path / "no folder" / "x.tagger", tagger())
 
 
 def test_a_layer_keeps_few_candidates_for_the_search() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -15,11 +16,17 @@ from hypothesis import strategies as st
 from bbparse.cli.sources import read_sentences
 from bbparse.errors import TreebankError
 from bbparse.text import read_text, sentences_of_text
+from bbparse.text.cutting import Split
 from bbparse.treebank import Sentence, format_sentence, read_conllu
+from tests import toy
+
+
+def cut(text: str, split: Split = "text") -> list[Sentence]:
+    return list(sentences_of_text(text, toy.cutter(), split=split))
 
 
 def forms(text: str) -> list[str]:
-    return [form for sentence in sentences_of_text(text) for form in sentence.forms]
+    return [form for sentence in cut(text) for form in sentence.forms]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +44,7 @@ def forms(text: str) -> list[str]:
         ("$5,000.50 (10%) :-)", "$ 5,000.50 ( 10 % ) :-)"),
         ("my iPhone, McDonald's and O'Neill", "my iPhone , McDonald 's and O'Neill"),
         ("and/or on 9/11", "and / or on 9/11"),
-        ("#hashtag @someone", "#hashtag @someone"),
+        ("Ph.D., .NET, o'clock 😀. co\u00adop", "Ph.D. , .NET , o'clock 😀 . co\u00adop"),
     ],
 )
 def test_words(text: str, words: str) -> None:
@@ -46,7 +53,7 @@ def test_words(text: str, words: str) -> None:
 
 def test_sentences_and_paragraphs() -> None:
     text = "Mr. Kim left at 5 p.m. on Monday. She\nstayed!\n\nA title\n \n'Yes,' he said. No."
-    sentences = list(sentences_of_text(text))
+    sentences = cut(text)
     assert [s.lines[s.lines.index(f"# sent_id = {i}") + 1] for i, s in enumerate(sentences, 1)] == [
         "# text = Mr. Kim left at 5 p.m. on Monday.",
         "# text = She stayed!",
@@ -71,7 +78,7 @@ def ranges(sentence: Sentence) -> list[tuple[str, int, int]]:
 
 
 def test_contractions_are_multiword_tokens() -> None:
-    (sentence,) = sentences_of_text("I don't!")
+    (sentence,) = cut("I don't!")
     assert [line.split("\t")[0] for line in sentence.lines[3:]] == ["1", "2-3", "2", "3", "4"]
     assert ranges(sentence) == [
         ("I", 0, 1), ("don't", 2, 7), ("do", 2, 4), ("n't", 4, 7), ("!", 7, 8),
@@ -91,26 +98,26 @@ text_like = st.text(
 @given(text_like)
 def test_nothing_is_lost_and_everything_is_where_it_says(text: str) -> None:
     end = 0
-    for sentence in sentences_of_text(text):
+    for sentence in cut(text):
         last = end
         for form, start, stop in ranges(sentence):
             assert text[start:stop] == form
-            gap = text[last:start].replace("\u200b", "")
+            gap = text[last:start]
             assert not gap or gap.isspace()
             last = max(last, stop)
         end = last
         assert sentence.forms and all(sentence.forms)
         assert len(sentence.word_lines) == sentence.n_words
-    rest = text[end:].replace("\u200b", "")
+    rest = text[end:]
     assert not rest or rest.isspace()
 
 
 @given(text_like)
 def test_reading_in_pieces_is_the_same(text: str) -> None:
     text = text.replace("\ud800", "").replace("\r", " ")
-    whole = [format_sentence(s) for s in sentences_of_text(text)]
+    whole = [format_sentence(s) for s in cut(text)]
     try:
-        found = [format_sentence(s) for s in read_text(io.StringIO(text, newline=""))]
+        found = [format_sentence(s) for s in read_text(io.StringIO(text, newline=""), toy.cutter())]
     except TreebankError:
         found = []
     assert found == whole
@@ -119,23 +126,23 @@ def test_reading_in_pieces_is_the_same(text: str) -> None:
 def test_files(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("\ufeffÉté. Oui\n\nNon".encode())
-    sentences = list(read_text(path))
+    sentences = list(read_text(path, toy.cutter()))
     assert [s.forms for s in sentences] == [["Été", "."], ["Oui"], ["Non"]]
     assert sentences[0].source == str(path)
     path.write_bytes(b"good\n\nb\xffad\n")
     with pytest.raises(TreebankError, match=r"a\.txt, line 3: byte 2 of the line is 0xff"):
-        list(read_text(path))
+        list(read_text(path, toy.cutter()))
     path.write_bytes(b" \n\n\t\n")
     with pytest.raises(TreebankError, match="no words"):
-        list(read_text(path))
+        list(read_text(path, toy.cutter()))
     with pytest.raises(TreebankError, match="cannot be read"):
-        list(read_text(tmp_path / "none.txt"))
+        list(read_text(tmp_path / "none.txt", toy.cutter()))
 
 
 def test_text_without_line_breaks_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bbparse.text.cutting._LONGEST", 100)
     lines = ["This is a sentence.\n"] * 100
-    assert len(list(read_text(io.StringIO("".join(lines))))) == 100
+    assert len(list(read_text(io.StringIO("".join(lines)), toy.cutter()))) == 100
 
 
 @pytest.mark.parametrize("pack", [gzip, lzma])
@@ -143,8 +150,31 @@ def test_packed_text_is_text_by_its_name(pack: ModuleType, tmp_path: Path) -> No
     ending = {"gzip": "gz", "lzma": "xz"}[pack.__name__]
     packed = tmp_path / f"two.txt.{ending}"
     packed.write_bytes(pack.compress(b"I saw. You ran.\n"))
-    found = list(read_sentences(str(packed), text=False))
+    found = list(read_sentences(str(packed), toy.reader(), None))
     assert [sentence.forms for sentence in found] == [["I", "saw", "."], ["You", "ran", "."]]
     packed.write_bytes(packed.read_bytes()[:-6])
     with pytest.raises(TreebankError, match="cannot be read"):
-        list(read_sentences(str(packed), text=False))
+        list(read_sentences(str(packed), toy.reader(), None))
+
+
+def test_lines_and_words() -> None:
+    text = "I don't know. You do\n  not\n\n\nYes ,no.\n"
+    lines = cut(text, "lines")
+    assert [s.forms for s in lines] == [
+        ["I", "do", "n't", "know", ".", "You", "do"], ["not"], ["Yes", ",", "no", "."],
+    ]  # fmt: skip
+    assert [s.lines[0] == "# newpar" for s in lines] == [True, False, True]
+    words = cut(text, "words")
+    assert [s.forms for s in words] == [["I", "don't", "know.", "You", "do"], ["not"],
+                                        ["Yes", ",no."]]  # fmt: skip
+    assert ranges(words[2])[1] == (",no.", text.index(",no."), text.index(",no.") + 4)
+
+
+def test_another_language_is_warned_of() -> None:
+    german = "Der alte Mann saß den ganzen Tag vor seinem Haus und sah den Kindern zu. " * 10
+    with pytest.warns(UserWarning, match="is the text in another language"):
+        cut(german)
+    english = "The old man sat in front of his house all day and looked at the children. " * 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cut(english)

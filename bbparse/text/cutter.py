@@ -1,0 +1,248 @@
+"""`Cutter`: text → sentences of tokens and words, as a treebank has them.
+
+Two layers of labels (`bbparse.tagging.layer`): whether a character is the last of a word or of a
+token, and whether a token is the last of a sentence. Multiword tokens that are not simply cut are
+looked up.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import BBParseError, ModelError
+from bbparse.storage.archive import TEXT, Rule
+from bbparse.tagging.layer import Layer, layer_rules
+from bbparse.text.characters import (
+    BLANK,
+    CHARACTER_COLUMNS,
+    JOINED,
+    REACH,
+    TOKEN_COLUMNS,
+    encode_characters,
+    encode_tokens,
+    kinds_of,
+)  # fmt: skip
+
+__all__ = [
+    "CHARACTER_LABELS", "CUTTER_ARRAYS", "TOKEN_LABELS", "Cutter", "Likeness", "Token",
+    "has_letter", "places",
+]  # fmt: skip
+
+#: What a character may be: within a word, the last of one within a token, the last of a token.
+CHARACTER_LABELS = ("in", "word", "token")
+#: What a token may be: within a sentence, or its last.
+TOKEN_LABELS = ("in", "end")
+
+CUTTER_ARRAYS: dict[str, Rule] = {
+    "cutter_header": (TEXT, 0, None), **layer_rules("characters"), **layer_rules("sentences"),
+}  # fmt: skip
+
+
+class Token(NamedTuple):
+    """What is written together.
+
+    Attributes
+    ----------
+    start, end : int
+        Its place in the text.
+    words : tuple of str
+        One, or more where it is a multiword token.
+    """
+
+    start: int
+    end: int
+    words: tuple[str, ...]
+
+
+def places(text: str) -> list[str]:
+    """What each character may be depends on this: its kind and that of the next, beyond a blank."""
+    kinds = [*kinds_of(text).tolist(), -1, -1]
+    for i, kind in enumerate(kinds):
+        if kind == JOINED and i and kinds[i - 1] != BLANK:
+            kinds[i] = kinds[i - 1] | JOINED << 4  # as what it joins
+    return [
+        "joined" if following >> 4
+        else f"{k & 15} {following}" if following != BLANK
+        else f"{k & 15} 0 {beyond}"
+        for k, following, beyond in zip(kinds, kinds[1:], kinds[2:])
+    ]  # fmt: skip
+
+
+def has_letter(word: str) -> bool:
+    """Whether a word says something of the language it is in."""
+    return any(character.isalpha() for character in word)
+
+
+class Likeness:
+    """Warns, once, where a text is plainly of another language than the model.
+
+    The commonest words of a treebank make up half of any text in its language, and next to nothing
+    of others.
+    """
+
+    #: Words to look at, and what part of the usual share of common words is too little.
+    WORDS, LEAST = 100, 0.3
+
+    def __init__(self, cutter: Cutter) -> None:
+        self._common = frozenset(cutter.notes.get("common", ()))
+        self._least = self.LEAST * float(cutter.notes.get("share", 0.0))
+        self._found = self._all = 0
+
+    def look(self, tokens: Iterable[Token]) -> None:
+        """Count some words of the text."""
+        if self._all >= self.WORDS:
+            return
+        for token in tokens:
+            for word in token.words:
+                if has_letter(word):
+                    self._all += 1
+                    self._found += word.lower() in self._common
+        if self._all >= self.WORDS and self._found < self._least * self._all:
+            warnings.warn_explicit(
+                f"of the first {self._all} words only {self._found} are common in the language of"
+                " the model: is the text in another language?",
+                UserWarning, "bbparse", 0,
+            )  # fmt: skip
+
+
+class Cutter:
+    """Cuts text. Nothing changes while it does, so threads may share it.
+
+    Parameters
+    ----------
+    characters, sentences : Layer
+    multiwords : mapping
+        Words of tokens (in lower case) that are not simply cut into them.
+    notes : mapping
+        What is worth knowing; saved with the model.
+    """
+
+    def __init__(
+        self,
+        characters: Layer,
+        sentences: Layer,
+        multiwords: Mapping[str, Sequence[str]],
+        notes: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.characters, self.sentences = characters, sentences
+        self.multiwords = {form: tuple(words) for form, words in multiwords.items()}
+        self.notes = dict(notes or {})
+
+    def paragraph(self, text: str) -> Iterator[list[Token]]:
+        """The sentences of a text in which no paragraph ends."""
+        tokens = self.tokens(text)
+        if not tokens:
+            return
+        spans = [(token.start, token.end) for token in tokens]
+        lists = [(0, 1)] * (len(tokens) - 1) + [(1,)]
+        labels = self.sentences.find(encode_tokens(text, spans), lists)
+        start = 0
+        for i, label in enumerate(labels, start=1):
+            if label == "end":
+                yield tokens[start:i]
+                start = i
+
+    def tokens(self, text: str) -> list[Token]:
+        """The tokens of a text."""
+        if not text or text.isspace():
+            return []
+        allowed = self.characters.lists
+        # what was never seen may be cut between characters, and is cut at blanks
+        new, apart = allowed[""], allowed[" "]
+        lists = [
+            allowed.get(place) or (apart if place.count(" ") == 2 else new)
+            for place in places(text)
+        ]
+        labels = self.characters.find(encode_characters(text), lists)
+        out: list[Token] = []
+        start, cuts = -1, []
+        for i, label in enumerate(labels):
+            if start < 0:
+                if text[i].isspace():
+                    continue
+                start = i
+            if label == "word":
+                cuts.append(i + 1)
+            elif label == "token" or i + 1 == len(text):
+                out.append(self._token(text, start, i + 1, cuts))
+                start, cuts = -1, []
+        return out
+
+    def _token(self, text: str, start: int, end: int, cuts: list[int]) -> Token:
+        end = start + len(text[start:end].rstrip())
+        form = text[start:end]
+        listed = self.multiwords.get(form) or self.multiwords.get(form.lower())
+        if listed is not None:
+            return Token(start, end, _written_as(form, listed))
+        edges = [start, *(cut for cut in cuts if cut < end), end]
+        return Token(start, end, tuple(text[a:b] for a, b in pairwise(edges)))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `from_arrays` reads."""
+        header = {
+            "multiwords": self.multiwords,
+            "notes": self.notes,
+            "templates": [self.characters.compiled.lines, self.sentences.compiled.lines],
+        }
+        return {
+            "cutter_header": np.array(json.dumps(header, sort_keys=True)),
+            **self.characters.to_arrays("characters"),
+            **self.sentences.to_arrays("sentences"),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str) -> Cutter:
+        """A cutter from arrays that the rules of `CUTTER_ARRAYS` have been checked on.
+
+        Raises
+        ------
+        ModelError
+            If some are missing or damaged. Names the file, `where`.
+        """
+        missing = sorted(set(CUTTER_ARRAYS) - set(arrays))
+        if missing:
+            raise ModelError(f"{where}: field {missing[0]} of the cutter is missing")
+        try:
+            header = json.loads(str(arrays["cutter_header"].item()))
+            multiwords = {
+                str(form): tuple(str(word) for word in words)
+                for form, words in header["multiwords"].items()
+            }
+            notes = dict(header["notes"])
+            float(notes.get("share", 0.0))
+            lines = [[str(line) for line in some] for some in header["templates"]]
+            of_characters, of_tokens = lines
+        except (ValueError, KeyError, TypeError, AttributeError, BBParseError) as error:
+            raise ModelError(f"{where}: header of the cutter is damaged: {error}") from error
+        characters = Layer.from_arrays(
+            "characters", of_characters, arrays, where, CHARACTER_COLUMNS, REACH
+        )
+        sentences = Layer.from_arrays("sentences", of_tokens, arrays, where, TOKEN_COLUMNS, REACH)
+        for layer, labels in ((characters, CHARACTER_LABELS), (sentences, TOKEN_LABELS)):
+            if tuple(layer.labels) != labels:
+                raise ModelError(f"{where}: labels of the cutter are {layer.labels}")
+        if not {"", " "} <= characters.lists.keys():
+            raise ModelError(f"{where}: cutter: no candidates for new kinds of character")
+        return cls(characters, sentences, multiwords, notes)
+
+
+def _written_as(form: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Words of a multiword token, with its capitals."""
+    if "".join(words).lower() == form.lower():
+        out, start = [], 0
+        for word in words:
+            out.append(form[start : start + len(word)])
+            start += len(word)
+        return tuple(out)
+    if form.isupper() and len(form) > 1:
+        return tuple(word.upper() for word in words)
+    if form[:1].isupper():
+        return (words[0][:1].upper() + words[0][1:], *words[1:])
+    return tuple(words)
