@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -24,7 +24,7 @@ from bbparse.treebank import (
     compare_tallies,
     read_conllu,
 )
-from bbparse.treebank.evaluation import paired_sentences
+from bbparse.treebank.alignment import TextScores, evaluate_text
 
 # title, measure, the same measure without punctuation
 _Row = tuple[str, str, str | None]
@@ -89,9 +89,12 @@ def evaluate(
 ) -> None:
     """Compare the trees of PREDICTED with those of GOLD.
 
-    Both are CoNLL-U or CoNLL-X files of the same sentences, packed with .gz or .xz or not; one of
-    them may be - for the standard input. Words whose gold UPOS is PUNCT count as punctuation. Tags
-    and lemmas are compared where both files have them. UAS, LAS with universal labels, CLAS, MLAS,
+    Both are CoNLL-U or CoNLL-X files of the same text, packed with .gz or .xz or not; one of them
+    may be - for the standard input. Where their words or sentences differ, words are aligned as the
+    official scorer does it, and all measures are F1 over both.
+
+    Words whose gold UPOS is PUNCT count as punctuation. Tags and lemmas are compared where both
+    files have them. UAS, LAS with universal labels, CLAS, MLAS,
     BLEX, UPOS, XPOS, universal FEATS and lemmas are those of the official scorer of Universal
     Dependencies.
 
@@ -113,7 +116,17 @@ def evaluate(
     others = [predicted] if against is None else [predicted, against]
     if [gold, *others].count("-") > 1:
         raise TreebankError("standard input: can be only one of the files")
-    judged = _judge(gold, others, tuple(dict.fromkeys(by)))
+    gold_sentences = list(read_conllu(gold, require_heads=True))
+    files = [list(_read(path)) for path in others]
+    if not all(_same_words(gold_sentences, sentences) for sentences in files):
+        if by or against is not None:
+            raise TreebankError(
+                f"{predicted}: its words are not those of {gold}, so that --by and --against have"
+                " nothing to compare"
+            )
+        _print_text_scores(evaluate_text(gold_sentences, files[0]), as_json)
+        return
+    judged = _judge(gold_sentences, dict(zip(others, files)), tuple(dict.fromkeys(by)))
     found = judged[0].as_dict()
     differences = None
     if against is not None:
@@ -162,25 +175,44 @@ class _Judged:
         return values
 
 
-def _judge(gold: str, others: list[str], by: tuple[str, ...]) -> list[_Judged]:
+def _read(path: str) -> Iterator[Sentence]:
+    sentences = read_conllu(path, require_heads=True)
+    yield from tqdm(
+        sentences, desc=path, unit=" sentences", delay=2, disable=not sys.stderr.isatty()
+    )
+
+
+def _same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> bool:
+    return len(gold) == len(predicted) and all(
+        one.forms == other.forms for one, other in zip(gold, predicted)
+    )
+
+
+def _judge(
+    gold: Sequence[Sentence], others: dict[str, list[Sentence]], by: tuple[str, ...]
+) -> list[_Judged]:
     """Compare files with the gold one."""
-
-    def read(path: str) -> Iterator[Sentence]:
-        sentences = read_conllu(path, require_heads=True)
-        silent = not sys.stderr.isatty()
-        yield from tqdm(sentences, desc=path, unit=" sentences", delay=2, disable=silent)
-
-    # With one file to judge, both stream; with two, the gold sentences are kept.
-    sentences: Iterable[Sentence] = read_conllu(gold, require_heads=True)
-    if len(others) > 1:
-        sentences = list(sentences)
     found = []
-    for path in others:
+    for path, sentences in others.items():
         judged = _Judged(path, by)
-        for gold_sentence, sentence in paired_sentences(sentences, read(path)):
+        for gold_sentence, sentence in zip(gold, sentences):
             judged.add(gold_sentence, sentence)
         found.append(judged)
     return found
+
+
+def _print_text_scores(scores: TextScores, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(scores.as_dict(), indent=2))
+        return
+    titles = {measure: title for title, measure, _ in _ROWS + _TAGS}
+    titles["las"] = titles["las_universal"]
+    rows = [["%", "F1", "precision", "recall"]]
+    for name, (right, gold, predicted) in scores.shares.items():
+        shares = (scores.shares[name].f1, right / max(1, predicted), right / max(1, gold))
+        title = titles.get(name, name)
+        rows.append([title, *(f"{100 * share:.2f}" for share in shares)])
+    click.echo(aligned(rows, left=[0]))
 
 
 def _size(scores: Scores) -> str:

@@ -22,9 +22,10 @@ from bbparse.text.characters import (
     encode_tokens,
 )  # fmt: skip
 from bbparse.text.cutter import CHARACTER_LABELS, TOKEN_LABELS, Cutter, has_letter, places
-from bbparse.text.raw import Piece, is_spaced, paragraphs, pieces, with_guessed_blanks
+from bbparse.text.raw import is_spaced, paragraphs, with_guessed_blanks
 from bbparse.text.templates import CHARACTERS, TOKENS
 from bbparse.treebank import Sentence
+from bbparse.treebank.tokens import Piece, pieces
 
 __all__ = ["CutterSettings", "Text", "texts_of", "train_cutter"]
 

@@ -24,11 +24,14 @@ if TYPE_CHECKING:  # the command line reads and judges files without waiting for
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["COUNTS", "MEASURES", "Scores", "Tally", "evaluate", "paired_sentences"]
+__all__ = [
+    "CONTENT", "COUNTS", "MEASURES", "Scores", "Tally", "evaluate", "function_words",
+    "paired_sentences", "universal_features",
+]  # fmt: skip
 
 # Content words are those with these labels of Universal Dependencies 2, whatever their subtype:
 # so has the official scorer, and a label it does not know, as UD 1's dobj, is none.
-_CONTENT = frozenset(
+CONTENT = frozenset(
     """acl advcl advmod amod appos ccomp compound conj csubj dep discourse dislocated expl fixed
     flat goeswith iobj list nmod nsubj nummod obj obl orphan parataxis reparandum root vocative
     xcomp""".split()
@@ -227,10 +230,10 @@ class Tally:
         gold_labels = [label.partition(":")[0] for label in gold.deprels]
         for i in range(n):
             counted = gold.upos[i] != _PUNCTUATION
-            is_content = gold_labels[i] in _CONTENT
+            is_content = gold_labels[i] in CONTENT
             row["words_no_punct"] += counted
             row["content_gold"] += is_content
-            row["content_predicted"] += labels[i] in _CONTENT
+            row["content_predicted"] += labels[i] in CONTENT
             if gold.heads[i] != heads[i]:
                 continue
             row["heads"] += 1
@@ -267,10 +270,10 @@ class Tally:
         for column, has in self._has.items():
             for side, sentence in enumerate((gold, tags)):
                 has[side] = has[side] or any(value != "_" for value in getattr(sentence, column))
-        gold_feats = [_universal_features(value) for value in gold.feats]
-        feats = [_universal_features(value) for value in tags.feats]
-        gold_functional = _function_words(gold.heads, gold_labels, gold.upos, gold_feats)
-        functional = _function_words(heads, labels, tags.upos, feats)
+        gold_feats = [universal_features(value) for value in gold.feats]
+        feats = [universal_features(value) for value in tags.feats]
+        gold_functional = function_words(gold.heads, gold_labels, gold.upos, gold_feats)
+        functional = function_words(heads, labels, tags.upos, feats)
         for i in range(gold.n_words):
             upos = gold.upos[i] == tags.upos[i]
             xpos = gold.xpos[i] == tags.xpos[i]
@@ -283,7 +286,7 @@ class Tally:
             row["all_tags"] += upos and xpos and ufeats
             row["lemmas"] += lemma
             if (
-                gold_labels[i] in _CONTENT
+                gold_labels[i] in CONTENT
                 and gold_labels[i] == labels[i]
                 and gold.heads[i] == heads[i]
             ):
@@ -374,14 +377,14 @@ def _check_same_words(gold: Sentence, predicted: Sentence) -> None:
     )
 
 
-def _universal_features(feats: str) -> str:
+def universal_features(feats: str) -> str:
     """The features of the official scorer's list, in one order."""
     return "|".join(
         sorted(f for f in feats.split("|") if f.partition("=")[0] in _UNIVERSAL_FEATURES)
     )
 
 
-def _function_words(
+def function_words(
     heads: Sequence[int], labels: list[str], upos: list[str], feats: list[str]
 ) -> dict[int, list[tuple[int, str, str, str]]]:
     """head → its function words, with what MLAS compares of them."""
