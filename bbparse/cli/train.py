@@ -8,10 +8,14 @@ from pathlib import Path
 import click
 
 from bbparse.cli.files import FILE, FileOrName
+from bbparse.cli.results import results
 from bbparse.configuration import Configuration
 from bbparse.configuration.path import configuration_names, configuration_path
 from bbparse.errors import BBParseError, TreebankError
+from bbparse.learning.reading import Reading, learn_to_read
 from bbparse.learning.train import train as learn
+from bbparse.model.file import load_tagger
+from bbparse.model.path import model_names, model_path
 from bbparse.storage.output import check_output
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.progress import progress_bars
@@ -55,6 +59,14 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
     " TRAIN.",
 )  # fmt: skip
 @click.option(
+    "--text-from", type=FileOrName(model_names), metavar="NAME|FILE",
+    help="Model or tagger that text is cut and words are tagged by, instead of learning it.",
+)  # fmt: skip
+@click.option(
+    "--no-text", is_flag=True,
+    help="Leave text and tags out: the model takes words with tags only.",
+)  # fmt: skip
+@click.option(
     "--skip-invalid", is_flag=True, help="Leave out sentences without a proper tree; count them."
 )
 def train(
@@ -67,9 +79,14 @@ def train(
     epochs: int | None,
     seed: int | None,
     projective: str | None,
+    text_from: str | None,
+    no_text: bool,
     skip_invalid: bool,
 ) -> None:
     """Learn a model from the trees of TRAIN.
+
+    The model also learns how text is cut into sentences and words, and how words are tagged, so
+    that it parses running text.
 
     TRAIN and the dev treebank are CoNLL-U or CoNLL-X files, packed with .gz or .xz or not. A run
     that is interrupted leaves a checkpoint beside the model; the same command goes on from there.
@@ -92,18 +109,38 @@ def train(
     sentences = _read(treebank, skip_invalid, single_root)
     dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
     terminal = sys.stderr.isatty()
+    kept = target.with_name(target.name + ".text")
+    if text_from is not None and no_text:
+        raise click.UsageError("--text-from and --no-text exclude each other")
+    given = None if text_from is None else Reading(*load_tagger(model_path(text_from)))
+
+    def reading() -> Reading:
+        if given is not None:
+            return given
+        return learn_to_read(
+            sentences, config.learning.seed, checkpoint=kept, progress=terminal, say=_say
+        )
+
     with progress_bars(terminal):
-        learn(
+        learned = learn(
             sentences,
             dev_sentences,
             config,
             factors=names,
             model=target,
+            reading=None if no_text else reading,
             checkpoint=target.with_name(target.name + ".checkpoint"),
             progress=terminal,
-            report=lambda line: click.echo(line, err=True),
+            report=_say,
         )
-    click.echo(f"wrote {target}", err=True)
+    kept.unlink(missing_ok=True)
+    if dev_sentences:
+        _say(results(learned, dev_sentences))
+    _say(f"wrote {target}")
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
 
 
 def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:

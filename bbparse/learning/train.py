@@ -16,6 +16,7 @@ from bbparse.learning.checkpoint import find_checkpoints
 from bbparse.learning.data import prepare, prune_all
 from bbparse.learning.guide import guide_all
 from bbparse.learning.labeller import train_labeller
+from bbparse.learning.reading import Reading
 from bbparse.learning.restarts import learn_restarts
 from bbparse.learning.run import Run
 from bbparse.learning.stages import train_in_stages
@@ -37,6 +38,7 @@ def train(
     factors: Iterable[str | type[FactorFamily] | FactorFamily] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     model: str | os.PathLike[str] | None = None,
+    reading: Callable[[], Reading] | None = None,
     progress: bool = False,
     report: Any = None,
 ) -> Model:
@@ -54,6 +56,9 @@ def train(
         on from there. Removed when all is done.
     model : path, optional
         Where to write the model, while there still is a checkpoint.
+    reading : callable, optional
+        Gives what the model is to cut text and to tag words with (`bbparse.learning.reading`);
+        called when the configuration and the trees have been checked.
     progress : bool
         Whether to draw progress bars on standard error.
     report : callable, optional
@@ -78,6 +83,7 @@ def train(
     config = _settled(config, sentences, say)
     if checkpoint is not None and (found := find_checkpoints(checkpoint)):
         say(f"{found[0]}: going on; it lacks pruner and guide, which are trained again")
+    read = Reading(None, None) if reading is None else reading()
     data = prepare(sentences, config.model)
     if data.projectivised:
         say(
@@ -108,6 +114,7 @@ def train(
     )
     if best.labeller is not None:
         say(f"{len(best.labeller.labels)} labels learned")
+    best.tagger, best.cutter = read
     say(f"trained in {time.perf_counter() - started:.0f} s")
     if model is not None:
         save_model(best, model)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bbparse.text.characters import kinds_of
 from bbparse.treebank import Sentence
-from bbparse.treebank.tokens import Piece
+from bbparse.treebank.tokens import Piece, pieces
 
-__all__ = ["is_spaced", "paragraphs", "with_guessed_blanks"]
+__all__ = ["is_spaced", "paragraphs", "plain_text", "with_guessed_blanks"]
 
 _LEFT = frozenset(",.;:!?…)]}»”’%，。；：！？、）】」』")
 _RIGHT = frozenset("([{«“‘（【「『")
@@ -55,3 +55,14 @@ def paragraphs(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
         group.append(sentence)
     if group:
         yield group
+
+
+def plain_text(sentences: Sequence[Sentence]) -> str:
+    """The text of a treebank, a blank line between its paragraphs."""
+    groups = [[pieces(one) for one in group] for group in paragraphs(sentences)]
+    if not is_spaced(one for group in groups for one in group):
+        groups = [[with_guessed_blanks(one) for one in group] for group in groups]
+    return "\n\n".join(
+        "".join(piece.form + " " * piece.blank for one in group for piece in one).rstrip()
+        for group in groups
+    )

@@ -286,3 +286,37 @@ def test_a_configuration_can_be_printed(run: Run, tmp_path: Path) -> None:
     own.write_text(done.out, encoding="utf-8")
     assert Configuration.load(own) == Configuration.load("universal")
     assert "no configuration 'odd'" in run("train", "--print-config", "odd").complaint()
+
+
+def test_text_is_learned_too(run: Run, config: Path, tmp_path: Path) -> None:
+    model = tmp_path / "toy.model"
+    start = ("train", toy.TRAIN, "--config", config, "--epochs", "1", "--model")
+    done = run(*start, model, "--dev", toy.DEV)
+    assert done.code == 0 and "cutter of text trained" in done.err
+    table = [line.split() for line in done.err.splitlines() if line.startswith("its ")]
+    assert [row[0:2] for row in table] == [["its", "words"], ["its", "words"], ["its", "text"]]
+    assert float(table[2][-2]) > 60  # LAS of running text
+    learned = Parser.load(model)
+    assert learned.tagger is not None and learned.cutter is not None
+    other = tmp_path / "other.model"
+    assert run(*start, other, "--text-from", model).code == 0
+    taken = Parser.load(other)
+    assert taken.tagger is not None and taken.tagger.notes == learned.tagger.notes
+    assert run(*start, other, "--no-text").code == 0
+    assert Parser.load(other).cutter is None
+    assert "exclude each other" in run(*start, other, "--no-text", "--text-from", model).err
+
+
+def test_what_was_learned_of_text_is_kept(
+    run: Run, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "toy.model"
+    start = ("train", toy.TRAIN, "--config", config, "--epochs", "1", "--model", model)
+    with monkeypatch.context() as patch:
+        patch.setattr("bbparse.learning.train.prune_all", lambda *args: 1 / 0)
+        assert run(*start).code != 0
+    assert leftovers(tmp_path) == ["toy.model.text"]
+    done = run(*start)
+    assert "cutter and tagger taken from there" in done.err
+    assert leftovers(tmp_path) == ["toy.model"]
+    assert "identity" not in Parser.load(model).tagger.notes  # type: ignore[union-attr]

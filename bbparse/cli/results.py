@@ -1,0 +1,52 @@
+"""What a model reaches on a treebank: with its words and tags, its words alone, on its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from bbparse.cli.tables import aligned
+from bbparse.model.model import Model
+from bbparse.parsing.parser import Parser
+from bbparse.text import sentences_of_text
+from bbparse.text.raw import plain_text
+from bbparse.treebank import Sentence
+from bbparse.treebank.alignment import evaluate_text
+
+__all__ = ["results"]
+
+_SHOWN = {
+    "sentences": "sentences", "tokens": "tokens", "words": "words", "upos": "UPOS",
+    "xpos": "XPOS", "ufeats": "FEATS", "lemmas": "lemmas", "uas": "UAS", "las": "LAS",
+    "mlas": "MLAS",
+}  # fmt: skip
+
+
+def results(model: Model, dev: Sequence[Sentence]) -> str:
+    """A table of F1 in percent by the official scorer's measures.
+
+    Parameters
+    ----------
+    model : Model
+    dev : sequence of Sentence
+        With trees.
+    """
+    parser = Parser(model)
+    rows = [["dev, %", *_SHOWN.values()]]
+
+    def add(title: str, sentences: Iterable[Sentence]) -> None:
+        found = [
+            replace(one.sentence, heads=list(one.trees[0].heads),
+                    deprels=list(one.trees[0].labels) or ["_"] * one.sentence.n_words)
+            for one in parser.parse_all(sentences)
+        ]  # fmt: skip
+        scores = evaluate_text(dev, found).as_dict()
+        rows.append([title, *(f"{100 * scores[name]:.2f}" for name in _SHOWN)])
+
+    add("its words and tags", dev)
+    if model.tagger is not None:
+        add("its words", map(model.tagger, dev))
+        if model.cutter is not None:
+            cut = sentences_of_text(plain_text(dev), model.cutter)
+            add("its text", map(model.tagger, cut))
+    return aligned(rows, left=[0])

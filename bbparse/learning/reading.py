@@ -1,0 +1,86 @@
+"""What a model needs for running text and for words without tags: a cutter and a tagger."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from bbparse.errors import ModelError
+from bbparse.model.file import load_tagger, save_tagger
+from bbparse.tagging import Tagger, TaggerSettings, train_tagger
+from bbparse.text import Cutter, CutterSettings, train_cutter
+from bbparse.treebank import Sentence
+
+__all__ = ["Reading", "learn_to_read"]
+
+
+class Reading(NamedTuple):
+    """What reads words and text.
+
+    Attributes
+    ----------
+    tagger : Tagger or None
+        None where the treebank has no tags.
+    cutter : Cutter or None
+    """
+
+    tagger: Tagger | None
+    cutter: Cutter | None
+
+
+def learn_to_read(
+    sentences: Sequence[Sentence],
+    seed: int = 1,
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+    say: Callable[[str], object] = lambda line: None,
+) -> Reading:
+    """Learn from a treebank how its text is cut and its words are tagged.
+
+    Parameters
+    ----------
+    sentences : sequence of Sentence
+        In the order of their text.
+    seed : int
+        Of the order of sentences.
+    checkpoint : path, optional
+        Where to keep what was learned; found there, it is not learned again from the same data.
+    progress : bool
+        Whether to draw progress bars on standard error.
+    say : callable
+        Called with a line of text for each of the two.
+    """
+    identity = _identity(sentences, seed)
+    if checkpoint is not None and Path(checkpoint).exists():
+        try:
+            tagger, cutter = load_tagger(checkpoint)
+        except ModelError as error:
+            say(f"{error}; learning it again")
+        else:
+            if tagger.notes.pop("identity", None) == identity:
+                say(f"{checkpoint}: cutter and tagger taken from there")
+                return Reading(tagger, cutter)
+    cutter = train_cutter(sentences, replace(CutterSettings(), seed=seed))
+    say(f"cutter of text trained: {len(cutter.multiwords)} multiword tokens known by heart")
+    if any("_" in sentence.upos for sentence in sentences):
+        say("no tagger trained: some words have no UPOS, which the input will have to have")
+        return Reading(None, cutter)
+    tagger = train_tagger(sentences, replace(TaggerSettings(), seed=seed), progress=progress)
+    say(f"tagger trained: {len(tagger.tags.labels)} tags")
+    if checkpoint is not None:
+        tagger.notes["identity"] = identity
+        save_tagger(checkpoint, tagger, cutter)
+        del tagger.notes["identity"]
+    return Reading(tagger, cutter)
+
+
+def _identity(sentences: Sequence[Sentence], seed: int) -> str:
+    digest = blake2b(b"%d" % seed, digest_size=16)
+    for sentence in sentences:
+        digest.update("\n".join(sentence.lines).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
