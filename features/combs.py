@@ -18,12 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView
+from bbparse.factors.filters import ALL_PASS
 from bbparse.factors.keys import mix, salt
-from bbparse.factors.table import ALL_PASS, passes, shift_of
 from bbparse.jit import kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD
-
-__all__ = ["MAX_LENGTH", "MIN_LENGTH", "Combs"]
 
 MIN_LENGTH = 4
 MAX_LENGTH = 12
@@ -64,31 +62,31 @@ class Combs(FactorFamily):
 
     def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """As `FactorFamily.propose`; with a table, what it does not know is left out."""
+        spans, keys = self._runs(view)
+        ptr = np.append(0, np.cumsum(spans[:, 1]))
+        arcs = np.arange(ptr[-1]) + np.repeat(spans[:, 0] - ptr[:-1], spans[:, 1])
         bits = ALL_PASS if table is None else table.key_bits
-        return self._propose(view, bits, slice(None))
+        return FactorBatch.from_keys(ptr, arcs.astype(np.int32), keys, bits)
 
-    def _propose(self, view: FactorView, bits: NDArray[np.uint64], which: slice) -> FactorBatch:
-        """The combs with a key of some of the templates that the filter passes."""
-        ptr, arcs, feat_ptr, feat_keys = enumerate_combs(
-            view.arc_mod, view.head_ptr, view.values, PAD, self._head_column[which],
-            self._word_column[which], self._kind[which], self._salts[which], bits,
-            shift_of(bits),
+    def _runs(self, view: FactorView) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+        return find_combs(
+            view.arc_mod, view.head_ptr, view.values, PAD, self._head_column, self._word_column,
+            self._kind, self._salts,
         )  # fmt: skip
-        return FactorBatch(ptr, arcs, feat_ptr, feat_keys, np.zeros(len(ptr) - 1, np.uint64))
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """As `FactorFamily.name_features`."""
         names: dict[int, str] = {}
-        for t, (head_name, word_name, kind) in enumerate(TEMPLATES):
-            batch = self._propose(view, ALL_PASS, slice(t, t + 1))
-            for f, key in enumerate(batch.feat_keys.tolist()):  # one template, one key a comb
-                arcs = batch.arcs[batch.ptr[f] : batch.ptr[f + 1]]
-                head = view.attribute(int(view.arc_head[arcs[0]]), head_name)
-                words = [view.attribute(int(view.arc_mod[a]), word_name) for a in arcs]
+        spans, keys = self._runs(view)
+        for (first, length), own in zip(spans.tolist(), keys.tolist()):
+            mods = view.arc_mod[first : first + length].tolist()
+            for (head_name, word_name, kind), key in zip(TEMPLATES, own):
+                head = view.attribute(int(view.arc_head[first]), head_name)
+                words = [view.attribute(mod, word_name) for mod in mods]
                 if kind == BAG:
                     run = f"{', '.join(sorted(words))} in any order"
                 elif kind == ENDS:
-                    run = f"{words[0]} … {words[-1]}, {len(words)} words"
+                    run = f"{words[0]} … {words[-1]}, {length} words"
                 else:
                     run = " ".join(words)
                 names[key] = f"head.{head_name}={head} run.{word_name}={run}"
@@ -96,21 +94,7 @@ class Combs(FactorFamily):
 
 
 @kernel
-def _count_combs(arc_mod: NDArray[np.int32], head_ptr: NDArray[np.int32]) -> tuple[int, int]:
-    """How many combs there are, and how many arcs they have together."""
-    n_combs = n_arcs = 0
-    for h in range(head_ptr.shape[0] - 1):
-        run = 0
-        for i in range(head_ptr[h], head_ptr[h + 1]):
-            run = run + 1 if run > 0 and arc_mod[i] == arc_mod[i - 1] + 1 else 1
-            for length in range(MIN_LENGTH, min(run, MAX_LENGTH) + 1):
-                n_combs += 1
-                n_arcs += length
-    return n_combs, n_arcs
-
-
-@kernel
-def enumerate_combs(
+def find_combs(
     arc_mod: NDArray[np.int32],
     head_ptr: NDArray[np.int32],
     values: NDArray[np.uint64],
@@ -119,22 +103,18 @@ def enumerate_combs(
     word_column: NDArray[np.int32],
     kind: NDArray[np.int32],
     salts: NDArray[np.uint64],
-    bits: NDArray[np.uint64],
-    shift: np.uint64,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], NDArray[np.uint64]]:
-    """Combs over candidate arcs that have a key whose bit is set; arrays as in `FactorBatch`.
+) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+    """Combs over candidate arcs: first arc and length int32[F, 2], and keys uint64[F, T].
 
     A run is a stretch of the arcs of one head, which are sorted by modifier. Hashes are carried
     along as the run grows, so each (start, length, template) costs O(1).
     """
-    n_combs, n_arcs = _count_combs(arc_mod, head_ptr)
     n_templates = kind.shape[0]
-    ptr = np.zeros(n_combs + 1, np.int64)
-    arcs = np.empty(n_arcs, np.int32)
-    feat_ptr = np.zeros(n_combs + 1, np.int64)
-    feat_keys = np.empty(n_combs * n_templates, np.uint64)
+    most = arc_mod.shape[0] * (MAX_LENGTH - MIN_LENGTH + 1)
+    spans = np.empty((most, 2), np.int32)
+    keys = np.empty((most, n_templates), np.uint64)
     state = np.empty(n_templates, np.uint64)
-    n_factors = n_keys = n_used = 0
+    found = 0
     for h in range(head_ptr.shape[0] - 1):
         end = head_ptr[h + 1]
         for start in range(head_ptr[h], end):
@@ -162,26 +142,12 @@ def enumerate_combs(
                         state[t] += mix(value)
                     elif kind[t] == SEQUENCE:
                         state[t] = mix(state[t] ^ value)
-                    if length < MIN_LENGTH:
-                        continue
-                    key = state[t]
-                    if kind[t] == ENDS:
-                        key = mix(key ^ value) + np.uint64(length)
-                    key = mix(key ^ salts[t, place])
-                    if passes(key, bits, shift):
-                        feat_keys[n_keys] = key
-                        n_keys += 1
-                if n_keys == feat_ptr[n_factors]:
-                    continue
-                for j in range(start, i + 1):
-                    arcs[n_used] = j
-                    n_used += 1
-                n_factors += 1
-                ptr[n_factors] = n_used
-                feat_ptr[n_factors] = n_keys
-    return (
-        ptr[: n_factors + 1].copy(),
-        arcs[:n_used].copy(),
-        feat_ptr[: n_factors + 1].copy(),
-        feat_keys[:n_keys].copy(),
-    )
+                    if length >= MIN_LENGTH:
+                        key = state[t]
+                        if kind[t] == ENDS:
+                            key = mix(key ^ value) + np.uint64(length)
+                        keys[found, t] = mix(key ^ salts[t, place])
+                if length >= MIN_LENGTH:
+                    spans[found, 0], spans[found, 1] = start, length
+                    found += 1
+    return spans[:found].copy(), keys[:found].copy()

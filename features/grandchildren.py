@@ -11,8 +11,6 @@ from typing import ClassVar
 
 from bbparse.factors import TemplateFamily
 
-__all__ = ["AllGrandchildren", "GreatGrandchildren"]
-
 
 class AllGrandchildren(TemplateFamily):
     """All chains g → h → m."""

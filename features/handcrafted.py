@@ -14,8 +14,6 @@ from bbparse.factors import AnySentence, RuleFamily
 
 from .english.words import Rules
 
-__all__ = ["RatherThan"]
-
 
 class RatherThan(RuleFamily):
     """A rather than B, where A and B are alike: "through action rather than through silence".
@@ -32,7 +30,6 @@ class RatherThan(RuleFamily):
     summary = "A rather than B with A and B alike (QL13 figure 3)"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for rather in s.words(2):
             than = rather + 1
             s.require(rather.lower == "rather", than.lower == "than", than < s.n_words)

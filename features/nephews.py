@@ -12,8 +12,6 @@ from typing import ClassVar
 
 from bbparse.factors import TemplateFamily
 
-__all__ = ["Nephews"]
-
 
 class Nephews(TemplateFamily):
     """All sets h → s, h → m, m → c."""

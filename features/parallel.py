@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorView, TemplateFamily
-from bbparse.factors.table import ALL_PASS, shift_of
+from bbparse.factors.filters import ALL_PASS, shift_of
 from bbparse.factors.template_kernels import Arcs, Gates, find_sets
 from bbparse.factors.view import NO_LABEL
 from bbparse.treebank.encode import ATTRIBUTES, PAD
-
-__all__ = ["ParallelLabels"]
 
 _JOINS = frozenset(("conj", "appos", "parataxis", "list"))
 _LOWER = ATTRIBUTES.index("lower")
@@ -58,7 +56,6 @@ class ParallelLabels(TemplateFamily):
     alike = "s"
 
     def candidates(self, view: FactorView, arcs: Arcs, gates: Gates) -> NDArray[np.int32]:
-        """See `TemplateFamily.candidates`."""
         of_root = int(view.head_ptr[1])
         joined = _joining(tuple(view.label_names))[arcs.labels[of_root:]]
         every = Gates(gates.words, gates.orders, ALL_PASS, _NO_SHIFT)

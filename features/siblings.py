@@ -15,8 +15,6 @@ from typing import ClassVar
 
 from bbparse.factors import TemplateFamily
 
-__all__ = ["AllSiblings", "SiblingLabels", "TriSiblings"]
-
 #: Where classes of distances begin: 1, 2, 3, 4, 5-7, 8-12, more.
 LENGTHS = (2, 3, 4, 5, 8, 13)
 

@@ -7,16 +7,15 @@ count factors, each number of modifiers having features of its own; four and mor
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import CountBatch, FactorFamily, FactorTable, FactorView
-from bbparse.factors.keys import mix, salt
-from bbparse.factors.table import ALL_PASS, passes, shift_of
-from bbparse.jit import kernel
+from bbparse.factors.filters import ALL_PASS
+from bbparse.factors.keys import mix_all, salt
 from bbparse.treebank.encode import ATTRIBUTES, PAD
-
-__all__ = ["CLASSES", "MOST", "ModifiersOfKind", "Valency"]
 
 #: Numbers from here on are one.
 MOST = 4
@@ -36,21 +35,15 @@ class _Counted(FactorFamily):
     """Sets of arcs from one head to one side, to words of one class."""
 
     def __init__(self) -> None:
-        n_classes = 1 + len(CLASSES)
         self._columns = np.array([ATTRIBUTES.index(name) for name in _HEAD], np.int32)
+        kinds, numbers = range(1 + len(CLASSES)), range(1, MOST + 1)
         self._salts = np.array(
             [
-                [
-                    [
-                        [salt(self.name, (name, side, kind, k)) for name in _HEAD]
-                        for k in range(1, MOST + 1)
-                    ]
-                    for kind in range(n_classes)
-                ]
-                for side in range(2)
+                salt(self.name, (name, side, kind, k))
+                for side in range(2) for kind in kinds for k in numbers for name in _HEAD
             ],
-            dtype=np.uint64,
-        )
+            np.uint64,
+        ).reshape(2, len(kinds), MOST, len(_HEAD))  # fmt: skip
 
     def _classes(self, view: FactorView) -> NDArray[np.int32]:
         """Class of each word int32[n + 1], -1 for words that are not counted."""
@@ -59,38 +52,37 @@ class _Counted(FactorFamily):
     def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> CountBatch:
         """As `FactorFamily.propose_counts`; with a table, what it does not know is left out."""
         bits = ALL_PASS if table is None else table.key_bits
-        return self._propose(view, bits, slice(None))
+        return CountBatch.from_keys(*self._sets(view), bits)
 
-    def _propose(self, view: FactorView, bits: NDArray[np.uint64], which: slice) -> CountBatch:
-        """The sets with a key of some of the templates that the filter passes."""
-        return CountBatch(
-            *_sets(
-                view.arc_mod, view.head_ptr, view.values, PAD, self._classes(view),
-                1 + len(CLASSES), self._columns[which], self._salts[..., which].copy(), bits,
-                shift_of(bits),
-            )
-        )  # fmt: skip
+    def _sets(
+        self, view: FactorView
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint64]]:
+        """Sets by head (the root has none), side and class, and a key of each cell by template."""
+        kind = self._classes(view)[view.arc_mod]
+        own = (2 * view.arc_head + (view.arc_mod > view.arc_head)) * (1 + len(CLASSES)) + kind
+        arcs = np.flatnonzero((kind >= 0) & (view.arc_head > 0)).astype(np.int32)
+        arcs = arcs[np.argsort(own[arcs], kind="stable")]
+        ptr = np.append(np.flatnonzero(np.diff(own[arcs], prepend=-1)), len(arcs)).astype(np.int64)
+        number = np.arange(len(arcs)) - np.repeat(ptr[:-1], np.diff(ptr))
+        head, mod = view.arc_head[arcs], view.arc_mod[arcs]
+        salts = self._salts[(mod > head).astype(int), kind[arcs], np.minimum(number, MOST - 1)]
+        return ptr, arcs, mix_all(view.values[PAD + head][:, self._columns] ^ salts)
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """As `FactorFamily.name_features`."""
         names: dict[int, str] = {}
         classes = self._classes(view)
-        for t, attribute in enumerate(_HEAD):
-            batch = self._propose(view, ALL_PASS, slice(t, t + 1))
-            for c in range(len(batch)):
-                start, end = int(batch.ptr[c]), int(batch.ptr[c + 1])
-                arc = batch.arcs[start]
-                head, mod = int(view.arc_head[arc]), int(view.arc_mod[arc])
-                kind = int(classes[mod])
+        ptr, arcs, keys = self._sets(view)
+        for start, end in pairwise(ptr.tolist()):
+            for i in range(start, end):
+                head, mod = int(view.arc_head[arcs[i]]), int(view.arc_mod[arcs[i]])
+                kind, k = int(classes[mod]), i - start + 1
                 what = "/".join(CLASSES[kind - 1]) if kind else "modifiers"
                 side = "right" if mod > head else "left"
-                for i in range(start, end):  # one template, one key for each number
-                    k = i - start + 1
-                    number = f"{k} or more" if k >= MOST else str(k)
-                    names[int(batch.feat_keys[i])] = (
-                        f"{number} {what} on the {side}"
-                        f" head.{attribute}={view.attribute(head, attribute)}"
-                    )
+                number = f"{k} or more" if k >= MOST else str(k)
+                for attribute, key in zip(_HEAD, keys[i].tolist()):
+                    value = view.attribute(head, attribute)
+                    names[key] = f"{number} {what} on the {side} head.{attribute}={value}"
         return names
 
 
@@ -112,56 +104,3 @@ class ModifiersOfKind(_Counted):
 
     def _classes(self, view: FactorView) -> NDArray[np.int32]:
         return np.array([_CLASS_OF.get(tag, -1) for tag in view.upos], np.int32)
-
-
-@kernel
-def _sets(
-    arc_mod: NDArray[np.int32],
-    head_ptr: NDArray[np.int32],
-    values: NDArray[np.uint64],
-    pad: int,
-    classes: NDArray[np.int32],
-    n_classes: int,
-    columns: NDArray[np.int32],
-    salts: NDArray[np.uint64],
-    bits: NDArray[np.uint64],
-    shift: np.uint64,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], NDArray[np.uint64]]:
-    """Sets that have a key whose bit is set; arrays as in `CountBatch`. The root has none.
-
-    Cost: one look at a bit for each arc and template.
-    """
-    n_templates = columns.shape[0]
-    n_arcs = arc_mod.shape[0]
-    ptr = np.zeros(n_arcs + 1, np.int64)
-    arcs = np.empty(n_arcs, np.int32)
-    feat_ptr = np.zeros(n_arcs + 1, np.int64)
-    feat_keys = np.empty(n_arcs * n_templates, np.uint64)
-    n_sets = used = n_keys = 0
-    for h in range(1, head_ptr.shape[0] - 1):
-        for side in range(2):
-            for kind in range(n_classes):
-                start = used
-                before = n_keys
-                for a in range(head_ptr[h], head_ptr[h + 1]):
-                    m = arc_mod[a]
-                    if classes[m] != kind or int(m > h) != side:
-                        continue
-                    k = min(used - start, salts.shape[2] - 1)
-                    arcs[used] = a
-                    for t in range(n_templates):
-                        key = mix(values[pad + h, columns[t]] ^ salts[side, kind, k, t])
-                        if passes(key, bits, shift):
-                            feat_keys[n_keys] = key
-                            n_keys += 1
-                    used += 1
-                    feat_ptr[used] = n_keys
-                if n_keys == before:
-                    used = start
-                    continue
-                n_sets += 1
-                ptr[n_sets] = used
-    return (
-        ptr[: n_sets + 1].copy(), arcs[:used].copy(), feat_ptr[: used + 1].copy(),
-        feat_keys[:n_keys].copy(),
-    )  # fmt: skip

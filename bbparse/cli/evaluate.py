@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from tqdm import tqdm
@@ -25,6 +25,7 @@ from bbparse.treebank import (
     read_conllu,
 )
 from bbparse.treebank.alignment import TextScores, evaluate_text
+from bbparse.treebank.evaluation import tallied
 
 # title, measure, the same measure without punctuation
 _Row = tuple[str, str, str | None]
@@ -117,7 +118,7 @@ def evaluate(
     if [gold, *others].count("-") > 1:
         raise TreebankError("standard input: can be only one of the files")
     gold_sentences = list(read_conllu(gold, require_heads=True))
-    files = [list(_read(path)) for path in others]
+    files = [_read(path) for path in others]
     if not all(_same_words(gold_sentences, sentences) for sentences in files):
         if by or against is not None:
             raise TreebankError(
@@ -126,7 +127,7 @@ def evaluate(
             )
         _print_text_scores(evaluate_text(gold_sentences, files[0]), as_json)
         return
-    judged = _judge(gold_sentences, dict(zip(others, files)), tuple(dict.fromkeys(by)))
+    judged = [_judge(gold_sentences, file, tuple(dict.fromkeys(by))) for file in files]
     found = judged[0].as_dict()
     differences = None
     if against is not None:
@@ -155,18 +156,11 @@ def evaluate(
             click.echo(f"\n{title}\n{_rows_of(breakdown)}")
 
 
-class _Judged:
+class _Judged(NamedTuple):
     """What was counted of one file."""
 
-    def __init__(self, path: str, by: tuple[str, ...]) -> None:
-        self.path = path
-        self.tally = Tally()
-        self.breakdowns = [Breakdown(name) for name in by]
-
-    def add(self, gold: Sentence, predicted: Sentence) -> None:
-        self.tally.add(gold, predicted.heads, predicted.deprels, predicted)
-        for breakdown in self.breakdowns:
-            breakdown.add(gold, predicted.heads, predicted.deprels)
+    tally: Tally
+    breakdowns: list[Breakdown]
 
     def as_dict(self) -> dict[str, Any]:
         values: dict[str, Any] = self.tally.scores().as_dict()
@@ -175,11 +169,10 @@ class _Judged:
         return values
 
 
-def _read(path: str) -> Iterator[Sentence]:
+def _read(path: str) -> list[Sentence]:
     sentences = read_conllu(path, require_heads=True)
-    yield from tqdm(
-        sentences, desc=path, unit=" sentences", delay=2, disable=not sys.stderr.isatty()
-    )
+    silent = not sys.stderr.isatty()
+    return list(tqdm(sentences, desc=path, unit=" sentences", delay=2, disable=silent))
 
 
 def _same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> bool:
@@ -189,16 +182,14 @@ def _same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> bool
 
 
 def _judge(
-    gold: Sequence[Sentence], others: dict[str, list[Sentence]], by: tuple[str, ...]
-) -> list[_Judged]:
-    """Compare files with the gold one."""
-    found = []
-    for path, sentences in others.items():
-        judged = _Judged(path, by)
-        for gold_sentence, sentence in zip(gold, sentences):
-            judged.add(gold_sentence, sentence)
-        found.append(judged)
-    return found
+    gold: Sequence[Sentence], sentences: Sequence[Sentence], by: tuple[str, ...]
+) -> _Judged:
+    """Compare sentences with the gold ones."""
+    judged = _Judged(tallied(gold, sentences), [Breakdown(name) for name in by])
+    for breakdown in judged.breakdowns:
+        for right, sentence in zip(gold, sentences):
+            breakdown.add(right, sentence.heads, sentence.deprels)
+    return judged
 
 
 def _print_text_scores(scores: TextScores, as_json: bool) -> None:

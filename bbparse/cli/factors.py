@@ -8,8 +8,6 @@ from bbparse.cli.tables import aligned
 from bbparse.errors import FactorError
 from bbparse.factors import available
 
-__all__ = ["factors"]
-
 
 @click.command()
 def factors() -> None:

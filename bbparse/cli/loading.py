@@ -11,8 +11,6 @@ from bbparse.factors import FactorFamily, load_families
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.parser import Parser
 
-__all__ = ["load_parser", "tell_unused"]
-
 
 def load_parser(model: str) -> Parser:
     """The parser, ready to run."""

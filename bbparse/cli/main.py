@@ -112,13 +112,7 @@ def cli(debug: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave the process with its exit status.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The arguments after the program's name; those of the process if left out.
-    """
+    """Run the command line, of the process if left out, and leave with its exit status."""
     asked = os.environ.get(COMPLETE)
     if asked:
         sys.exit(shell_complete(cli, {}, "bbparse", COMPLETE, asked))
@@ -161,12 +155,10 @@ def _run(arguments: list[str]) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return error.exit_code
-    except click.UsageError as error:
-        hint = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
-        _complain(f"error: {_one_line(error.format_message())}{hint}")
-        return error.exit_code
     except click.ClickException as error:
-        _complain(f"error: {_one_line(error.format_message())}")
+        where = getattr(error, "ctx", None)
+        hint = f" (see {where.command_path} --help)" if where else ""
+        _complain(f"error: {_one_line(error.format_message())}{hint}")
         return error.exit_code
     except BBParseError as error:
         if debug:
@@ -188,11 +180,9 @@ def _run(arguments: list[str]) -> int:
             _complain(f"error: the output cannot be written: {error.strerror}")
             _silence_stdout()
             return EXIT_USER_ERROR
-        hint = ""
         if debug:
             traceback.print_exc()
-        else:
-            hint = " (use --debug to see where)"
+        hint = "" if debug else " (use --debug to see where)"
         _complain(f"internal error: {type(error).__name__}: {_one_line(error)}{hint}")
         return EXIT_INTERNAL_ERROR
 

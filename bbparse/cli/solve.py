@@ -8,9 +8,10 @@ import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.cli.tables import aligned, finite
+from bbparse.cli.tables import aligned
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
+from bbparse.show.records import finite
 from bbparse.solving.options import METHODS
 from bbparse.solving.solve import solve as find_trees
 from bbparse.storage.output import check_output

@@ -9,8 +9,6 @@ from typing import Any
 from bbparse.explain.numbers import count, number
 from bbparse.explain.trace import Point, Trace, TracedNode
 
-__all__ = ["MOST_NODES", "bound_curve", "ticks", "tree_of_nodes"]
-
 #: Nodes of a search tree that are drawn.
 MOST_NODES = 63
 
@@ -82,14 +80,7 @@ def bound_curve(curve: list[Point]) -> dict[str, Any]:
 def tree_of_nodes(
     trace: Trace, short: Callable[[tuple[int, int]], str]
 ) -> list[dict[str, Any]]:
-    """The search tree: the root with its children and so on, each with its bound and its fate.
-
-    Parameters
-    ----------
-    trace : Trace
-    short : callable
-        The name of an arc (head, modifier).
-    """
+    """The search tree: the root with its children and so on, each with its bound and its fate."""
     drawn: dict[int, dict[str, Any]] = {0: {"children": []}}
     parents = {node.parent for node in trace.nodes[:MOST_NODES]}
     for node in trace.nodes[:MOST_NODES]:

@@ -19,43 +19,20 @@ if TYPE_CHECKING:
     from bbparse.problem import Problem, Solution
     from bbparse.treebank import Sentence
 
-__all__ = ["Explanation", "explain"]
-
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a tree is the best one of its sentence.
-
-    Attributes
-    ----------
-    sentence : Sentence
-    problem : Problem
-        Candidate arcs and scores.
-    solution : Solution
-        Of the search for the k best trees.
-    trees : list of ScoredTree
-        The k best trees, with labels.
-    terms : list of list of Term
-        What the score of each tree is made of.
-    losses : list of ArcLoss
-        One for each arc of the best tree.
-    trace : Trace
-        The search for the best tree.
-    backbone : str
-        The dynamic program.
-    families : list of str
-        Names of the factor families.
-    """
+    """Why a tree is the best one of its sentence."""
 
     sentence: Sentence
-    problem: Problem
-    solution: Solution
-    trees: list[ScoredTree]
-    terms: list[list[Term]]
-    losses: list[ArcLoss]
-    trace: Trace
-    backbone: str
-    families: list[str]
+    problem: Problem  #: Candidate arcs and scores.
+    solution: Solution  #: Of the search for the k best trees.
+    trees: list[ScoredTree]  #: The k best trees, with labels.
+    terms: list[list[Term]]  #: What the score of each tree is made of.
+    losses: list[ArcLoss]  #: One for each arc of the best tree.
+    trace: Trace  #: The search for the best tree.
+    backbone: str  #: The dynamic program.
+    families: list[str]  #: Names of the factor families.
 
     @property
     def best(self) -> ScoredTree:

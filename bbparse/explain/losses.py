@@ -12,34 +12,20 @@ from bbparse.problem import Problem
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.solving.solve import solve
 
-__all__ = ["ArcLoss", "arc_losses"]
-
 
 @dataclass(frozen=True, slots=True)
 class ArcLoss:
-    """The best tree without one arc of the best tree, under any label.
+    """The best tree without one arc of the best tree, under any label."""
 
-    Attributes
-    ----------
-    head, mod : int
-        The arc.
-    loss : float
-        Score of the tree minus that of the best tree without the arc; inf where none was found.
-        Where `exact` is False: minus that of the best one found, so that the true loss is between
-        `least` and this.
-    least : float
-        The true loss is not smaller.
-    exact : bool
-        Whether the loss is proved.
-    heads : tuple of int, length n
-        The best tree without the arc; empty where there is none.
-    """
-
-    head: int
+    head: int  #: The arc.
     mod: int
+    #: Score of the tree minus that of the best tree without the arc; inf where none was found.
+    #: Where `exact` is False: minus that of the best one found, so that the true loss is between
+    #: `least` and this.
     loss: float
-    least: float
-    exact: bool
+    least: float  #: The true loss is not smaller.
+    exact: bool  #: Whether the loss is proved.
+    #: length n: the best tree without the arc; empty where there is none.
     heads: tuple[int, ...] = ()
 
     @property

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["FILTERS", "count", "grouped", "number", "ordinal", "signed", "spelled"]
-
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from bbparse.explain.explanation import Explanation
     from bbparse.explain.losses import ArcLoss
 
-__all__ = ["page"]
-
 #: Candidate arcs that are drawn as cells.
 _CELLS = 4000
 
@@ -205,7 +203,7 @@ class _Arcs:
         shades[0] = "s0"
         sizes = [(0, (trace.candidates, trace.edges, trace.factors))]
         for step in trace.nodes[0].steps if trace.nodes else ():
-            if (now := (step.arcs, step.edges, step.factors)) != sizes[-1][1]:
+            if (now := (len(step.arcs), step.edges, step.factors)) != sizes[-1][1]:
                 sizes.append((step.calls, now))
         best = {(head, m) for m, head in enumerate(e.best.heads, start=1)}
         n = e.sentence.n_words

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration.templates import KINDS, Template, TemplateSet
-from bbparse.factors import FactorView
-from bbparse.factors.view import NO_LABEL
-from bbparse.problem.tree import _neighbours, count_terms, fired_factors, heads_of
+from bbparse.factors import FactorView, tree_batches
+from bbparse.problem.parts import PART_NAMES, rows_of
+from bbparse.problem.tree import count_terms, fired_factors, fired_parts, heads_of
 from bbparse.scoring.scorer import PartScorer
 from bbparse.treebank.encode import encode
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from bbparse.parsing.parser import Parser
     from bbparse.problem import Problem
     from bbparse.treebank import Sentence
-
-__all__ = ["PARTS", "Feature", "Term", "family_terms", "part_terms", "terms_of", "with_features"]
 
 #: Kinds of term that a dynamic program scores: name of the arrays → what it is called.
 PARTS = {
@@ -32,10 +31,7 @@ PARTS = {
     "ogc": "outermost grandchildren",
     "gsib": "grand-siblings",
 }
-_KIND_OF_PART = {
-    "arc": "arc", "sib": "sibling", "gc": "grandchild", "ogc": "outermost_grandchild",
-    "gsib": "grandsibling",
-}  # fmt: skip
+_TEMPLATES_OF = dict(zip(PARTS, KINDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +44,17 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One summand of the score of a tree.
+    """One summand of the score of a tree."""
 
-    Attributes
-    ----------
-    kind : str
-        A key of `PARTS`, the name of a factor family, or "factor" and "count factor" where no
-        family is known.
-    words : tuple of int
-        For an arc (head, modifier); for parts the words in the order of their arrays (grandparent,
-        head, inner sibling or -1, modifier). For factors their words, ascending.
-    arcs : tuple of (head, modifier)
-        What has to be in the tree.
-    value : float
-    features : tuple of Feature
-        Largest magnitude first; empty where they are not known.
-    """
-
+    #: A key of `PARTS`, the name of a factor family, or "factor" and "count factor" where no family
+    #: is known.
     kind: str
+    #: For an arc (head, modifier); for parts the words in the order of their arrays (grandparent,
+    #: head, inner sibling or -1, modifier). For factors their words, ascending.
     words: tuple[int, ...]
-    arcs: tuple[tuple[int, int], ...]
+    arcs: tuple[tuple[int, int], ...]  #: What has to be in the tree.
     value: float
-    features: tuple[Feature, ...] = ()
+    features: tuple[Feature, ...] = ()  #: Largest magnitude first; empty where they are not known.
 
 
 def terms_of(
@@ -117,83 +102,42 @@ def _factor(problem: Problem, kind: str, members: NDArray[np.int32], value: floa
 
 def part_terms(problem: Problem, arcs: NDArray[np.int32]) -> list[Term]:
     """The arcs and parts of a tree that have a score other than 0 (arcs: whatever they score)."""
-    p = problem
-    heads = heads_of(p, arcs)
-    inner, outermost = _neighbours(heads)
+    heads = heads_of(problem, arcs)
+    pairs = zip(heads[1:].tolist(), range(1, len(heads)))
     terms = [
-        Term("arc", (int(heads[m]), m), ((int(heads[m]), m),), float(p.arc_score[arc]))
-        for m, arc in enumerate(arcs.tolist(), start=1)
+        Term("arc", pair, (pair,), value)
+        for pair, value in zip(pairs, problem.arc_score[arcs].tolist())
     ]
-    sib = (heads[p.sib_outer] == p.sib_head) & (inner[p.sib_outer] == p.sib_inner)
-    gc = (heads[p.gc_head] == p.gc_grand) & (heads[p.gc_mod] == p.gc_head)
-    ogc = (heads[p.ogc_head] == p.ogc_grand) & (heads[p.ogc_mod] == p.ogc_head)
-    ogc &= outermost[p.ogc_mod]
-    gsib = (heads[p.gsib_outer] == p.gsib_head) & (inner[p.gsib_outer] == p.gsib_inner)
-    gsib &= heads[p.gsib_head] == p.gsib_grand
-    for kind, fires, score, columns in (
-        ("sib", sib, p.sib_score, (p.sib_head, p.sib_inner, p.sib_outer)),
-        ("gc", gc, p.gc_score, (p.gc_grand, p.gc_head, p.gc_mod)),
-        ("ogc", ogc, p.ogc_score, (p.ogc_grand, p.ogc_head, p.ogc_mod)),
-        ("gsib", gsib, p.gsib_score, (p.gsib_grand, p.gsib_head, p.gsib_inner, p.gsib_outer)),
-    ):
-        for i in np.flatnonzero(fires & (score != 0.0)).tolist():
-            words = tuple(int(column[i]) for column in columns)
-            terms.append(Term(kind, words, _arcs_of_part(kind, words), float(score[i])))
+    for kind, part, fires in zip(PART_NAMES, problem.parts, fired_parts(problem, heads)):
+        for *words, value in rows_of(column[fires] for column in part):
+            if value:
+                at = {name.partition("_")[2]: w for name, w in zip(PART_NAMES[kind], words)}
+                head, mod = at["head"], at.get("outer", at.get("mod", -1))
+                needed = (at.get("grand", -1), head), (head, at.get("inner", -1)), (head, mod)
+                own = tuple(pair for pair in needed if min(pair) >= 0)
+                terms.append(Term(kind, tuple(words), own, value))
     return terms
 
 
-def _arcs_of_part(kind: str, words: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    if kind == "sib":
-        head, inner, outer = words
-        grand = -1
-    elif kind == "gsib":
-        grand, head, inner, outer = words
-    else:
-        grand, head, outer = words
-        inner = -1
-    pairs = [(grand, head)] if grand >= 0 else []
-    pairs += [(head, inner)] if inner >= 0 else []
-    return (*pairs, (head, outer))
-
-
 def family_terms(parser: Parser, view: FactorView) -> list[Term]:
-    """The factors of a tree, by family, with the features that have a weight.
-
-    Parameters
-    ----------
-    parser : Parser
-    view : FactorView
-        Over the arcs of the tree.
-    """
+    """The factors of a tree (all arcs of the view), by family, with features that have a weight."""
     table = parser.maker.table
     terms = []
     for family in parser.maker.families:
-        batch = family.propose(view, table)
-        counts = family.propose_counts(view, table)
-        # of a set all of whose arcs are in the tree, what fires is its last cell
-        last = counts.ptr[1:] - 1
-        fired = [
-            (batch.arcs[batch.ptr[f] : batch.ptr[f + 1]],
-             batch.feat_keys[batch.feat_ptr[f] : batch.feat_ptr[f + 1]])
-            for f in np.flatnonzero(table.score_batch(batch)).tolist()
-        ] + [
-            (counts.arcs[counts.ptr[c] : counts.ptr[c + 1]],
-             counts.feat_keys[counts.feat_ptr[i] : counts.feat_ptr[i + 1]])
-            for c, i in enumerate(last.tolist())
-        ]  # fmt: skip
         names: dict[int, str] | None = None
-        for members, keys in fired:
+        for members, keys in chain.from_iterable(tree_batches([family], view, table)):
             places = table.find(keys)
-            known = [(key, i) for key, i in zip(keys.tolist(), places.tolist()) if i >= 0]
-            value = math.fsum(float(table.weights[i]) for _, i in known)
+            known = places >= 0
+            weights = table.weights[places[known]].tolist()
+            value = math.fsum(weights)
             if not value:
                 continue
             if names is None:
                 names = family.name_features(view)
             features = [
-                Feature(names.get(key, "unnamed feature"), float(table.weights[i]))
-                for key, i in known
-                if table.weights[i]
+                Feature(names.get(key, "unnamed feature"), weight)
+                for key, weight in zip(keys[known].tolist(), weights)
+                if weight
             ]
             pairs = tuple(zip(view.arc_head[members].tolist(), view.arc_mod[members].tolist()))
             words = tuple(sorted({w for pair in pairs for w in pair}))
@@ -211,42 +155,26 @@ def with_features(
     trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
     prune: int | None = None,
 ) -> list[list[Term]]:
-    """Terms of trees with the features of their arcs and parts.
+    """Terms of trees, given as (heads, terms), with the features of their arcs and parts.
 
     The weight of a template at a place depends on no other template, so each template is scored by
-    itself, over the arcs of each tree.
-
-    Parameters
-    ----------
-    parser : Parser
-    sentence : Sentence
-    trees : sequence of (heads, terms)
-        heads int[n + 1], heads[0] is not read.
-    prune : int, optional
-        As given to `Parser.problem`: the guide's opinion of an arc depends on the other candidates.
-
-    Returns
-    -------
-    list of list of Term
+    itself, over the arcs of each tree. The guide's opinion of an arc depends on the other
+    candidates, and so on `prune`.
     """
     values = encode(sentence)
-    views = [FactorView.of_tree(sentence, heads, values) for heads, _ in trees]
     wanted: list[dict[tuple[str, tuple[int, ...]], list[Feature]]] = [
         {(t.kind, t.words): [] for t in terms if t.kind in PARTS} for _, terms in trees
     ]
     projective, single_root = parser.config.projective, parser.config.model.single_root
-    marks = None
-    opinion: _Opinion = {}
-    if parser.maker.guide is not None:
-        heads, mods = parser.maker.pruner.candidates(values, prune)
-        marks = parser.maker.guide.marks(values, heads, mods)
-        for head, mod in zip(heads.tolist(), mods.tolist()):
-            label = int(marks[head, mod]) & NO_LABEL
-            known = 0 < label <= len(parser.maker.guide.labels)
-            opinion[head, mod] = parser.maker.guide.labels[label - 1] if known else "?"
-    for kind, name in _KIND_OF_PART.items():
-        for template in parser.maker.scorer.templates.templates[name]:
-            scorer = _alone(parser.maker.scorer, name, template)
+    maker, labels = parser.maker, tuple[str, ...]()
+    marks: NDArray[np.uint16] | None = None
+    if maker.guide is not None:
+        marks = maker.guide.marks(values, *maker.pruner.candidates(values, prune))
+        labels = maker.guide.labels
+    views = [FactorView.of_tree(sentence, heads, values, marks, labels) for heads, _ in trees]
+    for kind, name in _TEMPLATES_OF.items():
+        for template in maker.scorer.templates.templates[name]:
+            scorer = _alone(maker.scorer, name, template)
             for view, found in zip(views, wanted):
                 scores = scorer.score(
                     values, view.arc_head, view.arc_mod, projective, single_root, marks
@@ -254,13 +182,13 @@ def with_features(
                 columns = (
                     [view.arc_head, view.arc_mod]
                     if kind == "arc"
-                    else [getattr(scores, f"{kind}_{c}") for c in _COLUMNS[kind]]
+                    else [getattr(scores, column) for column in PART_NAMES[kind][:-1]]
                 )
                 value = getattr(scores, f"{kind}_score")
                 for i in np.flatnonzero(value).tolist():
                     words = tuple(int(column[i]) for column in columns)
                     if (kind, words) in found:
-                        text = _filled(template, name, words, view, opinion)
+                        text = _filled(template, name, words, view)
                         found[kind, words].append(Feature(text, float(value[i])))
     return [
         [
@@ -279,14 +207,6 @@ def _with(term: Term, features: list[Feature]) -> Term:
     return replace(term, features=_largest(features))
 
 
-_COLUMNS = {
-    "sib": ("head", "inner", "outer"),
-    "gc": ("grand", "head", "mod"),
-    "ogc": ("grand", "head", "mod"),
-    "gsib": ("grand", "head", "inner", "outer"),
-}
-
-
 def _alone(scorer: PartScorer, kind: str, template: Template) -> PartScorer:
     """The scorer with one template only."""
     empty: dict[str, tuple[Template, ...]] = dict.fromkeys(KINDS, ())
@@ -296,15 +216,11 @@ def _alone(scorer: PartScorer, kind: str, template: Template) -> PartScorer:
     return PartScorer(templates, scorer.weights, scorer.quantum)
 
 
-#: The label that the guide gives an arc.
-_Opinion = dict[tuple[int, int], str]
-#: Atoms that tell such a label, with the roles of the arc's words.
+#: Atoms that tell the label that the guide gives an arc, with the roles of its words.
 _LABEL_ATOMS = {"label": "hm", "slabel": "hs", "glabel": "gh"}
 
 
-def _filled(
-    template: Template, kind: str, words: tuple[int, ...], view: FactorView, opinion: _Opinion
-) -> str:
+def _filled(template: Template, kind: str, words: tuple[int, ...], view: FactorView) -> str:
     """A template with the values its words have."""
     roles = dict(zip(KINDS[kind], words))
     pieces = []
@@ -319,7 +235,7 @@ def _filled(
     for name in template.arcs:
         if name in _LABEL_ATOMS:
             head, mod = (roles[role] for role in _LABEL_ATOMS[name])
-            pieces.append(f"@{name}={opinion.get((head, mod), '<none>')}")
+            pieces.append(f"@{name}={view.label_name(head, mod)}")
         else:
             pieces.append(f"@{name}")
     if template.also:

@@ -19,73 +19,26 @@ from bbparse.search.observer import (
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.solving.solve import solve
 
-__all__ = ["Point", "Recorder", "Step", "Trace", "TracedNode", "trace_search"]
-
 Arc = tuple[int, int]
 
 #: Nodes whose calls are watched one by one; later nodes are recorded as a whole.
 DETAILED = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A node after some of its calls.
-
-    Attributes
-    ----------
-    calls : int
-        DP calls of the whole search so far (an inside-outside pass counts as three).
-    bound : float
-        On every tree of the node.
-    lower : float
-        Best tree known to the search.
-    arcs, edges, factors : int
-        Candidate arcs, hyperedges of the chart and factors that are alive in the node.
-    """
-
-    calls: int
-    bound: float
-    lower: float
-    arcs: int
-    edges: int
-    factors: int
-
-
 @dataclass(slots=True)
 class TracedNode:
-    """A node of the search tree.
+    """A node of the search tree."""
 
-    Attributes
-    ----------
-    number : int
-        In the order of bounding, from 1.
-    parent : int
-        Number of the parent, 0 for the root.
-    arc : (head, modifier) or None
-        Arc that was branched on to get here; None at the root.
-    present : bool
-        Whether the node's trees have that arc.
-    depth : int
-    start : float
-        Bound the node inherits.
-    steps : list of Step
-    bound : float
-        In the end; -inf where no tree is left that would be better.
-    closed : bool
-    branched : (head, modifier) or None
-        Arc its children differ in.
-    """
-
-    number: int
-    parent: int
-    arc: Arc | None
-    present: bool
+    number: int  # in the order of bounding, from 1
+    parent: int  # 0 for the root
+    arc: Arc | None  # that was branched on to get here
+    present: bool  # whether the node's trees have that arc
     depth: int
-    start: float
-    steps: list[Step] = field(default_factory=list)
-    bound: float = np.inf
+    start: float  # bound the node inherits
+    steps: list[State] = field(default_factory=list)
+    bound: float = np.inf  # in the end; -inf where no tree is left that would be better
     closed: bool = False
-    branched: Arc | None = None
+    branched: Arc | None = None  # arc its children differ in
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,49 +52,27 @@ class Point:
 
 @dataclass(slots=True)
 class Trace:
-    """What happened in a search for the best tree.
-
-    Attributes
-    ----------
-    nodes : list of TracedNode
-    curve : list of Point
-        Upper bounds never rise, lower bounds never fall.
-    gone : dict of (head, modifier) → int
-        DP calls after which an arc was eliminated at the root node; 0: before the search.
-    left : set of (head, modifier)
-        Arcs still alive when the root node was done.
-    candidates, edges, factors : int
-        Candidate arcs that the search began with, hyperedges of its chart, and factors.
-    moved_factors : int
-        Factors that the dynamic program took over.
-    status : str
-    upper, lower : float
-        In the end.
-    dp_calls : int
-    """
+    """What happened in a search for the best tree."""
 
     nodes: list[TracedNode] = field(default_factory=list)
+    #: Upper bounds never rise, lower bounds never fall.
     curve: list[Point] = field(default_factory=list)
+    #: DP calls after which an arc was eliminated at the root node; 0: before the search.
     gone: dict[Arc, int] = field(default_factory=dict)
-    left: set[Arc] = field(default_factory=set)
+    left: set[Arc] = field(default_factory=set)  #: Arcs still alive when the root node was done.
+    #: Candidate arcs that the search began with, hyperedges of its chart, and factors.
     candidates: int = 0
     edges: int = 0
     factors: int = 0
-    moved_factors: int = 0
+    moved_factors: int = 0  #: Factors that the dynamic program took over.
     status: str = "optimal"
-    upper: float = np.inf
+    upper: float = np.inf  #: In the end.
     lower: float = -np.inf
     dp_calls: int = 0
 
 
 class Recorder(Observer):
-    """Writes down what a search does.
-
-    Parameters
-    ----------
-    pairs : list of (head, modifier)
-        Of each arc of the problem.
-    """
+    """Writes down what a search does, with the arcs (head, modifier) of a problem."""
 
     wants_calls = True
 
@@ -153,7 +84,6 @@ class Recorder(Observer):
         self._by_number: dict[int, TracedNode] = {}
 
     def started(self, event: Started) -> None:
-        """See `Observer`."""
         trace = self.trace
         for arc in event.arcs.tolist():
             trace.gone.pop(self._pairs[arc], None)
@@ -161,11 +91,9 @@ class Recorder(Observer):
         trace.factors, trace.moved_factors = event.factors, event.moved_factors
 
     def called(self, event: CallEvent) -> None:
-        """See `Observer`."""
         self._steps.append(event.state)
 
     def bounded(self, event: NodeEvent) -> None:
-        """See `Observer`."""
         known = self._by_number.get(event.node)
         noted = known or TracedNode(
             len(self.trace.nodes) + 1,
@@ -194,14 +122,12 @@ class Recorder(Observer):
             self.trace.left = {self._pairs[arc] for arc in last.arcs.tolist()}
 
     def branched(self, event: BranchEvent) -> None:
-        """See `Observer`."""
         bound = self._open.pop(event.node)
         self._open.update(dict.fromkeys(event.children, bound))
         if event.arc >= 0:
             self._by_number[event.node].branched = self._pairs[event.arc]
 
     def finished(self, event: Finished) -> None:
-        """See `Observer`."""
         trace = self.trace
         trace.status, trace.dp_calls = event.status, event.calls
         trace.lower, trace.upper = event.lower, event.upper
@@ -218,20 +144,17 @@ class Recorder(Observer):
                 self.trace.gone.setdefault(arc, state.calls)
 
     def _add(self, noted: TracedNode, number: int, state: State) -> None:
-        step = Step(
-            state.calls, state.bound, state.lower, len(state.arcs), state.edges, state.factors
-        )
-        noted.steps.append(step)
+        noted.steps.append(state)
         others = [bound for key, bound in self._open.items() if key != number]
-        mine = [] if noted.closed else [min(step.bound, noted.start)]
-        upper = max([step.lower, *others, *mine])
+        mine = [] if noted.closed else [min(state.bound, noted.start)]
+        upper = max([state.lower, *others, *mine])
         curve = self.trace.curve
-        lower = step.lower
+        lower = state.lower
         if curve:
             upper, lower = min(upper, curve[-1].upper), max(lower, curve[-1].lower)
-            if curve[-1].calls == step.calls:
+            if curve[-1].calls == state.calls:
                 curve.pop()
-        curve.append(Point(step.calls, upper, lower))
+        curve.append(Point(state.calls, upper, lower))
 
 
 def trace_search(

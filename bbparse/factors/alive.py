@@ -9,14 +9,12 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors.batch import FactorBatch, FactorBuffer, pointers, scored_counts
+from bbparse.factors.batch import FactorBatch, joined, pointers, scored_counts
 from bbparse.factors.family import FactorFamily
 from bbparse.factors.rules import RuleFamily, RuleSet, is_compiled
 from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
 from bbparse.problem.parts import Counts, Factors
-
-__all__ = ["alive_counts", "alive_factors", "tree_batches", "tree_keys"]
 
 
 def alive_factors(
@@ -39,10 +37,7 @@ def alive_factors(
     FactorError
         As `FactorFamily.propose`.
     """
-    found = FactorBuffer()
-    for group in _groups(tuple(families)):
-        group.score(view, table, found)
-    return found.result()
+    return joined([group.score(view, table) for group in _groups(tuple(families))])
 
 
 @lru_cache(maxsize=64)

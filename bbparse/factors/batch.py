@@ -8,15 +8,14 @@ which is both tighter and smaller than the 2ʳ plain factors it is a sum of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bbparse.factors.filters import passing, shift_of
 from bbparse.problem.parts import Counts, Factors, take_sets
-
-__all__ = ["CountBatch", "FactorBatch", "FactorBuffer", "pointers", "scored_counts"]
 
 
 def pointers(sizes: ArrayLike) -> NDArray[np.int64]:
@@ -30,32 +29,31 @@ def _end_to_end(lists: Iterable[Sequence[int]], dtype: type) -> NDArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FactorBatch:
-    """Proposed factors and their features, in compressed form.
+    """Proposed factors and their features, in compressed form."""
 
-    Attributes
-    ----------
-    ptr : int64[F + 1]
-        Factor f is the arcs ``arcs[ptr[f]:ptr[f + 1]]``.
-    arcs : int32[ptr[F]]
-        Indices of arcs of the view the factors were proposed for.
-    feat_ptr : int64[F + 1]
-        Factor f has the features ``feat_keys[feat_ptr[f]:feat_ptr[f + 1]]``.
-    feat_keys : uint64[feat_ptr[F]]
-        Features as 64-bit hashes, of which the family's name is a part.
-    gates : uint64[F]
-        A coarse hash for each factor that every one of its keys determines, or 0 for none. Gates of
-        known keys are remembered, and what does not pass is not looked at any further.
-    """
-
-    ptr: NDArray[np.int64]
+    ptr: NDArray[np.int64]  #: int64[F + 1]: factor f is the arcs ``arcs[ptr[f]:ptr[f + 1]]``.
+    #: int32[ptr[F]]: indices of arcs of the view the factors were proposed for.
     arcs: NDArray[np.int32]
+    #: int64[F + 1]: factor f has the features ``feat_keys[feat_ptr[f]:feat_ptr[f + 1]]``.
     feat_ptr: NDArray[np.int64]
+    #: uint64[feat_ptr[F]]: features as 64-bit hashes, of which the family's name is a part.
     feat_keys: NDArray[np.uint64]
+    #: uint64[F]: a coarse hash for each factor that every one of its keys determines, or 0 for
+    #: none. Gates of known keys are remembered, and what does not pass is not looked at any
+    #: further.
     gates: NDArray[np.uint64]
 
     def __len__(self) -> int:
         """Number of factors."""
         return len(self.ptr) - 1
+
+    def __iter__(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint64]]]:
+        """Arcs and features of each factor."""
+        for f in range(len(self)):
+            yield (
+                self.arcs[self.ptr[f] : self.ptr[f + 1]],
+                self.feat_keys[self.feat_ptr[f] : self.feat_ptr[f + 1]],
+            )
 
     @classmethod
     def from_lists(
@@ -70,29 +68,38 @@ class FactorBatch:
             np.zeros(len(arcs), np.uint64),
         )
 
+    @classmethod
+    def from_keys(
+        cls,
+        ptr: NDArray[np.int64],
+        arcs: NDArray[np.int32],
+        keys: NDArray[np.uint64],
+        bits: NDArray[np.uint64],
+        gates: NDArray[np.uint64] | None = None,
+    ) -> FactorBatch:
+        """Those factors and features that a filter passes, of keys uint64[F, templates]."""
+        known = passing(keys, bits, shift_of(bits))
+        found = known.any(axis=1)
+        gates = np.zeros(len(keys), np.uint64) if gates is None else gates
+        return cls(
+            *take_sets(ptr, arcs, found), pointers(known.sum(axis=1)[found]), keys[known],
+            gates[found],
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountBatch:
     """Sets of arcs, and features for each number of them in the tree.
 
     No arc at all has no features and scores 0.
-
-    Attributes
-    ----------
-    ptr : int64[C + 1]
-        Set c is the arcs ``arcs[ptr[c]:ptr[c + 1]]``.
-    arcs : int32[ptr[C]]
-        Indices of arcs of the view.
-    feat_ptr : int64[ptr[C] + 1]
-        With k >= 1 arcs of set c in the tree its features are those of cell i = ptr[c] + k - 1,
-        ``feat_keys[feat_ptr[i]:feat_ptr[i + 1]]``.
-    feat_keys : uint64[feat_ptr[-1]]
-        Features as 64-bit hashes, of which the family's name is a part.
     """
 
-    ptr: NDArray[np.int64]
-    arcs: NDArray[np.int32]
+    ptr: NDArray[np.int64]  #: int64[C + 1]: set c is the arcs ``arcs[ptr[c]:ptr[c + 1]]``.
+    arcs: NDArray[np.int32]  #: int32[ptr[C]]: indices of arcs of the view.
+    #: int64[ptr[C] + 1]: with k >= 1 arcs of set c in the tree its features are those of cell i =
+    #: ptr[c] + k - 1, ``feat_keys[feat_ptr[i]:feat_ptr[i + 1]]``.
     feat_ptr: NDArray[np.int64]
+    #: uint64[feat_ptr[-1]]: features as 64-bit hashes, of which the family's name is a part.
     feat_keys: NDArray[np.uint64]
 
     def __len__(self) -> int:
@@ -124,25 +131,39 @@ class CountBatch:
             _end_to_end(cells, np.uint64),
         )
 
+    @classmethod
+    def from_keys(
+        cls,
+        ptr: NDArray[np.int64],
+        arcs: NDArray[np.int32],
+        keys: NDArray[np.uint64],
+        bits: NDArray[np.uint64],
+    ) -> CountBatch:
+        """Those sets and features that a filter passes, of keys uint64[ptr[C], templates]."""
+        known = passing(keys, bits, shift_of(bits))
+        found = np.add.reduceat(known.sum(axis=1), ptr[:-1]) > 0 if len(arcs) else ptr[1:] > 0
+        cells = np.repeat(found, np.diff(ptr))
+        return cls(
+            *take_sets(ptr, arcs, found), pointers(known[cells].sum(axis=1)), keys[known]
+        )
+
     def cells(self, numbers: NDArray[np.integer]) -> FactorBatch:
-        """What fires, as factors without arcs, for counting features.
+        """What fires of the sets, as factors.
 
         Parameters
         ----------
         numbers : int[C]
             How many arcs of each set are in the tree.
         """
-        cells = (self.ptr[:-1] + numbers - 1)[numbers > 0]
+        fires = np.asarray(numbers) > 0
+        cells = (self.ptr[:-1] + numbers - 1)[fires]
         sizes = np.diff(self.feat_ptr)[cells]
         ptr = pointers(sizes)
         places = np.arange(ptr[-1]) + np.repeat(self.feat_ptr[cells] - ptr[:-1], sizes)
         return FactorBatch(
-            np.zeros(len(cells) + 1, np.int64),
-            np.zeros(0, np.int32),
-            ptr,
-            self.feat_keys[places],
+            *take_sets(self.ptr, self.arcs, fires), ptr, self.feat_keys[places],
             np.zeros(len(cells), np.uint64),
-        )
+        )  # fmt: skip
 
 
 def scored_counts(
@@ -157,48 +178,24 @@ def scored_counts(
     return Counts(new_ptr, new_arcs, new_ptr + np.arange(len(new_ptr)), table)
 
 
-class FactorBuffer:
-    """Room in which families put their factors with scores, one family after the other.
+def room_for(n_factors: int, n_arcs: int) -> Factors:
+    """Arrays for kernels to fill, of which `filled` gives what is filled."""
+    return Factors(
+        np.zeros(n_factors + 1, np.int64), np.empty(n_arcs, np.int32), np.empty(n_factors)
+    )
 
-    Attributes
-    ----------
-    arrays : Factors
-        What follows the last factor has no meaning.
-    n_factors : int
-        How many there are.
-    """
 
-    __slots__ = ("arrays", "n_factors")
+def filled(room: Factors, count: int) -> Factors:
+    """The first factors."""
+    ptr = room.ptr[: count + 1]
+    return Factors(ptr, room.arcs[: ptr[-1]], room.score[:count])
 
-    def __init__(self, n_factors: int = 1024, n_arcs: int = 4096) -> None:
-        self.arrays = Factors(
-            np.zeros(n_factors + 1, np.int64), np.empty(n_arcs, np.int32), np.empty(n_factors)
-        )
-        self.n_factors = 0
 
-    def reserve(self, n_factors: int, n_arcs: int) -> None:
-        """Make room for more factors, and for this many arcs of all of them together."""
-        old, count = self.arrays, self.n_factors
-        size, used = count + n_factors, int(old.ptr[count])
-        if size > len(old.score) or used + n_arcs > len(old.arcs):
-            so_far = self.result()
-            self.arrays = FactorBuffer(2 * size, 2 * (used + n_arcs)).arrays
-            self.n_factors = 0
-            self.add(so_far)
-
-    def add(self, factors: Factors) -> None:
-        """Append factors."""
-        first, more = self.n_factors, len(factors.score)
-        self.reserve(more, len(factors.arcs))
-        arrays = self.arrays
-        used = arrays.ptr[first]
-        arrays.ptr[first + 1 : first + more + 1] = factors.ptr[1:] + used
-        arrays.arcs[used : used + len(factors.arcs)] = factors.arcs
-        arrays.score[first : first + more] = factors.score
-        self.n_factors += more
-
-    def result(self) -> Factors:
-        """The factors so far, in arrays of their own."""
-        arrays, count = self.arrays, self.n_factors
-        ptr = arrays.ptr[: count + 1].copy()
-        return Factors(ptr, arrays.arcs[: ptr[-1]].copy(), arrays.score[:count].copy())
+def joined(groups: Sequence[Factors]) -> Factors:
+    """All factors, one group after the other, in arrays of their own."""
+    groups = [room_for(0, 0), *groups]
+    return Factors(
+        pointers(np.concatenate([np.diff(group.ptr) for group in groups])),
+        np.concatenate([group.arcs for group in groups]),
+        np.concatenate([group.score for group in groups]),
+    )

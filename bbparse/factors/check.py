@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
 
 from bbparse.errors import FactorError
 from bbparse.factors.batch import CountBatch, FactorBatch
@@ -11,35 +15,26 @@ from bbparse.factors.family import Arc, FactorFamily
 from bbparse.factors.view import FactorView
 from bbparse.treebank import Sentence
 
-__all__ = ["check_family", "describe"]
-
 Described = Counter[tuple[tuple[Arc, ...], tuple[int, ...]]]
 
 
 def describe(batch: FactorBatch, view: FactorView) -> Described:
     """The factors of a batch with their keys, by words instead of indices, and how often each."""
-    described: Described = Counter()
-    for f in range(len(batch)):
-        arcs = batch.arcs[batch.ptr[f] : batch.ptr[f + 1]]
-        keys = batch.feat_keys[batch.feat_ptr[f] : batch.feat_ptr[f + 1]]
-        pairs = sorted((int(view.arc_head[a]), int(view.arc_mod[a])) for a in arcs)
-        described[tuple(pairs), tuple(sorted(keys.tolist()))] += 1
-    return described
+    pairs = list(zip(view.arc_head.tolist(), view.arc_mod.tolist()))
+    return Counter(
+        (tuple(sorted(pairs[a] for a in arcs)), tuple(sorted(keys.tolist())))
+        for arcs, keys in batch
+    )
 
 
-def describe_counts(
-    batch: CountBatch, view: FactorView, tree: set[Arc]
-) -> Counter[tuple[int, ...]]:
+def describe_counts(batch: CountBatch, view: FactorView, tree: set[Arc]) -> Counter[Any]:
     """Keys of the cells of count factors that fire in a tree, cell by cell, and how often each."""
-    described: Counter[tuple[int, ...]] = Counter()
-    for c in range(len(batch)):
-        arcs = batch.arcs[batch.ptr[c] : batch.ptr[c + 1]]
-        number = sum((int(view.arc_head[a]), int(view.arc_mod[a])) in tree for a in arcs)
-        if number:
-            cell = int(batch.ptr[c]) + number - 1
-            keys = batch.feat_keys[batch.feat_ptr[cell] : batch.feat_ptr[cell + 1]]
-            described[tuple(sorted(keys.tolist()))] += 1
-    return described
+    pairs = zip(view.arc_head.tolist(), view.arc_mod.tolist())
+    flags = np.array([pair in tree for pair in pairs])
+    numbers = [int(flags[batch.arcs[a:b]].sum()) for a, b in pairwise(batch.ptr)]
+    return Counter(
+        tuple(sorted(keys.tolist())) for _, keys in batch.cells(np.array(numbers, np.int64))
+    )
 
 
 def check_family(

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import CountBatch, FactorBatch, FactorBuffer
+from bbparse.factors.batch import CountBatch, FactorBatch
 from bbparse.factors.keys import Feature, feature_key, readable
 from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
-
-__all__ = ["Arc", "FactorFamily", "told_of"]
+from bbparse.problem.parts import Factors
 
 Arc = tuple[int, int]
 """Head and modifier."""
@@ -143,17 +142,9 @@ class FactorFamily:
                     keys.append([self._keys(entry) for entry in features])
         return CountBatch.from_lists(arcs, keys)
 
-    def score(self, view: FactorView, table: FactorTable, found: FactorBuffer) -> None:
-        """Put the factors whose score is not 0 into a buffer: `propose` and `FactorTable.alive`.
-
-        Raises
-        ------
-        FactorError
-            As `propose`.
-        """
-        batch = self.propose(view, table)
-        if len(batch):
-            found.add(table.alive(batch))
+    def score(self, view: FactorView, table: FactorTable) -> Factors:
+        """The factors whose score is not 0, with it; errors as for `propose`."""
+        return table.alive(self.propose(view, table))
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """What the features of the factors in a view say, for people.

@@ -16,11 +16,6 @@ import numpy as np
 from bbparse.errors import FactorError
 from bbparse.jit import kernel
 
-__all__ = [
-    "CLOSE", "NUMBER", "OPEN", "TEXT", "Feature", "feature_key", "mix", "mix_all", "readable",
-    "salt", "token",
-]  # fmt: skip
-
 Feature: TypeAlias = "str | int | tuple[Feature, ...]"
 """What a feature may be: text, an integer, or a tuple of features."""
 

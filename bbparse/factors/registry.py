@@ -20,9 +20,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 
 from bbparse.errors import FactorError
-from bbparse.factors.family import FactorFamily
-
-__all__ = ["GROUP", "FamilyEntry", "available", "load_families", "specification"]
+from bbparse.factors.family import FactorFamily, told_of
 
 GROUP = "bbparse.factors"
 _NAME = re.compile(r"[^\s,:=]+")
@@ -30,19 +28,12 @@ _NAME = re.compile(r"[^\s,:=]+")
 
 @dataclass(frozen=True)
 class FamilyEntry:
-    """An installed family, not imported yet.
-
-    Attributes
-    ----------
-    name : str
-    package : str
-        The distribution that brings it (several, joined by ``and``, if they quarrel about it).
-    targets : tuple of str
-        Where the class is, ``module:Class``; one, unless several packages claim the name.
-    """
+    """An installed family, not imported yet."""
 
     name: str
+    #: The distribution that brings it (several, joined by ``and``, if they quarrel about it).
     package: str
+    #: Where the class is, ``module:Class``; one, unless several packages claim the name.
     targets: tuple[str, ...]
 
     def load(self) -> FactorFamily:
@@ -103,8 +94,6 @@ def load_families(
         If a name is unknown (the message lists those that exist), a family cannot be imported, is
         no family, or two have the same name.
     """
-    loaded: dict[str, FactorFamily] = {}
-    entries = available()
     stand_ins: dict[str, FactorFamily] = {}
     for known in given:
         family = _make(known, f"factor family {known!r}")
@@ -112,31 +101,35 @@ def load_families(
         # The class is found again where its module has another name now: a script's, a package's.
         for text in (family.name, target, target[target.index(":") :]):
             stand_ins[text] = family
+    loaded: dict[str, FactorFamily] = {}
     for item in families:
         if not isinstance(item, str):
             family = _make(item, f"factor family {item!r}")
-        elif item in stand_ins:
-            family = stand_ins[item]
-        elif item[item.find(":") :] in stand_ins:
-            family = stand_ins[item[item.find(":") :]]
-        elif ":" in item:
-            if not paths:
-                raise FactorError(
-                    f"the model was trained with the factor family {item}, code that no package "
-                    f"offers and that is not run unasked: give --factors {item}, in Python "
-                    f"factors=[{item!r}] or the class"
-                )
-            where = f"factor family {item!r}"
-            with _current_directory_last():
-                family = _make(_import(item, where), where)
         else:
-            if item not in entries:
-                raise FactorError(f"no factor family {item!r}; there are: {_names(entries)}")
-            family = entries[item].load()
+            _, colon, name = item.partition(":")
+            family = stand_ins.get(item) or stand_ins.get(colon + name) or _named(item, paths)
         if family.name in loaded:
             raise FactorError(f"factor family {family.name!r} is there twice")
         loaded[family.name] = family
     return list(loaded.values())
+
+
+def _named(item: str, paths: bool) -> FactorFamily:
+    if ":" not in item:
+        entries = available()
+        if item not in entries:
+            known = ", ".join(entries) or "none"
+            raise FactorError(f"no factor family {item!r}; there are: {known}")
+        return entries[item].load()
+    if not paths:
+        raise FactorError(
+            f"the model was trained with the factor family {item}, code that no package offers and "
+            f"that is not run unasked: give --factors {item}, in Python factors=[{item!r}] or the "
+            "class"
+        )
+    where = f"factor family {item!r}"
+    with _current_directory_last():
+        return _make(_import(item, where), where)
 
 
 def specification(family: FactorFamily) -> str:
@@ -154,20 +147,13 @@ def _target(family: FactorFamily) -> str:
     return f"{type(family).__module__}:{type(family).__qualname__}"
 
 
-def _names(entries: dict[str, FamilyEntry]) -> str:
-    return ", ".join(entries) or "none"
-
-
 def _import(target: str, where: str) -> object:
     module, _, attribute = target.partition(":")
-    try:
+    with told_of(f"{where}: cannot import {target}"):
         found: object = import_module(module)
         for name in attribute.split("."):
             found = getattr(found, name)
-    except Exception as error:
-        problem = f"{type(error).__name__}: {error}"
-        raise FactorError(f"{where}: cannot import {target}: {problem}") from error
-    return found
+        return found
 
 
 @contextmanager

@@ -20,8 +20,6 @@ from bbparse.factors.table import KeyIndex, place_of
 from bbparse.jit import kernel
 from bbparse.problem.parts import Factors
 
-__all__ = ["NO_ROOM", "Kept", "Program", "WordTable", "run_rules"]
-
 (
     END, ADD, SUB, MIN, MAX, LT, LE, EQ, NE, ARC, LOAD, COUNT, CHOOSE, JUMP, WORDS, HEADS, MODS,
     ROWS, NEXT_WORD, NEXT_HEAD, NEXT_MOD, NEXT_ROW, FACTOR, FEATURE, DONE,
@@ -125,30 +123,13 @@ def run_rules(
     head_ptr: NDArray[np.int32],
     index: KeyIndex,
     keep: bool,
-    n_factors: int,
     out: Factors,
     kept: Kept,
 ) -> int:
-    """Run all rules, and append their factors to ``out``, which has ``n_factors``.
+    """Run all rules, and put their factors into ``out``; how many there are, or `NO_ROOM`.
 
-    Parameters
-    ----------
-    program, words
-    arc_mod, head_ptr : int32[A], int32[n + 2]
-        Of a `FactorView`.
-    index : KeyIndex
-        Of the known features; not read with ``keep``.
-    keep : bool
-        Keep all factors with all their features; otherwise those whose score is not 0, with it.
-    n_factors, out
-        As in `bbparse.factors.batch.FactorBuffer`.
-    kept : Kept
-        Filled with ``keep``.
-
-    Returns
-    -------
-    int
-        How many factors there are now, or `NO_ROOM`.
+    With ``keep`` all of them, and all their features into ``kept``; otherwise those whose score by
+    the ``index`` of the known features is not 0, with it.
     """
     code, operands, columns = program.code, program.operands, words.columns
     n = columns.shape[0] - 2
@@ -156,9 +137,8 @@ def run_rules(
     r = program.registers.copy()
     r[0] = n
     chosen = np.empty(MOST_ARCS, np.int32)
-    n_chosen = n_keys = said = 0
+    n_factors = at = n_chosen = n_keys = said = 0
     total = 0.0
-    at = out.ptr[n_factors]
     pc = 0
     while True:
         op, a, b, c, d = code[pc, 0], code[pc, 1], code[pc, 2], code[pc, 3], code[pc, 4]

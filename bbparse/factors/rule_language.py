@@ -19,8 +19,6 @@ from bbparse.factors.keys import CLOSE, NUMBER, OPEN, TEXT
 from bbparse.factors.rule_values import AnyValue, AnyWord, key_of
 from bbparse.factors.view import FactorView
 
-__all__ = ["AnySentence", "Relation"]
-
 Relation = Callable[[FactorView], Iterable[Sequence[int]]]
 """Plain Python that gives tuples of words of a sentence; it must not ask for arcs."""
 

@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 from bbparse.errors import FactorError
 from bbparse.factors import rule_kernel as k
 
-__all__ = ["FIELDS", "AnyValue", "AnyWord", "key_of"]
-
 #: Attributes of a word, in the order of `bbparse.factors.rule_words`.
 FIELDS = ("form", "lower", "lemma", "upos", "xpos", "feats")
 

@@ -7,7 +7,6 @@ for equal texts of any column; number 0 is the empty text.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
@@ -20,23 +19,22 @@ from bbparse.factors.rule_kernel import WordTable
 from bbparse.factors.rule_language import Relation
 from bbparse.factors.rule_values import FIELDS
 from bbparse.factors.view import ROOT, FactorView
-from bbparse.treebank import Sentence
+from bbparse.treebank.encode import RowMemory
+from bbparse.treebank.sentence import Word
 
-__all__ = ["RuleWords"]
-
-_MAX_WORDS = 100_000
 _NO_ROWS = np.zeros(1, np.int64)
 
 
-class _Memory:
-    """Words and texts seen so far; only ever added to, so that readers need no lock."""
+class _Texts:
+    """Numbers of texts, and rows of the answers of words."""
 
-    def __init__(self, n_columns: int) -> None:
-        self.index: dict[tuple[str, ...], int] = {}
-        self.rows = np.empty((256, n_columns), np.int32)
+    def __init__(self, texts: Sequence[str], questions: Sequence[Any]) -> None:
+        self.questions = questions
         self.texts: list[str] = []
         self.numbers: dict[str, int] = {}
         self.hashes = np.empty(512, np.uint64)
+        for text in texts:
+            self.number(text)
 
     def number(self, text: str) -> int:
         """Of a text."""
@@ -50,46 +48,31 @@ class _Memory:
             self.numbers[text] = number
         return number
 
+    def __call__(self, word: Word) -> list[int]:
+        """The answers of a word; texts by their numbers."""
+        form, *others = word
+        fields = dict(zip(FIELDS, (form, form.lower(), *others)))
+        answers = (answer(question, fields) for question in self.questions)
+        return [self.number(a) if isinstance(a, str) else a for a in answers]
+
 
 class RuleWords:
-    """Words as rows of numbers; safe to share between threads.
+    """Words as rows of numbers, one for each question (see `answer`); for threads, too.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        Texts whose numbers are their places, the empty one first.
-    questions : sequence
-        One for each column, see `answer`.
-    relations : sequence of Relation
+    The numbers of the texts given are their places, that of the empty one is 0.
     """
 
     def __init__(
         self, texts: Sequence[str], questions: Sequence[Any], relations: Sequence[Relation]
     ) -> None:
-        self._texts = list(texts)
-        self._questions = list(questions)
-        self._relations = list(relations)
-        self._lock = threading.Lock()
-        self._memory = self._new()
-
-    def _new(self) -> _Memory:
-        memory = _Memory(len(self._questions))
-        for text in self._texts:
-            memory.number(text)
-        self._add(memory, (ROOT,) * 5)
-        self._add(memory, ("",) * 5)
-        return memory
+        self._relations = relations
+        self._memory = RowMemory(lambda: _Texts(texts, questions), len(questions), np.int32)
 
     def __call__(self, view: FactorView) -> tuple[WordTable, list[str]]:
         """The words of a sentence, and what text each number stands for."""
-        memory = self._memory  # one look: another thread may replace it
-        try:
-            places = _places(memory, view.sentence)
-        except KeyError:
-            memory = self._learn(view.sentence)
-            places = _places(memory, view.sentence)
-        columns = memory.rows.take(places, axis=0)
-        return WordTable(columns, memory.hashes, self._rows(view)), memory.texts
+        places, rows, made = self._memory([(ROOT,) * 5, *view.sentence.words, ("",) * 5])
+        columns = rows.take(places, axis=0)
+        return WordTable(columns, made.hashes, self._rows(view)), made.texts
 
     def _rows(self, view: FactorView) -> NDArray[np.int64]:
         if not self._relations:
@@ -97,31 +80,6 @@ class RuleWords:
         found = [[n for row in relation(view) for n in row] for relation in self._relations]
         starts = accumulate(map(len, found), initial=len(found) + 1)
         return np.array([*starts, *(n for rows in found for n in rows)], np.int64)
-
-    def _learn(self, sentence: Sentence) -> _Memory:
-        s = sentence
-        with self._lock:
-            if len(self._memory.index) + s.n_words > _MAX_WORDS:
-                self._memory = self._new()
-            for word in zip(s.forms, s.lemmas, s.upos, s.xpos, s.feats):
-                if word not in self._memory.index:
-                    self._add(self._memory, word)
-            return self._memory
-
-    def _add(self, memory: _Memory, word: tuple[str, ...]) -> None:
-        form, *others = word
-        fields = dict(zip(FIELDS, (form, form.lower(), *others)))
-        answers = [answer(question, fields) for question in self._questions]
-        place = len(memory.index)
-        if place == len(memory.rows):
-            memory.rows = np.concatenate([memory.rows, np.empty_like(memory.rows)])
-        memory.rows[place] = [memory.number(a) if isinstance(a, str) else a for a in answers]
-        memory.index[word] = place  # last: who finds the place also finds the row
-
-
-def _places(memory: _Memory, s: Sentence) -> list[int]:
-    known = memory.index
-    return [0, *[known[w] for w in zip(s.forms, s.lemmas, s.upos, s.xpos, s.feats)], 1]
 
 
 def answer(question: Any, fields: dict[str, str]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.factors.batch import FactorBatch, FactorBuffer
+from bbparse.factors.batch import FactorBatch, filled, room_for
 from bbparse.factors.family import FactorFamily, told_of
 from bbparse.factors.keys import CLOSE, OPEN, TEXT
 from bbparse.factors.rule_kernel import NO_ROOM, Kept, WordTable, run_rules
@@ -16,8 +16,7 @@ from bbparse.factors.rule_language import AnySentence
 from bbparse.factors.rule_words import RuleWords
 from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
-
-__all__ = ["RuleFamily", "RuleSet", "is_compiled"]
+from bbparse.problem.parts import Factors
 
 _NO_FEATURES = FactorTable(np.zeros(0, np.uint64))
 
@@ -65,12 +64,10 @@ class RuleFamily(FactorFamily):
         raise NotImplementedError(f"{type(self).__name__}.rules")
 
     def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
-        """As `FactorFamily.propose`."""
         return self._alone.propose(view)[0]
 
-    def score(self, view: FactorView, table: FactorTable, found: FactorBuffer) -> None:
-        """As `FactorFamily.score`."""
-        self._alone.score(view, table, found)
+    def score(self, view: FactorView, table: FactorTable) -> Factors:
+        return self._alone.score(view, table)
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """As `FactorFamily.name_features`."""
@@ -92,17 +89,7 @@ def is_compiled(family: FactorFamily) -> bool:
 
 
 class RuleSet:
-    """Families that are run together.
-
-    Parameters
-    ----------
-    families : sequence of RuleFamily
-
-    Raises
-    ------
-    FactorError
-        If what one has are no rules.
-    """
+    """Families that are run together; `FactorError` if what one has are no rules."""
 
     def __init__(self, families: Sequence[RuleFamily]) -> None:
         sentence = AnySentence()
@@ -113,43 +100,34 @@ class RuleSet:
         self._words = RuleWords(texts, list(sentence.questions), list(sentence.relations))
         self._name = " and ".join(family.name for family in families)
 
-    def score(self, view: FactorView, table: FactorTable, found: FactorBuffer) -> None:
-        """Put the factors whose score is not 0 into a buffer."""
+    def score(self, view: FactorView, table: FactorTable) -> Factors:
+        """The factors whose score is not 0, with it."""
         words, _ = self._words_of(view)
-        found.reserve(64, 256)
-        while True:
-            count = run_rules(
-                self._program, words, view.arc_mod, view.head_ptr, table.index, False,
-                found.n_factors, found.arrays, _NOT_KEPT,
-            )  # fmt: skip
-            if count != NO_ROOM:
-                break
-            found.reserve(2 * len(found.arrays.score), 2 * len(found.arrays.arcs))
-        found.n_factors = count
+        return self._run(words, view, table, keep=False)[0]
 
     def propose(self, view: FactorView) -> tuple[FactorBatch, dict[int, str]]:
         """All factors with all features, and what the features say."""
         words, texts = self._words_of(view)
-        size = 256
-        while True:
-            found = FactorBuffer(size, 4 * size).arrays
-            kept = _kept(size, 8 * size, 64 * size)
-            count = run_rules(
-                self._program, words, view.arc_mod, view.head_ptr, _NO_FEATURES.index, True, 0,
-                found, kept,
-            )  # fmt: skip
-            if count != NO_ROOM:
-                break
-            size *= 4
-        ptr, feat_ptr = found.ptr[: count + 1], kept.ptr[: count + 1]
-        keys = kept.keys[: feat_ptr[-1]].copy()
-        batch = FactorBatch(
-            ptr, found.arcs[: ptr[-1]].copy(), feat_ptr, keys, np.zeros(count, np.uint64)
-        )
-        return batch, {
+        found, kept = self._run(words, view, _NO_FEATURES, keep=True)
+        feat_ptr = kept.ptr[: len(found.ptr)]
+        keys = kept.keys[: feat_ptr[-1]]
+        gates = np.zeros(len(found.score), np.uint64)
+        return FactorBatch(found.ptr, found.arcs, feat_ptr, keys, gates), {
             key: self._said(kept.said[kept.said_ptr[i] : kept.said_ptr[i + 1]].tolist(), texts)
             for i, key in enumerate(keys.tolist())
         }
+
+    def _run(
+        self, words: WordTable, view: FactorView, table: FactorTable, keep: bool
+    ) -> tuple[Factors, Kept]:
+        size, count = 256, NO_ROOM
+        while count == NO_ROOM:
+            found, kept = room_for(size, 4 * size), _kept(size if keep else 0)
+            count = run_rules(
+                self._program, words, view.arc_mod, view.head_ptr, table.index, keep, found, kept
+            )
+            size *= 4
+        return filled(found, count), kept
 
     def _said(self, said: list[int], texts: list[str]) -> str:
         """A feature as text, as `bbparse.factors.keys.readable` gives it."""
@@ -165,11 +143,9 @@ class RuleSet:
             return self._words(view)
 
 
-def _kept(n_factors: int, n_keys: int, n_said: int) -> Kept:
+def _kept(n_factors: int) -> Kept:
+    n_keys = 8 * n_factors
     return Kept(
         np.zeros(n_factors + 1, np.int64), np.empty(n_keys, np.uint64),
-        np.zeros(n_keys + 1, np.int64), np.empty(n_said, np.int64),
+        np.zeros(n_keys + 1, np.int64), np.empty(8 * n_keys, np.int64),
     )  # fmt: skip
-
-
-_NOT_KEPT = _kept(0, 0, 0)

@@ -21,18 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch
+from bbparse.factors.filters import filter_of, passing, shift_of
 from bbparse.jit import inlined, kernel
 from bbparse.problem.parts import Factors, take_sets
-
-__all__ = [
-    "ALL_PASS", "FactorCounter", "FactorTable", "KeyIndex", "first_place", "passes", "passing",
-    "place_of", "shift_of",
-]  # fmt: skip
-
-#: The filter that lets everything pass.
-ALL_PASS = np.full(1, np.iinfo(np.uint64).max, dtype=np.uint64)
-
-_BITS_PER_HASH = 16  # one in 16 of what is not there passes, at most
 
 
 class KeyIndex(NamedTuple):
@@ -66,7 +57,6 @@ class FactorTable:
 
     Attributes
     ----------
-    keys, gates, weights : as above
     index : KeyIndex
         For kernels.
     gate_bits, key_bits : uint64[a power of 2]
@@ -94,8 +84,8 @@ class FactorTable:
         self.weights[:] = _column("weights", weights, np.float64, size)
         if not bool(np.all(np.isfinite(self.weights))):
             raise FactorError("weights of the factor table: expected finite numbers")
-        self.gate_bits = _filter(np.unique(self.gates[self.gates != 0]))
-        self.key_bits = _filter(self.keys)
+        self.gate_bits = filter_of(np.unique(self.gates[self.gates != 0]))
+        self.key_bits = filter_of(self.keys)
         shift = shift_of(self.key_bits)
         # How many keys come before those of each word of the filter.
         firsts = np.arange(len(self.key_bits), dtype=np.uint64) << (shift + np.uint64(6))
@@ -212,27 +202,7 @@ def _column(name: str, values: ArrayLike | None, dtype: Any, size: int | None = 
     return array.astype(dtype)
 
 
-# --- filters -------------------------------------------------------------------------------------
-
-
-def _filter(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The filter that passes these hashes, and few others."""
-    n_bits = max(6, (_BITS_PER_HASH * len(hashes)).bit_length())
-    bits = np.zeros(1 << (n_bits - 6), dtype=np.uint64)
-    index = hashes >> np.uint64(64 - n_bits)
-    np.bitwise_or.at(bits, index >> np.uint64(6), np.uint64(1) << (index & np.uint64(63)))
-    return bits
-
-
-def shift_of(bits: NDArray[np.uint64]) -> np.uint64:
-    """By how much a hash is shifted to give the number of its bit: 64 - log2(64 len(bits))."""
-    return np.uint64(65 - (64 * len(bits)).bit_length())
-
-
-def passing(hashes: Any, bits: NDArray[np.uint64], shift: np.uint64) -> Any:
-    """Whether the bit ``hash >> shift`` of a filter is set, lowest first: of one hash, or many."""
-    bit = hashes >> shift
-    return (bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1) != np.uint64(0)
+# --- look-ups ------------------------------------------------------------------------------------
 
 
 #: The same in kernels.

@@ -15,8 +15,6 @@ from bbparse.factors.keys import mix
 from bbparse.factors.table import first_place, passes
 from bbparse.jit import kernel
 
-__all__ = ["Arcs", "Gates", "Shape", "Terms", "find_sets", "hash_words", "score_sets"]
-
 
 class Arcs(NamedTuple):
     """Candidate arcs as in `FactorView`, and the labels that a guide gives them."""
@@ -28,37 +26,21 @@ class Arcs(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """How the arcs of a set hang together, and which classes sets are told apart by.
+    """How the arcs of a set hang together, and which classes sets are told apart by."""
 
-    Attributes
-    ----------
-    head : int32[S]
-        From which word each arc hangs; from word 0 the first.
-    after : int32[S]
-        The arc whose modifier must come before an arc's own, -1 for none.
-    order : int32[C, 3]
-        Two words and what is added to the order class if the first is left of the second; those
-        come last that ask for the last word.
-    n_early : int
-        How many do not.
-    distance : int32[D, 2]
-        Two words; the distance class has a digit for each such pair.
-    starts : int32[D, *]
-        Distances at which a pair's classes begin, but for the first one.
-    n_classes : int32[D]
-        How many classes there are.
-    alike : int
-        The arc that the last one must have the label of, -1 for none.
-    """
-
-    head: NDArray[np.int32]
+    head: NDArray[np.int32]  #: int32[S]: from which word each arc hangs; from word 0 the first.
+    #: int32[S]: the arc whose modifier must come before an arc's own, -1 for none.
     after: NDArray[np.int32]
+    #: int32[C, 3]: two words and what is added to the order class if the first is left of the
+    #: second; those come last that ask for the last word.
     order: NDArray[np.int32]
-    n_early: int
+    n_early: int  #: How many do not.
+    #: int32[D, 2]: two words; the distance class has a digit for each such pair.
     distance: NDArray[np.int32]
+    #: int32[D, *]: distances at which a pair's classes begin, but for the first one.
     starts: NDArray[np.int32]
-    n_classes: NDArray[np.int32]
-    alike: int
+    n_classes: NDArray[np.int32]  #: int32[D]: how many classes there are.
+    alike: int  #: The arc that the last one must have the label of, -1 for none.
 
 
 class Gates(NamedTuple):
@@ -125,24 +107,13 @@ def _with_room(rows, count, more):
 
 @kernel
 def find_sets(arcs, first, shape, gates):
-    """Sets of arcs of a shape whose gates pass, of which the first arc is among some.
+    """Sets of arcs of a shape whose gates pass, of which the first arc is in ``first`` (int64[*]).
+
+    Each as a row int32[S + 1]: its arcs, and ``order * number of distance classes + distance``.
 
     Cost: one addition and one look at a bit for each candidate; with n words and k candidate heads
     a word, about n k² / 2 pairs of siblings and chains of two, n k³ / 6 triples of siblings, n k³
     chains of three (less what projectivity rules out).
-
-    Parameters
-    ----------
-    arcs : Arcs
-    first : int64[*]
-        Indices of arcs.
-    shape : Shape
-    gates : Gates
-
-    Returns
-    -------
-    int32[F, S + 1]
-        The arcs of each set, and ``order * number of distance classes + distance``.
     """
     # Arrays that are taken out of tuples in a loop are counted each time.
     arc_head, arc_mod, head_ptr, labels = arcs
@@ -220,14 +191,8 @@ def find_sets(arcs, first, shape, gates):
 def hash_words(values, gate, keys, gate_words, parts):
     """Fill gate_words[r, w] and parts[r, w, t]: what word w as word r adds to gate and keys.
 
-    Parameters
-    ----------
-    values : uint64[n + 1 + 2 * PAD, *]
-        Of a `FactorView`.
-    gate, keys : Terms
-        Of the gate, which is one template; of the templates.
-    gate_words : uint64[R, n + 1]
-    parts : uint64[R, n + 1, T]
+    ``values`` are those of a `FactorView`; ``gate`` are the terms of the gate, which is one
+    template, ``keys`` those of the templates.
     """
     n_roles, n_rows, n_templates = parts.shape
     pad = (values.shape[0] - n_rows) // 2
@@ -245,22 +210,14 @@ def hash_words(values, gate, keys, gate_words, parts):
 
 
 @kernel
-def score_sets(rows, arcs, parts, label_parts, codes, index, n_factors, out):
-    """Append the sets whose score is not 0 to a buffer; how many it then has.
+def score_sets(rows, arcs, parts, label_parts, codes, index, out):
+    """Put sets whose score is not 0 into ``out``, which has room for all; how many there are.
+
+    ``rows`` are of `find_sets`; ``parts[r, w, t]``, ``label_parts[s, label, t]`` and ``codes[code,
+    t]`` are what words, labels of arcs and codes add to the key of template t.
 
     Cost: (words + 1) additions and one look at a bit for each set and template, and a look-up for
     each key that passes the filter.
-
-    Parameters
-    ----------
-    rows : int32[F, S + 1]
-        Of `find_sets`.
-    arcs : Arcs
-    parts, label_parts, codes : uint64[R, n + 1, T], uint64[S or 0, labels, T], uint64[codes, T]
-        What words, labels of arcs and codes add to keys.
-    index : KeyIndex
-    n_factors, out
-        As in `bbparse.factors.batch.FactorBuffer`.
     """
     n_rows, size = rows.shape[0], rows.shape[1] - 1
     n_templates = np.uint64(parts.shape[2])
@@ -274,7 +231,7 @@ def score_sets(rows, arcs, parts, label_parts, codes, index, n_factors, out):
     n_known = np.uint64(pairs.shape[0])
     sums = np.empty(n_templates, np.uint64)
     one = np.uint64(1)
-    at = out.ptr[n_factors]
+    n_factors = at = 0
     for first in range(0, n_rows, block):
         last = min(first + block, n_rows)
         n_keys = np.uint64(0)

@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import FactorBatch, FactorBuffer, pointers
+from bbparse.factors.batch import FactorBatch, filled, pointers, room_for
 from bbparse.factors.family import FactorFamily
+from bbparse.factors.filters import ALL_PASS, shift_of
 from bbparse.factors.keys import mix_all, salt
-from bbparse.factors.table import ALL_PASS, FactorTable, passing, shift_of
+from bbparse.factors.table import FactorTable
 from bbparse.factors.template_kernels import (
     Arcs,
     Gates,
@@ -35,9 +36,8 @@ from bbparse.factors.template_kernels import (
     score_sets,
 )
 from bbparse.factors.view import NO_LABEL, FactorView
+from bbparse.problem.parts import Factors
 from bbparse.treebank.encode import ATTRIBUTES, PAD
-
-__all__ = ["TemplateFamily"]
 
 _TERM = re.compile(r"(?P<role>[a-z]\w*)(?P<offset>[+-]\d)?\.(?P<attribute>\w+)")
 
@@ -146,6 +146,14 @@ class TemplateFamily(FactorFamily):
         gate_bits, bits = (
             (ALL_PASS, ALL_PASS) if table is None else (table.gate_bits, table.key_bits)
         )
+        arcs, keys, gates = self._keyed(view, gate_bits)
+        ptr = np.arange(len(arcs) + 1) * len(self.arcs)
+        return FactorBatch.from_keys(ptr, arcs.ravel(), keys, bits, gates)
+
+    def _keyed(
+        self, view: FactorView, gate_bits: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint64]]:
+        """Arcs int32[F, S], keys uint64[F, T] and gates uint64[F] of the candidates."""
         rows, arcs, own, parts = self._candidates(view, gate_bits)
         *members, codes = rows.T
         keys, gates = self._codes[codes], own.orders[codes // self._n_distances]
@@ -154,27 +162,16 @@ class TemplateFamily(FactorFamily):
             gates += own.words[r, words]
         for labels, arc in zip(self._label_parts, members):
             keys += labels[arcs.labels[arc]]
-        known = passing(keys, bits, shift_of(bits))
-        found = known.any(axis=1)
-        return FactorBatch(
-            np.arange(found.sum() + 1) * len(members),
-            rows[found, :-1].ravel(),
-            pointers(known.sum(axis=1)[found]),
-            keys[known],
-            gates[found],
-        )
+        return rows[:, :-1], keys, gates
 
-    def score(self, view: FactorView, table: FactorTable, found: FactorBuffer) -> None:
+    def score(self, view: FactorView, table: FactorTable) -> Factors:
         """As `FactorFamily.score`, in one pass over the candidates."""
         if type(self).propose is not TemplateFamily.propose:
-            super().score(view, table, found)
-            return
+            return super().score(view, table)
         rows, arcs, _, parts = self._candidates(view, table.gate_bits)
-        found.reserve(len(rows), rows.size)
-        found.n_factors = score_sets(
-            rows, arcs, parts, self._label_parts, self._codes, table.index, found.n_factors,
-            found.arrays,
-        )  # fmt: skip
+        room = room_for(len(rows), rows.size)
+        count = score_sets(rows, arcs, parts, self._label_parts, self._codes, table.index, room)
+        return filled(room, count)
 
     def _candidates(self, view: FactorView, gate_bits: NDArray[np.uint64]) -> _Candidates:
         size, n_templates = view.n_words + 1, len(self.templates)
@@ -198,23 +195,26 @@ class TemplateFamily(FactorFamily):
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """As `FactorFamily.name_features`: each template with the values of its words."""
-        cls = type(self)
+        arcs, keys, _ = self._keyed(view, ALL_PASS)
+        parsed = [self._parse(f"{self.gate} {template}") for template in self.templates]
         names: dict[int, str] = {}
-        for template in self.templates:
-            # Keys depend on the template's text alone, not on the others of the family.
-            batch = type(cls.__name__, (cls,), {"templates": (template,)})().propose(view)
-            terms, uses_distance = self._parse(f"{self.gate} {template}")
-            for key, arcs in zip(batch.feat_keys.tolist(), batch.arcs.reshape(len(batch), -1)):
-                words = [int(view.arc_head[arcs[0]]), *view.arc_mod[arcs].tolist()]
-                text = [
-                    f"@{self.words[r]}={view.label_name(int(view.arc_head[arcs[r - 1]]), words[r])}"
-                    if column == LABEL
-                    else f"{self.words[r]}{f'{offset:+d}' if offset else ''}."
-                    f"{ATTRIBUTES[column]}={view.attribute(words[r] + offset, ATTRIBUTES[column])}"
-                    for r, offset, column in terms
-                ]
+        for own, members in zip(keys.tolist(), arcs):
+            words = [int(view.arc_head[members[0]]), *view.arc_mod[members].tolist()]
+            for key, (terms, uses_distance) in zip(own, parsed):
+                text = [self._told(view, members, words, *term) for term in terms]
                 names[key] = " ".join(text) + " distance" * uses_distance
         return names
+
+    def _told(
+        self, view: FactorView, arcs: NDArray[np.int32], words: list[int], r: int, offset: int,
+        column: int,
+    ) -> str:  # fmt: skip
+        """A term with its value for a factor."""
+        if column == LABEL:
+            head = int(view.arc_head[arcs[r - 1]])
+            return f"@{self.words[r]}={view.label_name(head, words[r])}"
+        attribute, shift = ATTRIBUTES[column], f"{offset:+d}" if offset else ""
+        return f"{self.words[r]}{shift}.{attribute}={view.attribute(words[r] + offset, attribute)}"
 
     # --- what the class says, as arrays ---------------------------------------------------------
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,14 +16,22 @@ from bbparse.treebank.encode import attribute_values, encode
 if TYPE_CHECKING:
     from bbparse.treebank import Sentence
 
-__all__ = ["LABEL_BITS", "NO_LABEL", "ROOT", "FactorView"]
-
 #: So many lower bits of a mark hold 1 + the number of the label that the guide would give the arc.
 LABEL_BITS = 10
 NO_LABEL = (1 << LABEL_BITS) - 1  # of an arc that is not there
 
 ROOT = "<root>"
 """What stands for the root, word 0, in the lists of a view."""
+
+
+def _listed(
+    column: Callable[[Sentence], Iterable[str]], text: str
+) -> cached_property[list[str]]:
+    def values(view: FactorView) -> list[str]:
+        return [ROOT, *column(view.sentence)]
+
+    values.__doc__ = text
+    return cached_property(values)
 
 
 class FactorView:
@@ -39,27 +46,21 @@ class FactorView:
     ----------
     sentence : Sentence
     arc_head, arc_mod : int32[A]
-        Candidate arcs, each pair of words once, sorted by head, then by modifier.
+        Candidate arcs, each pair of words once, sorted by head, then by modifier; copied.
     values : uint64[n + 1 + 2 * PAD, len(ATTRIBUTES)], optional
-        What `bbparse.treebank.encode.encode` made of the sentence; made here if left out.
+        What `bbparse.treebank.encode.encode` made of the sentence; made here if left out. Hashes
+        of attributes, for kernels; row PAD + i is word i.
     marks : uint16[n + 1, n + 1], optional
         What the guide says of the arcs (`bbparse.scoring.network`); None where there is no guide.
+        Families read `arc_labels` instead.
     label_names : sequence of str, optional
         The guide's labels, in order.
 
     Attributes
     ----------
-    sentence : Sentence
     n_words : int
-    arc_head, arc_mod : int32[A]
-        The arcs, copied.
     head_ptr : int32[n + 2]
         The arcs from head h are those with indices ``head_ptr[h]`` to ``head_ptr[h + 1] - 1``.
-    values : uint64[n + 1 + 2 * PAD, len(ATTRIBUTES)]
-        Attributes as hashes, for kernels; row PAD + i is word i.
-    marks : uint16[n + 1, n + 1] or None
-        The guide's; families read `arc_labels` instead.
-    label_names : sequence of str
 
     Raises
     ------
@@ -135,35 +136,12 @@ class FactorView:
 
     # --- words, with index 0 for the root -------------------------------------------------------
 
-    @cached_property
-    def forms(self) -> list[str]:
-        """Words as written; ``forms[0]`` is `ROOT`, as in all these lists."""
-        return [ROOT, *self.sentence.forms]
-
-    @cached_property
-    def lower(self) -> list[str]:
-        """Words in lower case."""
-        return [ROOT, *(form.lower() for form in self.sentence.forms)]
-
-    @cached_property
-    def lemmas(self) -> list[str]:
-        """Lemmas."""
-        return [ROOT, *self.sentence.lemmas]
-
-    @cached_property
-    def upos(self) -> list[str]:
-        """Universal part-of-speech tags."""
-        return [ROOT, *self.sentence.upos]
-
-    @cached_property
-    def xpos(self) -> list[str]:
-        """Treebank-specific part-of-speech tags."""
-        return [ROOT, *self.sentence.xpos]
-
-    @cached_property
-    def feats(self) -> list[str]:
-        """Morphological features, ``Case=Nom|Number=Sing`` and the like."""
-        return [ROOT, *self.sentence.feats]
+    forms = _listed(lambda s: s.forms, "Words as written; `ROOT` comes first, as in all these.")
+    lower = _listed(lambda s: (form.lower() for form in s.forms), "Words in lower case.")
+    lemmas = _listed(lambda s: s.lemmas, "Lemmas.")
+    upos = _listed(lambda s: s.upos, "Universal part-of-speech tags.")
+    xpos = _listed(lambda s: s.xpos, "Treebank-specific part-of-speech tags.")
+    feats = _listed(lambda s: s.feats, "Features, ``Case=Nom|Number=Sing`` and the like.")
 
     def attribute(self, word: int, name: str) -> str:
         """An attribute (`bbparse.treebank.encode.ATTRIBUTES`) of a word, as text.
@@ -178,11 +156,7 @@ class FactorView:
 
     @cached_property
     def _attributes(self) -> list[dict[str, str]]:
-        s = self.sentence
-        return [
-            attribute_values(*columns)
-            for columns in zip(s.forms, s.lemmas, s.upos, s.xpos, s.feats)
-        ]
+        return [attribute_values(*word) for word in self.sentence.words]
 
     # --- arcs -----------------------------------------------------------------------------------
 
@@ -212,12 +186,7 @@ class FactorView:
 
     def arc_index(self, head: int, mod: int) -> int:
         """Index of the arc from `head` to `mod`, -1 if it is no candidate."""
-        if not 0 <= head <= self.n_words:
-            return -1
-        mods, ptr = self._arc_lists
-        end = ptr[head + 1]
-        i = bisect_left(mods, mod, ptr[head], end)
-        return i if i < end and mods[i] == mod else -1
+        return self.arc_places.get((head, mod), -1)
 
     @cached_property
     def arc_places(self) -> dict[tuple[int, int], int]:
@@ -227,25 +196,21 @@ class FactorView:
 
     def has_arc(self, head: int, mod: int) -> bool:
         """Whether the arc from `head` to `mod` is a candidate."""
-        return self.arc_index(head, mod) >= 0
+        return (head, mod) in self.arc_places
 
     def modifiers_of(self, head: int) -> list[int]:
         """Candidate modifiers of a word (or of the root, 0), ascending."""
-        mods, ptr = self._arc_lists
-        return mods[ptr[head] : ptr[head + 1]]
+        mods: list[int] = self.arc_mod[self.head_ptr[head] : self.head_ptr[head + 1]].tolist()
+        return mods
 
     def heads_of(self, mod: int) -> list[int]:
         """Candidate heads of a word, ascending; 0 is the root."""
         return self._heads[mod]
 
     @cached_property
-    def _arc_lists(self) -> tuple[list[int], list[int]]:
-        return self.arc_mod.tolist(), self.head_ptr.tolist()
-
-    @cached_property
     def _heads(self) -> list[list[int]]:
         heads: list[list[int]] = [[] for _ in range(self.n_words + 1)]
-        for head, mod in zip(self.arc_head.tolist(), self.arc_mod.tolist()):
+        for head, mod in self.arc_places:
             heads[mod].append(head)
         return heads
 

@@ -23,28 +23,14 @@ _MARGIN = 14.0
 
 @dataclass(slots=True)
 class Arc:
-    """An arc to draw.
+    """An arc to draw."""
 
-    Attributes
-    ----------
-    head, mod : int
-        0 for the root.
-    label : str
-        May be empty.
-    classes : str
-        CSS classes, beside ``bbp-arc``.
-    tip : str
-        What a tooltip says.
-    below : bool
-        Drawn under the words.
-    """
-
-    head: int
+    head: int  # 0 for the root
     mod: int
     label: str = ""
-    classes: str = ""
-    tip: str = ""
-    below: bool = False
+    classes: str = ""  # of CSS, beside ``bbp-arc``
+    tip: str = ""  # what a tooltip says
+    below: bool = False  # drawn under the words
 
 
 @dataclass(slots=True)
@@ -65,22 +51,12 @@ class PlacedArc:
 
 @dataclass(slots=True)
 class Layout:
-    """A diagram, ready to be written.
-
-    Attributes
-    ----------
-    width, height : float
-    centres : list of float
-        Middle of each word.
-    baseline : float
-        Of the forms.
-    arcs : list of PlacedArc
-    """
+    """A diagram, ready to be written."""
 
     width: float = 0.0
     height: float = 0.0
-    centres: list[float] = field(default_factory=list)
-    baseline: float = 0.0
+    centres: list[float] = field(default_factory=list)  # of the words
+    baseline: float = 0.0  # of the forms
     arcs: list[PlacedArc] = field(default_factory=list)
 
 
@@ -113,15 +89,7 @@ def _ports(n: int, arcs: Sequence[Arc]) -> list[tuple[float, float]]:
 
 
 def lay_out(forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = ()) -> Layout:
-    """Place words and arcs.
-
-    Parameters
-    ----------
-    forms : sequence of str, length n
-    arcs : sequence of Arc
-        At most one into each word above the words, and at most one below them.
-    tags : sequence of str, length n, optional
-    """
+    """Place words, and arcs: at most one into each word above the words, and one below them."""
     n = len(forms)
     above = [arc for arc in arcs if not arc.below]
     below = [arc for arc in arcs if arc.below]

@@ -8,33 +8,21 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from bbparse.show.layout import printable
 from bbparse.show.records import json_line
-from bbparse.show.text import Paint, draw_text
+from bbparse.show.text import draw_text, painted
 from bbparse.treebank import format_sentence
 
 if TYPE_CHECKING:
     from bbparse.treebank import Sentence
     from bbparse.treebank.scored import ScoredTree
 
-__all__ = ["FORMATS", "Style", "Writer", "as_conllu", "as_json", "as_tree"]
-
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How to write.
+    """How to write."""
 
-    Attributes
-    ----------
-    k_best : int
-        How many trees were asked for; with more than one, each says which it is.
-    last : bool
-        Whether no other sentence follows.
-    colour, ascii_only : bool
-        For drawn trees.
-    """
-
-    k_best: int = 1
-    last: bool = True
-    colour: bool = False
+    k_best: int = 1  # trees asked for; of more than one, each says which it is
+    last: bool = True  # no other sentence follows
+    colour: bool = False  # of drawn trees
     ascii_only: bool = False
 
 
@@ -67,7 +55,6 @@ def as_json(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
 
 def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
     """The trees drawn with box characters, under a line that says what they are."""
-    paint = Paint.colours() if style.colour else Paint()
     lines = []
     for k, tree in enumerate(trees):
         title = printable(sentence.name)
@@ -87,7 +74,7 @@ def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
                 changed = [m for m, x in enumerate(tree.labels, 1) if x != best.labels[m - 1]]
             facts.append(f"{len(changed)} other {what}{'s' * (len(changed) != 1)} *")
         ruler = "--" if style.ascii_only else "──"
-        lines.append(paint.on(f"{ruler} {title}: {', '.join(facts)}", paint.tag) + "\n")
+        lines.append(painted(f"{ruler} {title}: {', '.join(facts)}", "tag", style.colour) + "\n")
         tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else sentence.xpos
         lines.append(
             draw_text(

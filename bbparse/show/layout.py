@@ -5,24 +5,13 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-__all__ = ["check_tree_columns", "columns", "levels", "printable", "text_width"]
-
 
 def levels(spans: Sequence[tuple[int, int]], *, apart: bool = False) -> list[int]:
-    """The height of each arc, so that arcs over the same place have different ones.
+    """The height of each arc (left, right), from 1: arcs over the same place have different ones.
 
-    Parameters
-    ----------
-    spans : sequence of (left, right)
-        Ends of each arc, left < right.
-    apart : bool
-        Arcs that only meet, one ending where the other begins, have different heights, too.
-
-    Returns
-    -------
-    list of int
-        From 1. An arc lies above every shorter one that it shares more than an end with, so the
-        arcs of a projective tree nest: neither do they cross nor do two lie on each other.
+    An arc lies above every shorter one that it shares more than an end with, so the arcs of a
+    projective tree nest: neither do they cross nor do two lie on each other. With `apart`, arcs
+    that only meet, one ending where the other begins, have different heights, too.
     """
     placed: list[tuple[int, int, int]] = []
     heights = [0] * len(spans)
@@ -89,13 +78,9 @@ def text_width(text: str, size: float) -> float:
 def check_tree_columns(
     n: int, heads: Sequence[int], labels: Sequence[str], tags: Sequence[str] = ()
 ) -> None:
-    """Refuse what cannot be drawn over n words.
+    """Refuse, by `ValueError`, what cannot be drawn over n words.
 
-    Raises
-    ------
-    ValueError
-        If there are not n heads, labels and tags (the latter two may be missing), or a head is
-        not in 0..n or the word itself.
+    There must be n heads, in 0..n and not the word itself; and n labels and n tags, or none.
     """
     for title, values in (("heads", heads), ("labels", labels), ("tags", tags)):
         if len(values) != n and (len(values) or title == "heads"):

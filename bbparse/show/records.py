@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from bbparse.treebank import Sentence
     from bbparse.treebank.scored import ScoredTree
 
-__all__ = ["VERSION", "json_line", "sentence_record", "tree_record"]
-
 VERSION = 1
 
 
@@ -49,8 +47,8 @@ def tree_record(tree: ScoredTree) -> dict[str, Any]:
     return {
         "heads": list(tree.heads),
         "labels": list(tree.labels) or None,
-        "score": _number(tree.score),
-        "upper_bound": _number(tree.upper_bound),
+        "score": finite(tree.score),
+        "upper_bound": finite(tree.upper_bound),
         "proved": tree.proved,
     }
 
@@ -79,6 +77,6 @@ def json_line(sentence: Sentence, trees: Sequence[ScoredTree], status: str) -> s
     return text + "\n"
 
 
-def _number(value: float) -> float | None:
+def finite(value: float) -> float | None:
     """JSON has no infinity."""
     return value if math.isfinite(value) else None

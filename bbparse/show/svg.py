@@ -10,8 +10,6 @@ from bbparse.show.arcs import LABEL_SIZE, RADIUS, TAG_SIZE, Arc, PlacedArc, labe
 from bbparse.show.arcs import lay_out as _lay_out
 from bbparse.show.layout import check_tree_columns, printable
 
-__all__ = ["STYLE", "Arc", "describe_tree", "draw_arcs", "draw_svg", "markup"]
-
 #: Style of the diagrams. Everything is drawn in the colour of the text around them, so that they
 #: look right on any background; a file of its own chooses by the reader's preference.
 STYLE = """
@@ -118,17 +116,9 @@ def draw_arcs(
 ) -> str:
     """Words and any arcs over and under them as SVG.
 
-    Parameters
-    ----------
-    forms : sequence of str, length n
-    arcs : sequence of Arc
-    tags : sequence of str, length n, optional
-    title, description : str
-        For those who do not see the image.
-    style : str
-        CSS to write into the image; empty where the page around it has it.
-    interactive : bool
-        Arcs with a tip can be reached by keyboard and carry it as ``data-tip``.
+    Title and description are for those who do not see the image. `style` is CSS to write into it,
+    where no page around it has it. Where it is interactive, arcs with a tip can be reached by
+    keyboard and carry it as ``data-tip``.
     """
     tags = ["" if tag == "_" else tag for tag in tags]
     layout = _lay_out([printable(form) for form in forms], arcs, tags)

@@ -15,12 +15,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import IO
 
 from bbparse.show.layout import check_tree_columns, columns, levels, printable
-
-__all__ = ["Paint", "draw_text", "wants_ascii", "wants_colour"]
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 _BOXES = {
@@ -39,28 +36,13 @@ _PLAIN = {box: "|" if box == "│" else "-" if box == "─" else "+" for box in 
 _PLAIN.update({" ": " ", "╶": "-", "►": ">", "●": "*"})
 
 
-@dataclass(frozen=True, slots=True)
-class Paint:
-    """Colours as escape sequences of the terminal; all empty for none."""
+#: Of the sixteen colours every terminal has, so that its own theme decides what they are.
+_COLOURS = {"arcs": "2", "tag": "2", "label": "36", "root": "1;32", "changed": "1;33"}
 
-    arcs: str = ""
-    tag: str = ""
-    label: str = ""
-    root: str = ""
-    changed: str = ""
-    off: str = ""
 
-    @classmethod
-    def colours(cls) -> Paint:
-        """The sixteen colours every terminal has, so that its own theme decides what they are."""
-        return cls(
-            arcs="\x1b[2m", tag="\x1b[2m", label="\x1b[36m", root="\x1b[1;32m",
-            changed="\x1b[1;33m", off="\x1b[0m",
-        )  # fmt: skip
-
-    def on(self, text: str, colour: str) -> str:
-        """The text in a colour."""
-        return f"{colour}{text}{self.off}" if colour and text.strip() else text
+def painted(text: str, what: str, colour: bool) -> str:
+    """The text in the colour of what it is, as an escape sequence of the terminal."""
+    return f"\x1b[{_COLOURS[what]}m{text}\x1b[0m" if colour and text.strip() else text
 
 
 def wants_colour(stream: IO[str] | None = None) -> bool:
@@ -130,7 +112,6 @@ def draw_text(
     """
     n = len(forms)
     check_tree_columns(n, heads, labels, tags)
-    paint = Paint.colours() if colour else Paint()
     words = [printable(form) for form in forms]
     form_width = max(map(columns, words), default=0)
     tag_texts = ["" if tag == "_" else printable(tag) for tag in tags] or [""] * n
@@ -142,17 +123,17 @@ def draw_text(
         if ascii_only:
             gutter = "".join(_PLAIN.get(c, c) for c in gutter)
         is_root = heads[i] == 0
-        colour_of = paint.changed if i + 1 in marked else paint.root if is_root else ""
+        what = "changed" if i + 1 in marked else "root" if is_root else ""
+        word = painted(words[i], what, colour) if what else words[i]
         cells = [
-            paint.on(gutter, colour_of or paint.arcs),
-            paint.on(words[i], colour_of) + " " * (form_width - columns(words[i])),
+            painted(gutter, what or "arcs", colour),
+            word + " " * (form_width - columns(words[i])),
         ]
         if tag_width:
-            cells.append(
-                paint.on(tag_texts[i], paint.tag) + " " * (tag_width - columns(tag_texts[i]) + 1)
-            )
+            space = " " * (tag_width - columns(tag_texts[i]) + 1)
+            cells.append(painted(tag_texts[i], "tag", colour) + space)
         mark = " *" if i + 1 in marked else ""
-        cells.append(paint.on(label_texts[i] + mark, colour_of or paint.label))
+        cells.append(painted(label_texts[i] + mark, what or "label", colour))
         lines.append(" ".join(cells).rstrip() + "\n")
     return "".join(lines)
 

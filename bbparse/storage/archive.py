@@ -43,24 +43,9 @@ def write_archive(
     *,
     compress: bool = True,
 ) -> None:
-    """Write an archive, whole or not at all.
+    """Write an archive of some kind and version, whole or not at all; `OutputError` if that fails.
 
-    Parameters
-    ----------
-    path : path
-    kind : str
-        What it holds, such as ``bbparse.Problem``.
-    version : int
-        Version of the format of this kind.
-    arrays : dict of arrays
-        Without objects.
-    compress : bool
-        Smaller, or faster to write.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
+    With `compress` it is smaller, without it faster to write.
     """
     method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     marks = {"kind": np.array(kind), "version": np.array(version, dtype=np.int32)}
@@ -88,19 +73,9 @@ def read_archive(
 ) -> dict[str, NDArray[Any]]:
     """The arrays of an archive, after its headers have been checked.
 
-    Parameters
-    ----------
-    path : path
-    kind : str
-        What the archive must hold.
-    version : int
-        The newest version that can be read.
-    rules : dict
-        What each field must be.
-    optional : set of str
-        Fields that may be missing.
-    error : type
-        What to raise where anything is wrong, naming the file and the field.
+    The archive must be of the kind and of no newer version, and each field what its rule says;
+    those that are `optional` may be missing. Where anything is wrong, `error` is raised, naming the
+    file and the field.
     """
     where = os.fspath(path)
     try:

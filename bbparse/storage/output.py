@@ -23,8 +23,6 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["check_output", "open_binary_output", "open_output", "replacing"]
-
 #: Files that are not finished, and seconds for which they are left alone in any case.
 _UNFINISHED, _YOUNG = re.compile(r"\.bbparse-[0-9a-f]{16}\.tmp"), 10.0
 
@@ -88,13 +86,7 @@ def open_binary_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def check_output(path: str | os.PathLike[str]) -> None:
-    """Find out whether a file can be written before hours of work, and not after them.
-
-    Raises
-    ------
-    OutputError
-        If it could not be written.
-    """
+    """Find out whether a file can be written (`OutputError`) before hours of work, not after."""
     name = os.fspath(path)
     if _descriptor(name) is not None or _is_special(name):
         return

@@ -6,20 +6,16 @@ knows where it stands in the text.
 
 from __future__ import annotations
 
-import lzma
 import os
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Literal
 
 from bbparse.errors import TreebankError
 from bbparse.text.cutter import Cutter, Likeness, Token
-from bbparse.treebank.reading import open_source
+from bbparse.treebank.reading import open_source, raw_lines
 from bbparse.treebank.sections import arriving_lines
 from bbparse.treebank.sentence import Sentence
-
-__all__ = ["SPLITS", "Split", "read_text", "sentences_of_text", "text_as_it_comes"]
 
 #: What a text is cut by: everything as the model has learned it; every line a sentence; every line
 #: a sentence, and its words what is between blanks.
@@ -69,21 +65,23 @@ def text_as_it_comes(
     All sentences of paragraphs that have come before, with the blank line after them, have been
     yielded by then.
     """
-    name, number, offset = _name(source), 0, 0
+    number = offset = 0
     likeness = Likeness(cutter)
-    for paragraph in _paragraphs(source, name):
-        if paragraph is None:
-            yield None
-            continue
-        for sentence in sentences_of_text(
-            paragraph, cutter, split=split, offset=offset, first=number + 1, likeness=likeness
-        ):
-            number += 1
-            sentence.source = name
-            yield sentence
-        offset += len(paragraph)
-    if not number:
-        raise TreebankError(f"{name}: there are no words in it")
+    with open_source(source) as (stream, name):
+        read = arriving_lines if source == "-" else raw_lines
+        for paragraph in _pieces(read(stream, name), name):
+            if paragraph is None:
+                yield None
+                continue
+            for sentence in sentences_of_text(
+                paragraph, cutter, split=split, offset=offset, first=number + 1, likeness=likeness
+            ):
+                number += 1
+                sentence.source = name
+                yield sentence
+            offset += len(paragraph)
+        if not number:
+            raise TreebankError(f"{name}: there are no words in it")
 
 
 def sentences_of_text(
@@ -196,43 +194,18 @@ def _visible(form: str) -> str:
     return form if form.isprintable() else " ".join(form.split())
 
 
-def _name(source: object) -> str:
-    if source == "-":
-        return "standard input"
-    if isinstance(source, str | os.PathLike):
-        return os.fspath(source)
-    name = getattr(source, "name", None)
-    return name if isinstance(name, str) else "input"
-
-
-def _paragraphs(source: Source, name: str) -> Iterator[str | None]:
+def _pieces(stream: Iterable[bytes | None], name: str) -> Iterator[str | None]:
     """Pieces of a text that end with a blank line, together the whole text.
 
-    From the standard input None comes before more is read.
+    None, which says that there may be more to wait for, is passed on.
     """
-    try:
-        with open_source(source) as (stream, _):
-            lines = arriving_lines(stream, name) if source == "-" else stream
-            yield from _pieces(lines, name)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise TreebankError(f"{name}: cannot be read: {reason}") from None
-
-
-def _pieces(stream: Iterable[str] | Iterable[bytes | None], name: str) -> Iterator[str | None]:
     lines: list[str] = []
     size = number = 0
     blank = False
     for raw in stream:
-        if raw is None:
-            if lines and blank:
-                yield "".join(lines)
-                lines, size = [], 0
-            yield None
-            continue
-        number += 1
         line = ""
-        if isinstance(raw, bytes):
+        if raw is not None:
+            number += 1
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
@@ -242,11 +215,12 @@ def _pieces(stream: Iterable[str] | Iterable[bytes | None], name: str) -> Iterat
                     f"{name}, line {number}: byte {error.start + 1} of the line is"
                     f" 0x{raw[error.start]:02x}, expected text in UTF-8"
                 ) from None
-        elif isinstance(raw, str):
-            line = raw
         if lines and ((blank and not line.isspace()) or size > _LONGEST):
             yield "".join(lines)
             lines, size = [], 0
+        if raw is None:
+            yield None
+            continue
         blank = line.isspace()
         lines.append(line)
         size += len(line)

@@ -182,12 +182,11 @@ def _check_same_text(gold: _Side, predicted: _Side) -> None:
     )
     found = [
         next(
-            (f"{s.source or 'treebank'}, line {s.line_number}, {s.name}"
-             for s, (_, end) in zip(side.places, side.sentences) if end > place),
+            (s.place() for s, (_, end) in zip(side.places, side.sentences) if end > place),
             "its end",
         )
         for side in (predicted, gold)
-    ]  # fmt: skip
+    ]
     raise TreebankError(
         f"{found[0]}: found {predicted.text[place : place + 20]!r},"
         f" expected {gold.text[place : place + 20]!r} as in {found[1]}: the texts differ"

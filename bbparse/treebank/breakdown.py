@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from bbparse.treebank.evaluation import Measure, checked_labels, shares
 from bbparse.treebank.sentence import Sentence
-
-__all__ = ["BREAKDOWNS", "Breakdown"]
 
 #: What accuracy can be broken down by.
 BREAKDOWNS = ("length", "distance", "relation")
@@ -16,6 +15,25 @@ _ROOT = "root"
 # First distance of each class after the arcs from the root (as CoNLL-X's eval.pl, and finer).
 _DISTANCES = (1, 2, 3, 7, 11, 21)
 _TEN = 10
+
+_FOUND: dict[str, Measure] = {
+    "recall": (("right",), ("gold",)),
+    "precision": (("right",), ("predicted",)),
+    "f1": (("right", "right"), ("gold", "predicted")),
+}
+#: The numbers and the shares of a row.
+_COLUMNS: dict[str, tuple[tuple[str, ...], dict[str, Measure]]] = {
+    "length": (
+        ("sentences", "words"),
+        {
+            "uas": (("heads",), ("words",)),
+            "las": (("labels",), ("words",)),
+            "complete": (("complete",), ("sentences",)),
+        },
+    ),
+    "distance": (("gold", "predicted"), _FOUND),
+    "relation": (("gold", "predicted"), {"uas": (("heads",), ("gold",)), **_FOUND}),
+}
 
 
 class Breakdown:
@@ -51,51 +69,33 @@ class Breakdown:
         if by not in BREAKDOWNS:
             raise ValueError(f"by is {by!r}, expected one of {', '.join(BREAKDOWNS)}")
         self.by = by
-        self._counts: defaultdict[str | int, Counter[str]] = defaultdict(Counter)
+        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def add(
         self, gold: Sentence, heads: Sequence[int], deprels: Sequence[str] | None = None
     ) -> None:
         """Count one sentence; parameters and errors as for `Tally.add`."""
-        n = gold.n_words
-        if len(heads) != n:
-            raise ValueError(f"heads: expected {n} values, found {len(heads)}")
-        labels = [""] * n if deprels is None else deprels
-        if len(labels) != n:
-            raise ValueError(f"deprels: expected {n} values, found {len(labels)}")
-        if self.by == "length":
-            self._add_length(gold, heads, labels)
-        elif self.by == "distance":
-            self._add_distance(gold, heads)
-        else:
-            self._add_relation(gold, heads, labels)
-
-    def _add_length(self, gold: Sentence, heads: Sequence[int], labels: Sequence[str]) -> None:
+        labels = checked_labels(gold, heads, deprels)
+        n, counts = gold.n_words, self._counts
         right = [a == b for a, b in zip(gold.heads, heads)]
-        counts = self._counts[(gold.n_words - 1) // _TEN]
-        counts["sentences"] += 1
-        counts["words"] += gold.n_words
-        counts["heads"] += sum(right)
-        counts["labels"] += sum(
-            same and a == b for same, a, b in zip(right, gold.deprels, labels)
-        )
-        counts["complete"] += all(right)
-
-    def _add_distance(self, gold: Sentence, heads: Sequence[int]) -> None:
-        for i, (gold_head, head) in enumerate(zip(gold.heads, heads), start=1):
-            self._counts[_distance_class(gold_head, i)]["gold"] += 1
-            own = self._counts[_distance_class(head, i)]
-            own["predicted"] += 1
-            own["right"] += gold_head == head
-
-    def _add_relation(self, gold: Sentence, heads: Sequence[int], labels: Sequence[str]) -> None:
-        for gold_head, head, gold_label, label in zip(gold.heads, heads, gold.deprels, labels):
-            counts = self._counts[gold_label]
-            counts["gold"] += 1
-            counts["heads"] += gold_head == head
-            counts["right"] += gold_head == head and gold_label == label
-            if label:
-                self._counts[label]["predicted"] += 1
+        both = [same and a == b for same, a, b in zip(right, gold.deprels, labels)]
+        if self.by == "length":
+            first = (n - 1) // _TEN * _TEN
+            counts[f"{first + 1}-{first + _TEN}"] += Counter(
+                sentences=1, words=n, heads=sum(right), labels=sum(both), complete=all(right)
+            )
+            return
+        of_gold, predicted = gold.deprels, labels
+        if self.by == "distance":
+            of_gold, predicted = (
+                [_distance_class(head, m) for m, head in enumerate(column, start=1)]
+                for column in (gold.heads, heads)
+            )
+            both = right
+        for i in range(n):
+            counts[of_gold[i]] += Counter(gold=1, heads=right[i], right=both[i])
+            if predicted[i]:
+                counts[predicted[i]]["predicted"] += 1
 
     def rows(self) -> list[dict[str, str | int | float]]:
         """One row for each class that occurs: short before long, frequent before rare.
@@ -111,39 +111,20 @@ class Breakdown:
 
             Shares are from 0 to 1; a share of nothing is 0.
         """
-        if self.by == "length":
-            return [self._length_row(int(key)) for key in sorted(map(int, self._counts))]
-        if self.by == "distance":
-            places = {_title(i): i for i in range(len(_DISTANCES))}
-            keys = sorted(self._counts, key=lambda key: places.get(str(key), -1))
-        else:
-            keys = sorted(self._counts, key=lambda key: (-self._counts[key]["gold"], str(key)))
-        return [self._arc_row(str(key)) for key in keys]
+        numbers, measures = _COLUMNS[self.by]
+        return [
+            {
+                self.by: key,
+                **{name: self._counts[key][name] for name in numbers},
+                **shares(self._counts[key], measures),
+            }
+            for key in sorted(self._counts, key=self._place)
+        ]
 
-    def _length_row(self, key: int) -> dict[str, str | int | float]:
-        counts = self._counts[key]
-        return {
-            self.by: f"{_TEN * key + 1}-{_TEN * (key + 1)}",
-            "sentences": counts["sentences"],
-            "words": counts["words"],
-            "uas": _share(counts["heads"], counts["words"]),
-            "las": _share(counts["labels"], counts["words"]),
-            "complete": _share(counts["complete"], counts["sentences"]),
-        }
-
-    def _arc_row(self, key: str) -> dict[str, str | int | float]:
-        counts = self._counts[key]
-        row: dict[str, str | int | float] = {
-            self.by: key,
-            "gold": counts["gold"],
-            "predicted": counts["predicted"],
-        }
+    def _place(self, key: str) -> tuple[int, str]:
         if self.by == "relation":
-            row["uas"] = _share(counts["heads"], counts["gold"])
-        row["recall"] = _share(counts["right"], counts["gold"])
-        row["precision"] = _share(counts["right"], counts["predicted"])
-        row["f1"] = _share(2 * counts["right"], counts["gold"] + counts["predicted"])
-        return row
+            return -self._counts[key]["gold"], key
+        return 0 if key == _ROOT else int(key.partition("-")[0]), ""
 
 
 def _distance_class(head: int, modifier: int) -> str:
@@ -159,7 +140,3 @@ def _title(i: int) -> str:
         return f"{first}-"
     last = _DISTANCES[i + 1] - 1
     return str(first) if first == last else f"{first}-{last}"
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0

@@ -8,8 +8,6 @@ from typing import Any
 
 from bbparse.treebank.sentence import Sentence, checked_column
 
-__all__ = ["has_tags", "with_columns", "with_fields"]
-
 _PLACES = {"lemmas": 2, "upos": 3, "xpos": 4, "feats": 5}
 
 

@@ -11,10 +11,11 @@ sum of others (`MEASURES`); so `bbparse.treebank.significance` can draw sentence
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from operator import eq
+from typing import TYPE_CHECKING, Any
 
 from bbparse.errors import TreebankError
 from bbparse.treebank.sentence import Sentence
@@ -23,11 +24,6 @@ from bbparse.treebank.structure import crossing_words
 if TYPE_CHECKING:  # the command line reads and judges files without waiting for numpy
     import numpy as np
     from numpy.typing import NDArray
-
-__all__ = [
-    "CONTENT", "COUNTS", "MEASURES", "Scores", "Tally", "evaluate", "function_words",
-    "paired_sentences", "universal_features",
-]  # fmt: skip
 
 # Content words are those with these labels of Universal Dependencies 2, whatever their subtype:
 # so has the official scorer, and a label it does not know, as UD 1's dobj, is none.
@@ -52,8 +48,10 @@ COUNTS = (
     "crossing_right",
 )  # fmt: skip
 
-#: name → (counts whose sum is divided, counts whose sum divides)
-MEASURES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+Measure = tuple[tuple[str, ...], tuple[str, ...]]
+"""Counts whose sum is divided, counts whose sum divides."""
+
+MEASURES: dict[str, Measure] = {
     "uas": (("heads",), ("words",)),
     "las": (("labels",), ("words",)),
     "las_universal": (("universal",), ("words",)),
@@ -94,64 +92,36 @@ _CROSSING = ("crossing_precision", "crossing_recall", "crossing_f1")
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Shares from 0 to 1; a share of nothing is 0.
-
-    Attributes
-    ----------
-    sentences, words, words_no_punct : int
-        What was compared; the last leaves out words whose gold UPOS is PUNCT.
-    uas : float
-        Words with the right head.
-    las : float
-        Words with the right head and the right full label.
-    las_universal : float
-        Words with the right head and the right label up to its colon: the official scorer's LAS.
-    uas_no_punct, las_no_punct, las_universal_no_punct : float
-        The same among words that are not punctuation.
-    clas : float
-        F1 of the right head and universal label over content words.
-    complete : float
-        Sentences in which every head is right.
-    complete_labelled : float
-        Sentences in which every head and full label is right.
-    root : float
-        Sentences in which exactly the right words have head 0.
-    upos, xpos, feats, lemmas : float or None
-        Words with the right value in the column; None unless both treebanks have values there.
-        A word without a gold lemma has any lemma right.
-    ufeats : float or None
-        Words with the right universal features (the official UFeats).
-    all_tags : float or None
-        Words with the right UPOS, XPOS and universal features.
-    mlas, blex : float or None
-        As clas, but also with the right UPOS, universal features and function words, or with the
-        right lemma.
-    crossing_precision, crossing_recall, crossing_f1 : float or None
-        Of the arcs that cross another in the predicted tree those that do so in the gold tree, too;
-        the reverse; and both in one. None where no tree has such arcs.
-    """
+    """Shares from 0 to 1; a share of nothing is 0."""
 
     sentences: int
     words: int
-    words_no_punct: int
-    uas: float
-    las: float
+    words_no_punct: int  #: Without words whose gold UPOS is PUNCT, as in what ends so below.
+    uas: float  #: Words with the right head.
+    las: float  #: Words with the right head and the right full label.
+    #: Words with the right head and the right label up to its colon: the official scorer's LAS.
     las_universal: float
     uas_no_punct: float
     las_no_punct: float
     las_universal_no_punct: float
-    clas: float
-    complete: float
-    complete_labelled: float
-    root: float
+    clas: float  #: F1 of the right head and universal label over content words.
+    complete: float  #: Sentences in which every head is right.
+    complete_labelled: float  #: Sentences in which every head and full label is right.
+    root: float  #: Sentences in which exactly the right words have head 0.
+    #: Words with the right value in the column; None unless both treebanks have values there. A
+    #: word without a gold lemma has any lemma right.
     upos: float | None = None
     xpos: float | None = None
     feats: float | None = None
-    ufeats: float | None = None
-    all_tags: float | None = None
+    ufeats: float | None = None  #: Words with the right universal features (the official UFeats).
+    all_tags: float | None = None  #: Words with the right UPOS, XPOS and universal features.
     lemmas: float | None = None
+    #: As clas, but also with the right UPOS, universal features and function words, or with the
+    #: right lemma.
     mlas: float | None = None
     blex: float | None = None
+    #: Of the arcs that cross another in the predicted tree those that do so in the gold tree, too;
+    #: the reverse; and both in one. None where no tree has such arcs.
     crossing_precision: float | None = None
     crossing_recall: float | None = None
     crossing_f1: float | None = None
@@ -216,84 +186,53 @@ class Tally:
         ValueError
             If a length is not the number of words.
         """
-        n = gold.n_words
-        if len(heads) != n:
-            raise ValueError(f"heads: expected {n} values, found {len(heads)}")
-        if deprels is None:
-            deprels = [""] * n
-        elif len(deprels) != n:
-            raise ValueError(f"deprels: expected {n} values, found {len(deprels)}")
+        n, labels = gold.n_words, checked_labels(gold, heads, deprels)
         if tags is not None and tags.n_words != n:
             raise ValueError(f"tags: expected {n} words, found {tags.n_words}")
-        row = dict.fromkeys(COUNTS, 0)
-        labels = [label.partition(":")[0] for label in deprels]
-        gold_labels = [label.partition(":")[0] for label in gold.deprels]
-        for i in range(n):
-            counted = gold.upos[i] != _PUNCTUATION
-            is_content = gold_labels[i] in CONTENT
-            row["words_no_punct"] += counted
-            row["content_gold"] += is_content
-            row["content_predicted"] += labels[i] in CONTENT
-            if gold.heads[i] != heads[i]:
-                continue
-            row["heads"] += 1
-            row["heads_no_punct"] += counted
-            if gold_labels[i] == labels[i]:
-                row["universal"] += 1
-                row["universal_no_punct"] += counted
-                row["content_right"] += is_content
-                if gold.deprels[i] == deprels[i]:
-                    row["labels"] += 1
-                    row["labels_no_punct"] += counted
+        short, gold_short = (
+            [label.partition(":")[0] for label in column] for column in (labels, gold.deprels)
+        )
+        counted = [tag != _PUNCTUATION for tag in gold.upos]
+        content = [label in CONTENT for label in gold_short]
+        right = list(map(eq, gold.heads, heads))
+        universal = _all(right, map(eq, gold_short, short))
+        labelled = _all(universal, map(eq, gold.deprels, labels))
+        content_right = _all(universal, content)
         crossing, own = crossing_words(gold.heads), crossing_words(heads)
-        row["crossing_gold"] = len(crossing)
-        row["crossing_predicted"] = len(own)
-        row["crossing_right"] = sum(gold.heads[m - 1] == heads[m - 1] for m in crossing & own)
-        row["sentences"] = 1
-        row["words"] = n
-        row["complete"] = row["heads"] == n
-        row["complete_labelled"] = row["labels"] == n
-        row["roots"] = all((a == 0) == (b == 0) for a, b in zip(gold.heads, heads))
+        row = {
+            "sentences": 1, "words": n, "words_no_punct": sum(counted),
+            "heads": sum(right), "heads_no_punct": sum(_all(right, counted)),
+            "labels": sum(labelled), "labels_no_punct": sum(_all(labelled, counted)),
+            "universal": sum(universal), "universal_no_punct": sum(_all(universal, counted)),
+            "content_gold": sum(content), "content_right": sum(content_right),
+            "content_predicted": sum(label in CONTENT for label in short),
+            "complete": all(right), "complete_labelled": all(labelled),
+            "roots": all((a == 0) == (b == 0) for a, b in zip(gold.heads, heads)),
+            "crossing_gold": len(crossing), "crossing_predicted": len(own),
+            "crossing_right": sum(right[m - 1] for m in crossing & own),
+        }  # fmt: skip
         if tags is not None:
-            self._add_tags(row, gold, tags, heads, gold_labels, labels)
-        self._rows.extend(row.values())
-
-    def _add_tags(
-        self,
-        row: dict[str, int],
-        gold: Sentence,
-        tags: Sentence,
-        heads: Sequence[int],
-        gold_labels: list[str],
-        labels: list[str],
-    ) -> None:
-        for column, has in self._has.items():
-            for side, sentence in enumerate((gold, tags)):
-                has[side] = has[side] or any(value != "_" for value in getattr(sentence, column))
-        gold_feats = [universal_features(value) for value in gold.feats]
-        feats = [universal_features(value) for value in tags.feats]
-        gold_functional = function_words(gold.heads, gold_labels, gold.upos, gold_feats)
-        functional = function_words(heads, labels, tags.upos, feats)
-        for i in range(gold.n_words):
-            upos = gold.upos[i] == tags.upos[i]
-            xpos = gold.xpos[i] == tags.xpos[i]
-            ufeats = gold_feats[i] == feats[i]
-            lemma = gold.lemmas[i] == "_" or gold.lemmas[i] == tags.lemmas[i]
-            row["upos"] += upos
-            row["xpos"] += xpos
-            row["feats"] += gold.feats[i] == tags.feats[i]
-            row["ufeats"] += ufeats
-            row["all_tags"] += upos and xpos and ufeats
-            row["lemmas"] += lemma
-            if (
-                gold_labels[i] in CONTENT
-                and gold_labels[i] == labels[i]
-                and gold.heads[i] == heads[i]
-            ):
-                row["content_lemmas"] += lemma
-                row["content_morphology"] += (
-                    upos and ufeats and gold_functional.get(i + 1) == functional.get(i + 1)
-                )
+            for column, has in self._has.items():
+                for side, sentence in enumerate((gold, tags)):
+                    has[side] = has[side] or any(v != "_" for v in getattr(sentence, column))
+            feats, gold_feats = (
+                [universal_features(value) for value in s.feats] for s in (tags, gold)
+            )
+            functional = function_words(heads, short, tags.upos, feats)
+            expected = function_words(gold.heads, gold_short, gold.upos, gold_feats)
+            alike = [expected.get(m) == functional.get(m) for m in range(1, n + 1)]
+            upos = list(map(eq, gold.upos, tags.upos))
+            xpos = list(map(eq, gold.xpos, tags.xpos))
+            ufeats = list(map(eq, gold_feats, feats))
+            lemmas = [a in ("_", b) for a, b in zip(gold.lemmas, tags.lemmas)]
+            row |= {
+                "upos": sum(upos), "xpos": sum(xpos), "ufeats": sum(ufeats),
+                "feats": sum(map(eq, gold.feats, tags.feats)), "lemmas": sum(lemmas),
+                "all_tags": sum(_all(upos, xpos, ufeats)),
+                "content_lemmas": sum(_all(content_right, lemmas)),
+                "content_morphology": sum(_all(content_right, upos, ufeats, alike)),
+            }  # fmt: skip
+        self._rows.extend(row.get(name, 0) for name in COUNTS)
 
     @property
     def measures(self) -> list[str]:
@@ -310,14 +249,34 @@ class Tally:
     def scores(self) -> Scores:
         """The shares over all sentences so far."""
         total = {name: self._total(name) for name in COUNTS}
-        values = {}
-        for name in self.measures:
-            part, whole = (sum(total[count] for count in counts) for counts in MEASURES[name])
-            values[name] = part / whole if whole else 0.0
-        return Scores(
-            sentences=total["sentences"], words=total["words"],
-            words_no_punct=total["words_no_punct"], **values,
-        )  # fmt: skip
+        found: dict[str, Any] = shares(total, {name: MEASURES[name] for name in self.measures})
+        return Scores(total["sentences"], total["words"], total["words_no_punct"], **found)
+
+
+def checked_labels(
+    gold: Sentence, heads: Sequence[int], deprels: Sequence[str] | None
+) -> Sequence[str]:
+    """The predicted labels, empty where there are none; `ValueError` for a wrong length."""
+    n = gold.n_words
+    labels = [""] * n if deprels is None else deprels
+    for title, column in (("heads", heads), ("deprels", labels)):
+        if len(column) != n:
+            raise ValueError(f"{title}: expected {n} values, found {len(column)}")
+    return labels
+
+
+def shares(total: Mapping[str, int], measures: Mapping[str, Measure]) -> dict[str, float]:
+    """Of sums of counts by name; a share of nothing is 0."""
+    found = {}
+    for name, counts in measures.items():
+        part, whole = (sum(total[count] for count in some) for some in counts)
+        found[name] = part / whole if whole else 0.0
+    return found
+
+
+def _all(*columns: Iterable[bool]) -> list[bool]:
+    """Where all columns hold."""
+    return list(map(all, zip(*columns)))
 
 
 def evaluate(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
@@ -333,29 +292,28 @@ def evaluate(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
     TreebankError
         If one has more sentences than the other, or the words differ; names sentence and word.
     """
+    return tallied(gold, predicted).scores()
+
+
+def tallied(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Tally:
+    """The counts of two treebanks; errors as :func:`evaluate`."""
     tally = Tally()
     for gold_sentence, sentence in paired_sentences(gold, predicted):
         tally.add(gold_sentence, sentence.heads, sentence.deprels, sentence)
-    return tally.scores()
+    return tally
 
 
 def paired_sentences(
     gold: Iterable[Sentence], predicted: Iterable[Sentence]
 ) -> Iterator[tuple[Sentence, Sentence]]:
-    """Sentences of two treebanks side by side, checked to have the same words.
-
-    Raises
-    ------
-    TreebankError
-        As :func:`evaluate`.
-    """
+    """Sentences of two treebanks side by side; errors as :func:`evaluate`."""
     for count, (gold_sentence, sentence) in enumerate(zip_longest(gold, predicted)):
         if gold_sentence is None or sentence is None:
             rest, shorter = gold_sentence, "predicted"
             if gold_sentence is None:
                 rest, shorter = sentence, "gold"
             raise TreebankError(
-                f"{_place(rest)} has no counterpart: the {shorter} treebank "
+                f"{rest.place()} has no counterpart: the {shorter} treebank "
                 f"has only {count} sentences"
             )
         _check_same_words(gold_sentence, sentence)
@@ -368,12 +326,12 @@ def _check_same_words(gold: Sentence, predicted: Sentence) -> None:
     for i, (expected, found) in enumerate(zip(gold.forms, predicted.forms)):
         if expected != found:
             raise TreebankError(
-                f"{_place(predicted)}: word {i + 1} is {found!r}, "
-                f"expected {expected!r} as in {_place(gold)}"
+                f"{predicted.place()}: word {i + 1} is {found!r}, "
+                f"expected {expected!r} as in {gold.place()}"
             )
     raise TreebankError(
-        f"{_place(predicted)}: found {predicted.n_words} words, "
-        f"expected {gold.n_words} as in {_place(gold)}"
+        f"{predicted.place()}: found {predicted.n_words} words, "
+        f"expected {gold.n_words} as in {gold.place()}"
     )
 
 
@@ -393,7 +351,3 @@ def function_words(
         if label in _FUNCTIONAL:
             found.setdefault(head, []).append((i, label, upos[i], feats[i]))
     return found
-
-
-def _place(sentence: Sentence) -> str:
-    return f"{sentence.source or 'treebank'}, line {sentence.line_number}, {sentence.name}"

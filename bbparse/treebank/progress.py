@@ -36,16 +36,7 @@ def progress_bars(drawn: bool = True) -> Iterator[None]:
 
 
 def watched(items: Iterable[T], what: str, unit: str = " sentences") -> Iterable[T]:
-    """The items, behind a bar where bars are drawn.
-
-    Parameters
-    ----------
-    items : iterable
-    what : str
-        Stands before the bar.
-    unit : str
-        What is counted.
-    """
+    """The items, behind a bar where bars are drawn; ``what`` stands before it."""
     if not _drawn.get():
         return items
     return tqdm(items, desc=what, unit=unit, delay=2, leave=False)

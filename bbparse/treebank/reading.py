@@ -24,8 +24,6 @@ from bbparse.errors import TreebankError
 from bbparse.treebank.sentence import NO_HEAD, Sentence, word_ids
 from bbparse.treebank.structure import check_tree
 
-__all__ = ["Block", "blocks_of", "no_sentence", "open_source", "raw_lines", "read_conllu"]
-
 N_COLUMNS = 10
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -44,6 +42,7 @@ class _Numbers(dict[str, int]):
         return number
 
 
+_UNPACKED: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 _NUMBERS = _Numbers({"_": NO_HEAD})
 
 
@@ -128,13 +127,8 @@ def open_source(source: Source) -> Iterator[tuple[Any, str]]:
         yield getattr(sys.stdin, "buffer", sys.stdin), "standard input"
         return
     try:
-        stream: IO[bytes]
-        if path.endswith(".gz"):
-            stream = io.BufferedReader(gzip.open(path, "rb"), 1 << 18)
-        elif path.endswith(".xz"):
-            stream = io.BufferedReader(lzma.open(path, "rb"), 1 << 18)
-        else:
-            stream = open(path, "rb", buffering=1 << 18)
+        opened: Any = _UNPACKED.get(os.path.splitext(path)[1], open)(path, "rb")
+        stream = io.BufferedReader(opened, 1 << 18)
     except OSError as error:
         raise TreebankError(f"{path}: cannot be read: {error.strerror or error}") from None
     with stream:
@@ -248,21 +242,13 @@ def _parse_block(raw: list[bytes]) -> Sentence:
             word_lines[i], f"head of word {i + 1} is {columns[6][i]}, expected 0 to {n} or _"
         )
     # Interned, because treebanks repeat themselves: a tenth of the memory of a training file.
-    return Sentence(
-        lines,
-        word_lines,
-        list(map(intern, columns[1])),
-        list(map(intern, columns[2])),
-        list(map(intern, columns[3])),
-        list(map(intern, columns[4])),
-        list(map(intern, columns[5])),
-        heads,
-        list(map(intern, columns[7])),
-        before=before,
-        after=after,
-        id_prefix=id_prefix,
-        head_prefix=head_prefix,
+    forms, lemmas, upos, xpos, feats, deprels = (
+        list(map(intern, columns[place])) for place in (1, 2, 3, 4, 5, 7)
     )
+    return Sentence(
+        lines, word_lines, forms, lemmas, upos, xpos, feats, heads, deprels,
+        before=before, after=after, id_prefix=id_prefix, head_prefix=head_prefix,
+    )  # fmt: skip
 
 
 def _without_comments(lines: list[str], *, complete: bool) -> tuple[list[list[str]], list[int]]:

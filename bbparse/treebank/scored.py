@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ScoredTree"]
-
 
 @dataclass(frozen=True, slots=True)
 class ScoredTree:
-    """One tree of a sentence.
+    """One tree of a sentence."""
 
-    Attributes
-    ----------
-    heads : tuple of int, length n
-        Head of each word, 0 for the root.
-    score : float
-        φ of the tree.
-    upper_bound : float
-        No tree of this rank scores more.
-    proved : bool
-        Whether this is proved to be the tree of its rank.
-    labels : tuple of str, length n
-        Label of the arc to each word; empty where the parser has no labels.
-    """
-
-    heads: tuple[int, ...]
-    score: float
-    upper_bound: float
-    proved: bool
+    heads: tuple[int, ...]  #: length n: head of each word, 0 for the root.
+    score: float  #: φ of the tree.
+    upper_bound: float  #: No tree of this rank scores more.
+    proved: bool  #: Whether this is proved to be the tree of its rank.
+    #: length n: label of the arc to each word; empty where the parser has no labels.
     labels: tuple[str, ...] = ()

@@ -8,7 +8,6 @@ or the same errors, as reading the file does.
 from __future__ import annotations
 
 import io
-import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,79 +16,35 @@ from bbparse.errors import TreebankError
 from bbparse.treebank.reading import Source, blocks_of, no_sentence, open_source, raw_lines
 from bbparse.treebank.sentence import Sentence
 
-__all__ = ["Section", "arriving_lines", "cut_conllu", "cut_sentences"]
-
 #: Words that the sentences of a section have together, unless it is a single one: what the parser
 #: takes at a time. Multiword tokens and empty nodes count, which makes no difference to anyone.
 SECTION_WORDS = 1000
 #: The same for the first section, which workers are not yet there for.
 FIRST_WORDS = 50
 _READ_BYTES = 1 << 16
-_HEADER = struct.Struct("<QQQ")
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Some sentences of a file.
+    """Some sentences of a file."""
 
-    Attributes
-    ----------
-    raw : bytes
-        Their lines, and the blank lines around them.
-    line_number : int
-        Number of the first line in the file, from 1.
-    number : int
-        Number of the first sentence in the file, from 1.
-    n_sentences : int
-        0 where there are only blank lines.
-    """
-
-    raw: bytes
-    line_number: int
-    number: int
-    n_sentences: int
+    raw: bytes  # their lines, and the blank lines around them
+    line_number: int  # of the first line in the file, from 1
+    number: int  # of the first sentence in the file, from 1
+    n_sentences: int  # 0 where there are only blank lines
 
     def sentences(self, name: str) -> Iterator[Sentence]:
-        """What `read_conllu` gives for these lines of the file of that name, and raises for them.
-
-        Raises
-        ------
-        TreebankError
-            For the first sentence with an error.
-        """
+        """What `read_conllu` gives for these lines of the file of that name, or raises."""
         lines = io.BytesIO(self.raw)
         for block in blocks_of(lines, self.line_number, self.number):
             yield block.sentence(name)
 
-    def pack(self) -> bytes:
-        """The section as bytes, for `unpack`."""
-        return _HEADER.pack(self.line_number, self.number, self.n_sentences) + self.raw
-
-    @classmethod
-    def unpack(cls, packed: bytes) -> Section:
-        """The section that `pack` made these bytes of."""
-        return cls(packed[_HEADER.size :], *_HEADER.unpack_from(packed))
-
 
 def cut_conllu(source: Source) -> Iterator[Section | None]:
-    """Cut CoNLL-U or CoNLL-X into sections.
+    """Cut CoNLL-U or CoNLL-X into sections; as `read_conllu`, what was read comes before an error.
 
-    Parameters
-    ----------
-    source : path, "-" or open file
-        As for `read_conllu`.
-
-    Yields
-    ------
-    Section or None
-        None comes from the standard input only: before more is read, which may have to be waited
-        for. All sentences that have come before, with the blank line after them, have been yielded
-        by then.
-
-    Raises
-    ------
-    TreebankError
-        If the file cannot be read or has no sentence. What was read before comes first.
+    None comes from the standard input only: before more is read, which may have to be waited for.
+    All sentences that have come before, with the blank line after them, have been yielded by then.
     """
     with open_source(source) as (stream, name):
         gathered = _Gathered()
@@ -142,16 +97,7 @@ def cut_sentences(sentences: Iterable[Sentence | None]) -> Iterator[Section | No
 def arriving_lines(stream: Any, name: str) -> Iterator[bytes | None]:
     """Lines with their line feeds, and None before more is read, which may have to be waited for.
 
-    Parameters
-    ----------
-    stream : open file
-    name : str
-        For messages.
-
-    Raises
-    ------
-    TreebankError
-        If it cannot be read.
+    `TreebankError` if the stream, of this name, cannot be read.
     """
     if not hasattr(stream, "read1"):  # text, or no file at all
         yield from raw_lines(stream, name)

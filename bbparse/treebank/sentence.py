@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["NO_HEAD", "Sentence", "checked_column", "word_ids"]
-
 NO_HEAD = -1
 """The head of a word whose HEAD column is ``_``."""
+
+Word = tuple[str, str, str, str, str]
+"""Form, lemma, UPOS, XPOS and FEATS."""
 
 _ids: tuple[str, ...] = ()  # "1", "2", … for the longest sentence so far
 
@@ -49,57 +50,39 @@ class Sentence:
 
     Words are numbered 1..n; index i of each list is word i+1. The lists are what the parser reads;
     `lines`, `before` and `after` are what a file needs to be written again byte for byte.
-
-    Attributes
-    ----------
-    lines : list of str
-        Every line of the block in order (comments, multiword tokens, empty nodes, words), without
-        its line feed. The carriage return of a CRLF file stays at the end of its line.
-    word_lines : list of int, length n
-        Index into `lines` of each syntactic word.
-    forms, lemmas, upos, xpos, feats : list of str, length n
-        The columns; ``_`` where nothing is given.
-    heads : list of int, length n
-        Head of each word: 0 for the root, `NO_HEAD` (-1) where none is given.
-    deprels : list of str, length n
-        Label of the arc from the head to each word.
-    source : str
-        The file the sentence was read from, for messages.
-    line_number : int
-        Number of its first line in the file, from 1.
-    number : int
-        Number of the sentence in the file, from 1.
-    before : str
-        What stood before the first sentence of a file: a byte order mark, blank lines.
-    after : str
-        What stood after the last line: a line feed and, usually, one blank line.
-    id_prefix : str
-        What precedes the number in ids such as ``s12_3`` of some CoNLL-X files.
-    head_prefix : str
-        The same for heads; empty where heads are plain numbers.
     """
 
+    #: Every line of the block in order (comments, multiword tokens, empty nodes, words), without
+    #: its line feed. The carriage return of a CRLF file stays at the end of its line.
     lines: list[str]
-    word_lines: list[int]
-    forms: list[str]
+    word_lines: list[int]  #: length n: index into `lines` of each syntactic word.
+    forms: list[str]  #: length n: the columns; ``_`` where nothing is given.
     lemmas: list[str]
     upos: list[str]
     xpos: list[str]
     feats: list[str]
+    #: length n: head of each word: 0 for the root, `NO_HEAD` (-1) where none is given.
     heads: list[int]
-    deprels: list[str]
-    source: str = ""
-    line_number: int = 1
-    number: int = 1
+    deprels: list[str]  #: length n: label of the arc from the head to each word.
+    source: str = ""  #: The file the sentence was read from, for messages.
+    line_number: int = 1  #: Number of its first line in the file, from 1.
+    number: int = 1  #: Number of the sentence in the file, from 1.
+    #: What stood before the first sentence of a file: a byte order mark, blank lines.
     before: str = ""
+    #: What stood after the last line: a line feed and, usually, one blank line.
     after: str = "\n\n"
-    id_prefix: str = ""
-    head_prefix: str = ""
+    id_prefix: str = ""  #: What precedes the number in ids such as ``s12_3`` of some CoNLL-X files.
+    head_prefix: str = ""  #: The same for heads; empty where heads are plain numbers.
 
     @property
     def n_words(self) -> int:
         """Number of syntactic words."""
         return len(self.forms)
+
+    @property
+    def words(self) -> list[Word]:
+        """What is known of each word without its tree."""
+        return list(zip(self.forms, self.lemmas, self.upos, self.xpos, self.feats))
 
     @property
     def name(self) -> str:
@@ -111,6 +94,11 @@ class Sentence:
             if separator and key.strip() == "sent_id" and value.strip():
                 return value.strip()
         return f"sentence #{self.number}"
+
+    def place(self, index: int = -1) -> str:
+        """Where it is, or the word of an index, for messages."""
+        line = self.line_number + (self.word_lines[index] if index >= 0 else 0)
+        return f"{self.source or 'treebank'}, line {line}, {self.name}"
 
     @property
     def text(self) -> str:

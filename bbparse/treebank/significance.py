@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bbparse.errors import ConfigError, TreebankError
-from bbparse.treebank.evaluation import COUNTS, MEASURES, Tally, paired_sentences
+from bbparse.treebank.evaluation import COUNTS, MEASURES, Tally, tallied
 from bbparse.treebank.sentence import Sentence
 
 if TYPE_CHECKING:  # numpy is imported when something is drawn: reading files does not need it
     import numpy as np
     from numpy.typing import NDArray
-
-__all__ = ["Difference", "compare", "compare_tallies"]
 
 RESAMPLES = 10_000
 SEED = 1
@@ -31,31 +29,18 @@ _AT_ONCE = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How two parsers differ by one measure.
+    """How two parsers differ by one measure."""
 
-    Attributes
-    ----------
-    measure : str
-        A name of `bbparse.treebank.evaluation.MEASURES`.
-    first, second : float
-        The shares, from 0 to 1.
-    difference : float
-        first - second.
-    low, high : float
-        Ends of the confidence interval of the difference: percentiles of the resampled
-        differences.
-    p_value : float
-        How often a difference at least as large, of either sign, would come about between
-        parsers that are equally good: share of the resamples that lie as far from the difference
-        as it lies from zero. Never 0, as the sample itself counts as one.
-    """
-
-    measure: str
-    first: float
+    measure: str  #: A name of `bbparse.treebank.evaluation.MEASURES`.
+    first: float  #: The shares, from 0 to 1.
     second: float
-    difference: float
+    difference: float  #: first - second.
+    #: Ends of the confidence interval of the difference: percentiles of the resampled differences.
     low: float
     high: float
+    #: How often a difference at least as large, of either sign, would come about between parsers
+    #: that are equally good: share of the resamples that lie as far from the difference as it lies
+    #: from zero. Never 0, as the sample itself counts as one.
     p_value: float
 
 
@@ -63,38 +48,15 @@ def compare(
     gold: Iterable[Sentence],
     first: Iterable[Sentence],
     second: Iterable[Sentence],
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    confidence: float = CONFIDENCE,
+    **settings: Any,
 ) -> dict[str, Difference]:
-    """Compare two parsers' trees of the same sentences.
+    """Compare two parsers' trees of the same sentences, with a head for every word.
 
-    Parameters
-    ----------
-    gold, first, second : iterable of Sentence
-        With a head for every word.
-    resamples, seed, confidence
-        As for :func:`compare_tallies`.
-
-    Returns
-    -------
-    dict
-        measure → Difference, for the measures that both say something about.
-
-    Raises
-    ------
-    TreebankError
-        If the sentences or their words differ.
-    ConfigError
-        If an option is out of range.
+    Settings, result and errors are as for :func:`compare_tallies`; `TreebankError`, too, if the
+    sentences or their words differ.
     """
-    tallies = Tally(), Tally()
     sentences = list(gold)
-    for tally, predicted in zip(tallies, (first, second)):
-        for gold_sentence, sentence in paired_sentences(sentences, predicted):
-            tally.add(gold_sentence, sentence.heads, sentence.deprels, sentence)
-    return compare_tallies(*tallies, resamples=resamples, seed=seed, confidence=confidence)
+    return compare_tallies(tallied(sentences, first), tallied(sentences, second), **settings)
 
 
 def compare_tallies(

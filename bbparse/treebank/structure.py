@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from bbparse.errors import TreebankError
 from bbparse.treebank.sentence import NO_HEAD, Sentence
 
-__all__ = ["check_tree", "crossing_words", "find_cycle", "is_projective"]
-
 
 def find_cycle(heads: Sequence[int]) -> list[int]:
     """The words of one cycle, in the order modifier, head, head of the head, …; empty if none.
@@ -75,13 +73,6 @@ def is_projective(heads: Sequence[int]) -> bool:
 def crossing_words(heads: Sequence[int]) -> set[int]:
     """The words whose arc crosses another, the arcs of the root (position 0) included.
 
-    Parameters
-    ----------
-    heads : sequence of int, length n
-        As for `is_projective`.
-
-    Notes
-    -----
     O(n log n) where no arcs cross, O(n²) otherwise.
     """
     if is_projective(heads):
@@ -134,6 +125,4 @@ def check_tree(sentence: Sentence, *, single_root: bool = True) -> None:
 
 
 def _error(sentence: Sentence, index: int, message: str) -> TreebankError:
-    line = sentence.line_number + sentence.word_lines[index]
-    place = f"{sentence.source or 'treebank'}, line {line}, {sentence.name}"
-    return TreebankError(f"{place}: {message}")
+    return TreebankError(f"{sentence.place(index)}: {message}")

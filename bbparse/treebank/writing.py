@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 from typing import IO
 
 from bbparse.storage.output import open_output
 from bbparse.treebank.columns import with_fields
 from bbparse.treebank.sentence import NO_HEAD, Sentence, checked_column, word_ids
-
-__all__ = ["format_sentence", "write_conllu"]
 
 
 def format_sentence(
@@ -123,13 +122,8 @@ def write_conllu(target: str | os.PathLike[str] | IO[str], sentences: Iterable[S
         with open_output(target) as stream:
             return write_conllu(stream, sentences)
     count = 0
-    previous: Sentence | None = None
-    for sentence in sentences:
-        if previous is not None:
-            target.write(format_sentence(previous, last=False))
+    for sentence, following in pairwise(chain(sentences, [None])):
+        if sentence is not None:
+            target.write(format_sentence(sentence, last=following is None))
             count += 1
-        previous = sentence
-    if previous is not None:
-        target.write(format_sentence(previous))
-        count += 1
     return count

@@ -27,43 +27,26 @@ LONG_PASS = 60.0
 
 @dataclass(slots=True)
 class Setting:
-    """One number of candidate heads, and what came of it.
+    """One number of candidate heads, and what came of it."""
 
-    Attributes
-    ----------
-    prune : int
-        Most candidate heads of a word; 0: all.
-    tally : Tally
-        The counts of each sentence.
-    labelled : bool
-        Whether the parser gave labels.
-    passes : list of float
-        Seconds of each pass over the sentences: scoring, solving and labelling.
-    figures : dict
-        Means over the sentences: ``dp_calls`` of the dynamic program; ``dp_work``, the same weighed
-        by the share of the chart they ran over, an inside-outside pass counting as three; search
-        ``nodes``. Shares of the sentences: ``closed_at_root``, ``within_three_nodes``, ``proved``,
-        ``proved_to_60_words`` and ``proved_beyond_60_words``, 1 where there are none of such
-        lengths. ``sentences_beyond_60_words``, and the ``most_nodes`` of any sentence.
-    lengths : int32[sentences]
-        Words.
-    sentence_calls : int64[sentences]
-        Calls of the dynamic program.
-    sentence_seconds : float64[sentences]
-        Scoring and solving, a sentence at a time.
-    failure : str
-        Why the setting could not be measured; empty where it was.
-    """
-
-    prune: int
-    tally: Tally = field(default_factory=Tally)
-    labelled: bool = True
+    prune: int  #: Most candidate heads of a word; 0: all.
+    tally: Tally = field(default_factory=Tally)  #: The counts of each sentence.
+    labelled: bool = True  #: Whether the parser gave labels.
+    #: Seconds of each pass over the sentences: scoring, solving and labelling.
     passes: list[float] = field(default_factory=list)
+    #: Means over the sentences: ``dp_calls`` of the dynamic program; ``dp_work``, the same weighed
+    #: by the share of the chart they ran over, an inside-outside pass counting as three; search
+    #: ``nodes``. Shares of the sentences: ``closed_at_root``, ``within_three_nodes``, ``proved``,
+    #: ``proved_to_60_words`` and ``proved_beyond_60_words``, 1 where there are none of such
+    #: lengths. ``sentences_beyond_60_words``, and the ``most_nodes`` of any sentence.
     figures: dict[str, float] = field(default_factory=dict)
+    #: int32[sentences]: words.
     lengths: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    #: int64[sentences]: calls of the dynamic program.
     sentence_calls: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    #: float64[sentences]: scoring and solving, a sentence at a time.
     sentence_seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    failure: str = ""
+    failure: str = ""  #: Why the setting could not be measured; empty where it was.
 
     @property
     def name(self) -> str:
@@ -132,19 +115,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """The fastest setting that loses little.
+    """The fastest setting that loses little."""
 
-    Attributes
-    ----------
-    setting, best : Setting
-        What is suggested; what is most accurate.
-    loss : Difference
-        best - setting by the measure that counts, with its confidence interval.
-    """
-
-    setting: Setting
+    setting: Setting  #: What is suggested; what is most accurate.
     best: Setting
-    loss: Difference
+    loss: Difference  #: best - setting by the measure that counts, with its confidence interval.
 
 
 def measure_settings(

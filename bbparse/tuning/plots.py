@@ -25,15 +25,7 @@ _GRID = "#DDDDDD"
 
 
 def check_plot(path: str | os.PathLike[str]) -> None:
-    """Refuse a plot that could not be drawn, before the work and not after it.
-
-    Raises
-    ------
-    OutputError
-        If the ending is unknown, or the file cannot be written.
-    BBParseError
-        If matplotlib is not installed.
-    """
+    """Refuse a plot that could not be drawn, before the work and not after it."""
     target = Path(path)
     if target.suffix.lower() not in ENDINGS:
         raise OutputError(f"{target}: expected a file that ends in {', '.join(ENDINGS)}")
@@ -45,6 +37,7 @@ def _matplotlib() -> Any:
     try:
         import matplotlib
         import matplotlib.figure
+        import matplotlib.ticker
     except ImportError:
         raise BBParseError(
             "plots need matplotlib, which is not installed: pip install 'bbparse[plot]'"
@@ -53,19 +46,7 @@ def _matplotlib() -> Any:
 
 
 def new_figure(columns: int, *, rows: int = 1, width: float = 4.6, height: float = 3.8) -> Any:
-    """A figure and its axes, row by row.
-
-    Parameters
-    ----------
-    columns, rows : int
-        Of axes.
-    width, height : float
-        Of each in inches.
-
-    Returns
-    -------
-    (Figure, list of Axes)
-    """
+    """A figure and its axes, row by row; width and height of each in inches."""
     figure = _matplotlib().figure.Figure(
         figsize=(width * columns, height * rows), layout="constrained"
     )
@@ -88,7 +69,7 @@ def label(ax: Any, title: str, x: str, y: str) -> None:
 
 def plain_numbers(axis: Any) -> None:
     """Ticks such as 0.1, 20 and 5,000 on a logarithmic axis, and few of them."""
-    ticker = _ticker()
+    ticker = _matplotlib().ticker
     low, high = sorted(axis.get_view_interval())
     # within three decades there is room for 2 and 5
     steps = (1.0, 2.0, 5.0) if high < 1000.0 * low else (1.0,)
@@ -108,21 +89,8 @@ def legend_below(figure: Any, ax: Any) -> None:
     )  # fmt: skip
 
 
-def _ticker() -> Any:
-    _matplotlib()
-    import matplotlib.ticker
-
-    return matplotlib.ticker
-
-
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
-    """Write a figure; the same figure gives the same SVG.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
-    """
+    """Write a figure; the same figure gives the same SVG."""
     target = Path(path)
     options: dict[str, Any] = {"dpi": 160, "facecolor": "white"}
     if target.suffix.lower() == ".svg":
@@ -145,21 +113,13 @@ def plot_settings(
 ) -> None:
     """Accuracy against speed, and time and DP calls against sentence length (QL13 Figures 4, 5).
 
-    Parameters
-    ----------
-    settings : sequence of Setting
-        Those with a failure are left out.
-    path : path
-        Ends in .svg, .png or .pdf.
-    measure : str
-        What is shown as accuracy: ``las`` or ``uas``.
-    suggestion : Suggestion, optional
-        Marked in the first plot.
+    Settings with a failure are left out; `measure`, ``las`` or ``uas``, is shown as accuracy, and a
+    suggestion marked.
 
     Raises
     ------
     OutputError
-        If the file cannot be written.
+        If the file cannot be written, or ends in something else than .svg, .png or .pdf.
     BBParseError
         If matplotlib is not installed.
     """
@@ -185,7 +145,7 @@ def plot_settings(
         plain_numbers(calls.yaxis)
     else:
         calls.set_ylim(bottom=0.0)
-        calls.yaxis.set_major_locator(_ticker().MaxNLocator(nbins=7, integer=True))
+        calls.yaxis.set_major_locator(_matplotlib().ticker.MaxNLocator(nbins=7, integer=True))
     for ax in (times, calls):
         ax.set_xlim(left=0.0)
     label(times, "Time by sentence length", "words in the sentence", "milliseconds a sentence")

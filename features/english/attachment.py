@@ -6,8 +6,6 @@ from bbparse.factors import AnySentence, RuleFamily
 
 from .words import NOMINAL, Rules, between, number
 
-__all__ = ["Markers", "PrepositionalPhrases", "RelativeClauses", "SamePreposition"]
-
 _NOUNS = frozenset(("NOUN", "PROPN", "PRON"))
 _VERBS = frozenset(("VERB",))
 _GOVERNORS = frozenset(("VERB", "ADJ", "NOUN"))
@@ -21,7 +19,6 @@ class PrepositionalPhrases(RuleFamily):
     summary = "English: verb, object, preposition and noun"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for p in s.words():
             s.require(p.upos == "ADP")
             for n in p.heads:
@@ -59,7 +56,6 @@ class SamePreposition(RuleFamily):
     summary = "English: two phrases with one preposition, at one head or one below the other"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for p in s.words():
             s.require(p.upos == "ADP")
             for q in s.words(p + 1):
@@ -87,7 +83,6 @@ class Markers(RuleFamily):
     summary = "English: a clause, its marker and its head, with what lies between"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for c in s.words():
             s.require(c.upos.isin(("SCONJ", "PART")), (c.upos != "PART") | (c.lower == "to"))
             for v in c.heads:
@@ -117,7 +112,6 @@ class RelativeClauses(RuleFamily):
     summary = "English: noun, relative pronoun and verb, with agreement and subject"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for r in s.words():
             s.require(r.lower.isin(_RELATIVE))
             for v in r.heads:

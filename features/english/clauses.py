@@ -6,8 +6,6 @@ from bbparse.factors import AnySentence, RuleFamily
 
 from .words import NOMINAL, Rules, case, number, person
 
-__all__ = ["Agreement", "Comparison", "Fronted", "Speech"]
-
 _SPEECH = frozenset(
     "say tell think ask know believe guess hope mean see write add note explain reply report "
     "suggest suppose claim argue feel wonder let thank".split()
@@ -28,7 +26,6 @@ class Agreement(RuleFamily):
     summary = "English: subject and auxiliary of one predicate"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for x in s.words():
             s.require(x.upos == "AUX", x.feats.has("VerbForm=Fin"))
             for v in x.heads:
@@ -50,7 +47,6 @@ class Speech(RuleFamily):
     summary = "English: a verb of saying, its subject and the clause"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for v in s.words():
             s.require(v.lemma.isin(_SPEECH), v.upos == "VERB")
             for m in v.modifiers:
@@ -82,7 +78,6 @@ class Comparison(RuleFamily):
     summary = "English: a word of degree, what it compares, and the standard with its marker"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for c in s.words():
             s.require(c.lower.isin(_STANDARD))
             for b in c.heads:
@@ -113,7 +108,6 @@ class Fronted(RuleFamily):
     summary = "English: a phrase before the subject and its comma"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for comma in s.words():
             s.require(comma.lower == ",")
             for v in comma.heads:

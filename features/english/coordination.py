@@ -9,8 +9,6 @@ from bbparse.factors import AnySentence, AnyValue, AnyWord, RuleFamily
 
 from .words import Rules
 
-__all__ = ["Conjuncts", "Correlatives", "ParallelConjuncts", "Series"]
-
 _FUNCTION = frozenset(("ADP", "SCONJ", "PART", "DET", "AUX", "PRON", "PUNCT", "ADV"))
 
 _PARTNERS = {
@@ -64,7 +62,6 @@ class Conjuncts(RuleFamily):
     summary = "English: two conjuncts and their conjunction, how alike and how near"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for a, b, cc in joined(s):
             same, after = alike(s, a, b), cc + 1
             nearer = s.smaller(how_many(s, "upos", b, a + 1, cc), 3)
@@ -94,7 +91,6 @@ class ParallelConjuncts(RuleFamily):
     summary = "English: function words that conjuncts have or share"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for a, b, cc in joined(s):
             for y in b.modifiers:
                 s.require(cc < y, y < b, y.upos.isin(_FUNCTION))
@@ -120,7 +116,6 @@ class Series(RuleFamily):
     summary = "English: three conjuncts with a comma and a conjunction"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for a, c, cc in joined(s):
             for b in a.modifiers:
                 s.require(a < b, b < cc)
@@ -154,7 +149,6 @@ class Correlatives(RuleFamily):
     summary = "English: both … and, either … or, not only … but"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for a, b, cc in joined(s):
             for x in s.words(1, cc):
                 s.require(x.ask(partner, "lower") == cc.lower)

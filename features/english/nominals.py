@@ -8,8 +8,6 @@ from bbparse.factors import AnySentence, AnyValue, AnyWord, RuleFamily
 
 from .words import Rules, between
 
-__all__ = ["Appositions", "Compounds"]
-
 _PARTS = frozenset(("NOUN", "PROPN", "NUM", "SYM", "X", "ADJ"))
 _NOUNS = frozenset(("NOUN", "PROPN", "NUM", "PRON"))
 
@@ -35,7 +33,6 @@ class Compounds(RuleFamily):
     summary = "English: neighbours in a name or compound, beside or below one another"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for b in s.words(2):
             a: Any = b - 1
             s.require(b.upos.isin(_PARTS), a.upos.isin(_PARTS))
@@ -71,7 +68,6 @@ class Appositions(RuleFamily):
     summary = "English: a nominal, a comma or bracket, and a nominal that modifies it"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for mark in s.words():
             s.require(mark.lower.isin(_MARKS))
             after = mark + 1

@@ -10,8 +10,6 @@ from bbparse.factors import AnySentence, Arc, FactorFamily, FactorView, Feature,
 
 from .words import MATCHING, Rules
 
-__all__ = ["BracketSpans", "Brackets", "FinalStop", "PairedCommas", "Segments"]
-
 _CLOSERS = frozenset(".!?")
 _QUOTES = frozenset((")", '"', "''", "'", "”"))
 _DASHES = frozenset((",", "-", "--", "–", "—"))
@@ -40,7 +38,6 @@ class Brackets(RuleFamily):
     summary = "English: a pair of brackets or quotation marks and what it holds"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for i, j in s.tuples(pairs, 2):
             for h in i.heads:
                 inside = (i < h) & (h < j)
@@ -98,7 +95,6 @@ class BracketSpans(FactorFamily):
     summary = "English: how many arcs lead into brackets or quotation marks, and out of them"
 
     def counts(self, view: FactorView) -> Counts:
-        """See `FactorFamily.counts`."""
         for i, j in pairs(view):
             kind = view.forms[i]
             ends = (i == 1, j >= view.n_words - 1)
@@ -117,7 +113,6 @@ class Segments(FactorFamily):
     summary = "English: how many arcs lead into a stretch between punctuation marks"
 
     def counts(self, view: FactorView) -> Counts:
-        """See `FactorFamily.counts`."""
         upos = view.upos
         marks = [0, *(i for i, tag in enumerate(upos) if tag == "PUNCT"), view.n_words + 1]
         if len(marks) == 2:
@@ -147,7 +142,6 @@ class PairedCommas(RuleFamily):
     summary = "English: a phrase between two commas or dashes that both hang from it"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         for i in s.words():
             s.require(i.lower.isin(_DASHES))
             for j in s.words(i + 1):
@@ -183,7 +177,6 @@ class FinalStop(RuleFamily):
     summary = "English: the final punctuation mark and the root"
 
     def rules(self, s: AnySentence) -> Rules:
-        """See `RuleFamily.rules`."""
         first: Any = s.root + 1
         for last in s.words():
             s.require(last.upos == "PUNCT", (last == 1) | ~last.form.isin(_QUOTES))

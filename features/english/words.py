@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from bbparse.factors import AnySentence, AnyValue, AnyWord
-
-__all__ = ["MATCHING", "NOMINAL", "Rules", "between", "case", "feature", "number", "person"]
 
 Rules = Iterator[tuple[list[Any], list[Any]]]
 
@@ -30,28 +29,19 @@ def feature(feats: str, name: str) -> str:
     return feats[start + len(name) + 1 :].partition("|")[0]
 
 
-def _number(feats: str) -> str:
-    return feature(feats, "Number")
-
-
-def _person(feats: str) -> str:
-    return feature(feats, "Person")
-
-
-def _case(feats: str) -> str:
-    return feature(feats, "Case")
+_NUMBER, _PERSON, _CASE = (partial(feature, name=name) for name in ("Number", "Person", "Case"))
 
 
 def number(word: AnyWord) -> AnyValue:
     """Singular or plural."""
-    return word.ask(_number, "feats")
+    return word.ask(_NUMBER, "feats")
 
 
 def person(word: AnyWord) -> AnyValue:
     """First, second or third."""
-    return word.ask(_person, "feats")
+    return word.ask(_PERSON, "feats")
 
 
 def case(word: AnyWord) -> AnyValue:
     """Nominative, accusative and so on."""
-    return word.ask(_case, "feats")
+    return word.ask(_CASE, "feats")

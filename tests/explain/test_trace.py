@@ -98,7 +98,7 @@ def test_a_search_tree() -> None:
         assert node.steps, "every node is bounded at least once"
         for first, second in zip(node.steps, node.steps[1:]):
             assert second.calls >= first.calls and second.bound <= first.bound
-            assert (second.arcs, second.edges) <= (first.arcs, first.edges)
+            assert (len(second.arcs), second.edges) <= (len(first.arcs), first.edges)
         if node.number == 1:
             assert node.parent == 0 and node.arc is None
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +22,7 @@ from bbparse.factors import (
     alive_factors,
 )
 from bbparse.treebank import Sentence
+from bbparse.treebank.encode import RowMemory
 from tests.factors.helpers import all_arcs, random_arcs, view_of
 
 WORDS = (
@@ -190,7 +192,7 @@ def test_scores_are_those_of_python_in_the_order_of_the_families() -> None:
 
 
 def test_words_may_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule_words, "_MAX_WORDS", 5)
+    monkeypatch.setattr(rule_words, "RowMemory", partial(RowMemory, most=5))
     rng = np.random.default_rng(16)
     family = AsRules()
     for _ in range(30):

@@ -54,7 +54,7 @@ def test_rows_are_the_words_between_padding_of_their_own() -> None:
     forms = column(values, "form")
     assert forms[PAD + 1 : -PAD] == [attribute_hash("form", word) for word in WORDS]
     assert len(set(forms)) == len(forms)
-    nothing: Any = SimpleNamespace(forms=[], lemmas=[], upos=[], xpos=[], feats=[])
+    nothing: Any = SimpleNamespace(words=[])
     empty = encode(nothing)
     assert np.array_equal(empty, np.concatenate([values[: PAD + 1], values[-PAD:]]))
 
@@ -161,7 +161,7 @@ def test_forgetting_changes_nothing(sentences: list[list[str]], most: int) -> No
     for forms in sentences:
         sentence = Sentence.from_words(forms)
         assert np.array_equal(forgetful(sentence), encode(sentence))
-        assert len(forgetful._memo.index) <= max(most, longest)
+        assert len(forgetful.memory) <= max(most, longest)
 
 
 def test_memory_grows_past_its_first_size() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from bbparse.errors import TreebankError
 from bbparse.treebank import Sentence, read_conllu, sections
-from bbparse.treebank.sections import Section, arriving_lines, cut_conllu, cut_sentences
+from bbparse.treebank.sections import arriving_lines, cut_conllu, cut_sentences
 from tests.treebank.test_conllu import DATA, SMALL, row
 
 #: Blocks of a file: good ones, and every kind of bad one.
@@ -51,7 +52,7 @@ def found(sentences: Iterator[Sentence]) -> tuple[list[Sentence], str]:
 def by_sections(stream: io.BytesIO) -> Iterator[Sentence]:
     for section in cut_conllu(stream):
         assert section is not None, "only the standard input is waited for"
-        assert Section.unpack(section.pack()) == section
+        assert pickle.loads(pickle.dumps(section)) == section
         good = list(section.sentences("input"))
         assert len(good) == section.n_sentences
         yield from good
