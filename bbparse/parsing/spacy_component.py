@@ -1,88 +1,143 @@
 """bbparse as a component of spaCy: ``nlp.add_pipe("bbparse", config={"model": "english.model"})``.
 
-The component takes spaCy's own tokens and sets `Token.head` and `Token.dep_`, and with them the
-sentences of a `Doc`. spaCy finds it by its entry point, so nothing needs to be imported; it comes
-with ``pip install 'bbparse[spacy]'``.
+The component takes the tokens of a `Doc` and sets heads and labels, and with them the sentences;
+and tags, lemmas and features where there are none yet. Its tokenizer, ``nlp.tokenizer =
+BBParseTokenizer(…)`` or in a config ``[nlp.tokenizer] @tokenizers = "bbparse.Tokenizer.v1"``, cuts
+text as the model has learned it. spaCy finds both by their entry points, so nothing needs to be
+imported; they come with ``pip install 'bbparse[spacy]'``.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import DEP, HEAD
 from spacy.language import Language
+from spacy.parts_of_speech import IDS as UPOS
 from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, Token
+from spacy.util import registry
+from spacy.vocab import Vocab
 
-from bbparse.model.path import DEFAULT_MODEL
+from bbparse.model.path import DEFAULT_MODEL, model_names
 from bbparse.parsing.document import Tree
 from bbparse.parsing.pipeline import Pipeline, load
+from bbparse.text import sentences_of_text
 from bbparse.treebank import Sentence
 
-__all__ = ["SpacyParser", "make_parser"]
+__all__ = ["BBParseTokenizer", "SpacyParser", "make_parser", "make_tokenizer"]
 
 _ROOT = "ROOT"  # what spaCy calls the arc of a root
+_FILE = "bbparse.model"
+_RANGE = re.compile(r"TokenRange=(\d+):(\d+)")
 _SPACE = "dep"  # what spaCy calls the arc of a token of white space
 
 
 @Language.factory(
     "bbparse",
     default_config={
-        "model": DEFAULT_MODEL, "prune": None, "node_limit": None, "time_limit": None,
+        "model": DEFAULT_MODEL, "k_best": 1, "prune": None, "node_limit": None, "time_limit": None,
     },
-    assigns=["token.head", "token.dep", "token.is_sent_start", "doc.sents"],
+    assigns=[
+        "token.head", "token.dep", "token.is_sent_start", "doc.sents",
+        "token.pos", "token.tag", "token.lemma", "token.morph",
+    ],
 )
 def make_parser(
     nlp: Language,
     name: str,
     model: str,
+    k_best: int,
     prune: int | None,
     node_limit: int | None,
     time_limit: float | None,
 ) -> SpacyParser:
     """Make the component; its settings are those of `bbparse.Pipeline`.
 
+    A model file that is not there is no error before the first text, as spaCy may read the
+    component from where `SpacyParser.to_disk` wrote it.
+
     Raises
     ------
     ModelError
         If the model cannot be read.
     """
+    there = model in model_names() or Path(model).exists()
     return SpacyParser(
-        load(model), name, prune=prune, node_limit=node_limit, time_limit=time_limit
-    )
+        load(model) if there else model, name, k_best=k_best, prune=prune,
+        node_limit=node_limit, time_limit=time_limit,
+    )  # fmt: skip
 
 
 class SpacyParser:
-    """Sets heads and labels of a `Doc`.
+    """Sets heads and labels of a `Doc`, and tags, lemmas and features where it has none.
 
     Sentences are those of the `Doc` where it has them, and otherwise those that spaCy's rule-based
-    `Sentencizer` finds. Tags, lemmas and features are those of the `Doc`; where it has no tags, the
-    tagger in the model gives them.
+    `Sentencizer` finds. Where a `Doc` has no tags, the tagger in the model gives them.
 
     ``doc._.bbparse`` then has, for each sentence, a dictionary of ``start`` and ``end`` (tokens),
-    ``score``, ``upper_bound`` and ``proved``.
+    ``score``, ``upper_bound`` and ``proved``; with ``k_best`` above 1 also ``trees``, best first,
+    each with ``heads`` (places in the `Doc`; that of the root is its own), ``labels``, ``score``,
+    ``upper_bound`` and ``proved``.
 
     Parameters
     ----------
-    pipeline : Pipeline
+    pipeline : Pipeline, or path
+        With a path the model is read when it is first needed.
     name : str
         Of the component.
     options
         For `Pipeline.pipe`.
     """
 
-    def __init__(self, pipeline: Pipeline, name: str = "bbparse", **options: Any) -> None:
-        self.pipeline = pipeline
+    def __init__(self, pipeline: Pipeline | str, name: str = "bbparse", **options: Any) -> None:
+        self._pipeline = pipeline
         self.name = name
         self.options = options
         self._sentencizer = Sentencizer()
         self._warned = False
         if not Doc.has_extension("bbparse"):
             Doc.set_extension("bbparse", default=None)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """What parses."""
+        if isinstance(self._pipeline, str):
+            self._pipeline = load(self._pipeline)
+        return self._pipeline
+
+    def to_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> None:
+        """Write the model into a folder."""
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.pipeline.parser.save(folder / _FILE)
+
+    def from_disk(
+        self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()
+    ) -> SpacyParser:
+        """Read the model from a folder."""
+        self._pipeline = load(Path(path) / _FILE)
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """The model as bytes."""
+        with TemporaryDirectory() as folder:
+            self.to_disk(folder)
+            return (Path(folder) / _FILE).read_bytes()
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> SpacyParser:
+        """Read the model from what `to_bytes` gave."""
+        with TemporaryDirectory() as folder:
+            (Path(folder) / _FILE).write_bytes(data)
+            return self.from_disk(folder)
 
     def __call__(self, doc: Doc) -> Doc:
         """Parse a document, in place."""
@@ -95,18 +150,14 @@ class SpacyParser:
         labels = np.zeros(len(doc), np.uint64)
         facts: list[dict[str, Any]] = []
         for (start, end), words in zip(bounds, tokens):
-            tree = next(results).best if words else None
+            found = next(results) if words else None
+            tree = found.best if found is not None else None
             self._set(doc, (start, end), words, tree, offsets, labels)
-            if tree is not None:
-                facts.append(
-                    {
-                        "start": start,
-                        "end": end,
-                        "score": tree.score,
-                        "upper_bound": tree.upper_bound,
-                        "proved": tree.proved,
-                    }
-                )
+            if found is not None:
+                _set_tags(words, found.sentence)
+                facts.append({"start": start, "end": end, **_facts(found.best)})
+                if self.options.get("k_best", 1) > 1:
+                    facts[-1]["trees"] = [_record(one, words) for one in found.trees]
         if len(doc):
             columns = np.stack([offsets.astype(np.uint64), labels], axis=1)
             doc.from_array([HEAD, DEP], columns)
@@ -122,6 +173,11 @@ class SpacyParser:
         else:
             (flags,) = self._sentencizer.predict([doc])
             starts = [i for i, begins in enumerate(flags) if begins or i == 0]
+            # blanks by themselves belong to the sentence before them
+            ends = [*starts[1:], len(doc)]
+            starts = [
+                a for a, b in zip(starts, ends) if a == 0 or not all(t.is_space for t in doc[a:b])
+            ]
         yield from zip(starts, [*starts[1:], len(doc)])
 
     def _look_for_tags(self, doc: Doc) -> None:
@@ -164,6 +220,123 @@ class SpacyParser:
         for token, head, label in zip(words, tree.heads, names):
             offsets[token.i] = place[head - 1] - token.i if head else 0
             labels[token.i] = strings.add(label if head and label else _SPACE if head else _ROOT)
+
+
+def _facts(tree: Tree) -> dict[str, Any]:
+    return {"score": tree.score, "upper_bound": tree.upper_bound, "proved": tree.proved}
+
+
+def _record(tree: Tree, words: list[Token]) -> dict[str, Any]:
+    """One of several trees, over the tokens of the document."""
+    heads = [words[head - 1].i if head else words[m].i for m, head in enumerate(tree.heads)]
+    return {"heads": heads, "labels": list(tree.labels), **_facts(tree)}
+
+
+def _set_tags(words: list[Token], sentence: Sentence) -> None:
+    """Fill in what the tokens lack and the sentence has."""
+    columns = (sentence.upos, sentence.xpos, sentence.lemmas, sentence.feats)
+    for token, upos, xpos, lemma, feats in zip(words, *columns):
+        if not token.pos and upos in UPOS:
+            token.pos_ = upos
+        if not token.tag and xpos != "_":
+            token.tag_ = xpos
+        if not token.lemma and lemma != "_":
+            token.lemma_ = lemma
+        if not token.has_morph() and feats != "_":
+            token.set_morph(feats)
+
+
+@registry.tokenizers("bbparse.Tokenizer.v1")
+def make_tokenizer(model: str = DEFAULT_MODEL) -> Callable[[Language], BBParseTokenizer]:
+    """What spaCy makes the tokenizer of a config by."""
+    return lambda nlp: BBParseTokenizer(nlp.vocab, model)
+
+
+class BBParseTokenizer:
+    """Cuts text into the words and sentences that a model has learned.
+
+    A multiword token that is not simply cut (*du*, which is *de le*) stays one token, as spaCy's
+    tokens are pieces of the text.
+
+    Parameters
+    ----------
+    vocab : Vocab
+    model : str
+        A model that can cut text.
+    """
+
+    def __init__(self, vocab: Vocab, model: str = DEFAULT_MODEL) -> None:
+        self.vocab = vocab
+        self.cutter = load(model).parser.needed_cutter()
+
+    def __call__(self, text: str) -> Doc:
+        """The tokens of a text."""
+        words: list[str] = []
+        spaces: list[bool] = []
+        starts: list[bool] = []
+        end = 0
+
+        def fill(start: int) -> None:
+            """Blanks other than the one that belongs to the word before them."""
+            blank = text[end:start]
+            if words and blank.startswith(" "):
+                spaces[-1] = True
+                blank = blank[1:]
+            if blank:
+                words.append(blank)
+                spaces.append(False)
+                starts.append(len(words) == 1)
+
+        new = True
+        for sentence in sentences_of_text(text, self.cutter):
+            for a, b in _cuts(sentence):
+                fill(a)
+                words.append(text[a:b])
+                spaces.append(False)
+                starts.append(new or len(words) == 1)
+                new, end = False, b
+            new = True
+        fill(len(text))
+        return Doc(self.vocab, words=words, spaces=spaces, sent_starts=starts)
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Nothing: the model is named in the config."""
+        return b""
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> BBParseTokenizer:
+        """Itself."""
+        return self
+
+    def to_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> None:
+        """Nothing: the model is named in the config."""
+
+    def from_disk(
+        self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()
+    ) -> BBParseTokenizer:
+        """Itself."""
+        return self
+
+
+def _cuts(sentence: Sentence) -> Iterator[tuple[int, int]]:
+    """Where the words of a sentence are; tokens whose words are no pieces of them as a whole."""
+    skip = 0
+    for line in sentence.lines:
+        number, _, rest = line.partition("\t")
+        if not rest:
+            continue
+        form, misc = rest.split("\t", 1)[0], rest.rpartition("\t")[2]
+        first, dash, last = number.partition("-")
+        if dash:
+            words = sentence.forms[int(first) - 1 : int(last)]
+            if "".join(words) == form:
+                continue
+            skip = len(words)
+        elif skip:
+            skip -= 1
+            continue
+        found = _RANGE.search(misc)
+        if found is not None:
+            yield int(found.group(1)), int(found.group(2))
 
 
 def _sentence_of(tokens: list[Token]) -> Sentence:

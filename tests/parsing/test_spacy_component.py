@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 
 import bbparse
 from bbparse.errors import ModelError
-from bbparse.parsing.spacy_component import SpacyParser
+from bbparse.parsing.spacy_component import BBParseTokenizer, SpacyParser
 from bbparse.tagging import train_tagger
 from bbparse.treebank import Sentence
 from tests import toy
@@ -131,11 +131,12 @@ def test_words_with_white_space_in_them(nlp: spacy.Language) -> None:
 
 def test_settings(model: str, tmp_path: Path) -> None:
     nlp = spacy.blank("en")
+    lost = SpacyParser(str(tmp_path / "nothing.model"))
     with pytest.raises(ModelError):
-        nlp.add_pipe("bbparse", config={"model": str(tmp_path / "nothing.model")})
+        lost(nlp.make_doc("She slept."))
     component = nlp.add_pipe("bbparse", config={"model": model, "prune": 2, "node_limit": 5})
     assert isinstance(component, SpacyParser)
-    assert component.options == {"prune": 2, "node_limit": 5, "time_limit": None}
+    assert component.options == {"prune": 2, "node_limit": 5, "time_limit": None, "k_best": 1}
     assert nlp.pipe_names == ["bbparse"]
     again = spacy.blank("en").from_config(nlp.config)
     assert again.pipe_names == ["bbparse"]
@@ -162,3 +163,70 @@ def test_spacy_can_find_it() -> None:
     module, _, name = declared["bbparse"].partition(":")
     assert callable(getattr(importlib.import_module(module), name))
     assert spacy.Language.has_factory("bbparse")
+
+
+@pytest.fixture(scope="module")
+def reading(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A model that tags words and cuts text."""
+    path = tmp_path_factory.mktemp("reading") / "reading.model"
+    toy.reader().save(path)
+    return str(path)
+
+
+TEXT = "She doesn't sleep.  The cat saw\nthe stars. "
+
+
+def test_tags_lemmas_and_features_are_set(reading: str) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("bbparse", config={"model": reading, "k_best": 3})
+    doc = nlp(Doc(nlp.vocab, words=["The", "cat", "slept", "."]))
+    (expected,) = bbparse.Pipeline(toy.reader())([["The", "cat", "slept", "."]], k_best=3)
+    sentence = expected.sentence
+    assert [t.pos_ for t in doc] == sentence.upos and [t.tag_ for t in doc] == sentence.xpos
+    assert [t.lemma_ for t in doc] == sentence.lemmas
+    assert [str(t.morph) or "_" for t in doc] == sentence.feats
+    (facts,) = doc._.bbparse
+    assert [tree["score"] for tree in facts["trees"]] == [tree.score for tree in expected.trees]
+    heads = expected.trees[1].heads
+    assert facts["trees"][1]["heads"] == [h - 1 if h else m for m, h in enumerate(heads)]
+    doc = nlp(Doc(nlp.vocab, words=["The", "cat"], pos=["X", "X"], tags=["Y", "Y"]))
+    assert [t.pos_ for t in doc] == ["X", "X"] and [t.tag_ for t in doc] == ["Y", "Y"]
+
+
+def test_the_tokenizer_agrees_with_the_pipeline(reading: str) -> None:
+    nlp = spacy.blank("en")
+    nlp.tokenizer = BBParseTokenizer(nlp.vocab, reading)
+    nlp.add_pipe("bbparse", config={"model": reading})
+    for text in (TEXT, "", "  ", " Yes!\n\nNo.", "a\u00a0b  c"):
+        doc = nlp(text)
+        assert doc.text == text
+        expected = bbparse.Pipeline(toy.reader())(text) if text.strip() else []
+        found = [[t for t in span if not t.is_space] for span in doc.sents]
+        found = [tokens for tokens in found if tokens]
+        assert [[t.text for t in s] for s in found] == [s.sentence.forms for s in expected]
+        for tokens, sentence in zip(found, expected):
+            places = [t.i for t in tokens]
+            heads = [0 if t.head == t else places.index(t.head.i) + 1 for t in tokens]
+            assert heads == list(sentence.heads)
+
+
+def test_a_config_names_the_tokenizer(reading: str) -> None:
+    config = {"nlp": {"tokenizer": {"@tokenizers": "bbparse.Tokenizer.v1", "model": reading}}}
+    nlp = spacy.blank("en", config=config)
+    assert [t.text for t in nlp("It isn't.")] == ["It", "is", "n't", "."]
+
+
+def test_the_model_goes_where_the_pipeline_goes(reading: str, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.model"
+    shutil.copy(reading, copy)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("bbparse", config={"model": str(copy)})
+    expected = [t.head.i for t in nlp("The cat slept.")]
+    data = nlp.to_bytes()
+    nlp.to_disk(tmp_path / "pipeline")
+    copy.unlink()
+    again = spacy.load(tmp_path / "pipeline")
+    assert [t.head.i for t in again("The cat slept.")] == expected
+    blank = spacy.blank("en")
+    blank.add_pipe("bbparse", config={"model": str(copy)})
+    assert [t.head.i for t in blank.from_bytes(data)("The cat slept.")] == expected
