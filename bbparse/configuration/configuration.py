@@ -29,6 +29,12 @@ from bbparse.configuration.templates import TemplateSet
 from bbparse.errors import ConfigError
 from bbparse.search.settings import SearchSettings
 
+_RECORDS: dict[str, type] = {
+    "model": ModelConfig, "pruner": PrunerConfig, "guide": GuideConfig, "network": NetworkConfig,
+    "factors": FactorConfig, "learning": LearningConfig, "search": SearchSettings,
+    "labels": LabelConfig,
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
@@ -66,40 +72,28 @@ class Configuration:
         ConfigError
             For an unknown table or key (says which exist), or an impossible value.
         """
-        tables = (
-            "model", "pruner", "guide", "network", "templates", "factors", "learning", "search",
-            "labels",
-        )  # fmt: skip
+        tables = [*_RECORDS, "templates"]
         for name, value in table.items():
             if name not in tables:
                 raise ConfigError(f"unknown table [{name}]; there are {', '.join(tables)}")
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{name} is {value!r:.60}, expected a table [{name}]")
-        if "templates" not in table:
-            raise ConfigError("there is no table [templates]")
-        pruner = dict(table.get("pruner", {}))
-        if "templates" not in pruner:
-            raise ConfigError("there is no table [pruner.templates]")
-        pruner_templates = TemplateSet.from_table(pruner.pop("templates"), "pruner.templates")
-        labels = dict(table.get("labels", {}))
-        label_templates = default_label_templates()
-        if "templates" in labels:
-            label_templates = check_label_templates(
-                TemplateSet.from_table(labels.pop("templates"), "labels.templates")
-            )
-        return cls(
-            templates=TemplateSet.from_table(table["templates"]),
-            pruner_templates=pruner_templates,
-            model=read_record(ModelConfig, table.get("model", {}), "model"),
-            pruner=read_record(PrunerConfig, pruner, "pruner"),
-            guide=read_record(GuideConfig, table.get("guide", {}), "guide"),
-            network=read_record(NetworkConfig, table.get("network", {}), "network"),
-            factors=read_record(FactorConfig, table.get("factors", {}), "factors"),
-            learning=read_record(LearningConfig, table.get("learning", {}), "learning"),
-            search=read_record(SearchSettings, table.get("search", {}), "search"),
-            labels=read_record(LabelConfig, labels, "labels"),
-            label_templates=label_templates,
-        )
+        parts = {name: dict(table.get(name, {})) for name in _RECORDS}
+        found: dict[str, Any] = {}
+        for name, where, given in (
+            ("templates", "templates", table.get("templates")),
+            ("pruner_templates", "pruner.templates", parts["pruner"].pop("templates", None)),
+            ("label_templates", "labels.templates", parts["labels"].pop("templates", None)),
+        ):
+            if given is not None:
+                found[name] = TemplateSet.from_table(given, where)
+            elif name != "label_templates":
+                raise ConfigError(f"there is no table [{where}]")
+        if "label_templates" in found:
+            check_label_templates(found["label_templates"])
+        for name, part in parts.items():
+            found[name] = read_record(_RECORDS[name], part, name)
+        return cls(**found)
 
     @classmethod
     def load(cls, name_or_path: str | Path) -> Configuration:
@@ -119,10 +113,7 @@ class Configuration:
 
     def to_table(self) -> dict[str, Any]:
         """What :meth:`from_table` reads, in plain lists, strings and numbers."""
-        records = (
-            "model", "pruner", "guide", "network", "factors", "learning", "search", "labels",
-        )  # fmt: skip
-        table: dict[str, Any] = {name: record_table(getattr(self, name)) for name in records}
+        table: dict[str, Any] = {name: record_table(getattr(self, name)) for name in _RECORDS}
         table["templates"] = self.templates.to_table()
         table["pruner"]["templates"] = self.pruner_templates.to_table()
         table["labels"]["templates"] = self.label_templates.to_table()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from bbparse.configuration.templates import TemplateSet
 from bbparse.errors import ConfigError
 
-__all__ = ["DEFAULT_TEMPLATES", "check_label_templates", "default_label_templates"]
-
 #: See `bbparse.scoring.labeller` for what the words of each kind are.
 DEFAULT_TEMPLATES: dict[str, list[str] | int] = {
     "bits": 18,

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from bbparse.errors import ConfigError
 
-__all__ = ["configuration_names", "configuration_path"]
-
 _PACKAGE = Path(__file__).resolve().parents[1]
 # Inside the package once installed, beside it in a checkout.
 _FOLDERS = (_PACKAGE / "configs", _PACKAGE.parent / "configs")

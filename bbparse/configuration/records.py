@@ -6,9 +6,9 @@ Templates and the settings of the search have records of their own
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from bbparse.errors import ConfigError
 from bbparse.oracle.projective.recurrences import RECURRENCES
@@ -20,8 +20,59 @@ SOLVERS = ("bb", "price-and-cut")
 STAGES = ("joint", "jackknife")
 
 
+def _checked(default: Any, right: Callable[[Any], bool], expected: str, **others: Any) -> Any:
+    """A field with what its values must be, as a test and in words."""
+    return field(default=default, metadata={"right": right, "expected": expected, **others})
+
+
+def _whole(default: int, least: int) -> Any:
+    return _checked(
+        default, lambda v: type(v) is int and v >= least, f"a whole number of at least {least}"
+    )
+
+
+def _positive(default: float) -> Any:
+    return _checked(default, lambda v: v > 0.0, "a number above 0")
+
+
+def _cost(default: float) -> Any:
+    return _checked(default, lambda v: v >= 0.0, "0 or more")
+
+
+def _one_of(default: Any, values: Collection[Any]) -> Any:
+    return _checked(default, lambda v: v in values, f"one of {', '.join(map(str, values))}")
+
+
+def _between(default: int, least: int, most: int) -> Any:
+    return _checked(default, lambda v: least <= v <= most, f"{least} to {most}")
+
+
+def _size(default: int, step: int = 4) -> Any:
+    return _checked(
+        default, lambda v: v % step == 0 and step <= v <= 4096, f"a multiple of {step} up to 4096"
+    )
+
+
+def _dropout(default: float) -> Any:
+    return _checked(default, lambda v: 0.0 <= v < 1.0, "at least 0 and below 1")
+
+
+class Record:
+    """A table of a configuration; its fields say what their values must be."""
+
+    __slots__ = ()
+    table: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for one in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, one.name)
+            if one.metadata and not one.metadata["right"](value):
+                raise ConfigError(
+                    f"{self.table}.{one.name} is {value!r}, expected {one.metadata['expected']}"
+                )
+
 @dataclass(frozen=True, slots=True)
-class ModelConfig:
+class ModelConfig(Record):
     """What kind of trees, and which dynamic program.
 
     Attributes
@@ -39,26 +90,16 @@ class ModelConfig:
         on demand.
     """
 
-    backbone: str = "grandsib"
+    table = "model"
+    backbone: str = _one_of("grandsib", RECURRENCES)
     single_root: bool = True
-    projective: bool | str = field(default=True, metadata={"or": ("auto",)})
-    solver: str = "bb"
-
-    def __post_init__(self) -> None:
-        if self.backbone not in RECURRENCES:
-            raise ConfigError(
-                f"model.backbone is {self.backbone!r}, expected one of {', '.join(RECURRENCES)}"
-            )
-        if not isinstance(self.projective, bool) and self.projective != "auto":
-            raise ConfigError(
-                f"model.projective is {self.projective!r}, expected true, false or 'auto'"
-            )
-        if self.solver not in SOLVERS:
-            raise ConfigError(f"model.solver is {self.solver!r}, expected {' or '.join(SOLVERS)}")
-
+    projective: bool | str = _checked(
+        True, lambda v: v in (True, False, "auto"), "true, false or 'auto'", also=("auto",)
+    )
+    solver: str = _one_of("bb", SOLVERS)
 
 @dataclass(frozen=True, slots=True)
-class PrunerConfig:
+class PrunerConfig(Record):
     """The first-order classifier that keeps a few heads for each word.
 
     Attributes
@@ -74,22 +115,15 @@ class PrunerConfig:
         the other folds; 1: from the pruner itself.
     """
 
-    k: int = 10
-    margin: float = 6.0
-    epochs: int = 3
-    rate: float = 0.05
-    folds: int = 4
-
-    def __post_init__(self) -> None:
-        _at_least("pruner.k", self.k, 0)
-        _at_least("pruner.epochs", self.epochs, 1)
-        _at_least("pruner.folds", self.folds, 1)
-        _positive("pruner.margin", self.margin)
-        _positive("pruner.rate", self.rate)
-
+    table = "pruner"
+    k: int = _whole(10, 0)
+    margin: float = _positive(6.0)
+    epochs: int = _whole(3, 1)
+    rate: float = _positive(0.05)
+    folds: int = _whole(4, 1)
 
 @dataclass(frozen=True, slots=True)
-class GuideConfig:
+class GuideConfig(Record):
     """The classifier whose opinion on single arcs the templates of the model build on.
 
     It is a small neural network (:mod:`bbparse.scoring.network`), which `NetworkConfig` says more
@@ -107,21 +141,14 @@ class GuideConfig:
         is a tree of the others: fewer arcs, and many fewer parts.
     """
 
-    epochs: int = 0
-    rate: float = 0.004
-    folds: int = 4
-    least: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.least <= 11:
-            raise ConfigError(f"guide.least is {self.least}, expected 0 to 11")
-        _at_least("guide.epochs", self.epochs, 0)
-        _at_least("guide.folds", self.folds, 1)
-        _positive("guide.rate", self.rate)
-
+    table = "guide"
+    epochs: int = _whole(0, 0)
+    rate: float = _positive(0.004)
+    folds: int = _whole(4, 1)
+    least: int = _between(0, 0, 11)
 
 @dataclass(frozen=True, slots=True)
-class NetworkConfig:
+class NetworkConfig(Record):
     """The guide's network.
 
     Sizes of vectors are multiples of 4, the width of 16.
@@ -143,36 +170,19 @@ class NetworkConfig:
         Values of attributes that are there less often have no vectors.
     """
 
-    word: int = 64
-    width: int = 128
-    layers: int = 2
-    shared: int = 96
-    pairs: int = 64
-    dropout: float = 0.2
-    word_dropout: float = 0.12
-    batch: int = 32
-    cutoff: int = 2
-
-    def __post_init__(self) -> None:
-        for name, whole in (("word", 4), ("width", 16), ("shared", 4), ("pairs", 4)):
-            size = getattr(self, name)
-            if size % whole or not whole <= size <= 4096:
-                raise ConfigError(
-                    f"network.{name} is {size}, expected a multiple of {whole} up to 4096"
-                )
-        if not 0 <= self.layers <= 16:
-            raise ConfigError(f"network.layers is {self.layers}, expected 0 to 16")
-        for name in ("dropout", "word_dropout"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise ConfigError(
-                    f"network.{name} is {getattr(self, name)}, expected at least 0 and below 1"
-                )
-        _at_least("network.batch", self.batch, 1)
-        _at_least("network.cutoff", self.cutoff, 1)
-
+    table = "network"
+    word: int = _size(64)
+    width: int = _size(128, 16)
+    layers: int = _between(2, 0, 16)
+    shared: int = _size(96)
+    pairs: int = _size(64)
+    dropout: float = _dropout(0.2)
+    word_dropout: float = _dropout(0.12)
+    batch: int = _whole(32, 1)
+    cutoff: int = _whole(2, 1)
 
 @dataclass(frozen=True, slots=True)
-class FactorConfig:
+class FactorConfig(Record):
     """Non-local factors.
 
     Attributes
@@ -211,41 +221,25 @@ class FactorConfig:
         matter: `cutoff` is for features in which it differs from one of these.
     """
 
-    families: tuple[str, ...] = ()
-    cutoff: int = 5
-    rate: float = 0.2
-    stage: str = "joint"
-    folds: int = 4
-    fold_epochs: int = 3
-    fold_restarts: int = 1
-    epochs: int = 3
-    cost: float = 4.0
-    start: float = 1.0
-    average_from: int = 1
-    node_limit: int = 6
-    rivals: int = 1
-
-    def __post_init__(self) -> None:
-        for name in (
-            "cutoff", "fold_epochs", "fold_restarts", "epochs", "average_from", "node_limit",
-            "rivals",
-        ):  # fmt: skip
-            _at_least(f"factors.{name}", getattr(self, name), 1)
-        _at_least("factors.folds", self.folds, 2)
-        _positive("factors.rate", self.rate)
-        _positive("factors.start", self.start)
-        if not self.cost >= 0.0:
-            raise ConfigError(f"factors.cost is {self.cost}, expected 0 or more")
-        if self.stage not in STAGES:
-            raise ConfigError(
-                f"factors.stage is {self.stage!r}, expected one of {', '.join(STAGES)}"
-            )
-        if not all(isinstance(name, str) for name in self.families):
-            raise ConfigError(f"factors.families is {self.families!r}, expected a list of names")
-
+    table = "factors"
+    families: tuple[str, ...] = _checked(
+        (), lambda v: all(isinstance(name, str) for name in v), "a list of names"
+    )
+    cutoff: int = _whole(5, 1)
+    rate: float = _positive(0.2)
+    stage: str = _one_of("joint", STAGES)
+    folds: int = _whole(4, 2)
+    fold_epochs: int = _whole(3, 1)
+    fold_restarts: int = _whole(1, 1)
+    epochs: int = _whole(3, 1)
+    cost: float = _cost(4.0)
+    start: float = _positive(1.0)
+    average_from: int = _whole(1, 1)
+    node_limit: int = _whole(6, 1)
+    rivals: int = _whole(1, 1)
 
 @dataclass(frozen=True, slots=True)
-class LearningConfig:
+class LearningConfig(Record):
     """How weights are learned.
 
     Attributes
@@ -277,40 +271,21 @@ class LearningConfig:
         read faster.
     """
 
-    method: str = "adagrad"
-    epochs: int = 8
-    average_from: int = 1
-    restarts: int = 1
-    rate: float = 0.1
-    start: float = 1.0
-    cost: float = 1.0
-    node_limit: int = 50
-    seed: int = 1
-    keep: float = 1.0
-    bits: int = 32
-
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ConfigError(
-                f"learning.method is {self.method!r}, expected one of {', '.join(METHODS)}"
-            )
-        _at_least("learning.epochs", self.epochs, 1)
-        _at_least("learning.average_from", self.average_from, 1)
-        _at_least("learning.restarts", self.restarts, 1)
-        _positive("learning.start", self.start)
-        _at_least("learning.node_limit", self.node_limit, 1)
-        _at_least("learning.seed", self.seed, 0)
-        _positive("learning.rate", self.rate)
-        if self.cost < 0.0:
-            raise ConfigError(f"learning.cost is {self.cost}, expected 0 or more")
-        if not 0.0 < self.keep <= 1.0:
-            raise ConfigError(f"learning.keep is {self.keep}, expected a share above 0, at most 1")
-        if self.bits not in (8, 16, 32):
-            raise ConfigError(f"learning.bits is {self.bits}, expected 8, 16 or 32")
-
+    table = "learning"
+    method: str = _one_of("adagrad", METHODS)
+    epochs: int = _whole(8, 1)
+    average_from: int = _whole(1, 1)
+    restarts: int = _whole(1, 1)
+    rate: float = _positive(0.1)
+    start: float = _positive(1.0)
+    cost: float = _cost(1.0)
+    node_limit: int = _whole(50, 1)
+    seed: int = _whole(1, 0)
+    keep: float = _checked(1.0, lambda v: 0.0 < v <= 1.0, "a share above 0, at most 1")
+    bits: int = _one_of(32, (8, 16, 32))
 
 @dataclass(frozen=True, slots=True)
-class LabelConfig:
+class LabelConfig(Record):
     """The classifier that names the arcs of a tree.
 
     Attributes
@@ -319,13 +294,9 @@ class LabelConfig:
         Passes over the training data, and AdaGrad's step. With 0 epochs there are no labels.
     """
 
-    epochs: int = 4
-    rate: float = 0.3
-
-    def __post_init__(self) -> None:
-        _at_least("labels.epochs", self.epochs, 0)
-        _positive("labels.rate", self.rate)
-
+    table = "labels"
+    epochs: int = _whole(4, 0)
+    rate: float = _positive(0.3)
 
 def read_record(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     """A record of settings from a TOML table, its types checked against the defaults.
@@ -336,7 +307,7 @@ def read_record(cls: type[T], table: Mapping[str, Any], where: str) -> T:
         For an unknown key or a value of the wrong type.
     """
     defaults = {f.name: getattr(cls(), f.name) for f in fields(cls)}  # type: ignore[arg-type]
-    others = {f.name: f.metadata.get("or", ()) for f in fields(cls)}  # type: ignore[arg-type]
+    others = {f.name: f.metadata.get("also", ()) for f in fields(cls)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in defaults:
@@ -364,13 +335,3 @@ def record_table(record: Any) -> dict[str, Any]:
     """What `read_record` reads, in plain lists, strings and numbers."""
     values = {f.name: getattr(record, f.name) for f in fields(record)}
     return {key: list(v) if isinstance(v, tuple) else v for key, v in values.items()}
-
-
-def _at_least(name: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigError(f"{name} is {value!r}, expected a whole number of at least {least}")
-
-
-def _positive(name: str, value: float) -> None:
-    if not value > 0.0:
-        raise ConfigError(f"{name} is {value!r}, expected a number above 0")

@@ -30,11 +30,6 @@ from typing import Any
 from bbparse.errors import ConfigError
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
-__all__ = [
-    "ARC_ATOMS", "GUIDE_ATOMS", "KINDS", "ArcAtom", "Template", "TemplateSet", "WordAtom",
-    "expand", "parse",
-]  # fmt: skip
-
 #: Kinds of part, in the order of the kernels, with the roles of their words.
 KINDS: dict[str, tuple[str, ...]] = {
     "arc": ("h", "m"),

@@ -75,7 +75,8 @@ def terms_of(
     """
     terms = part_terms(problem, arcs)
     if parser is not None and sentence is not None and parser.maker.families:
-        view = parser.maker.view(sentence, problem, None, np.sort(arcs).astype(np.int64))
+        own = np.sort(arcs)
+        view = parser.maker.view(sentence, problem.arc_head[own], problem.arc_mod[own])
         terms += family_terms(parser, view)
     else:
         for f in fired_factors(problem, arcs).tolist():
@@ -182,9 +183,9 @@ def with_features(
                 columns = (
                     [view.arc_head, view.arc_mod]
                     if kind == "arc"
-                    else [getattr(scores, column) for column in PART_NAMES[kind][:-1]]
+                    else [scores[column] for column in PART_NAMES[kind][:-1]]
                 )
-                value = getattr(scores, f"{kind}_score")
+                value = scores[f"{kind}_score"]
                 for i in np.flatnonzero(value).tolist():
                     words = tuple(int(column[i]) for column in columns)
                     if (kind, words) in found:

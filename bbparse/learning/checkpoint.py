@@ -1,122 +1,105 @@
-"""Checkpoints: a training run that was interrupted goes on after its last whole epoch."""
+"""Checkpoints: a training run that was interrupted goes on after what it has done.
+
+Each part of a run (pruner, guide, a run over the sentences) has a file beside the model to come:
+what it has learned, or its state after the last whole epoch.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
-from bbparse.learning.learning import Learning
-from bbparse.model.file import load_model, save_model
-from bbparse.model.model import Model
-from bbparse.storage.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
+from bbparse.storage.archive import TEXT, Rule, read_archive, write_archive
 from bbparse.treebank import Sentence
 
 KIND = "bbparse.Checkpoint"
-VERSION = 1
+VERSION = 2
 
-_RULES: dict[str, Rule] = {
-    "identity": (TEXT, 0, None),
-    "epoch": (INTS, 0, None),
-    "best_uas": (REALS, 0, None),
-}
-_STATE = (("weights", INTS, 1), ("sums", INTS, 1), ("squares", REALS, 1), ("clock", INTS, 0))
-
-
-def find_checkpoints(path: str | os.PathLike[str]) -> list[Path]:
-    """The checkpoints of a run and of its parts, sorted."""
-    whole = Path(path)
-    beside = whole.parent.glob("*")
-    return sorted(p for p in beside if p.name == whole.name or p.name.startswith(f"{whole.name}."))
+Arrays = dict[str, NDArray[Any]]
 
 
 class Checkpoint:
-    """The state of a training run beside the model it will write.
+    """The files of a training run.
 
     Parameters
     ----------
-    path : path
-        Of the checkpoint; the best model so far lies beside it under ``.best``.
-    config, sentences, dev
-        What the run is: a checkpoint of another one is not used.
-    longer : bool
-        Whether a run with more epochs may go on from a shorter one's.
+    path : path, optional
+        What their names begin with; None: nothing is kept.
+    sentences : iterable of Sentence
+        What is learned from, and chosen by: files of another run are not used.
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        config: Configuration,
-        sentences: Sequence[Sentence],
-        dev: Sequence[Sentence] = (),
-        longer: bool = True,
+        self, path: str | os.PathLike[str] | None = None, sentences: Iterable[Sentence] = ()
     ) -> None:
-        self.path = Path(path)
-        self.best_path = self.path.with_name(self.path.name + ".best")
-        table = config.to_table()
-        if longer:
-            table["learning"].pop("epochs")
-        digest = blake2b(json.dumps(table, sort_keys=True).encode(), digest_size=16)
-        for treebank in (sentences, dev):
-            digest.update(b"%d\n" % len(treebank))
-            for sentence in treebank:
-                digest.update("\n".join(sentence.lines).encode())
-        self.identity = digest.hexdigest()
+        self.path = None if path is None else Path(path)
+        digest = blake2b(digest_size=16)
+        for sentence in sentences if path is not None else ():
+            digest.update("\n".join(["", *sentence.lines]).encode("utf-8", "surrogatepass"))
+        self._treebank = digest.hexdigest()
 
-    def save(self, trainer: Learning, epoch: int, best_uas: float, best: Model | None) -> None:
-        """Write the state after an epoch."""
-        arrays = {
-            "identity": np.array(self.identity),
-            "epoch": np.array(epoch, np.int64),
-            "best_uas": np.array(best_uas),
-        }
-        for name, learner in trainer.learners().items():
-            arrays.update({f"{name}_{field}": a for field, a in learner.state().items()})
-        if best is not None:
-            save_model(best, self.best_path)
-        write_archive(self.path, KIND, VERSION, arrays, compress=False)
+    def files(self) -> list[Path]:
+        """Those that are there, sorted."""
+        if self.path is None:
+            return []
+        name = self.path.name
+        beside = self.path.parent.glob("*")
+        return sorted(p for p in beside if p.name == name or p.name.startswith(f"{name}."))
 
-    def load(self, trainer: Learning) -> tuple[int, float, Model | None] | None:
-        """Put the trainer where an earlier run was: next epoch, best figure, best model.
+    def read(self, part: str, config: Configuration, rules: dict[str, Rule]) -> Arrays | None:
+        """What was written of a part; None where nothing was, or by another run.
 
-        None where there is no checkpoint, or one of another run.
+        Raises
+        ------
+        ModelError
+            If the file is damaged.
         """
-        if not self.path.exists():
+        path = self._file(part)
+        if path is None or not path.exists():
             return None
-        learners = trainer.learners()
-        rules = _RULES | {
-            f"{name}_{field}": (kinds, ndim, None)
-            for name in learners
-            for field, kinds, ndim in _STATE
-        }
+        rules = {"identity": (TEXT, 0, None), **rules}
         try:
-            arrays = read_archive(self.path, KIND, VERSION, rules, error=ModelError)
-            best = None
-            if str(arrays["identity"].item()) == self.identity:
-                best = load_model(self.best_path, trainer.families)
+            arrays = read_archive(path, KIND, VERSION, rules, error=ModelError)
         except ModelError as error:
             raise ModelError(f"{error}; remove it, and training begins anew") from None
-        if str(arrays["identity"].item()) != self.identity:
-            return None
-        for name, learner in learners.items():
-            state = {f: arrays[f"{name}_{f}"] for f in ("weights", "sums", "squares", "clock")}
-            for field, array in learner.state().items():
-                if state[field].shape != array.shape:
-                    raise ModelError(
-                        f"{self.path}: {name}_{field} has shape {state[field].shape},"
-                        f" expected {array.shape}; remove it, and training begins anew"
-                    )
-            learner.restore(state)
-        trainer.restored()
-        return int(arrays["epoch"]) + 1, float(arrays["best_uas"]), best
+        return arrays if str(arrays["identity"].item()) == self._identity(config) else None
+
+    def write(self, part: str, config: Configuration, arrays: Arrays) -> None:
+        """Keep what a part has learned under a configuration, or its state."""
+        path = self._file(part)
+        if path is not None:
+            arrays = {"identity": np.array(self._identity(config)), **arrays}
+            write_archive(path, KIND, VERSION, arrays, compress=False)
+
+    def once(
+        self, part: str, config: Configuration, rules: dict[str, Rule], learn: Callable[[], Arrays]
+    ) -> Arrays:
+        """What a part learns, from its file if it is done."""
+        arrays = self.read(part, config, rules)
+        if arrays is None:
+            arrays = learn()
+            self.write(part, config, arrays)
+        return arrays
 
     def remove(self) -> None:
         """Forget the run: its model is written."""
-        self.path.unlink(missing_ok=True)
-        self.best_path.unlink(missing_ok=True)
+        for path in self.files():
+            path.unlink(missing_ok=True)
+
+    def _file(self, part: str) -> Path | None:
+        if self.path is None or not part:
+            return self.path
+        return self.path.with_name(f"{self.path.name}.{part.replace(' ', '-')}")
+
+    def _identity(self, config: Configuration) -> str:
+        table = json.dumps([self._treebank, config.to_table()], sort_keys=True)
+        return blake2b(table.encode(), digest_size=16).hexdigest()

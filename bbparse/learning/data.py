@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.configuration import Configuration
 from bbparse.configuration.records import ModelConfig
-from bbparse.learning.pruner import train_pruner
 from bbparse.oracle.projective.dense import eisner
 from bbparse.scoring.network import Network
-from bbparse.scoring.pruner import Pruner, with_arcs_of
 from bbparse.treebank import Sentence, is_projective
 from bbparse.treebank.encode import encode
 from bbparse.treebank.progress import watched
@@ -100,38 +97,29 @@ def closest_projective(heads: Ints, single_root: bool = True) -> Ints:
     return best
 
 
-def prune_all(data: TrainingData, config: Configuration) -> Pruner:
-    """Train the pruner and give every training sentence its candidates.
+def subset(data: TrainingData, chosen: Iterable[int]) -> TrainingData:
+    """The training data of some sentences."""
+    places = list(chosen)
 
-    Each sentence is pruned by a classifier that did not see it (``config.pruner.folds``); a
-    classifier would leave its own training sentences far fewer rivals than it leaves new ones.
+    def pick(column: list) -> list:
+        return [column[i] for i in places] if column else []
+
+    return replace(
+        data, sentences=pick(data.sentences), values=pick(data.values), heads=pick(data.heads),
+        arcs=pick(data.arcs), marks=pick(data.marks),
+    )  # fmt: skip
+
+
+def folds_of(
+    count: int, folds: int, seed: int | Sequence[int]
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """For each fold of so many sentences, those of the others and its own, ascending.
+
+    There are no more folds than sentences; where there is but one, its others are its own.
     """
-    seed = config.learning.seed
-    single_root = config.model.single_root
-    everything = np.arange(len(data.sentences))
-    folds = min(config.pruner.folds, len(everything))
-
-    def train(chosen: NDArray[np.int64]) -> Pruner:
-        return train_pruner(
-            config.pruner_templates, data.values, data.heads, chosen, config.pruner, seed,
-            single_root,
-        )  # fmt: skip
-
-    pruner = train(everything)
-    fold_of = np.random.default_rng(seed).permutation(everything) % folds if folds > 1 else None
-    data.arcs = [(np.empty(0, np.int32), np.empty(0, np.int32))] * len(everything)
-    kept = total = 0
-    for fold in range(folds):
-        if fold_of is None:
-            judge, held_out = pruner, everything
-        else:
-            judge, held_out = train(everything[fold_of != fold]), everything[fold_of == fold]
-        for i in watched(held_out, "candidates"):
-            head, mod = judge.candidates(data.values[i])
-            arcs = with_arcs_of(head, mod, data.heads[i])
-            missing = len(arcs[0]) - len(head)
-            total += len(data.heads[i]) - 1
-            kept += len(data.heads[i]) - 1 - missing
-            data.arcs[i] = arcs
-    data.recall = kept / max(1, total)
-    return pruner
+    folds = min(folds, count)
+    fold_of = np.random.default_rng(seed).permutation(count) % folds
+    return [
+        (np.flatnonzero((fold_of != fold) | (folds == 1)), np.flatnonzero(fold_of == fold))
+        for fold in range(folds)
+    ]

@@ -17,8 +17,7 @@ from bbparse.errors import TreebankError
 from bbparse.jit import kernel
 from bbparse.scoring.compile import CompiledTemplates, compile_templates
 from bbparse.scoring.label_kernels import label_features
-from bbparse.scoring.label_rows import MAX_LABELS, in_quanta
-from bbparse.scoring.labeller import REACH, Labeller, checked_heads
+from bbparse.scoring.labeller import LABEL_QUANTUM, MAX_LABELS, REACH, Labeller, checked_heads
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD
 from bbparse.treebank.progress import watched
@@ -30,6 +29,8 @@ _LEAST_GRADIENT = 1e-2
 # AdaGrad's starting sum of squares. Far above that of the pruner: features that fired once or
 # twice stay weak, which is worth 0.1 % of the labels.
 _START = 5.0
+# Weights below this are left out: half of those that are not 0, and worth nothing.
+_LEAST_WEIGHT = 0.03
 
 
 class Learned(NamedTuple):
@@ -155,57 +156,38 @@ def train_labeller(
         )
     root = _root_label(sentences, labels)
     number = {label: i for i, label in enumerate(labels)}
-    templates = config.label_templates
-    labeller = Labeller(templates, tuple(labels), None, root)
-    trees, golds = [], []
-    for sentence, encoded, given in zip(sentences, values, heads):
-        tree = checked_heads(encoded, given)
+    labeller = Labeller(config.label_templates, tuple(labels), None, root)
+    lessons = []
+    for i, (sentence, tree) in enumerate(zip(sentences, heads)):
+        tree = checked_heads(values[i], tree)
+        own = labeller.checked_marks(None if marks is None else marks[i], len(tree))
         gold = np.array([-1] + [number.get(label, -1) for label in sentence.deprels], np.int32)
         if root >= 0:  # the rule decides, there is nothing to learn
             gold[(tree == 0) | (gold == root)] = -1
-        trees.append(tree)
-        golds.append(gold)
-
-    checked = [
-        labeller.checked_marks(None if marks is None else marks[i], len(tree))
-        for i, tree in enumerate(trees)
-    ]
-    weights = _train(config, labeller, values, trees, checked, golds, seed)
-    labeller.weights[:, : len(labels)] = in_quanta(weights)
-    return labeller
-
-
-def _train(
-    config: Configuration,
-    labeller: Labeller,
-    values: Sequence[NDArray[np.uint64]],
-    trees: Sequence[Ints],
-    marks: Sequence[NDArray[np.uint16]],
-    golds: Sequence[Ints],
-    seed: int,
-) -> NDArray[np.float32]:
-    """Averaged weights."""
+        lessons.append((tree, own, gold))
     compiled = compile_templates(labeller.templates)
-    shape = (1 << labeller.templates.bits, len(labeller.labels))
-    weights = np.zeros(shape, np.float32)
-    sums = np.zeros(shape, np.float32)
-    squares = np.full(shape, _START, np.float32)
-    learned = Learned(weights, sums, squares)
+    shape = (len(labeller.weights), len(labels))
+    weights, sums = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+    learned = Learned(weights, sums, np.full(shape, _START, np.float32))
     random = np.random.default_rng(seed)
     clock = 1
     for epoch in range(config.labels.epochs):
         if epoch == 1:
             sums[:] = 0.0
             clock = 1
-        for i in watched(random.permutation(len(trees)), "labels"):
+        for i in watched(random.permutation(len(lessons)), "labels"):
+            tree, own, gold = lessons[i]
             _step(
-                values[i], PAD, trees[i], REACH, compiled,
-                marks[i], golds[i], labeller.root, config.labels.rate, clock, learned,
+                values[i], PAD, tree, REACH, compiled, own, gold, root, config.labels.rate, clock,
+                learned,
             )  # fmt: skip
             clock += 1
-    sums /= np.float32(clock)
-    weights -= sums
-    return weights
+    weights -= sums / np.float32(clock)
+    weights[np.abs(weights) < _LEAST_WEIGHT] = 0.0
+    limits = np.iinfo(np.int16)
+    quanta = np.rint(weights / np.float32(LABEL_QUANTUM))
+    labeller.weights[:, : len(labels)] = np.clip(quanta, limits.min, limits.max)
+    return labeller
 
 
 def _root_label(sentences: Sequence[Sentence], labels: Sequence[str]) -> int:

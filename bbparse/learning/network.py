@@ -18,8 +18,8 @@ from bbparse.configuration import Configuration
 from bbparse.configuration.records import NetworkConfig
 from bbparse.learning.data import TrainingData
 from bbparse.learning.network_kernels import (
-    adam_dense,
-    adam_rows,
+    Learned,
+    adam,
     add_to_rows,
     norm_back,
     norms,
@@ -31,14 +31,13 @@ from bbparse.scoring.network import (
     TAG,
     WORD_COLUMNS,
     Network,
+    known_rows,
     parameter_shapes,
     split,
 )
 from bbparse.scoring.network_kernels import REACH, arc_rows, dense
 from bbparse.treebank.encode import PAD
 from bbparse.treebank.progress import watched
-
-__all__ = ["Batch", "NetworkLearner", "train_network"]
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -47,7 +46,6 @@ Rows = NDArray[np.int64]
 # but no more than a tenth of all.
 _WARM_UP = 200
 _LAST_RATE = 0.02
-_DECAY, _SQUARE_DECAY = 0.9, 0.98
 _LONGEST_GRADIENT = 2.0
 _AVERAGED = 0.15  # share of the steps at the end over which weights are averaged
 _EVERY = 8  # steps between two that are part of the mean
@@ -129,9 +127,10 @@ class NetworkLearner:
         )  # fmt: skip
         self.shapes = parameter_shapes(*self.sizes, n_labels)
         total = sum(int(np.prod(shape)) for shape in self.shapes.values())
-        self.flat, self.gradient = np.zeros(total, np.float32), np.zeros(total, np.float32)
-        self.mean, self.square = np.zeros(total, np.float32), np.zeros(total, np.float32)
-        self.p, self.g = split(self.flat, self.shapes), split(self.gradient, self.shapes)
+        # all weights but the vectors of values, in one row
+        self.dense = Learned.of(np.zeros((1, total), np.float32))
+        self.p = split(self.dense.weights[0], self.shapes)
+        self.g = split(self.dense.gradient[0], self.shapes)
         for name, fan in (
             ("first_w", self.shapes["first_w"][0]), ("deep_w", 3 * settings.width),
             ("end_w", settings.width), ("label_w", settings.shared), ("out_w", settings.shared),
@@ -141,11 +140,8 @@ class NetworkLearner:
         self.p["label_w"][:, n_labels:] = 0.0
         self.p["gains"][:] = 1.0
         self.p["arc_table"][:] = 0.1 * self.random.standard_normal(self.shapes["arc_table"])
-        shape = (n_values, settings.word)
-        self.vectors = (0.3 * self.random.standard_normal(shape)).astype(np.float32)
-        self.vector_gradient = np.zeros(shape, np.float32)
-        self.vector_mean = np.zeros(shape, np.float32)
-        self.vector_square = np.zeros(shape, np.float32)
+        vectors = 0.3 * self.random.standard_normal((n_values, settings.word))
+        self.vectors = Learned.of(vectors.astype(np.float32))
         # a(h) is learned as if it were longer: sums of many products would start too large
         self._pair_share = np.float32(1.0 / np.sqrt(settings.pairs))
         self.clock = 0
@@ -174,7 +170,7 @@ class NetworkLearner:
         n_rows, inner = len(rows), len(rows) - 2 * REACH
         mask = batch.mask
         words = np.empty((n_rows, settings.word), np.float32)
-        sum_rows(rows, self.vectors, words)
+        sum_rows(rows, self.vectors.weights, words)
         word_kept = self._kept(words.shape, drop / 2)
         words *= word_kept
         # up: each layer keeps what its gradients need
@@ -266,25 +262,19 @@ class NetworkLearner:
             else:
                 d_window = _back(below[0], p["first_w"], d_new, g["first_w"], g["first_b"])
                 d_words = _unwindowed(d_window, n_rows, REACH) * word_kept
-        add_to_rows(rows, d_words, self.vector_gradient)
+        add_to_rows(rows, d_words, self.vectors.gradient)
         self._touched = np.unique(rows[rows >= 0])
         return loss / float(n_words)
 
     def step(self, rate: float) -> None:
         """Take a step along the gradients, which are forgotten."""
-        length = float(np.sqrt(np.square(self.gradient, dtype=np.float64).sum()))
+        gradient = self.dense.gradient[0]
+        length = float(np.sqrt(np.square(gradient, dtype=np.float64).sum()))
         if length > _LONGEST_GRADIENT:
-            self.gradient *= np.float32(_LONGEST_GRADIENT / length)
+            gradient *= np.float32(_LONGEST_GRADIENT / length)
         self.clock += 1
-        adam_dense(
-            self.flat, self.gradient, self.mean, self.square, rate, _DECAY, _SQUARE_DECAY,
-            self.clock,
-        )  # fmt: skip
-        adam_rows(
-            self._touched, self.vectors, self.vector_gradient, self.vector_mean,
-            self.vector_square, rate, _DECAY, _SQUARE_DECAY, self.clock,
-        )  # fmt: skip
-        self.gradient[:] = 0.0
+        adam(np.zeros(1, np.int64), self.dense, rate, self.clock)
+        adam(self._touched, self.vectors, rate, self.clock)
 
 
 def _windows(x: Floats, reach: int) -> Floats:
@@ -342,15 +332,6 @@ def vocabulary(
     return keys[counts >= cutoff]
 
 
-def vector_rows(values: NDArray[np.uint64], keys: NDArray[np.uint64]) -> Rows:
-    """Rows of the attributes of a sentence, -1 for those without one."""
-    own = values[PAD : len(values) - PAD, WORD_COLUMNS]
-    if not len(keys):
-        return np.full(own.shape, -1, np.int64)
-    place = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
-    return np.where(keys[place] == own, place, -1).astype(np.int64)
-
-
 def train_network(
     config: Configuration, data: TrainingData, chosen: NDArray[np.int64], labels: tuple[str, ...]
 ) -> Network:
@@ -370,7 +351,7 @@ def train_network(
     settings, seed = config.network, config.learning.seed
     number = {label: i for i, label in enumerate(labels)}
     keys = vocabulary(data.values, chosen, settings.cutoff)
-    rows: dict[int, Rows] = {int(i): vector_rows(data.values[i], keys) for i in chosen}
+    rows: dict[int, Rows] = {int(i): known_rows(data.values[i], keys) for i in chosen}
     names = {
         int(i): np.array([number.get(label, -1) for label in data.sentences[i].deprels], np.int64)
         for i in chosen
@@ -381,7 +362,8 @@ def train_network(
     per_epoch = -(-len(chosen) // size)
     steps = config.guide.epochs * per_epoch
     warm_up = min(_WARM_UP, steps // 10 + 1)
-    total, total_vectors, taken = np.zeros_like(learner.flat), np.zeros_like(learner.vectors), 0
+    parts = (learner.dense, learner.vectors)
+    totals, taken = [np.zeros_like(part.weights) for part in parts], 0
     for _ in range(config.guide.epochs):
         order = random.permutation(chosen)
         for start in watched(range(0, len(order), size), "guide"):
@@ -392,13 +374,13 @@ def train_network(
             learner.step(rate)
             last = steps - learner.clock
             if last <= _AVERAGED * steps and last % _EVERY == 0:
-                total += learner.flat
-                total_vectors += learner.vectors
+                for total, part in zip(totals, parts):
+                    total += part.weights
                 taken += 1
     limits = np.iinfo(np.int16)
-    quanta = np.rint(total_vectors / np.float32(taken * QUANTUM))
+    quanta = np.rint(totals[1] / np.float32(taken * QUANTUM))
     vectors = np.clip(quanta, limits.min, limits.max).astype(np.int16)
-    parameters = split(total / np.float32(taken), learner.shapes)
+    parameters = split(totals[0][0] / np.float32(taken), learner.shapes)
     pairs = slice(2 * settings.shared, 2 * settings.shared + settings.pairs)
     parameters["end_w"][:, pairs] *= learner._pair_share
     parameters["end_b"][pairs] *= learner._pair_share

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-
-__all__ = ["adam_dense", "adam_rows", "add_to_rows", "norm_back", "norms", "sum_rows"]
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -83,29 +83,25 @@ def norm_back(
             out[r, j] = (out[r, j] - first - x[r, j] * second) * scale[r]
 
 
-@kernel
-def adam_dense(
-    weights: Floats, gradient: Floats, mean: Floats, square: Floats,
-    rate: float, decay: float, square_decay: float, clock: int,
-) -> None:  # fmt: skip
-    """A step of Adam (Kingma & Ba 2015) for all weights."""
-    one = np.float32(1.0)
-    step = np.float32(rate / (1.0 - decay**clock))
-    share = np.float32(1.0 / np.sqrt(1.0 - square_decay**clock))
-    d, s = np.float32(decay), np.float32(square_decay)
-    for i in range(np.uint64(weights.shape[0])):
-        g = gradient[i]
-        mean[i] = d * mean[i] + (one - d) * g
-        square[i] = s * square[i] + (one - s) * g * g
-        weights[i] -= step * mean[i] / (np.sqrt(square[i]) * share + np.float32(1e-8))
+class Learned(NamedTuple):
+    """Rows of weights, their gradients, and the running means of these and of their squares."""
+
+    weights: Floats
+    gradient: Floats
+    mean: Floats
+    square: Floats
+
+    @classmethod
+    def of(cls, weights: Floats) -> Learned:
+        """Weights that nothing has been learned for."""
+        return cls(weights, *(np.zeros_like(weights) for _ in range(3)))
 
 
 @kernel
-def adam_rows(
-    rows: Rows, weights: Floats, gradient: Floats, mean: Floats, square: Floats,
-    rate: float, decay: float, square_decay: float, clock: int,
-) -> None:  # fmt: skip
-    """The same for the rows that have a gradient, which is set to 0 afterwards."""
+def adam(rows: Rows, learned: Learned, rate: float, clock: int) -> None:
+    """A step of Adam (Kingma & Ba 2015) for some rows; their gradients are set to 0 afterwards."""
+    weights, gradient, mean, square = learned
+    decay, square_decay = 0.9, 0.98
     one = np.float32(1.0)
     step = np.float32(rate / (1.0 - decay**clock))
     share = np.float32(1.0 / np.sqrt(1.0 - square_decay**clock))

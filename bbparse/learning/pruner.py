@@ -6,16 +6,13 @@ log-likelihood touches every arc of the sentence, so the step is one jitted call
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.configuration.records import PrunerConfig
-from bbparse.configuration.templates import TemplateSet
+from bbparse.configuration import Configuration
 from bbparse.jit import kernel
+from bbparse.learning.data import TrainingData
 from bbparse.problem.quantum import QUANTUM
-from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.treebank.progress import watched
 
@@ -74,46 +71,24 @@ def _step(
 
 
 def train_pruner(
-    templates: TemplateSet,
-    values: Sequence[NDArray[np.uint64]],
-    heads: Sequence[NDArray[np.int32]],
-    chosen: Iterable[int],
-    config: PrunerConfig,
-    seed: int,
-    single_root: bool = True,
-) -> Pruner:
-    """Train a pruner on some of the sentences.
-
-    Parameters
-    ----------
-    templates : TemplateSet
-        Arc templates, none of them over the words between (``b.``): every arc must have the same
-        number of features.
-    values, heads : sequences
-        Encoded sentences, and their gold heads int32[n+1].
-    chosen : iterable of int
-        Which of them to train on.
-    config : PrunerConfig
-    seed : int
-        Of the order of sentences.
-    single_root : bool
-    """
-    scorer = PartScorer(templates, quantum=QUANTUM)
+    config: Configuration, data: TrainingData, chosen: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Weights of a pruner, in quanta, trained on some of the sentences (ascending)."""
+    settings = config.pruner
+    scorer = PartScorer(config.pruner_templates)
     size = scorer.weights.shape[0]
     weights = np.zeros(size, np.float32)
     sums = np.zeros(size, np.float64)
     squares = np.full(size, _START, np.float32)
-    order = np.array(sorted(chosen), np.int64)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(config.learning.seed)
     clock = 1
-    for _ in range(config.epochs):
-        for i in watched(random.permutation(order), "pruner"):
-            head, mod, indices = scorer.features_of_all_arcs(values[i])
+    for _ in range(settings.epochs):
+        for i in watched(random.permutation(chosen), "pruner"):
+            head, mod, indices = scorer.features_of_all_arcs(data.values[i])
+            heads = data.heads[i]
             _step(
-                len(heads[i]) - 1, head, mod, indices, heads[i], config.rate, clock,
-                weights, sums, squares,
+                len(heads) - 1, head, mod, indices, heads, settings.rate, clock, weights, sums,
+                squares,
             )  # fmt: skip
             clock += 1
-    average = weights - sums / clock
-    scorer.weights[:] = np.rint(average / QUANTUM).astype(np.int32)
-    return Pruner(scorer, config.k, config.margin, single_root)
+    return np.rint((weights - sums / clock) / QUANTUM).astype(np.int32)

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError
-from bbparse.learning.averaging import keep_largest, rounded_to
+from bbparse.factors import FactorFamily
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import TrainingData
-from bbparse.learning.learning import Learning
+from bbparse.learning.thinning import thinned
+from bbparse.learning.trainer import Trainer
 from bbparse.model.model import Model
 from bbparse.scoring.problem_maker import ProblemMaker, batches
 from bbparse.scoring.pruner import Pruner
-from bbparse.scoring.scorer import PartScorer
 from bbparse.solving.solve import solve
+from bbparse.storage.archive import INTS, REALS, Rule
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
+
+
+class Learned(NamedTuple):
+    """Weights after the best epoch, by the names of the learners, and which epoch that was."""
+
+    weights: Mapping[str, NDArray[np.int32]]
+    notes: dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -38,10 +46,8 @@ class Run:
         Without any, the last epoch of everything is kept.
     say : callable
         Takes lines of text.
-    progress : bool
-        Whether to draw progress bars on standard error.
-    checkpoint : path, optional
-        Where to keep the state; parts of the run keep theirs beside it.
+    checkpoint : Checkpoint
+        Where to keep the state.
     part : str
         Which part of a larger run this is; in what it says, and in the name of its checkpoint.
     longer : bool
@@ -53,98 +59,106 @@ class Run:
     pruner: Pruner
     dev: Sequence[Sentence] = ()
     say: Callable[[str], None] = lambda line: None
-    progress: bool = False
-    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
     part: str = ""
     longer: bool = True
-    _saved: list[Checkpoint] = field(default_factory=list)
 
     def of(self, part: str, **changes: object) -> Run:
-        """A part of this run, which is forgotten with it."""
+        """A part of this run."""
         return replace(self, part=part, **changes)  # type: ignore[arg-type]
 
-    def learn(self, trainer: Learning, epochs: int) -> Model:
-        """So many epochs; the model after the best of them.
+    def learn(self, families: Sequence[FactorFamily] = ()) -> Model:
+        """The backbone, and factors learned together with it, the mean over all restarts.
+
+        Each restart ends somewhere else: what they have learned about the language they share, what
+        they have learned about single training sentences depends on the order of these. For a
+        linear model the mean of the scores of several models is the score by the mean of their
+        weights, so it parses as fast as one of them (as the averaged perceptron is a vote at the
+        price of one, Collins 2002).
+
+        Means are rounded to whole quanta, halves to even ones, so that all scores stay multiples of
+        the quantum, and the same models always have the same mean.
+        """
+        count, epochs = self.config.learning.restarts, self.config.learning.epochs
+        found = []
+        for restart in range(count):
+            part = self
+            if count > 1:
+                part = self.of(f"{self.part} restart {restart + 1}".strip())
+            trainer = Trainer(self.config, self.data, self.pruner, families, restart)
+            if families and not restart:
+                self.say(f"{len(trainer.table)} factor features")
+            found.append(part.epochs(trainer, epochs))
+        if count == 1:
+            return trainer.model(*found[0])
+        weights = {
+            name: np.rint(sum(one.weights[name].astype(np.int64) for one in found) / count)
+            for name in trainer.learners
+        }
+        model = trainer.model(
+            {name: mean.astype(np.int32) for name, mean in weights.items()},
+            {"epochs": [one.notes["epoch"] for one in found]},
+        )
+        self._judge(model, f"mean of {count} restarts:")
+        return model
+
+    def epochs(self, trainer: Trainer, count: int) -> Learned:
+        """So many epochs of a trainer; what it had learned after the best of them.
 
         Raises
         ------
         ConfigError
             If the checkpoint of a longer run left nothing to do and nothing to return.
         """
-        saved = self._checkpoint()
+        key = self.config.with_("learning", epochs=1) if self.longer else self.config
+        learners = trainer.learners
+        rules: dict[str, Rule] = {"epochs": (INTS, 1, None), "best_uas": (REALS, 0, None)}
+        for name, learner in learners.items():
+            rules.update({f"{name}_{field}": (REALS, 1, None) for field in learner.state()})
         prefix = f"{self.part}, " if self.part else ""
-        first, best_uas = 1, -1.0
-        best: Model | None = None
-        if saved is not None and (resumed := saved.load(trainer)) is not None:
-            first, best_uas, best = resumed
-            self.say(f"{prefix}going on after epoch {first - 1} of an earlier run")
-        for number in range(first, epochs + 1):
-            outcome = trainer.epoch(number, self.progress)
-            model = trainer.averaged()
+        done, best, best_uas = 0, 0, -1.0
+        if (state := self.checkpoint.read(self.part, key, rules)) is not None:
+            done, best = state["epochs"].tolist()
+            best_uas = float(state["best_uas"])
+            for name, learner in learners.items():
+                learner.restore({field: state[f"{name}_{field}"] for field in learner.state()})
+            self.say(f"{prefix}going on after epoch {done} of an earlier run")
+        for number in range(done + 1, count + 1):
+            report = trainer.epoch(number)
+            average = trainer.average()
             if self.dev:
-                limit = self.config.learning.node_limit
-                outcome.dev_uas = unlabelled_accuracy(model.maker, self.dev, limit)
-            self.say(prefix + outcome.line())
-            if not self.dev or outcome.dev_uas > best_uas:
-                best_uas, best = outcome.dev_uas, model
-                best.notes.update(epoch=number, dev_uas=outcome.dev_uas)
-            if saved is not None:
-                saved.save(trainer, number, best_uas, best)
-        if best is None:
-            raise ConfigError(f"learning.epochs is {epochs}, none is left to train")
-        return best
+                report.dev_uas = self._uas(trainer.model(average).maker)
+            self.say(prefix + report.line())
+            if not self.dev or report.dev_uas > best_uas:
+                best, best_uas = number, report.dev_uas
+                for name, learner in learners.items():
+                    learner.best = average[name]
+            state = {"epochs": np.array([number, best]), "best_uas": np.array(best_uas)}
+            for name, learner in learners.items():
+                state.update({f"{name}_{field}": a for field, a in learner.state().items()})
+            self.checkpoint.write(self.part, key, state)
+        if not best:
+            raise ConfigError(f"learning.epochs is {count}, none is left to train")
+        notes = {"epoch": best, "dev_uas": best_uas}
+        return Learned({name: learner.best for name, learner in learners.items()}, notes)
 
     def thinned(self, model: Model) -> Model:
         """The finished model: with as much of its weights as `learning` says."""
         share, bits = self.config.learning.keep, self.config.learning.bits
-        thin = rounded(thinned(model.maker, share), bits)
-        if thin is model.maker:
+        if share >= 1.0 and bits >= 32:
             return model
-        notes = dict(model.notes)
+        thin = Model(thinned(model.maker, share, bits), notes=dict(model.notes))
+        self._judge(thin, f"the largest {100 * share:g} % of the weights kept, in {bits} bits:")
+        return thin
+
+    def _judge(self, model: Model, what: str) -> None:
+        """Note how good a model is on dev, and say it."""
         if self.dev:
-            uas = unlabelled_accuracy(thin, self.dev, self.config.learning.node_limit)
-            notes["dev_uas"] = uas
-            self.say(
-                f"the largest {100 * share:g} % of the weights kept, in {bits} bits:"
-                f" UAS {100 * uas:.2f} on dev"
-            )
-        return Model(thin, notes=notes)
+            model.notes["dev_uas"] = uas = self._uas(model.maker)
+            self.say(f"{what} UAS {100 * uas:.2f} on dev")
 
-    def forget(self) -> None:
-        """Remove the checkpoints of this run and of its parts: the model is written."""
-        for saved in self._saved:
-            saved.remove()
-
-    def _checkpoint(self) -> Checkpoint | None:
-        if self.checkpoint is None:
-            return None
-        path = Path(self.checkpoint)
-        if self.part:
-            path = path.with_name(f"{path.name}.{self.part.replace(' ', '-')}")
-        saved = Checkpoint(path, self.config, self.data.sentences, self.dev, self.longer)
-        self._saved.append(saved)
-        return saved
-
-
-def thinned(maker: ProblemMaker, share: float) -> ProblemMaker:
-    """The same with the largest weights of its backbone only; itself where all are kept."""
-    if share >= 1.0:
-        return maker
-    old = maker.scorer
-    return maker.with_(
-        scorer=PartScorer(old.templates, keep_largest(old.weights, share), old.quantum)
-    )
-
-
-def rounded(maker: ProblemMaker, bits: int) -> ProblemMaker:
-    """The same with the weights of backbone and pruner in so many bits; itself with 32."""
-    if bits >= 32:
-        return maker
-    backbone, pruner = (
-        PartScorer(old.templates, rounded_to(old.weights.astype(np.int32), bits), old.quantum)
-        for old in (maker.scorer, maker.pruner.scorer)
-    )
-    return maker.with_(scorer=backbone, pruner=maker.pruner.with_scorer(pruner))
+    def _uas(self, maker: ProblemMaker) -> float:
+        return unlabelled_accuracy(maker, self.dev, self.config.learning.node_limit)
 
 
 def unlabelled_accuracy(

@@ -2,54 +2,44 @@
 
 The training data is divided into folds (QL13 §4.2 does so for tags). A backbone trained on all of
 them but one scores the sentences of that one, which it did not see; from these scores and the gold
-trees the factors' weights are learned (:mod:`bbparse.learning.family_stage`). They are used with
-the backbone that was trained on everything: its scores of new sentences are like those of the
-folds' backbones for the sentences they did not see.
+trees the factors' weights are learned (:mod:`bbparse.learning.trainer`). They are used with the
+backbone that was trained on everything: its scores of new sentences are like those of the folds'
+backbones for the sentences they did not see.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from bbparse.configuration.records import FactorConfig
 from bbparse.factors import FactorFamily
-from bbparse.learning.data import TrainingData
-from bbparse.learning.family_stage import FamilyStage
-from bbparse.learning.restarts import learn_restarts
+from bbparse.learning.data import folds_of, subset
 from bbparse.learning.run import Run
+from bbparse.learning.trainer import Trainer
 from bbparse.model.model import Model
 from bbparse.problem import Problem
 
 
 def train_in_stages(run: Run, families: Sequence[FactorFamily]) -> Model:
-    """The backbone of a run, and factors learned from its errors on unseen sentences.
-
-    Parameters
-    ----------
-    run : Run
-    families : sequence of FactorFamily
-
-    Returns
-    -------
-    Model
-        Without a labeller.
-    """
-    backbone, problems = learn_backbone(run)
-    return learn_factors(run, backbone, problems, families)
+    """The backbone of a run, and factors learned from its errors on unseen sentences."""
+    return learn_factors(run, *learn_backbone(run), families)
 
 
 def learn_backbone(run: Run) -> tuple[Model, list[Problem]]:
     """The backbone of a run, and what factors are learned from: see `held_out_problems`.
 
-    Several sets of families may be learned for one backbone.
+    Several sets of families may be learned for one backbone: it depends on the folds only.
     """
-    plain = replace(run.config, factors=_backbones_only(run.config.factors))
-    problems = held_out_problems(run.of("", config=plain))
-    backbone = run.of("backbone", config=plain)
-    return backbone.thinned(learn_restarts(backbone, [])), problems
+    old = run.config.factors
+    factors = FactorConfig(
+        stage=old.stage, folds=old.folds, fold_epochs=old.fold_epochs,
+        fold_restarts=old.fold_restarts,
+    )  # fmt: skip
+    plain = run.of("", config=replace(run.config, factors=factors))
+    problems = held_out_problems(plain)
+    backbone = plain.of("backbone")
+    return backbone.thinned(backbone.learn()), problems
 
 
 def learn_factors(
@@ -66,22 +56,15 @@ def learn_factors(
     families : sequence of FactorFamily
     """
     notes = {f"backbone_{key}": value for key, value in backbone.notes.items()}
-    below = Model(backbone.maker.with_(config=run.config), notes=notes)
-    stage = FamilyStage(below, run.data, problems, families)
-    run.say(
-        f"{len(stage.table)} factor features;"
-        f" {sum(map(len, stage.proposals)) / len(problems):.0f} factors a sentence"
-    )
-    # what is best on dev depends on the backbone
-    return run.of("families", longer=False).learn(stage, run.config.factors.epochs)
-
-
-def _backbones_only(factors: FactorConfig) -> FactorConfig:
-    """What the backbones depend on; a run whose factors are learned otherwise may use them too."""
-    return FactorConfig(
-        stage=factors.stage, folds=factors.folds, fold_epochs=factors.fold_epochs,
-        fold_restarts=factors.fold_restarts,
+    trainer = Trainer(
+        run.config, run.data, run.pruner, families,
+        below=Model(backbone.maker, notes=notes), problems=problems,
     )  # fmt: skip
+    factors = sum(some.n_factors for some in trainer.proposals) / len(problems)
+    run.say(f"{len(trainer.table)} factor features; {factors:.0f} factors a sentence")
+    # what is best on dev depends on the backbone
+    part = run.of("families", longer=False)
+    return trainer.model(*part.epochs(trainer, run.config.factors.epochs))
 
 
 def held_out_problems(run: Run) -> list[Problem]:
@@ -90,33 +73,15 @@ def held_out_problems(run: Run) -> list[Problem]:
     The order of the sentences is that of the training data.
     """
     config, data = run.config, run.data
-    factors = config.factors
+    factors, count = config.factors, len(data.sentences)
     own = config.with_("learning", epochs=factors.fold_epochs, restarts=factors.fold_restarts)
-    count = len(data.sentences)
-    folds = min(factors.folds, count)
-    fold_of = np.random.default_rng(config.learning.seed).permutation(count) % max(folds, 1)
     problems: dict[int, Problem] = {}
-    for fold in range(folds):
-        # a single sentence has no other to learn from
-        seen = np.flatnonzero(fold_of != fold) if folds > 1 else np.arange(count)
-        part = subset(data, seen)
-        rest = run.of(f"fold {fold + 1}", config=own, data=part, dev=())
-        judge = rest.thinned(learn_restarts(rest, []))
-        for i in np.flatnonzero(fold_of == fold):
-            problems[int(i)] = judge.maker.over_arcs(
-                data.sentences[i], data.values[i], *data.arcs[i], data.marks_of(int(i))
+    for fold, (seen, unseen) in enumerate(folds_of(count, factors.folds, config.learning.seed), 1):
+        rest = run.of(f"fold {fold}", config=own, data=subset(data, seen), dev=())
+        judge = rest.thinned(rest.learn())
+        for i in unseen.tolist():
+            head, mod = data.arcs[i]
+            problems[i] = judge.maker.over_arcs(
+                data.sentences[i], data.values[i], head, mod, data.marks_of(i)
             )
     return [problems[i] for i in range(count)]
-
-
-def subset(data: TrainingData, chosen: Iterable[int]) -> TrainingData:
-    """The training data of some sentences."""
-    places = list(chosen)
-
-    def pick(column: list) -> list:
-        return [column[i] for i in places]
-
-    return TrainingData(
-        pick(data.sentences), pick(data.values), pick(data.heads), data.projectivised,
-        pick(data.arcs), data.recall, data.guide, pick(data.marks) if data.marks else [],
-    )  # fmt: skip

@@ -12,18 +12,18 @@ import numpy as np
 from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
 from bbparse.factors import FactorFamily, load_families, specification
-from bbparse.learning.checkpoint import find_checkpoints
-from bbparse.learning.data import prepare, prune_all
-from bbparse.learning.guide import guide_all
+from bbparse.learning.candidates import guide_all, prune_all
+from bbparse.learning.checkpoint import Checkpoint
+from bbparse.learning.data import prepare
 from bbparse.learning.labeller import train_labeller
 from bbparse.learning.reading import Reading
-from bbparse.learning.restarts import learn_restarts
 from bbparse.learning.run import Run
 from bbparse.learning.stages import train_in_stages
 from bbparse.model.file import save_model
 from bbparse.model.model import Model
 from bbparse.treebank import Sentence, check_tree, is_projective
 from bbparse.treebank.columns import has_tags
+from bbparse.treebank.progress import progress_bars
 
 #: Where fewer of the training trees have arcs that cross, "auto" leaves them out: what such a model
 #: wins in few sentences it would lose in the others, and in speed.
@@ -52,8 +52,9 @@ def train(
     factors : iterable, optional
         Families, by name, class or object, instead of the configuration's.
     checkpoint : path, optional
-        Written after each epoch; a run with the same configuration and data that finds one goes
-        on from there. Removed when all is done.
+        What the files begin with in which each part of the run is kept that is done, and its
+        state after each epoch; a run with the same configuration and data that finds them goes on
+        from there. Removed when all is done.
     model : path, optional
         Where to write the model, while there still is a checkpoint.
     reading : callable, optional
@@ -79,31 +80,50 @@ def train(
         _check_labels(sentence)
     families = load_families(config.factors.families if factors is None else factors)
     config = config.with_("factors", families=tuple(specification(family) for family in families))
+    kept = Checkpoint(checkpoint, (*sentences, *dev))
+    with progress_bars(progress):
+        config = _settled(config, sentences, say)
+        read = Reading(None, None) if reading is None else reading()
+        best = _learned(config, families, sentences, dev, kept, say)
+        best.tagger, best.cutter = read
+    if model is not None:
+        save_model(best, model)
+    kept.remove()
+    return best
+
+
+def _learned(
+    config: Configuration,
+    families: Sequence[FactorFamily],
+    sentences: Sequence[Sentence],
+    dev: Sequence[Sentence],
+    checkpoint: Checkpoint,
+    say: Callable[[str], None],
+) -> Model:
+    """What `train` gives, of what has been checked."""
     started = time.perf_counter()
-    config = _settled(config, sentences, say)
-    if checkpoint is not None and (found := find_checkpoints(checkpoint)):
-        say(f"{found[0]}: going on; it lacks pruner and guide, which are trained again")
-    read = Reading(None, None) if reading is None else reading()
+    if files := checkpoint.files():
+        say(f"{files[0]}: going on after an earlier run")
     data = prepare(sentences, config.model)
     if data.projectivised:
         say(
             f"{data.projectivised} of {len(sentences)} training trees are not projective;"
             " learning from the closest projective trees"
         )
-    pruner = prune_all(data, config)
+    pruner = prune_all(data, config, checkpoint)
     candidates = sum(len(arcs[0]) for arcs in data.arcs) / sum(s.n_words for s in sentences)
     say(
         f"pruner trained: {candidates:.2f} candidate heads a word,"
         f" {100 * data.recall:.2f} % of gold heads among them"
     )
-    guide_all(data, config)
+    guide_all(data, config, checkpoint)
     if data.guide is not None:
         say(f"guide trained: {len(data.guide.labels)} labels")
-    run = Run(config, data, pruner, dev, say, progress, checkpoint)
+    run = Run(config, data, pruner, dev, say, checkpoint)
     if families and config.factors.stage == "jackknife":
         best = train_in_stages(run, families)
     else:
-        best = run.thinned(learn_restarts(run, families))
+        best = run.thinned(run.learn(families))
     best.notes.update(
         sentences=len(sentences), projectivised=data.projectivised, pruner_recall=data.recall,
         candidates_per_word=candidates, tagged=any(map(has_tags, sentences)),
@@ -114,11 +134,7 @@ def train(
     )
     if best.labeller is not None:
         say(f"{len(best.labeller.labels)} labels learned")
-    best.tagger, best.cutter = read
     say(f"trained in {time.perf_counter() - started:.0f} s")
-    if model is not None:
-        save_model(best, model)
-    run.forget()
     return best
 
 

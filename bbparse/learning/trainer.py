@@ -1,45 +1,89 @@
-"""Learning the parser's weights with its own branch and bound as the decoder.
+"""Learning weights with the parser's own branch and bound as the decoder.
 
 For each training sentence the best tree under the present weights, wrong arcs costing extra, is
 found by the very search that parses; where it outscores the gold tree, the weights move. Only then:
 a decoder that was cut short may return a tree that scores less than the gold tree, and learning
 from that ruins the weights (Huang, Fayong & Guo 2012).
+
+Factors may be learned together with the backbone, or after it. A backbone that was trained on a
+sentence makes hardly any error in it, so that factors learned beside it see few of the errors they
+are for: afterwards, every sentence comes with the scores of a backbone that did not see it, as a
+new sentence would, and these stay as they are.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from bbparse.configuration import Configuration
-from bbparse.factors import (
-    FactorCounter,
-    FactorFamily,
-    FactorTable,
-    FactorView,
-    tree_batches,
-    tree_keys,
-)
+from bbparse.factors import FactorCounter, FactorFamily, FactorTable, FactorView
 from bbparse.learning.data import TrainingData
-from bbparse.learning.margin import gold_score, with_cost
-from bbparse.learning.report import EpochReport
+from bbparse.learning.proposals import Proposals, telling
 from bbparse.learning.updates import Learner
 from bbparse.model.model import Model
+from bbparse.problem import Problem, Solution
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
+from bbparse.solving.rescore import rescore
 from bbparse.solving.solve import solve
+from bbparse.treebank.progress import watched
 
-Ints = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class EpochReport:
+    """What one pass over the training data did.
+
+    Attributes
+    ----------
+    epoch : int
+        From 1.
+    seconds : float
+    right, words : int
+        Heads found right in the trees that learning saw, and how many there were.
+    updates, not_violations, cut_short : int
+        Sentences learned from; sentences whose predicted tree did not outscore the gold tree; and
+        searches that reached the node limit.
+    dev_uas : float
+        With averaged weights; nan without a dev set.
+    """
+
+    epoch: int
+    seconds: float = 0.0
+    right: int = 0
+    words: int = 0
+    updates: int = 0
+    not_violations: int = 0
+    cut_short: int = 0
+    dev_uas: float = float("nan")
+
+    @property
+    def train_uas(self) -> float:
+        """Share of right heads in the trees that learning saw."""
+        return self.right / max(1, self.words)
+
+    def line(self) -> str:
+        """The report in one line."""
+        dev = "" if math.isnan(self.dev_uas) else f", {100 * self.dev_uas:.2f} on dev"
+        return (
+            f"epoch {self.epoch}: {self.seconds:.0f} s, UAS {100 * self.train_uas:.2f} on training"
+            f"{dev}; {self.updates} updates,"
+            f" {self.not_violations} without violation, {self.cut_short} searches cut short"
+        )
 
 
 class Trainer:
-    """Learns the weights of backbone and factors together.
+    """Learns the weights of a backbone and its factors together, or of factors alone.
 
     Parameters
     ----------
@@ -50,6 +94,17 @@ class Trainer:
     families : sequence of FactorFamily
     restart : int
         Trainers with other numbers see the sentences in other orders.
+    below : Model, optional
+        The backbone that factors will be used with, where they are learned alone.
+    problems : sequence of Problem
+        The sentences under backbones that did not see them, without factors, where there is one.
+
+    Attributes
+    ----------
+    learners : dict of Learner
+        The weights that learn: "backbone", if it does, and "factors".
+    table : FactorTable
+        The features of factors that take part.
     """
 
     def __init__(
@@ -59,128 +114,168 @@ class Trainer:
         pruner: Pruner,
         families: Sequence[FactorFamily],
         restart: int = 0,
+        *,
+        below: Model | None = None,
+        problems: Sequence[Problem] = (),
     ) -> None:
         self.config = config
         self.data = data
         self.families = families
+        self.problems = problems
         self.seeds = [config.learning.seed, restart] if restart else [config.learning.seed]
+        #: Of the stage: cost, node_limit and average_from.
+        self.settings = config.learning if below is None else config.factors
+        self.learners: dict[str, Learner] = {}
         learning = config.learning
-        scorer = PartScorer(config.templates, quantum=QUANTUM)
-        self.backbone = Learner(scorer.weights, learning.method, learning.rate, learning.start)
-        table = self._count(families)
-        self.factor_weights = np.zeros(len(table), np.int32)
-        self.factors = Learner(
-            self.factor_weights, learning.method, learning.rate * config.factors.rate
-        )
-        self.maker = ProblemMaker(config, pruner, scorer, families, table, data.guide)
+        if below is None:
+            scorer = PartScorer(config.templates, quantum=QUANTUM)
+            self.maker = ProblemMaker(config, pruner, scorer, families, guide=data.guide)
+            self.learners["backbone"] = Learner(
+                scorer.weights, learning.method, learning.rate, learning.start
+            )
+        else:
+            self.maker = below.maker.with_(config=config, families=families)
+        self._below = below
+        self.right: list[Flags] = [
+            gold[mod] == head for gold, (head, mod) in zip(data.heads, data.arcs)
+        ]
+        self.table = self._table()
+        self.learners["factors"] = Learner(
+            np.zeros(len(self.table), np.int32), learning.method,
+            learning.rate * config.factors.rate, config.factors.start,
+        )  # fmt: skip
+        # As long as the backbone learns, there may be many factors, and they would fill the memory.
+        self.proposals = [self._propose(i) for i in range(len(problems))]
 
-    def _count(self, families: Sequence[FactorFamily]) -> FactorTable:
-        """The features that fire in enough gold trees."""
+    def _propose(self, i: int) -> Proposals:
+        return Proposals.of(self.families, self._view(i), self.table)
+
+    def _view(self, i: int, arcs: NDArray[np.int64] | slice = slice(None)) -> FactorView:
+        """What families see of a sentence and some of its candidate arcs."""
+        data, (head, mod) = self.data, self.data.arcs[i]
+        names = self.maker.label_names
+        marks = data.marks_of(i)
+        return FactorView(data.sentences[i], head[arcs], mod[arcs], data.values[i], marks, names)
+
+    def _table(self) -> FactorTable:
+        """The features that fire in enough gold trees.
+
+        With a backbone below, those that tell enough gold trees from the trees that it finds: a
+        feature of wrong trees that no gold tree has is as good as one of gold trees; one that all
+        of them have, or none, has nothing to learn.
+        """
         counter = FactorCounter()
-        if families:
-            for i, heads in enumerate(self.data.heads):
-                counter.add(tree_batches(families, self._tree_view(i, heads)))
+        for i, right in enumerate(self.right if self.families else ()):
+            others = np.zeros((1, len(right)), np.bool_)
+            if self.problems:
+                found = self._solve(self.problems[i], self.config.factors.rivals)
+                others = np.zeros((len(found), len(right)), np.bool_)
+                np.put_along_axis(others, found.arcs.astype(np.int64), True, axis=1)
+                if (others == right).all():
+                    continue
+            arcs = np.flatnonzero(right | others.any(axis=0))
+            view = self._view(i, arcs)
+            counter.add(
+                telling(batch, right[arcs], others[:, arcs])
+                for family in self.families
+                for batch in (family.propose(view), family.propose_counts(view))
+            )
         return counter.table(self.config.factors.cutoff)
 
-    def _tree_view(self, i: int, heads: Ints) -> FactorView:
-        """What families see of a tree of sentence i, with the labels of a guide without it."""
-        data = self.data
-        names = () if data.guide is None else data.guide.labels
-        return FactorView.of_tree(data.sentences[i], heads, data.values[i], data.marks_of(i), names)
+    def _solve(self, problem: Problem, k_best: int = 1) -> Solution:
+        return solve(
+            problem, k_best=k_best, node_limit=self.settings.node_limit, explain=False,
+            **self.config.method,
+        )  # fmt: skip
 
-    def epoch(self, number: int, progress: bool) -> EpochReport:
+    def epoch(self, number: int) -> EpochReport:
         """One pass over the training data; its order depends on seed, restart and epoch only."""
+        if number > 1 and number == self.settings.average_from:
+            for learner in self.learners.values():
+                learner.restart()
         report = EpochReport(number)
         started = time.perf_counter()
-        if number > 1 and number == self.config.learning.average_from:
-            for learner in self.learners().values():
-                learner.average.restart()
-        random = np.random.default_rng([*self.seeds, number])
-        order = random.permutation(len(self.data.sentences))
-        bar = tqdm(order, desc=f"epoch {number}", unit=" sentences", disable=not progress)
-        for place, i in enumerate(bar):
-            outcome, correct = self._learn_from(int(i))
+        order = np.random.default_rng([*self.seeds, number]).permutation(len(self.right))
+        for i in watched(order, f"epoch {number}"):
+            self._learn_from(int(i), report)
             # after the update, so that the average has the weights it led to
-            self.backbone.tick()
-            self.factors.tick()
-            report.right += correct
-            report.words += len(self.data.heads[i]) - 1
-            report.updates += outcome == "update"
-            report.not_violations += outcome == "no violation"
-            report.cut_short += self._cut_short
-            if place % 500 == 499:
-                bar.set_postfix_str(f"UAS {100 * report.train_uas:.2f}", refresh=False)
+            for learner in self.learners.values():
+                learner.tick()
         report.seconds = time.perf_counter() - started
         return report
 
-    def _learn_from(self, i: int) -> tuple[str, int]:
-        """Decode one sentence and update; what happened, and how many heads were right."""
-        data, learning = self.data, self.config.learning
-        sentence, values, gold = data.sentences[i], data.values[i], data.heads[i]
-        arc_head, arc_mod = data.arcs[i]
-        marks = data.marks_of(i)
-        problem = self.maker.over_arcs(sentence, values, arc_head, arc_mod, marks)
-        right = gold[arc_mod] == arc_head
-        problem = with_cost(problem, right, learning.cost)
-        solution = solve(
-            problem, node_limit=learning.node_limit, **self.config.method
-        )
-        self._cut_short = solution.status == "node_limit"
+    def _learn_from(self, i: int, report: EpochReport) -> None:
+        """Decode one sentence and update."""
+        data, gold, right = self.data, self.data.heads[i], self.right[i]
+        backbone, factors = self.learners.get("backbone"), self.learners["factors"]
+        proposals = None
+        if backbone is None:
+            problem, proposals = self.problems[i], self.proposals[i]
+        else:
+            marks = data.marks_of(i)
+            problem = self.maker.over_arcs(data.sentences[i], data.values[i], *data.arcs[i], marks)
+            if len(self.table):
+                proposals = self._propose(i)
+        if proposals is not None:
+            problem = proposals.onto(problem, factors.weights, QUANTUM)
+        problem = with_cost(problem, right, self.settings.cost)
+        solution = self._solve(problem)
+        report.words += problem.n_words
+        report.cut_short += solution.status == "node_limit"
         if not len(solution):  # cut short before any tree was found
-            return "no violation", 0
+            report.not_violations += 1
+            return
         heads = solution.heads[0]
         correct = int((heads[1:] == gold[1:]).sum())
-        if correct == len(gold) - 1:
-            return "right", correct
+        report.right += correct
+        if correct == problem.n_words:
+            return
         loss = float(solution.scores[0]) - gold_score(problem, gold, right)
         if loss < 0.0:
-            return "no violation", correct
-        indices, counts = self.maker.scorer.tree_difference(values, gold, heads, marks)
-        norm = float((counts * counts).sum())
-        factors = self._factor_difference(i, gold, heads)
-        if factors is not None:
-            norm += float((factors[1] * factors[1]).sum())
-        self.backbone.step(indices, counts, loss, norm)
-        if factors is not None:
-            self.factors.step(*factors, loss, norm)
-            changed = factors[0]
-            self.maker.table.weights[changed] = self.factor_weights[changed] * QUANTUM
-        return "update", correct
+            report.not_violations += 1
+            return
+        report.updates += 1
+        steps = []
+        if backbone is not None:
+            found = self.maker.scorer.tree_difference(data.values[i], gold, heads, marks)
+            steps.append((backbone, *found))
+        if proposals is not None:
+            other = np.zeros(len(right), np.bool_)
+            other[solution.arcs[0]] = True
+            steps.append((factors, *proposals.difference(right, other)))
+        norm = sum(float((counts * counts).sum()) for _, _, counts in steps)
+        for learner, places, counts in steps:
+            learner.step(places, counts, loss, norm)
 
-    def _factor_difference(
-        self, i: int, gold: Ints, heads: Ints
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """Known factor features of the gold tree minus those of another; None if there are none."""
-        families, table = self.maker.families, self.maker.table
-        if not families:
-            return None
-        found = []
-        for tree in (gold, heads):
-            place = table.find(tree_keys(families, self._tree_view(i, tree), table))
-            found.append(place[place >= 0])
-        indices = np.concatenate(found)
-        signs = np.repeat([1, -1], [len(found[0]), len(found[1])])
-        unique, inverse = np.unique(indices, return_inverse=True)
-        counts = np.bincount(inverse, signs, len(unique)).astype(np.int64)
-        kept = counts != 0
-        return unique[kept], counts[kept]
+    def average(self) -> dict[str, NDArray[np.int32]]:
+        """The mean weights so far."""
+        return {name: learner.average() for name, learner in self.learners.items()}
 
-    def learners(self) -> dict[str, Learner]:
-        """The weights that learn, by name."""
-        return {"backbone": self.backbone, "factors": self.factors}
-
-    def restored(self) -> None:
-        """Take note of weights that came from a checkpoint."""
-        self.maker.table.weights[:] = self.factor_weights * self.maker.scorer.quantum
-
-    def averaged(self) -> Model:
-        """The model with averaged weights, its own copy of everything that learns."""
-        weights, table = self.backbone.average.average(), self.maker.table
-        return Model(
-            self.maker.with_(
-                scorer=PartScorer(self.config.templates, weights, self.maker.scorer.quantum),
-                table=FactorTable(
-                    table.keys, table.gates, self.factors.average.average() * QUANTUM
-                ),
+    def model(
+        self, weights: Mapping[str, NDArray[np.int32]], notes: Mapping[str, Any] | None = None
+    ) -> Model:
+        """The model with some weights of what learns."""
+        table = FactorTable(self.table.keys, self.table.gates, weights["factors"] * QUANTUM)
+        maker = self.maker.with_(table=table)
+        if "backbone" in weights:
+            maker = maker.with_(
+                scorer=PartScorer(self.config.templates, weights["backbone"], QUANTUM)
             )
-        )
+        below = {} if self._below is None else self._below.notes
+        return Model(maker, notes={**below, **(notes or {})})
+
+
+def with_cost(problem: Problem, right: Flags, cost: float) -> Problem:
+    """The problem with a cost, rounded to whole quanta, added to every arc that is not right."""
+    quanta = round(cost / QUANTUM) * QUANTUM  # the problem says that all its scores are such
+    if not quanta:
+        return problem
+    return problem.changed(arc_score=problem.arc_score + np.where(right, 0.0, quanta))
+
+
+def gold_score(problem: Problem, gold: NDArray[np.int32], right: Flags) -> float:
+    """φ of the gold tree in a problem that has all its arcs."""
+    arcs = np.empty((1, problem.n_words), np.int32)
+    own = np.flatnonzero(right).astype(np.int32)
+    arcs[0, problem.arc_mod[own] - 1] = own
+    return float(rescore(problem, arcs, gold[np.newaxis])[0])

@@ -11,6 +11,9 @@ length of the step only:
 
 Steps are rounded to whole quanta, so that weights, and the scores of all trees, stay integer
 multiples of the quantum whichever rule is used.
+
+The mean over steps 1..T of a weight w is w - (Σ_t t·δ_t)/T for changes δ_t made at step t (a lazy
+form of the averaged perceptron, Collins 2002), so that a step costs only the features it changes.
 """
 
 from __future__ import annotations
@@ -19,12 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.learning.averaging import AveragedWeights
 from bbparse.problem.quantum import QUANTUM
 
 
 @kernel
-def _adagrad(
+def _change(
     weights: NDArray[np.int32],
     sums: NDArray[np.int64],
     squares: NDArray[np.float32],
@@ -33,16 +35,20 @@ def _adagrad(
     rate: float,
     clock: int,
 ) -> None:
+    """A step of `rate` quanta for each count, by AdaGrad where there are squares."""
     for j in range(indices.shape[0]):
         i = indices[j]
-        squares[i] += counts[j] * counts[j]
-        change = np.int64(np.rint(rate * counts[j] / np.sqrt(squares[i])))
+        length = rate * counts[j]
+        if squares.shape[0]:
+            squares[i] += counts[j] * counts[j]
+            length /= np.sqrt(squares[i])
+        change = np.int64(np.rint(length))
         weights[i] += change
         sums[i] += clock * change
 
 
 class Learner:
-    """Weights that learn by one of the rules.
+    """Weights that learn by one of the rules, and their mean over all steps.
 
     Parameters
     ----------
@@ -54,15 +60,23 @@ class Learner:
     start : float
         Where AdaGrad's sums of squares start: the more, the shorter are first steps, so that
         features met a few times stay weak.
+
+    Attributes
+    ----------
+    best : int32[F]
+        The mean that was worth keeping, see `keep`; the weights at the start before that.
     """
 
     def __init__(
         self, weights: NDArray[np.int32], method: str, rate: float, start: float = 1.0
     ) -> None:
-        self.average = AveragedWeights(weights)
+        self.weights = weights
+        self.best = weights.copy()
         self.method = method
         self.rate = rate
+        self.sums = np.zeros(weights.shape[0], np.int64)
         self.squares = np.full(weights.shape[0] if method == "adagrad" else 0, start, np.float32)
+        self.clock = 1
 
     def step(
         self, indices: NDArray[np.int64], counts: NDArray[np.int64], loss: float, norm: float
@@ -78,34 +92,37 @@ class Learner:
         norm : float
             Squared length of the whole difference (other weight vectors included).
         """
-        average = self.average
-        if self.method == "adagrad":
-            _adagrad(
-                average.weights, average.sums, self.squares, indices, counts,
-                self.rate / QUANTUM, average.clock,
-            )  # fmt: skip
-            return
-        length = 1.0
-        if self.method == "passive-aggressive":
-            length = min(self.rate, loss / max(norm, 1.0))
-        average.add(indices, counts, round(length / QUANTUM))
+        rate = self.rate / QUANTUM
+        if self.method == "perceptron":
+            rate = float(round(1.0 / QUANTUM))
+        elif self.method == "passive-aggressive":
+            rate = float(round(min(self.rate, loss / max(norm, 1.0)) / QUANTUM))
+        _change(self.weights, self.sums, self.squares, indices, counts, rate, self.clock)
 
     def tick(self) -> None:
         """Count one training example."""
-        self.average.clock += 1
+        self.clock += 1
+
+    def restart(self) -> None:
+        """Forget earlier weights: the mean is over what follows."""
+        self.sums[:] = 0
+        self.clock = 1
+
+    def average(self) -> NDArray[np.int32]:
+        """The mean weights, rounded to whole quanta."""
+        out = self.weights.copy()
+        used = np.flatnonzero(self.sums)
+        out[used] = np.rint(out[used] - self.sums[used] / self.clock)
+        return out
 
     def state(self) -> dict[str, NDArray]:
         """Arrays from which :meth:`restore` goes on."""
-        return {
-            "weights": self.average.weights,
-            "sums": self.average.sums,
-            "squares": self.squares,
-            "clock": np.array(self.average.clock, np.int64),
-        }
+        clock = np.array([self.clock], np.int64)
+        return {"weights": self.weights, "sums": self.sums, "squares": self.squares,
+                "best": self.best, "clock": clock}  # fmt: skip
 
     def restore(self, state: dict[str, NDArray]) -> None:
         """Go on from a state."""
-        self.average.weights[:] = state["weights"]
-        self.average.sums[:] = state["sums"]
-        self.squares[:] = state["squares"]
-        self.average.clock = int(state["clock"])
+        for name in ("weights", "sums", "squares", "best"):
+            getattr(self, name)[:] = state[name]
+        self.clock = int(state["clock"][0])

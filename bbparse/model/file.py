@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from bbparse import __version__
 from bbparse.configuration import Configuration
-from bbparse.configuration.templates import TemplateSet
 from bbparse.errors import BBParseError, ModelError
 from bbparse.factors import FactorFamily, FactorTable, load_families
 from bbparse.model.model import Model
@@ -125,11 +124,12 @@ def load_model(
     families = load_families(
         config.factors.families, given=load_families(factors), paths=False
     )
-    scorer = _scorer(where, "backbone", arrays, config.templates, quantum)
-    pruner = Pruner(
-        _scorer(where, "pruner", arrays, config.pruner_templates, QUANTUM),
-        config.pruner.k, config.pruner.margin, config.model.single_root,
-    )  # fmt: skip
+    size = 1 << config.templates.bits
+    weights = narrow_weights(size, *unpack(where, "backbone", arrays, size), quantum)
+    scorer = PartScorer(config.templates, *weights)
+    size = 1 << config.pruner_templates.bits
+    weights = narrow_weights(size, *unpack(where, "pruner", arrays, size), QUANTUM)
+    pruner = Pruner.of(config, *weights)
     try:
         table = FactorTable(arrays["factor_keys"], arrays["factor_gates"], arrays["factor_weights"])
     except BBParseError as error:
@@ -206,14 +206,3 @@ def _current(table: dict[str, Any], where: str) -> dict[str, Any]:
         for key in keys:
             record.pop(key, None)
     return {**table, "guide": guide, "labels": labels}
-
-
-def _scorer(
-    where: str,
-    name: str,
-    arrays: dict[str, NDArray[Any]],
-    templates: TemplateSet,
-    quantum: float,
-) -> PartScorer:
-    size = 1 << templates.bits
-    return PartScorer(templates, *narrow_weights(size, *unpack(where, name, arrays, size), quantum))

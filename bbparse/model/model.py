@@ -11,8 +11,6 @@ from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.tagging.tagger import Tagger
 from bbparse.text.cutter import Cutter
 
-__all__ = ["Model"]
-
 
 @dataclass(slots=True, eq=False)
 class Model:

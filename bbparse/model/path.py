@@ -7,8 +7,6 @@ from pathlib import Path
 
 from bbparse.errors import ModelError
 
-__all__ = ["DEFAULT_MODEL", "model_names", "model_path"]
-
 #: What is loaded where no model is named.
 DEFAULT_MODEL = "english"
 

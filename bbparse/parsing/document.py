@@ -16,8 +16,6 @@ from bbparse.show.text import draw_text
 from bbparse.treebank import Sentence
 from bbparse.treebank.scored import ScoredTree
 
-__all__ = ["Document", "ParsedSentence", "Tree", "Word"]
-
 
 class Word(NamedTuple):
     """A word and its place in a tree.

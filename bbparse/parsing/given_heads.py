@@ -17,8 +17,6 @@ from bbparse.treebank.scored import ScoredTree
 from bbparse.treebank.sentence import NO_HEAD
 from bbparse.treebank.structure import crossing_words
 
-__all__ = ["fill_in", "fill_in_all", "with_given_labels"]
-
 # Arcs that a message names.
 _FEW = 6
 

@@ -30,9 +30,6 @@ from bbparse.treebank.columns import has_tags
 from bbparse.treebank.encode import encode
 from bbparse.treebank.scored import ScoredTree
 
-__all__ = ["Parse", "Parser", "ScoredTree", "trees_of"]
-
-
 #: Hyperedges that the search of one sentence may visit unless told otherwise: seventy times what
 #: any of the 2,001 sentences of UD English EWT's dev set needs.
 WORK_LIMIT = 3e7

@@ -16,8 +16,6 @@ from bbparse.parsing.parser import Parser
 from bbparse.text.cutting import Split, sentences_of_text
 from bbparse.treebank import Sentence
 
-__all__ = ["Pipeline", "Token", "load"]
-
 Token: TypeAlias = "str | Sequence[str]"
 """A word: its form, or (form, UPOS, XPOS, lemma, FEATS); the last of these may be left out."""
 

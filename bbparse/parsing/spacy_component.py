@@ -33,8 +33,6 @@ from bbparse.parsing.pipeline import Pipeline, load
 from bbparse.text import sentences_of_text
 from bbparse.treebank import Sentence
 
-__all__ = ["BBParseTokenizer", "SpacyParser", "make_parser", "make_tokenizer"]
-
 _ROOT = "ROOT"  # what spaCy calls the arc of a root
 _FILE = "bbparse.model"
 _RANGE = re.compile(r"TokenRange=(\d+):(\d+)")

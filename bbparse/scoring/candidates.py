@@ -11,8 +11,8 @@ import numpy as np
 
 from bbparse.jit import kernel
 from bbparse.oracle.projective.dense import eisner
-from bbparse.scoring.kernels import PartWords, walk_parts
-from bbparse.scoring.parts import all_arcs, as_square, prune_arcs
+from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.parts import PartWords, all_arcs, as_square, prune_arcs
 from bbparse.scoring.tables import sentence_tables
 
 #: Sentences of more words are pruned without a look at arcs longer than `REACH`.
@@ -33,8 +33,7 @@ def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
     (g would be a descendant of h); with `single_root`, siblings under the root.
 
     Returns siblings int32[3, S] (head, inner, outer), grandchildren int32[3, G] (grand, head, mod),
-    grand-siblings int32[4, Q] (grand, head, inner, outer) and chains int32[3, C], and how many
-    grand-siblings there are: what follows them has no meaning.
+    grand-siblings int32[4, Q] (grand, head, inner, outer) and chains int32[3, C].
     """
     n_arcs = arc_head.shape[0]
     head_ptr = np.zeros(n + 2, np.int64)
@@ -50,104 +49,65 @@ def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
     for a in range(n_arcs):
         in_head[fill[arc_mod[a]]] = arc_head[a]
         fill[arc_mod[a]] += 1
-
-    # How many heads of its head, and how many inner siblings, each arc can have.
-    inner_from = np.zeros(n_arcs, np.int64)
-    inner_to = np.zeros(n_arcs, np.int64)
-    n_sib = 0
-    n_gc = 0
-    n_chains = 0
-    n_gsib = 0
-    for a in range(n_arcs):
-        h = arc_head[a]
-        m = arc_mod[a]
-        if m > h:
-            low = a
-            while low > head_ptr[h] and arc_mod[low - 1] > h:
-                low -= 1
-            inner_from[a] = low
-            inner_to[a] = a
-        else:
-            high = a + 1
-            while high < head_ptr[h + 1] and arc_mod[high] < h:
-                high += 1
-            inner_from[a] = a + 1
-            inner_to[a] = high
-        if h == 0 and single_root:
-            inner_to[a] = inner_from[a]
-        n_grand = 1 if h == 0 else 0
-        for j in range(in_ptr[h], in_ptr[h + 1]):
-            g = in_head[j]
-            if g != m and not (projective and min(h, m) < g < max(h, m)):
-                n_grand += 1
-        siblings = 1 + inner_to[a] - inner_from[a]
-        n_sib += siblings
-        if h > 0:
-            n_gc += n_grand
-        n_chains += n_grand
-        n_gsib += siblings * n_grand
-
-    if not want[0]:
-        n_sib = 0
-    if not want[1]:
-        n_gc = 0
-    if not want[2]:
-        n_gsib = 0
-    if not want[3]:
-        n_chains = 0
-    sib = np.empty((3, n_sib), np.int32)
-    gc = np.empty((3, n_gc), np.int32)
-    gsib = np.empty((4, n_gsib), np.int32)
-    chains = np.empty((3, n_chains), np.int32)
-    i = 0
-    j = 0
-    k = 0
-    at = 0
     grands = np.empty(n + 1, np.int32)
-    for a in range(n_arcs):
-        h = arc_head[a]
-        m = arc_mod[a]
-        count = 0
-        if h == 0:
-            grands[0] = -1
-            count = 1
-        else:
+    sib = np.empty((3, 0), np.int32)
+    gc = np.empty((3, 0), np.int32)
+    gsib = np.empty((4, 0), np.int32)
+    chains = np.empty((3, 0), np.int32)
+    n_sib = n_gc = n_gsib = n_chains = 0
+    for listing in range(2):  # first they are counted
+        if listing:
+            sib = np.empty((3, n_sib), np.int32)
+            gc = np.empty((3, n_gc), np.int32)
+            gsib = np.empty((4, n_gsib), np.int32)
+            chains = np.empty((3, n_chains), np.int32)
+            n_sib = n_gc = n_gsib = n_chains = 0
+        for a in range(n_arcs):
+            h = arc_head[a]
+            m = arc_mod[a]
+            count = 0
+            if h == 0:
+                grands[0] = -1
+                count = 1
             for c in range(in_ptr[h], in_ptr[h + 1]):
                 g = in_head[c]
                 if g != m and not (projective and min(h, m) < g < max(h, m)):
                     grands[count] = g
                     count += 1
-            if n_gc:
-                for c in range(count):
-                    gc[0, j] = grands[c]
-                    gc[1, j] = h
-                    gc[2, j] = m
-                    j += 1
-        if n_chains:
             for c in range(count):
-                chains[0, at] = grands[c]
-                chains[1, at] = h
-                chains[2, at] = m
-                at += 1
-        if not n_sib and not n_gsib:
-            continue
-        for b in range(inner_from[a] - 1, inner_to[a]):
-            s = arc_mod[b] if b >= inner_from[a] else -1
-            if n_sib:
-                sib[0, i] = h
-                sib[1, i] = s
-                sib[2, i] = m
-                i += 1
-            if n_gsib:
-                for c in range(count):
+                if want[1] and h > 0:
+                    if listing:
+                        gc[0, n_gc], gc[1, n_gc], gc[2, n_gc] = grands[c], h, m
+                    n_gc += 1
+                if want[3]:
+                    if listing:
+                        chains[0, n_chains], chains[1, n_chains] = grands[c], h
+                        chains[2, n_chains] = m
+                    n_chains += 1
+            # The arcs to the modifiers between h and m.
+            first = last = a if m > h else a + 1
+            if m > h:
+                while first > head_ptr[h] and arc_mod[first - 1] > h:
+                    first -= 1
+            else:
+                while last < head_ptr[h + 1] and arc_mod[last] < h:
+                    last += 1
+            if h == 0 and single_root:
+                last = first
+            for b in range(first - 1, last):
+                s = arc_mod[b] if b >= first else np.int32(-1)
+                if want[0]:
+                    if listing:
+                        sib[0, n_sib], sib[1, n_sib], sib[2, n_sib] = h, s, m
+                    n_sib += 1
+                for c in range(count if want[2] else 0):
                     # Without `projective` the head of h may lie between h and m; it is not s.
                     if s < 0 or grands[c] != s:
-                        gsib[0, k] = grands[c]
-                        gsib[1, k] = h
-                        gsib[2, k] = s
-                        gsib[3, k] = m
-                        k += 1
-    return sib, gc, gsib, chains, k
+                        if listing:
+                            gsib[0, n_gsib], gsib[1, n_gsib] = grands[c], h
+                            gsib[2, n_gsib], gsib[3, n_gsib] = s, m
+                        n_gsib += 1
+    return sib, gc, gsib, chains
 
 
 @kernel
@@ -190,7 +150,7 @@ def score_candidates(
     want[3] = want[2]
     want[0] = kind_size[1] > 0 or want[2]
     want[1] = kind_size[2] > 0 or kind_size[3] > 0
-    sib, gc, gsib, chains, n_gsib = enumerate_parts(
+    sib, gc, gsib, chains = enumerate_parts(
         tables.table.shape[0] - 2, arc_head, arc_mod, projective, single_root, want
     )
     start = np.zeros(6, np.int64)
@@ -198,7 +158,7 @@ def score_candidates(
     start[2] = start[1] + (sib.shape[1] if kind_size[1] else 0)
     start[3] = start[2] + (gc.shape[1] if kind_size[2] else 0)
     start[4] = start[3] + (gc.shape[1] if kind_size[3] else 0)
-    start[5] = start[4] + n_gsib
+    start[5] = start[4] + gsib.shape[1]
     scores = np.zeros(start[5])
     of_sib = np.zeros(sib.shape[1] if want[2] else 0)
     of_chain = np.zeros(chains.shape[1])
@@ -222,8 +182,7 @@ def score_candidates(
             head, inner, mod = sib[0], sib[1], sib[2]
             last = 1
         elif step == 5:
-            grand, head = gsib[0][:n_gsib], gsib[1][:n_gsib]
-            inner, mod = gsib[2][:n_gsib], gsib[3][:n_gsib]
+            grand, head, inner, mod = gsib[0], gsib[1], gsib[2], gsib[3]
             first, last = 1, 2
         elif step == 6:
             grand, head, mod = chains[0], chains[1], chains[2]

@@ -17,10 +17,6 @@ from numpy.typing import NDArray
 from bbparse.configuration.templates import ARC_ATOMS, KINDS, Template, TemplateSet
 from bbparse.treebank.encode import ATTRIBUTES, attribute_hash
 
-__all__ = [
-    "CompiledTemplates", "PartTemplates", "WordTemplates", "compile_templates", "template_section",
-]  # fmt: skip
-
 #: Columns of the table of a kind, by role.
 ROLE_ORDER = "ghsmb"
 #: Tags that @nverb, @npunct and @nconj count.

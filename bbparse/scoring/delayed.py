@@ -23,7 +23,8 @@ from bbparse.configuration.templates import ARC_ATOMS, KINDS, TemplateSet
 from bbparse.errors import ConfigError
 from bbparse.pricing import Columns
 from bbparse.scoring.compile import AXES, compile_templates
-from bbparse.scoring.kernels import PartWords, walk_parts
+from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.parts import PartWords
 from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.tables import SentenceTables, sentence_tables
 from bbparse.treebank.encode import PAD

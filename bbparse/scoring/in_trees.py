@@ -11,8 +11,11 @@ of which 64 are looked at together: bits in rows stand for the places where a sp
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.jit import inlined, kernel
+
+Ints = NDArray[np.int32]
 
 
 @kernel
@@ -20,80 +23,6 @@ def _bits(low, high):
     """The bits low..high - 1 of a word of 64."""
     one = np.uint64(1)
     return (one << np.uint64(high)) - (one << np.uint64(low))
-
-
-@kernel
-def _in_trees_by_bits(n, arcs, single_root):
-    """Whether each arc is in a tree, for at most 62 words: bool[n+1, n+1] like `arcs`.
-
-    A row is a word of bits: O(n²).
-    """
-    one = np.uint64(1)
-    size = n + 1
-    first = 1 if single_root else 0
-    # Bit j of right[i]: there is the span from head i to j > i; bit i of right_by_end[j]: the same.
-    right = np.zeros(size, np.uint64)
-    right_by_end = np.zeros(size, np.uint64)
-    left = np.zeros(size, np.uint64)
-    left_by_end = np.zeros(size, np.uint64)
-    arc_right = np.zeros(size, np.uint64)
-    arc_left = np.zeros(size, np.uint64)
-    for i in range(first, size):
-        bit = one << np.uint64(i)
-        right[i] = right_by_end[i] = left[i] = left_by_end[i] = bit
-    for length in range(1, size - first):
-        for i in range(first, size - length):
-            j = i + length
-            at_i = one << np.uint64(i)
-            at_j = one << np.uint64(j)
-            if right[i] & (left[j] >> one) & _bits(i, j):
-                if arcs[i, j]:
-                    arc_right[i] |= at_j
-                if arcs[j, i] and i > 0:
-                    arc_left[j] |= at_i
-            if arc_right[i] & right_by_end[j] & _bits(i + 1, j + 1):
-                right[i] |= at_j
-                right_by_end[j] |= at_i
-            if left_by_end[i] & arc_left[j] & _bits(i, j):
-                left[j] |= at_i
-                left_by_end[i] |= at_j
-
-    found = np.zeros((size, size), np.bool_)
-    out_right = np.zeros(size, np.uint64)
-    out_right_by_end = np.zeros(size, np.uint64)
-    out_left = np.zeros(size, np.uint64)
-    out_left_by_end = np.zeros(size, np.uint64)
-    out_arc_right = np.zeros(size, np.uint64)
-    out_arc_left = np.zeros(size, np.uint64)
-    whole = one << np.uint64(n)
-    if single_root:
-        for m in range(1, size):
-            if arcs[0, m] and left[m] & np.uint64(2) and right[m] & whole:
-                found[0, m] = True
-                out_left[m] |= np.uint64(2)
-                out_right[m] |= whole
-    elif right[0] & whole:
-        out_right[0] = whole
-    for length in range(n - first, 0, -1):
-        for i in range(first, size - length):
-            j = i + length
-            at_i = one << np.uint64(i)
-            at_j = one << np.uint64(j)
-            if out_right[i] & at_j or out_right_by_end[j] & at_i:
-                splits = arc_right[i] & right_by_end[j] & _bits(i + 1, j + 1)
-                out_arc_right[i] |= splits
-                out_right_by_end[j] |= splits
-            if out_left[j] & at_i or out_left_by_end[i] & at_j:
-                splits = left_by_end[i] & arc_left[j] & _bits(i, j)
-                out_arc_left[j] |= splits
-                out_left_by_end[i] |= splits
-            found[i, j] = out_arc_right[i] & at_j
-            found[j, i] = out_arc_left[j] & at_i
-            if found[i, j] or found[j, i]:
-                splits = right[i] & (left[j] >> one) & _bits(i, j)
-                out_right[i] |= splits
-                out_left[j] |= splits << one
-    return found
 
 
 @inlined
@@ -141,10 +70,12 @@ def _pass_on(rows, i, others, j, low, high, to_rows, to_others):
 
 
 @kernel
-def _in_trees_by_rows(n, arcs, single_root):
-    """The same for any number of words: O(n³ / 64).
+def _in_projective_trees(n, arcs, single_root):
+    """Whether each arc is in a tree: bool[n+1, n+1] like `arcs`. O(n³ / 64).
 
-    Bits of `left` and `out_left` are those of the places before, where the other span ends.
+    Bit j of row i of `right`: there is the span from head i to j >= i, in `right_by_end` it is bit
+    i of row j. Bits of `left` and `out_left` are those of the places before, where the other span
+    ends.
     """
     size = n + 1
     first = 1 if single_root else 0
@@ -200,43 +131,6 @@ def _in_trees_by_rows(n, arcs, single_root):
 
 
 @kernel
-def arcs_in_trees(n, arc_head, arc_mod, single_root):
-    """Those of the candidate arcs (int32[A]) that some projective tree has, in their order.
-
-    There are none where no tree exists.
-    """
-    n_arcs = arc_head.shape[0]
-    keep = np.zeros(n_arcs, np.bool_)
-    arcs = np.zeros((n + 1, n + 1), np.bool_)
-    for a in range(n_arcs):
-        arcs[arc_head[a], arc_mod[a]] = True
-    if n <= 62:
-        found = _in_trees_by_bits(n, arcs, single_root)
-    else:
-        found = _in_trees_by_rows(n, arcs, single_root)
-    for a in range(n_arcs):
-        keep[a] = found[arc_head[a], arc_mod[a]]
-    return _those(arc_head, arc_mod, keep)
-
-
-@kernel
-def _those(arc_head, arc_mod, keep):
-    """The arcs (int32[A]) to keep, bool[A], in their order."""
-    count = 0
-    for a in range(keep.shape[0]):
-        count += keep[a]
-    head = np.empty(count, np.int32)
-    mod = np.empty(count, np.int32)
-    count = 0
-    for a in range(keep.shape[0]):
-        if keep[a]:
-            head[count] = arc_head[a]
-            mod[count] = arc_mod[a]
-            count += 1
-    return head, mod
-
-
-@kernel
 def _spread(head_ptr, arc_mod, seen, waiting, count, without):
     """Mark in `seen` all words that arcs (sorted by head) lead to from the `count` that wait.
 
@@ -256,10 +150,10 @@ def _spread(head_ptr, arc_mod, seen, waiting, count, without):
 
 
 @kernel
-def arcs_in_crossing_trees(n, arc_head, arc_mod, single_root):
-    """Those of the candidate arcs (int32[A], sorted by head) that some tree has, in their order.
+def _in_crossing_trees(n, arc_head, arc_mod, single_root):
+    """Whether each of the arcs, sorted by head, is in a tree whose arcs may cross: bool[A].
 
-    Arcs may cross. An arc is in a tree if from the root, or a word that can be its only modifier,
+    An arc is in a tree if from the root, or a word that can be its only modifier,
     its head can be reached without passing through its modifier: the way there and the arc are part
     of a tree, as every word can be reached. O(n A).
     """
@@ -294,4 +188,29 @@ def arcs_in_crossing_trees(n, arc_head, arc_mod, single_root):
         for a in range(n_arcs):
             if arc_mod[a] == m:
                 keep[a] = starts[m] if arc_head[a] == 0 else seen[arc_head[a]]
-    return _those(arc_head, arc_mod, keep)
+    return keep
+
+
+def arcs_in_trees(
+    n: int, arc_head: Ints, arc_mod: Ints, single_root: bool, projective: bool = True
+) -> tuple[Ints, Ints]:
+    """Those of the candidate arcs that some tree has, in their order.
+
+    There are none where no tree exists.
+
+    Parameters
+    ----------
+    n : int
+        Number of words.
+    arc_head, arc_mod : int32[A]
+        Sorted by head.
+    single_root, projective : bool
+        What trees there are.
+    """
+    if projective:
+        arcs = np.zeros((n + 1, n + 1), np.bool_)
+        arcs[arc_head, arc_mod] = True
+        keep = _in_projective_trees(n, arcs, single_root)[arc_head, arc_mod]
+    else:
+        keep = _in_crossing_trees(n, arc_head, arc_mod, single_root)
+    return arc_head[keep], arc_mod[keep]

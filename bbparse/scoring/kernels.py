@@ -23,10 +23,7 @@ arc atoms.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.factors.view import LABEL_BITS, NO_LABEL
 from bbparse.jit import kernel
@@ -53,15 +50,6 @@ def distance_bucket(distance):
     if distance <= 5:
         return distance - 1
     return 5 if distance <= 10 else 6
-
-
-class PartWords(NamedTuple):
-    """The words of parts, int32[P] each; empty for roles that the parts have not."""
-
-    grand: NDArray[np.int32]
-    head: NDArray[np.int32]
-    inner: NDArray[np.int32]
-    mod: NDArray[np.int32]
 
 
 @kernel

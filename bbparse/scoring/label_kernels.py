@@ -12,64 +12,47 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.scoring.compile import CompiledTemplates
-from bbparse.scoring.kernels import PartWords, walk_parts
-from bbparse.scoring.parts import tree_parts
+from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.parts import PartWords, parts_not_in
 from bbparse.scoring.prefetch import add_rows
 from bbparse.scoring.tables import sentence_tables
-
-__all__ = ["best_labels", "label_features", "label_parts", "label_scores"]
 
 Ints = NDArray[np.int32]
 Hashes = NDArray[np.uint64]
 
 
 @kernel
-def label_parts(heads: Ints, kind: int, reach: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+def label_parts(heads: Ints, kind: int, reach: int) -> tuple[PartWords, Ints]:
     """Parts of one kind of a tree, and the arc that each of them speaks about.
 
-    ``heads`` is int32[n+1]. Returns int32 arrays grand, head, inner, mod (empty for roles that the
-    kind has not) and owner, the modifier of the arc.
+    ``heads`` is int32[n+1]. Returns the words, and int32 owner, the modifier of the arc.
     """
+    if kind != 1:
+        parts = parts_not_in(heads, heads, kind, False)
+        return parts, parts.head if kind == 2 or kind == 3 else parts.mod
     n = heads.shape[0] - 1
-    no_words = np.empty(0, np.int32)
-    grand, inner, outermost = tree_parts(heads)
-    words = np.arange(1, n + 1).astype(np.int32)
-    if kind == 0:
-        return no_words, heads[1:], no_words, words, words
-    if kind == 4:
-        return grand[1:], heads[1:], inner[1:], words, words
-    out = np.empty((3, 2 * reach * n if kind == 1 else n), np.int32)
+    out = np.empty((3, 2 * reach * n), np.int32)
     count = 0
-    if kind == 1:
-        # Modifiers by head, from left to right.
-        start = np.zeros(n + 2, np.int64)
-        for m in range(1, n + 1):
-            start[heads[m] + 1] += 1
-        for h in range(n + 1):
-            start[h + 1] += start[h]
-        mods = np.empty(n, np.int32)
-        fill = start.copy()
-        for m in range(1, n + 1):
-            mods[fill[heads[m]]] = m
-            fill[heads[m]] += 1
-        for h in range(n + 1):
-            for i in range(start[h], start[h + 1]):
-                first = max(start[h], i - reach)
-                for j in range(first, min(start[h + 1], i + reach + 1)):
-                    if i != j:
-                        out[0, count] = h
-                        out[1, count] = mods[j]
-                        out[2, count] = mods[i]
-                        count += 1
-        return no_words, out[0, :count], out[1, :count], out[2, :count], out[2, :count]
-    for c in range(1, n + 1):
-        m = heads[c]
-        if m > 0 and (kind == 2 or outermost[c]):
-            out[0, count] = heads[m]
-            out[1, count] = m
-            out[2, count] = c
-            count += 1
-    return out[0, :count], out[1, :count], no_words, out[2, :count], out[1, :count]
+    # Modifiers by head, from left to right.
+    start = np.zeros(n + 2, np.int64)
+    for m in range(1, n + 1):
+        start[heads[m] + 1] += 1
+    for h in range(n + 1):
+        start[h + 1] += start[h]
+    mods = np.empty(n, np.int32)
+    fill = start.copy()
+    for m in range(1, n + 1):
+        mods[fill[heads[m]]] = m
+        fill[heads[m]] += 1
+    for h in range(n + 1):
+        for i in range(start[h], start[h + 1]):
+            for j in range(max(start[h], i - reach), min(start[h + 1], i + reach + 1)):
+                if i != j:
+                    out[0, count] = h
+                    out[1, count] = mods[j]
+                    out[2, count] = mods[i]
+                    count += 1
+    return PartWords(out[0, :0], out[0, :count], out[1, :count], out[2, :count]), out[2, :count]
 
 
 @kernel
@@ -101,13 +84,13 @@ def label_features(
     for kind in range(kind_size.shape[0]):
         if not kind_size[kind]:
             continue
-        grand, head, inner, mod, owners = label_parts(heads, kind, reach)
+        parts, owners = label_parts(heads, kind, reach)
         n_parts = owners.shape[0]
         if not n_parts:
             continue
         found = walk_parts(
-            kind, np.int64(0), np.int64(3), PartWords(grand, head, inner, mod), tables, marks,
-            no_weights, 0.0, no_scores, templates.parts,
+            kind, np.int64(0), np.int64(3), parts, tables, marks, no_weights, 0.0, no_scores,
+            templates.parts,
         )  # fmt: skip
         n_features = found.shape[0]
         if filled + n_features > indices.shape[0]:
@@ -121,29 +104,13 @@ def label_features(
             indices = more_indices
         each = n_features // n_parts
         for part in range(n_parts):
-            flip = left if kind == 1 and inner[part] < mod[part] else np.int64(0)
+            before = kind == 1 and parts.inner[part] < parts.mod[part]
+            flip = left if before else np.int64(0)
             for i in range(part * each, (part + 1) * each):
                 owner[filled] = owners[part]
                 indices[filled] = found[i] ^ flip
                 filled += 1
     return owner[:filled], indices[:filled]
-
-
-@kernel
-def label_scores(
-    values: Hashes,
-    pad: int,
-    heads: Ints,
-    reach: int,
-    templates: CompiledTemplates,
-    marks: NDArray[np.uint16],
-    weights: NDArray[np.int16],
-) -> Ints:
-    """Scores of all labels, int32[n+1, width], in quanta."""
-    owner, indices = label_features(values, pad, heads, reach, templates, marks)
-    scores = np.zeros((heads.shape[0], weights.shape[1]), np.int32)
-    add_rows(indices, owner, weights, scores)
-    return scores
 
 
 @kernel
@@ -158,8 +125,13 @@ def best_labels(
     n_labels: int,
     root: int,
 ) -> Ints:
-    """The best label of each arc, int32[n]; of equal ones the first."""
-    scores = label_scores(values, pad, heads, reach, templates, marks, weights)
+    """The best label of each arc, int32[n]; of equal ones the first.
+
+    All arcs from the root have the label `root`, if it is not -1, and no others.
+    """
+    owner, indices = label_features(values, pad, heads, reach, templates, marks)
+    scores = np.zeros((heads.shape[0], weights.shape[1]), np.int32)
+    add_rows(indices, owner, weights, scores)
     n = heads.shape[0] - 1
     out = np.empty(n, np.int32)
     for m in range(1, n + 1):

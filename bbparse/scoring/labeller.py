@@ -15,7 +15,9 @@ outermost_grandchild   the same, for the outermost modifiers of h only
 =====================  ============================================================================
 
 Hashing and templates are those of `bbparse.scoring.kernels`. A feature's index is the row of a
-matrix with the weights of all labels side by side (`bbparse.scoring.label_rows`).
+matrix with the weights of all labels side by side: it costs one random access to memory, and its
+row is added by vector instructions. Rows are a whole number of memory lines long, and weights have
+16 bits: what limits speed is the number of lines read. Files hold the weights without zeros.
 """
 
 from __future__ import annotations
@@ -30,28 +32,30 @@ from bbparse.configuration.label_templates import check_label_templates
 from bbparse.configuration.templates import TemplateSet
 from bbparse.errors import ModelError, ProblemError
 from bbparse.scoring.compile import compile_templates
-from bbparse.scoring.label_kernels import best_labels, label_scores
-from bbparse.scoring.label_rows import (
-    LABEL_QUANTUM,
-    MAX_LABELS,
-    aligned_rows,
-    array_rules,
-    checked_labels,
-    rows_from_arrays,
-    rows_to_arrays,
-)
-from bbparse.storage.archive import Rule
+from bbparse.scoring.label_kernels import best_labels
+from bbparse.scoring.weights import aligned_zeros
+from bbparse.storage.archive import INTS, TEXT, Rule
 from bbparse.treebank.encode import ATTRIBUTES, PAD
-
-__all__ = ["LABEL_ARRAYS", "LABEL_QUANTUM", "MAX_LABELS", "REACH", "Labeller", "checked_heads"]
 
 Ints = NDArray[np.int32]
 
 #: Modifiers of the same head, on either side, that count as siblings.
 REACH = 4
+#: What a weight of 1 is worth: 16 bits reach from -8 to 8; trained weights stay between -5 and 5.
+LABEL_QUANTUM = 2.0**-12
+#: Labels that there may be: there is memory for all of them in each row.
+MAX_LABELS = 512
+#: Weights in a line of memory.
+_PER_LINE = 32
 
 #: Arrays of a model file, with the rules that `read_archive` checks them by.
-LABEL_ARRAYS: dict[str, Rule] = array_rules("label")
+LABEL_ARRAYS: dict[str, Rule] = {
+    "label_names": (TEXT, 1, None),
+    "label_root": (INTS, 0, None),
+    "label_counts": ("u", 1, None),
+    "label_columns": ("u", 1, "label_columns"),
+    "label_weights": ("i", 1, "label_columns"),
+}
 
 # Writable, as every array that a kernel sees: read-only ones are of another type to numba.
 NO_MARKS = np.zeros((1, 1), np.uint16)
@@ -101,7 +105,8 @@ class Labeller:
                 f" of which there are {len(labels)}"
             )
         shape = (1 << templates.bits, len(labels))
-        self.weights = aligned_rows(*shape)
+        width = -(-len(labels) // _PER_LINE) * _PER_LINE
+        self.weights = aligned_zeros(shape[0] * width, np.int16).reshape(shape[0], width)
         if weights is not None:
             if weights.shape != shape or weights.dtype != np.int16:
                 raise ModelError(
@@ -142,8 +147,8 @@ class Labeller:
         ProblemError
             If values, heads and marks do not fit each other, or a head is out of range.
         """
-        labels = self.labels
-        return [labels[i] for i in self.label_numbers(values, heads, marks).tolist()]
+        heads = checked_heads(values, heads)
+        return self.name(values, heads, self.checked_marks(marks, len(heads)))
 
     def name(
         self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
@@ -157,19 +162,6 @@ class Labeller:
         )  # fmt: skip
         labels = self.labels
         return [labels[i] for i in found.tolist()]
-
-    def label_numbers(
-        self,
-        values: NDArray[np.uint64],
-        heads: NDArray[np.int32],
-        marks: NDArray[np.uint16] | None = None,
-    ) -> Ints:
-        """The same as int32[n_words]: positions in `labels`. Of equal labels the first wins."""
-        heads = checked_heads(values, heads)
-        marks = self.checked_marks(marks, len(heads))
-        return best_labels(
-            values, PAD, heads, *self._features, marks, self.weights, len(self.labels), self.root
-        )
 
     def checked_marks(self, marks: NDArray[np.uint16] | None, size: int) -> NDArray[np.uint16]:
         """Marks as the kernels read them.
@@ -186,35 +178,16 @@ class Labeller:
             raise ProblemError(f"marks: found {found}, expected shape {(size, size)}")
         return marks
 
-    def scores(
-        self,
-        values: NDArray[np.uint64],
-        heads: NDArray[np.int32],
-        marks: NDArray[np.uint16] | None = None,
-    ) -> NDArray[np.float64]:
-        """Scores of all labels of the arcs of a tree.
-
-        Returns
-        -------
-        float64[n_words, L]
-            Up to a constant for each word, the logarithm of the label's probability. -inf where
-            the rule about the root excludes a label.
-        """
-        heads = checked_heads(values, heads)
-        marks = self.checked_marks(marks, len(heads))
-        scores = label_scores(values, PAD, heads, *self._features, marks, self.weights)
-        out = scores[1:, : len(self.labels)] * LABEL_QUANTUM
-        if self.root >= 0:
-            from_root = heads[1:] == 0
-            kept = out[from_root, self.root]
-            out[from_root] = -np.inf
-            out[:, self.root] = -np.inf
-            out[from_root, self.root] = kept
-        return out
-
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What `from_arrays` reads: the arrays of `LABEL_ARRAYS`, zeros left out."""
-        return rows_to_arrays("label", self.labels, self.weights, self.root)
+        rows, columns = np.nonzero(self.weights)
+        return {
+            "label_names": np.array(self.labels),
+            "label_root": np.array(self.root, np.int32),
+            "label_counts": np.bincount(rows, minlength=len(self.weights)).astype(np.uint16),
+            "label_columns": columns.astype(np.uint16),
+            "label_weights": self.weights[rows, columns],
+        }
 
     @classmethod
     def from_arrays(
@@ -235,14 +208,53 @@ class Labeller:
         ModelError
             If an array is missing or does not fit the others.
         """
-        size = 1 << templates.bits
-        names, weights, root = rows_from_arrays("label", arrays, size, where)
+        for name in LABEL_ARRAYS:
+            if name not in arrays:
+                raise ModelError(f"{where}: array {name} is missing")
+        names = tuple(arrays["label_names"].tolist())
+        counts, columns, values = (arrays[f"label_{x}"] for x in ("counts", "columns", "weights"))
         try:
-            labeller = cls(templates, names, root=root)
+            labeller = cls(templates, names, root=int(arrays["label_root"]))
         except ModelError as error:
             raise ModelError(f"{where}: {error}") from None
-        labeller.weights = weights  # aligned and padded already; a copy takes longer than reading
+        weights = labeller.weights
+        total = int(counts.sum(dtype=np.uint64))
+        for wrong, what in (
+            (len(counts) != len(weights),
+             f"counts has {len(counts)} elements, expected {len(weights)}"),
+            (int(counts.max(initial=0)) > len(names),
+             f"counts goes up to {int(counts.max(initial=0))}, expected at most {len(names)}"),
+            (total != len(columns),
+             f"counts adds up to {total}, expected the {len(columns)} elements of label_columns"),
+            (int(columns.max(initial=0)) >= len(names),
+             f"columns goes up to {int(columns.max(initial=0))}, expected less than {len(names)}"),
+            (values.dtype != np.int16, f"weights has dtype {values.dtype}, expected int16"),
+        ):  # fmt: skip
+            if wrong:
+                raise ModelError(f"{where}: label_{what}")
+        place = np.repeat(np.arange(len(weights)) * weights.shape[1], counts)
+        weights.reshape(-1)[place + columns] = values
         return labeller
+
+
+def checked_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """The labels, if a model can have them.
+
+    Raises
+    ------
+    ModelError
+        If there are none or too many, or they are not sorted, or not each a word of text.
+    """
+    if not 1 <= len(labels) <= MAX_LABELS:
+        raise ModelError(f"labels: found {len(labels)}, expected 1 to {MAX_LABELS}")
+    for i, label in enumerate(labels):
+        if not label or any(c in label for c in "\t\n\r"):
+            raise ModelError(f"labels[{i}] is {label!r}, expected text without tabs and breaks")
+        if i and labels[i - 1] >= label:
+            raise ModelError(
+                f"labels[{i}] is {label!r} after {labels[i - 1]!r}, expected sorted labels"
+            )
+    return labels
 
 
 def checked_heads(values: NDArray[np.uint64], heads: NDArray[np.int32]) -> Ints:

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from bbparse.factors.view import LABEL_BITS, NO_LABEL
 from bbparse.jit import kernel
 
-__all__ = ["log_shares", "marks_of", "odds_step", "steps_of", "sure_marks"]
-
 Ints = NDArray[np.int32]
 
 
@@ -82,19 +80,10 @@ def marks_of(
     return marks
 
 
-#: One more than the highest step.
-_SURE = 12
-
-
-@kernel
 def sure_marks(marks: NDArray[np.uint16]) -> NDArray[np.uint16]:
     """Marks of arcs each of which is the only candidate of its modifier.
 
     The best label of an arc does not depend on which other arcs there are, and alone it has
     probability 1. Given the marks among all candidates, those of the arcs of any tree over them.
     """
-    out = np.empty_like(marks)
-    for h in range(marks.shape[0]):
-        for m in range(marks.shape[1]):
-            out[h, m] = (marks[h, m] & NO_LABEL) | (_SURE << LABEL_BITS)
-    return out
+    return marks & np.uint16(NO_LABEL) | np.uint16(12 << LABEL_BITS)

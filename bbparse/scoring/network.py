@@ -25,21 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
-from bbparse.scoring.label_rows import checked_labels
+from bbparse.scoring.labeller import checked_labels
 from bbparse.scoring.marks import marks_of
 from bbparse.scoring.network_kernels import (
     ARC_VALUES,
     LANES,
     REACH,
+    find_rows,
     network_scores,
 )
 from bbparse.storage.archive import INTS, TEXT, Rule
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
-
-__all__ = [
-    "KINDS", "NAMES", "NETWORK_ARRAYS", "QUANTUM", "TAG", "WORD_COLUMNS", "Network",
-    "parameter_shapes", "split",
-]  # fmt: skip
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
@@ -270,6 +266,11 @@ def checked_sizes(sizes: Any) -> tuple[int, int, int, int, int]:
             f" and pairs, multiples of 4 up to 4096, and of {LANES} the width"
         )
     return found
+
+
+def known_rows(values: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Where the attributes of words and root are among sorted keys, -1 for those that are not."""
+    return find_rows(values, PAD, WORD_COLUMNS, keys, buckets(keys), 64 - _BUCKET_BITS)
 
 
 def buckets(keys: NDArray[np.uint64]) -> Ints:

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 
-__all__ = ["ARC_VALUES", "REACH", "arc_rows", "dense", "network_scores"]
-
 Floats = NDArray[np.float32]
 Hashes = NDArray[np.uint64]
 Ints = NDArray[np.int32]

@@ -1,10 +1,22 @@
-"""Kernels around the scores: parts of a tree, what two trees differ in, and pruning."""
+"""Kernels around the scores: parts of a tree that another has not, and pruning."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.jit import kernel
+
+
+class PartWords(NamedTuple):
+    """The words of parts, int32[P] each; empty for roles that the parts have not."""
+
+    grand: NDArray[np.int32]
+    head: NDArray[np.int32]
+    inner: NDArray[np.int32]
+    mod: NDArray[np.int32]
 
 
 @kernel
@@ -48,7 +60,7 @@ def tree_parts(heads):
 def parts_not_in(heads, others, kind, compare):
     """Parts of one kind of a tree; with `compare`, those that the tree `others` has not.
 
-    Returns int32 arrays grand, head, inner, mod, in the order of the modifiers.
+    Returns `PartWords`, in the order of the modifiers.
     """
     n = heads.shape[0] - 1
     grand, inner, outermost = tree_parts(heads)
@@ -76,36 +88,9 @@ def parts_not_in(heads, others, kind, compare):
         out[2, count] = inner[m]
         out[3, count] = m
         count += 1
-    return out[0, :count], out[1, :count], out[2, :count], out[3, :count]
-
-
-@kernel
-def merge_difference(added, removed):
-    """Multiset difference of two sorted int64 arrays: indices (ascending) and counts, none 0."""
-    n_added = added.shape[0]
-    n_removed = removed.shape[0]
-    indices = np.empty(n_added + n_removed, np.int64)
-    counts = np.empty(n_added + n_removed, np.int64)
-    filled = 0
-    i = 0
-    j = 0
-    while i < n_added or j < n_removed:
-        if j == n_removed or (i < n_added and added[i] < removed[j]):
-            index = added[i]
-        else:
-            index = removed[j]
-        count = 0
-        while i < n_added and added[i] == index:
-            count += 1
-            i += 1
-        while j < n_removed and removed[j] == index:
-            count -= 1
-            j += 1
-        if count:
-            indices[filled] = index
-            counts[filled] = count
-            filled += 1
-    return indices[:filled], counts[:filled]
+    with_grand = count if kind >= 2 else 0
+    with_inner = count if kind == 1 or kind == 4 else 0
+    return PartWords(out[0, :with_grand], out[1, :count], out[2, :with_inner], out[3, :count])
 
 
 @kernel

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 
-__all__ = ["add_rows"]
-
 #: How many rows are under way.
 _AHEAD = 24
 

@@ -18,7 +18,7 @@ from bbparse.configuration import Configuration
 from bbparse.errors import ProblemError
 from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_counts, alive_factors
 from bbparse.problem import Problem
-from bbparse.scoring.in_trees import arcs_in_crossing_trees, arcs_in_trees
+from bbparse.scoring.in_trees import arcs_in_trees
 from bbparse.scoring.marks import steps_of
 from bbparse.scoring.network import Network
 from bbparse.scoring.pruner import Pruner
@@ -26,8 +26,6 @@ from bbparse.scoring.scorer import PartScorer
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from bbparse.treebank.sections import SECTION_WORDS
-
-__all__ = ["MAX_PARTS", "ProblemMaker", "Scored", "batches"]
 
 Ints = NDArray[np.int32]
 Values = NDArray[np.uint64]
@@ -144,25 +142,12 @@ class ProblemMaker:
         """
         return self._score([sentence], [values], [(arc_head, arc_mod)], [marks])[0].problem
 
-    def view(
-        self,
-        sentence: Sentence,
-        problem: Problem,
-        values: Values | None = None,
-        arcs: NDArray[np.int64] | None = None,
-        marks: Marks | None = None,
-    ) -> FactorView:
-        """What families see of a sentence's problem.
-
-        ``arcs`` are the indices of some of its arcs, ascending; all by default. ``marks`` as for
-        `over_arcs`.
-        """
-        chosen: NDArray[np.int64] | slice = slice(None) if arcs is None else arcs
-        head, mod = problem.arc_head[chosen], problem.arc_mod[chosen]
-        if marks is None and self.guide is not None:  # labels do not depend on the other arcs
-            values = encode(sentence) if values is None else values
-            marks = self.guide.marks(values, head.copy(), mod.copy())
-        return FactorView(sentence, head, mod, values, marks, self.label_names)
+    def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:
+        """What families see of some arcs of a sentence, sorted by (head, mod)."""
+        values, marks = encode(sentence), None
+        if self.guide is not None:  # labels do not depend on the other arcs
+            marks = self.guide.marks(values, arc_head, arc_mod)
+        return FactorView(sentence, arc_head, arc_mod, values, marks, self.label_names)
 
     @property
     def label_names(self) -> Sequence[str]:
@@ -174,14 +159,13 @@ class ProblemMaker:
     ) -> tuple[Ints, Ints]:
         """Candidate arcs that some tree has, of those the guide finds likely if these have one."""
         head, mod = arcs
-        in_trees = arcs_in_trees if self.config.projective else arcs_in_crossing_trees
-        single_root = self.config.model.single_root
+        kind = self.config.model.single_root, self.config.projective
         if least and marks is not None:
             likely = steps_of(marks[head, mod]) >= least
-            found = in_trees(n, head[likely], mod[likely], single_root)
+            found = arcs_in_trees(n, head[likely], mod[likely], *kind)
             if len(found[0]):
                 return found
-        found = in_trees(n, head, mod, single_root)
+        found = arcs_in_trees(n, head, mod, *kind)
         return found if len(found[0]) else arcs
 
     def _score(
@@ -201,9 +185,7 @@ class ProblemMaker:
                 for own, a, given in zip(values, arcs, marks)
             ]
         parts = [
-            self.scorer.score(
-                own, *a, config.projective, config.model.single_root, given, frozen=True
-            )
+            self.scorer.score(own, *a, config.projective, config.model.single_root, given)
             for own, a, given in zip(values, arcs, marks)
         ]
         done = []
@@ -214,7 +196,7 @@ class ProblemMaker:
                 view = FactorView(sentence, *arcs[i], values[i], marks[i], self.label_names)
                 factors = self._factors(view)
             problem = Problem.trusted(
-                sentence.n_words, arcs[i][0], arcs[i][1], **parts[i]._asdict(),
+                sentence.n_words, arcs[i][0], arcs[i][1], **parts[i],
                 projective=config.projective, single_root=config.model.single_root,
                 quantum=self.quantum, **factors,
             )  # fmt: skip

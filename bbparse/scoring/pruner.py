@@ -7,12 +7,17 @@ kept: a candidate set without them may hold no tree at all.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.configuration import Configuration
+from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.candidates import LONG
 from bbparse.scoring.parts import all_arcs
 from bbparse.scoring.scorer import PartScorer
+from bbparse.scoring.weights import Weights
 from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int32]
@@ -21,10 +26,11 @@ Ints = NDArray[np.int32]
 MOST_ARCS = 3000
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Pruner:
     """Candidate arcs of a sentence.
 
-    Parameters
+    Attributes
     ----------
     scorer : PartScorer
         Arc templates and weights of the classifier.
@@ -35,15 +41,16 @@ class Pruner:
     single_root : bool
     """
 
-    def __init__(self, scorer: PartScorer, k: int, margin: float, single_root: bool = True) -> None:
-        self.scorer = scorer
-        self.k = k
-        self.margin = margin
-        self.single_root = single_root
+    scorer: PartScorer
+    k: int
+    margin: float
+    single_root: bool = True
 
-    def with_scorer(self, scorer: PartScorer) -> Pruner:
-        """The same pruner with other weights."""
-        return Pruner(scorer, self.k, self.margin, self.single_root)
+    @classmethod
+    def of(cls, config: Configuration, weights: Weights, quantum: float = QUANTUM) -> Pruner:
+        """As a configuration says, with weights in quanta."""
+        scorer = PartScorer(config.pruner_templates, weights, quantum)
+        return cls(scorer, config.pruner.k, config.pruner.margin, config.model.single_root)
 
     def candidates(
         self,

@@ -2,62 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration.templates import KINDS, TemplateSet
 from bbparse.errors import ModelError
+from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.candidates import likely_arcs, score_all_arcs, score_candidates
 from bbparse.scoring.compile import compile_templates
-from bbparse.scoring.kernels import PartWords, walk_parts
-from bbparse.scoring.parts import all_arcs, merge_difference, parts_not_in, prune_arcs
+from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.parts import PartWords, all_arcs, parts_not_in
 from bbparse.scoring.tables import SentenceTables, sentence_tables
 from bbparse.scoring.weights import WEIGHT_TYPES, Weights, aligned_zeros
 from bbparse.treebank.encode import PAD
-
-__all__ = ["PartScorer", "PartScores", "difference", "prune"]
 
 # Writable, as every array is that a kernel sees: read-only ones are types of their own to numba,
 # and would cost a second compilation.
 _NO_WORDS = np.zeros(0, dtype=np.int32)
 _NO_SCORES = np.zeros(0, dtype=np.float64)
 _NO_WEIGHTS = np.zeros(1, dtype=np.int8)
-_NO_TRIPLES = (_NO_WORDS, _NO_WORDS, _NO_WORDS)
-_FROZEN = np.zeros(0, dtype=np.int32)
-_FROZEN.setflags(write=False)
-_FROZEN_TRIPLES = (_FROZEN, _FROZEN, _FROZEN)
 _NO_MARKS = np.zeros((1, 1), dtype=np.uint16)
 
 Marks = NDArray[np.uint16]
-
-
-class PartScores(NamedTuple):
-    """Parts and scores of a sentence; the fields are those of `bbparse.Problem`.
-
-    The arrays of parts without templates are empty. Outermost grandchildren share the index
-    arrays of grandchildren.
-    """
-
-    arc_score: NDArray[np.float64]
-    sib_head: NDArray[np.int32]
-    sib_inner: NDArray[np.int32]
-    sib_outer: NDArray[np.int32]
-    sib_score: NDArray[np.float64]
-    gc_grand: NDArray[np.int32]
-    gc_head: NDArray[np.int32]
-    gc_mod: NDArray[np.int32]
-    gc_score: NDArray[np.float64]
-    ogc_grand: NDArray[np.int32]
-    ogc_head: NDArray[np.int32]
-    ogc_mod: NDArray[np.int32]
-    ogc_score: NDArray[np.float64]
-    gsib_grand: NDArray[np.int32]
-    gsib_head: NDArray[np.int32]
-    gsib_inner: NDArray[np.int32]
-    gsib_outer: NDArray[np.int32]
-    gsib_score: NDArray[np.float64]
 
 
 class PartScorer:
@@ -107,6 +76,16 @@ class PartScorer:
         self.quantum = float(quantum)
         self._guided = bool(templates.guide_atoms())
         self._compiled = compile_templates(templates)
+        #: Numbers and names of the kinds of part that there are templates of.
+        self._kinds = [
+            (number, name)
+            for number, (name, kind) in enumerate(zip(("arc", *PART_NAMES), KINDS))
+            if number and templates.templates[kind]
+        ]
+
+    def with_weights(self, weights: Weights) -> PartScorer:
+        """The same with other weights."""
+        return PartScorer(self.templates, weights, self.quantum)
 
     def score(
         self,
@@ -116,8 +95,7 @@ class PartScorer:
         projective: bool = True,
         single_root: bool = True,
         marks: Marks | None = None,
-        frozen: bool = False,
-    ) -> PartScores:
+    ) -> dict[str, NDArray[Any]]:
         """Scores of candidate arcs and of all parts that they can form.
 
         Parameters
@@ -130,13 +108,13 @@ class PartScorer:
             Leave out parts that no such tree contains.
         marks : uint16[n_words + 1, n_words + 1], optional
             What the guide says of the arcs; needed where templates have atoms of the guide.
-        frozen : bool
-            Give read-only arrays, as a `Problem` has them: sooner done here than for each array.
 
         Returns
         -------
-        PartScores
-            Parts are sorted by (head, outer, inner, grand); see `candidates.enumerate_parts`.
+        dict of arrays
+            Fields of a `bbparse.Problem`: the scores of arcs, and the kinds of part that there are
+            templates of. Parts are sorted by (head, outer, inner, grand); see
+            `candidates.enumerate_parts`. Outermost grandchildren share the words of grandchildren.
 
         Raises
         ------
@@ -147,22 +125,13 @@ class PartScorer:
             values, PAD, arc_head, arc_mod, projective, single_root, self._marks(values, marks),
             self.weights, self.quantum, self._compiled,
         )  # fmt: skip
-        nothing = _NO_TRIPLES
-        if frozen:
-            nothing = _FROZEN_TRIPLES
-            for array in (sib, gc, gsib, scores):
-                array.setflags(write=False)
-        arc, sib_end, gc_end, ogc_end, end = start[1:].tolist()
-        has_sib, has_gc, has_ogc = arc < sib_end, sib_end < gc_end, gc_end < ogc_end
-        n_quads = end - ogc_end
-        return PartScores._make((
-            scores[:arc],
-            *((sib[0], sib[1], sib[2]) if has_sib else nothing), scores[arc:sib_end],
-            *((gc[0], gc[1], gc[2]) if has_gc else nothing), scores[sib_end:gc_end],
-            *((gc[0], gc[1], gc[2]) if has_ogc else nothing), scores[gc_end:ogc_end],
-            gsib[0, :n_quads], gsib[1, :n_quads], gsib[2, :n_quads], gsib[3, :n_quads],
-            scores[ogc_end:end],
-        ))  # fmt: skip
+        ends = start.tolist()
+        own = [scores[first:end] for first, end in pairwise(ends)]
+        words = {"sib": sib, "gc": gc, "ogc": gc, "gsib": gsib}
+        fields = {"arc_score": own[0]}
+        for number, name in self._kinds:
+            fields.update(zip(PART_NAMES[name], (*words[name], own[number])))
+        return fields
 
     def _marks(self, values: NDArray[np.uint64], marks: Marks | None) -> Marks:
         if not self._guided:
@@ -189,7 +158,7 @@ class PartScorer:
     def likely_arcs(
         self, values: NDArray[np.uint64], k: int, margin: float, single_root: bool
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """`prune` of the scores of all arcs, with the best projective tree by these scores."""
+        """See `candidates.likely_arcs`."""
         self._marks(values, None)
         return likely_arcs(
             k, margin, single_root, values, PAD, self.weights, self.quantum, self._compiled
@@ -306,22 +275,17 @@ class PartScorer:
         others: NDArray[np.int32],
         compare: bool,
     ) -> NDArray[np.int64]:
-        found = []
-        for number, (kind, roles) in enumerate(KINDS.items()):
-            if not self.templates.templates[kind]:
-                continue
-            grand, head, inner, mod = parts_not_in(heads, others, number, compare)
-            found.append(
-                walk_parts(
-                    number, 0, 3,
-                    PartWords(
-                        grand if "g" in roles else _NO_WORDS, head,
-                        inner if "s" in roles else _NO_WORDS, mod,
-                    ),
-                    tables, marks, _NO_WEIGHTS, 0.0, _NO_SCORES, self._compiled.parts,
-                )
-            )  # fmt: skip
-        return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+        found = [np.zeros(0, np.int64)]
+        for number, kind in enumerate(KINDS):
+            if self.templates.templates[kind]:
+                parts = parts_not_in(heads, others, number, compare)
+                found.append(
+                    walk_parts(
+                        number, 0, 3, parts, tables, marks, _NO_WEIGHTS, 0.0, _NO_SCORES,
+                        self._compiled.parts,
+                    )
+                )  # fmt: skip
+        return np.concatenate(found)
 
 
 def difference(
@@ -336,37 +300,8 @@ def difference(
     counts : int64[D]
         How many times more an index is in `added` than in `removed`; never 0.
     """
-    return merge_difference(np.sort(added), np.sort(removed))
-
-
-def prune(
-    scores: NDArray[np.float64],
-    k: int,
-    margin: float = np.inf,
-    best_heads: NDArray[np.int32] | None = None,
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The candidate arcs that pruning leaves.
-
-    Parameters
-    ----------
-    scores : float64[n + 1, n + 1]
-        scores[h, m], -inf where there is no arc.
-    k : int
-        Heads kept for each word; 0 for all of them. Of heads that score the same, those with a
-        smaller index come first.
-    margin : float
-        Heads that score less than the word's best minus this are not kept.
-    best_heads : int32[n + 1], optional
-        A tree, all of whose arcs are kept, so that one tree is left whatever `k` is.
-
-    Returns
-    -------
-    arc_head, arc_mod : int32[A]
-        Sorted by (head, mod).
-    """
-    if best_heads is None:
-        best_heads = np.full(len(scores), -1, dtype=np.int32)
-    return prune_arcs(
-        np.ascontiguousarray(scores, dtype=np.float64), int(k), float(margin),
-        np.ascontiguousarray(best_heads, dtype=np.int32),
-    )  # fmt: skip
+    signs = np.repeat([1, -1], [len(added), len(removed)])
+    indices, inverse = np.unique(np.concatenate([added, removed]), return_inverse=True)
+    counts = np.bincount(inverse, signs, len(indices)).astype(np.int64)
+    kept = counts != 0
+    return indices[kept].astype(np.int64), counts[kept]

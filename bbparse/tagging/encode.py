@@ -6,19 +6,13 @@ find), affixes are longer, and there is room for the tags that earlier layers ha
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.treebank.encode import attribute_hash
-
-__all__ = ["COLUMNS", "FORM_COLUMNS", "PAD", "TAG_COLUMNS", "FormEncoder", "fill_tags", "shape"]
-
-#: Rows of padding on either side of a sentence: templates may look this many words past its ends.
-PAD = 3
+from bbparse.treebank.encode import PAD, RowMemory, attribute_hash, norm, padding, row_of, shape
 
 #: Attributes of the form, by which a template names them.
 FORM_COLUMNS: tuple[str, ...] = (
@@ -36,24 +30,6 @@ COLUMNS: tuple[str, ...] = FORM_COLUMNS + TAG_COLUMNS
 _N_FORM = len(FORM_COLUMNS)
 _NOMINALS = frozenset(("NOUN", "PRON", "PROPN"))
 _REACH = 8  # words a nominal may be away
-
-
-def shape(form: str, longest: int) -> str:
-    """X for capitals, x for other letters, d for digits, the rest as it is.
-
-    Runs of one kind are at most `longest` long: 1 makes a short summary, 4 keeps short words apart.
-    """
-    kinds = ""
-    for character in form[:40]:
-        kind = (
-            "X" if character.isupper()
-            else "d" if character.isdigit()
-            else "x" if character.isalpha()
-            else character
-        )  # fmt: skip
-        if not kinds.endswith(kind * longest):
-            kinds += kind
-    return kinds[:12]
 
 
 def _kinds(form: str) -> str:
@@ -76,29 +52,6 @@ def _kinds(form: str) -> str:
     )
 
 
-def _norm(lower: str) -> str:
-    """The form with what makes it unique taken out: digits, and the text of addresses."""
-    if "://" in lower or lower.startswith("www."):
-        return "<url>"
-    if "@" in lower[1:-1]:
-        return "<mail>"
-    return "".join("0" if c.isdigit() else c for c in lower)
-
-
-def _row(form: str, known: str, habit: str) -> list[int]:
-    lower = form.lower()
-    norm = _norm(lower)
-    short = shape(form, 1)
-    # affixes of digits say nothing
-    values = (
-        form, lower, norm, known or f"?{short}|{norm[-3:]}",
-        norm[:1], norm[:2], norm[:3], norm[:4],
-        norm[-1:], norm[-2:], norm[-3:], norm[-4:], norm[-5:],
-        shape(form, 4), f"{short}|{_kinds(form)}", f"{habit}|{_kinds(form)}",
-    )  # fmt: skip
-    return [attribute_hash(name, value) for name, value in zip(FORM_COLUMNS, values)]
-
-
 def style(forms: Sequence[str]) -> str:
     """How a sentence uses capitals: in every letter, in most words, in few, nowhere."""
     words = [form for form in forms if form[:1].isalpha() and len(form) > 2]
@@ -112,13 +65,7 @@ def style(forms: Sequence[str]) -> str:
     return "T" if capitals >= 0.7 * len(words) else "x"
 
 
-def _special(value: str) -> list[int]:
-    return [attribute_hash(name, value) for name in COLUMNS]
-
-
-# No word has these values: forms and tags contain no tab at the start.
-_BEFORE = np.array([_special(f"\tbefore-{k}") for k in range(PAD, 0, -1)], np.uint64)
-_AFTER = np.array([_special(f"\tafter+{k}") for k in range(1, PAD + 1)], np.uint64)
+_BEFORE, _AFTER = padding(COLUMNS)
 
 
 class FormEncoder:
@@ -131,7 +78,7 @@ class FormEncoder:
     habits : mapping
         Which capitals a form (in lower case) has been seen with within sentences.
     max_forms : int
-        Distinct forms remembered; when there are more, the memory is emptied and filled anew.
+        Distinct forms remembered; see `bbparse.treebank.encode.RowMemory`.
     """
 
     def __init__(
@@ -139,14 +86,25 @@ class FormEncoder:
     ) -> None:
         self.known = dict(known)
         self.habits = dict(habits)
-        self.max_forms = max_forms
-        self._rows = np.empty((1024, _N_FORM), np.uint64)
-        self._index: dict[str, int] = {}
-        self._lock = threading.Lock()
+        self.memory = RowMemory(lambda: self._row, _N_FORM, np.uint64, max_forms)
+        self._max_forms = max_forms
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What pickling needs: another process remembers forms of its own."""
-        return FormEncoder, (self.known, self.habits, self.max_forms)
+        return FormEncoder, (self.known, self.habits, self._max_forms)
+
+    def _row(self, form: str) -> list[int]:
+        lower = form.lower()
+        known, habit = self.known.get(lower), self.habits.get(lower, "")
+        plain, short, kinds = norm(lower), shape(form), _kinds(form)
+        # affixes of digits say nothing
+        values = (
+            form, lower, plain, known or f"?{short}|{plain[-3:]}",
+            plain[:1], plain[:2], plain[:3], plain[:4],
+            plain[-1:], plain[-2:], plain[-3:], plain[-4:], plain[-5:],
+            shape(form, 4), f"{short}|{kinds}", f"{habit}|{kinds}",
+        )  # fmt: skip
+        return row_of(zip(FORM_COLUMNS, values))
 
     def __call__(self, forms: Sequence[str]) -> NDArray[np.uint64]:
         """Encode the words of a sentence.
@@ -157,12 +115,7 @@ class FormEncoder:
             Row PAD + i is word i (from 0), the rows around them are padding; the `TAG_COLUMNS` of
             words are 0.
         """
-        # One look at the memory: another thread may replace it, but not what it holds.
-        index, rows = self._index, self._rows
-        try:
-            places = [index[form] for form in forms]
-        except KeyError:
-            places, rows = self._learn(forms)
+        places, rows, _ = self.memory(forms)
         n = len(places)
         out = np.zeros((n + 2 * PAD, len(COLUMNS)), np.uint64)
         out[:PAD] = _BEFORE
@@ -170,28 +123,6 @@ class FormEncoder:
         out[PAD : PAD + n, :_N_FORM] = rows[places]
         out[PAD : PAD + n, _N_FORM] = _HASHES["style"][style(forms)]
         return out
-
-    def _learn(self, forms: Iterable[str]) -> tuple[list[int], NDArray[np.uint64]]:
-        with self._lock:
-            if len(self._index) + 1024 > self.max_forms:
-                self._index = {}
-                self._rows = np.empty((1024, _N_FORM), np.uint64)
-            index = self._index
-            for form in forms:
-                if form in index:
-                    continue
-                place = len(index)
-                if place == len(self._rows):
-                    grown = np.empty((2 * place, _N_FORM), np.uint64)
-                    grown[:place] = self._rows
-                    self._rows = grown
-                lower = form.lower()
-                self._rows[place] = _row(
-                    form, self.known.get(lower, ""), self.habits.get(lower, "")
-                )
-                # Published last: who finds the place also finds the row.
-                index[form] = place
-            return [index[form] for form in forms], self._rows
 
 
 class _Hashes(dict[str, int]):

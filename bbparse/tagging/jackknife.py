@@ -15,8 +15,6 @@ from bbparse.errors import TreebankError
 from bbparse.tagging.training import TaggerSettings, train_tagger
 from bbparse.treebank import Sentence
 
-__all__ = ["folds_of", "jackknife"]
-
 #: Sentences that stay together where the file does not say which documents it has.
 _BLOCK = 20
 

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-
-__all__ = ["best_first", "best_sequence", "feature_keys", "label_words", "sentence_keys"]
+from bbparse.tagging.templates import TagTemplates
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -28,13 +27,11 @@ Keys = NDArray[np.uint32]
 def feature_keys(
     values: NDArray[np.uint64],
     word: int,
-    ptr: Ints,
-    offset: Ints,
-    column: Ints,
-    multiplier: NDArray[np.uint64],
+    templates: TagTemplates,
     out: Keys,
 ) -> None:
     """The features of the word in row `word`, one for each template, into uint32[T]."""
+    ptr, offset, column, multiplier = templates
     for t in range(ptr.shape[0] - 1):
         key = np.uint64(0)
         for j in range(ptr[t], ptr[t + 1]):
@@ -46,17 +43,11 @@ def feature_keys(
 
 @kernel
 def sentence_keys(
-    values: NDArray[np.uint64],
-    pad: int,
-    ptr: Ints,
-    offset: Ints,
-    column: Ints,
-    multiplier: NDArray[np.uint64],
-    out: Keys,
+    values: NDArray[np.uint64], pad: int, templates: TagTemplates, out: Keys
 ) -> None:
     """The features of all words of a sentence, into uint32[n, T]."""
     for i in range(out.shape[0]):
-        feature_keys(values, pad + i, ptr, offset, column, multiplier, out[i])
+        feature_keys(values, pad + i, templates, out[i])
 
 
 @kernel
@@ -150,7 +141,7 @@ def label_words(
     cand_ptr: Ints,
     cand_label: Ints,
     most: int,
-    templates: tuple[Any, ...],
+    templates: TagTemplates,
     table: tuple[Any, ...],
     bigrams: Ints,
 ) -> Ints:
@@ -164,8 +155,9 @@ def label_words(
         Candidates of word i: ``cand_label[cand_ptr[i]:cand_ptr[i+1]]``, at least one.
     most : int
         Candidates kept for the search, by their own scores; all but rare words have fewer.
-    templates, table : tuples
-        See `bbparse.tagging.layer`.
+    templates : TagTemplates
+    table : tuple
+        See `bbparse.tagging.layer.Weights`.
     """
     n = cand_ptr.shape[0] - 1
     counts = np.empty(n, np.int32)
@@ -176,9 +168,8 @@ def label_words(
     width = min(widest, most)
     labels = np.empty((n, width), np.int32)
     scores = np.zeros((n, width), np.int64)
-    ptr, offset, column, multiplier = templates
     first, shift, keys, entries, n_labels = table
-    features = np.empty(ptr.shape[0] - 1, np.uint32)
+    features = np.empty(templates.ptr.shape[0] - 1, np.uint32)
     every = np.zeros(n_labels, np.int64)
     own_labels = np.empty(widest, np.int32)
     own_scores = np.empty(widest, np.int64)
@@ -187,7 +178,7 @@ def label_words(
         if count == 1:  # nothing to choose
             labels[i, 0] = cand_label[cand_ptr[i]]
             continue
-        feature_keys(values, pad + i, ptr, offset, column, multiplier, features)
+        feature_keys(values, pad + i, templates, features)
         every[:] = 0
         _score_labels(features, first, shift, keys, entries, every)
         for k in range(count):

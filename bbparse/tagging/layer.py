@@ -18,11 +18,7 @@ from bbparse.errors import ModelError
 from bbparse.storage.archive import INTS, TEXT, Rule
 from bbparse.tagging.encode import COLUMNS, PAD
 from bbparse.tagging.kernels import label_words
-from bbparse.tagging.templates import TagTemplates, compile_tag_templates
-
-__all__ = [
-    "LAYER_QUANTUM", "MOST", "Layer", "Lists", "Weights", "flat", "layer_rules", "template_arrays",
-]  # fmt: skip
+from bbparse.tagging.templates import compile_tag_templates
 
 Ints = NDArray[np.int32]
 
@@ -32,6 +28,18 @@ LAYER_QUANTUM = 2.0**-8
 MOST = 8
 #: Labels that a layer may have.
 MAX_LABELS = 1 << 16
+
+_FIELDS: dict[str, Rule] = {
+    "labels": (TEXT, 0, None),
+    "list_keys": (TEXT, 0, None),
+    "list_keys_count": ("u", 1, None),
+    "list_labels": ("u", 1, None),
+    "keys": ("u", 1, "keys"),
+    "counts": ("u", 1, "keys"),
+    "entry_labels": ("u", 1, "entry_labels"),
+    "entry_weights": (INTS, 1, "entry_labels"),
+    "bigrams": (INTS, 2, None),
+}
 
 #: Candidates of some words: numbers of labels.
 Lists = Sequence[tuple[int, ...]]
@@ -46,19 +54,10 @@ def flat(lists: Lists) -> tuple[Ints, Ints]:
 
 def layer_rules(name: str) -> dict[str, Rule]:
     """Arrays of a layer in a model file, as `bbparse.storage.archive.read_archive` checks them."""
-    keys, labels = f"tagger_{name}_keys", f"tagger_{name}_entry_labels"
-    lists = f"tagger_{name}_list_keys_count"
-    return {
-        f"tagger_{name}_labels": (TEXT, 0, None),
-        f"tagger_{name}_list_keys": (TEXT, 0, None),
-        lists: ("u", 1, None),
-        f"tagger_{name}_list_labels": ("u", 1, None),
-        keys: ("u", 1, keys),
-        f"tagger_{name}_counts": ("u", 1, keys),
-        labels: ("u", 1, labels),
-        f"tagger_{name}_entry_weights": (INTS, 1, labels),
-        f"tagger_{name}_bigrams": (INTS, 2, None),
-    }
+    rules = {}
+    for field, (kinds, ndim, like) in _FIELDS.items():
+        rules[f"tagger_{name}_{field}"] = (kinds, ndim, like and f"tagger_{name}_{like}")
+    return rules
 
 
 class Weights:
@@ -145,8 +144,9 @@ class Layer:
         self.lists = dict(lists)
         self.weights = weights
         self.bigrams = bigrams
-        self.compiled = compile_tag_templates(templates, columns, reach)
-        self.reach = reach
+        self.templates = list(templates)
+        self._compiled = compile_tag_templates(templates, columns, reach)
+        self._reach = reach
         n = len(self.labels)
         if not 1 <= n <= MAX_LABELS or len(set(self.labels)) < n:
             raise ModelError(f"there are {n} labels, expected 1 to {MAX_LABELS}, none twice")
@@ -171,8 +171,8 @@ class Layer:
             return [labels[some[0]] for some in lists]
         ptr, numbers = flat(lists)
         found = label_words(
-            values, self.reach, ptr, numbers, MOST, template_arrays(self.compiled),
-            self.weights.table, self.bigrams,
+            values, self._reach, ptr, numbers, MOST, self._compiled, self.weights.table,
+            self.bigrams,
         )  # fmt: skip
         return [labels[number] for number in found.tolist()]
 
@@ -182,17 +182,18 @@ class Layer:
         keys = list(self.lists)
         ptr, labels = flat([self.lists[key] for key in keys])
         steps = np.diff(weights.keys, prepend=np.uint32(0))
-        return {
-            f"tagger_{name}_labels": np.array("\n".join(self.labels)),
-            f"tagger_{name}_list_keys": np.array("\n".join(keys)),
-            f"tagger_{name}_list_keys_count": np.diff(ptr).astype(np.uint16),
-            f"tagger_{name}_list_labels": labels.astype(np.uint16),
-            f"tagger_{name}_keys": steps,
-            f"tagger_{name}_counts": np.diff(weights.ptr).astype(np.uint16),
-            f"tagger_{name}_entry_labels": weights.labels,
-            f"tagger_{name}_entry_weights": weights.values,
-            f"tagger_{name}_bigrams": self.bigrams,
+        own = {
+            "labels": np.array("\n".join(self.labels)),
+            "list_keys": np.array("\n".join(keys)),
+            "list_keys_count": np.diff(ptr).astype(np.uint16),
+            "list_labels": labels.astype(np.uint16),
+            "keys": steps,
+            "counts": np.diff(weights.ptr).astype(np.uint16),
+            "entry_labels": weights.labels,
+            "entry_weights": weights.values,
+            "bigrams": self.bigrams,
         }
+        return {f"tagger_{name}_{field}": array for field, array in own.items()}
 
     @classmethod
     def from_arrays(
@@ -212,49 +213,37 @@ class Layer:
             If they do not fit each other.
         """
 
-        def array(field: str) -> NDArray[Any]:
-            return arrays[f"tagger_{name}_{field}"]
-
-        def fail(field: str, what: str) -> ModelError:
-            return ModelError(f"{where}: tagger_{name}_{field} {what}")
-
-        labels = str(array("labels").item()).split("\n")
-        counts = array("list_keys_count").astype(np.int64)
-        keys = str(array("list_keys").item()).split("\n") if len(counts) else []
-        numbers = array("list_labels").tolist()
-        if len(keys) != len(counts) or int(counts.sum()) != len(numbers):
-            raise fail("list_keys", f"are {len(keys)}, expected one for each list")
+        own = {field: arrays[f"tagger_{name}_{field}"] for field in _FIELDS}
+        labels = str(own["labels"].item()).split("\n")
+        counts = own["list_keys_count"].astype(np.int64)
+        keys = str(own["list_keys"].item()).split("\n") if len(counts) else []
+        numbers = own["list_labels"].tolist()
+        feature_keys = np.cumsum(own["keys"].astype(np.uint64))
+        ptr = np.append(0, np.cumsum(own["counts"].astype(np.int64)))
+        pairs = own["entry_labels"]
+        for wrong, what in (
+            (len(keys) != len(counts) or int(counts.sum()) != len(numbers),
+             f"list_keys are {len(keys)}, expected one for each list"),
+            (int(feature_keys.max(initial=0)) >> 32 or (own["keys"][1:] == 0).any(),
+             "keys are damaged: expected 32 bits, sorted, none twice"),
+            (int(ptr[-1]) != len(pairs),
+             f"counts add up to {int(ptr[-1])}, expected {len(pairs)}"),
+            (int(pairs.max(initial=0)) >= len(labels),
+             f"entry_labels go up to {int(pairs.max(initial=0))}, there are {len(labels)}"),
+        ):  # fmt: skip
+            if wrong:
+                raise ModelError(f"{where}: tagger_{name}_{what}")
         ends = np.cumsum(counts).tolist()
         lists = {
             key: tuple(numbers[end - count : end])
             for key, end, count in zip(keys, ends, counts.tolist())
         }
-        feature_keys = np.cumsum(array("keys").astype(np.uint64))
-        if len(feature_keys) and (
-            int(feature_keys[-1]) >> 32 or (array("keys")[1:] == 0).any()
-        ):
-            raise fail("keys", "are damaged: expected 32 bits, sorted, none twice")
-        ptr = np.append(0, np.cumsum(array("counts").astype(np.int64)))
-        entry_labels, entry_weights = array("entry_labels"), array("entry_weights")
-        if int(ptr[-1]) != len(entry_labels):
-            raise fail("counts", f"add up to {int(ptr[-1])}, expected {len(entry_labels)}")
-        if len(entry_labels) and int(entry_labels.max()) >= len(labels):
-            raise fail(
-                "entry_labels", f"go up to {int(entry_labels.max())}, there are {len(labels)}"
-            )
         weights = Weights(
-            feature_keys.astype(np.uint32), ptr.astype(np.int32), entry_labels.astype(np.uint16),
-            entry_weights.astype(np.int16), len(labels),
+            feature_keys.astype(np.uint32), ptr.astype(np.int32), pairs.astype(np.uint16),
+            own["entry_weights"].astype(np.int16), len(labels),
         )  # fmt: skip
+        bigrams = np.ascontiguousarray(own["bigrams"], dtype=np.int32)
         try:
-            return cls(
-                labels, lists, templates, weights,
-                np.ascontiguousarray(array("bigrams"), dtype=np.int32), columns, reach,
-            )  # fmt: skip
+            return cls(labels, lists, templates, weights, bigrams, columns, reach)
         except ModelError as error:
             raise ModelError(f"{where}: tagger, {name}: {error}") from None
-
-
-def template_arrays(compiled: TagTemplates) -> tuple[Any, ...]:
-    """Templates as the kernels read them."""
-    return compiled.ptr, compiled.offset, compiled.column, compiled.multiplier

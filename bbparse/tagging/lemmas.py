@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from difflib import SequenceMatcher
 
-__all__ = ["apply_rule", "is_absolute", "rule_of"]
-
 # Longer endings and beginnings belong to one word, not to a way of forming words.
 _LONGEST = 5
 

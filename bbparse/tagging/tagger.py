@@ -24,11 +24,6 @@ from bbparse.tagging.lemmas import apply_rule
 from bbparse.treebank import Sentence
 from bbparse.treebank.columns import with_columns
 
-__all__ = [
-    "LOWER", "SAME", "TAGGER_ARRAYS", "TagColumns", "Tagger", "accuracy", "tagger_arrays",
-    "tagger_from",
-]  # fmt: skip
-
 #: Rules that apply to every form: the form in lower case, and as it is.
 LOWER, SAME = "l\t\t\t\t", "k\t\t\t\t"
 _MEMORY = 200_000  # forms with what may become of them
@@ -91,7 +86,6 @@ class Tagger:
         self.tags, self.feats, self.lemmas = tags, feats, lemmas
         self.lexicon = dict(lexicon or {})
         self.notes = dict(notes or {})
-        self._upos = [tag.partition("\t")[0] for tag in tags.labels]
         self._of_feats: dict[tuple[str, str], tuple[int, ...]] = {}
         self._of_lemma: dict[tuple[str, str], str | tuple[int, ...]] = {}
 
@@ -215,7 +209,7 @@ def tagger_arrays(tagger: Tagger) -> dict[str, NDArray[Any]]:
         "habits": tagger.encode.habits,
         "notes": tagger.notes,
         "templates": {
-            name: list(layer.compiled.lines) for name, layer in layers.items() if layer is not None
+            name: layer.templates for name, layer in layers.items() if layer is not None
         },
     }
     arrays = {"tagger_header": np.array(json.dumps(header, sort_keys=True))}

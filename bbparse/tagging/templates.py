@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +19,15 @@ from bbparse.configuration.templates import expand
 from bbparse.errors import ConfigError
 from bbparse.tagging.encode import COLUMNS, PAD
 
-__all__ = ["TagTemplates", "compile_tag_templates"]
-
 _ATOM = re.compile(r"w([+-][1-9])?\.([a-z0-9]+)")
 
 
-@dataclass(frozen=True)
-class TagTemplates:
+class TagTemplates(NamedTuple):
     """Templates as the kernels read them.
 
     Template t is the pairs ``ptr[t]:ptr[t+1]`` of (`offset`, `column`, `multiplier`).
     """
 
-    lines: tuple[str, ...]
     ptr: NDArray[np.int32]
     offset: NDArray[np.int32]
     column: NDArray[np.int32]
@@ -78,6 +74,6 @@ def compile_tag_templates(
             multipliers.append(int.from_bytes(digest, "little") | 1)
         ptr.append(len(offsets))
     return TagTemplates(
-        tuple(texts), np.array(ptr, np.int32), np.array(offsets, np.int32),
+        np.array(ptr, np.int32), np.array(offsets, np.int32),
         np.array(places, np.int32), np.array(multipliers, np.uint64),
     )  # fmt: skip

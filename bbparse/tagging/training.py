@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from bbparse.errors import TreebankError
 from bbparse.tagging.encode import FormEncoder, fill_tags, style
@@ -17,8 +16,7 @@ from bbparse.tagging.learning import LayerSettings, Lesson, train_layer
 from bbparse.tagging.lemmas import apply_rule, is_absolute, rule_of
 from bbparse.tagging.tagger import LOWER, SAME, Tagger
 from bbparse.treebank import Sentence
-
-__all__ = ["TaggerSettings", "train_tagger"]
+from bbparse.treebank.progress import progress_bars
 
 Encoded = list[NDArray[np.uint64]]
 
@@ -137,13 +135,14 @@ def train_tagger(
     known, habits = _known_words(sentences, settings.known)
     encoder = FormEncoder(known, habits)
     values = [encoder(sentence.forms) for sentence in sentences]
-    tags = _train_tags(sentences, values, settings, progress)
-    for sentence, some in zip(sentences, values):
-        fill_tags(some, sentence.forms, _tags(sentence))
-    feats = _train_feats(sentences, values, settings, progress)
-    for sentence, some in zip(sentences, values):
-        fill_tags(some, sentence.forms, feats=sentence.feats)
-    lemmas, lexicon = _train_lemmas(sentences, values, settings, progress)
+    with progress_bars(progress):
+        tags = _train_tags(sentences, values, settings)
+        for sentence, some in zip(sentences, values):
+            fill_tags(some, sentence.forms, _tags(sentence))
+        feats = _train_feats(sentences, values, settings)
+        for sentence, some in zip(sentences, values):
+            fill_tags(some, sentence.forms, feats=sentence.feats)
+        lemmas, lexicon = _train_lemmas(sentences, values, settings)
     notes = {"sentences": len(sentences), "words": sum(s.n_words for s in sentences)}
     return Tagger(known, habits, tags, feats, lemmas, lexicon, notes)
 
@@ -154,17 +153,6 @@ def _tags(sentence: Sentence) -> list[str]:
 
 def _numbers(values: Iterable[str]) -> dict[str, int]:
     return {value: i for i, value in enumerate(sorted(set(values)))}
-
-
-def _ticker(name: str, count: int, epochs: int, progress: bool) -> Callable[[], object]:
-    bar = tqdm(total=count * epochs, desc=name, unit=" sentences", disable=not progress, delay=1)
-
-    def tick() -> None:
-        bar.update()
-        if bar.n >= count * epochs:
-            bar.close()
-
-    return tick
 
 
 def _known_words(
@@ -196,7 +184,7 @@ def _known_words(
 
 
 def _train_tags(
-    sentences: Sequence[Sentence], values: Encoded, settings: TaggerSettings, progress: bool
+    sentences: Sequence[Sentence], values: Encoded, settings: TaggerSettings
 ) -> Layer:
     number = _numbers(tag for sentence in sentences for tag in _tags(sentence))
     of_form: dict[str, Counter[str]] = defaultdict(Counter)
@@ -223,11 +211,13 @@ def _train_tags(
         )
         for sentence, some in zip(sentences, values)
     ]  # fmt: skip
-    return _train("tags", number, lists, TAG_TEMPLATES, lessons, settings.tags, settings, progress)
+    return train_layer(
+        "tags", list(number), lists, TAG_TEMPLATES, lessons, settings.tags, settings.seed
+    )
 
 
 def _train_feats(
-    sentences: Sequence[Sentence], values: Encoded, settings: TaggerSettings, progress: bool
+    sentences: Sequence[Sentence], values: Encoded, settings: TaggerSettings
 ) -> Layer | None:
     number = _numbers(feats for sentence in sentences for feats in sentence.feats)
     if set(number) == {"_"}:
@@ -255,13 +245,13 @@ def _train_feats(
         )
         for sentence, some, own in zip(sentences, values, keys)
     ]  # fmt: skip
-    return _train(
-        "feats", number, lists, FEATS_TEMPLATES, lessons, settings.feats, settings, progress
+    return train_layer(
+        "feats", list(number), lists, FEATS_TEMPLATES, lessons, settings.feats, settings.seed
     )
 
 
 def _train_lemmas(
-    sentences: Sequence[Sentence], values: Encoded, settings: TaggerSettings, progress: bool
+    sentences: Sequence[Sentence], values: Encoded, settings: TaggerSettings
 ) -> tuple[Layer | None, dict[str, str]]:
     """The layer, and the lemmas of words that have but one."""
     if all(lemma == "_" for sentence in sentences for lemma in sentence.lemmas):
@@ -315,8 +305,8 @@ def _train_lemmas(
                 gold[i] = label
                 chosen.append(guesses[form, tag])
         lessons.append(Lesson(some, chosen, gold))
-    layer = _train(
-        "lemmas", number, lists, LEMMA_TEMPLATES, lessons, settings.lemmas, settings, progress
+    layer = train_layer(
+        "lemmas", list(number), lists, LEMMA_TEMPLATES, lessons, settings.lemmas, settings.seed
     )
     return layer, lexicon
 
@@ -327,17 +317,3 @@ def _sorted(number: Mapping[str, int], labels: Iterable[str]) -> tuple[int, ...]
 
 def _gold(number: Mapping[str, int], labels: Sequence[str]) -> NDArray[np.int32]:
     return np.array([number[label] for label in labels], np.int32)
-
-
-def _train(
-    name: str,
-    number: Mapping[str, int],
-    lists: Mapping[str, tuple[int, ...]],
-    templates: Sequence[str],
-    lessons: Sequence[Lesson],
-    chosen: LayerSettings,
-    settings: TaggerSettings,
-    progress: bool,
-) -> Layer:
-    tick = _ticker(name, len(lessons), chosen.epochs, progress)
-    return train_layer(list(number), lists, templates, lessons, chosen, settings.seed, tick)

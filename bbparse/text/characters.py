@@ -13,8 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.tagging.encode import shape
-from bbparse.treebank.encode import attribute_hash
+from bbparse.treebank.encode import attribute_hash, shape
 
 __all__ = [
     "BLANK", "CHARACTER_COLUMNS", "JOINED", "REACH", "TOKEN_COLUMNS", "Span",

@@ -189,7 +189,7 @@ class Cutter:
         header = {
             "multiwords": self.multiwords,
             "notes": self.notes,
-            "templates": [self.characters.compiled.lines, self.sentences.compiled.lines],
+            "templates": [self.characters.templates, self.sentences.templates],
         }
         return {
             "cutter_header": np.array(json.dumps(header, sort_keys=True)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,10 +119,7 @@ def _text(group: Sequence[Sequence[Piece]]) -> Text:
 
 
 def train_cutter(
-    sentences: Sequence[Sentence],
-    settings: CutterSettings | None = None,
-    *,
-    tick: Callable[[], object] = lambda: None,
+    sentences: Sequence[Sentence], settings: CutterSettings | None = None
 ) -> Cutter:
     """Train a cutter.
 
@@ -131,8 +128,6 @@ def train_cutter(
     sentences : sequence of Sentence
         In the order of their text.
     settings : CutterSettings, optional
-    tick : callable, optional
-        Called after every paragraph of every pass.
 
     Raises
     ------
@@ -154,7 +149,7 @@ def train_cutter(
     texts = [texts[i] for i in sorted(chosen)]
     multiwords = _multiwords(texts)
     gold = [_labels(text, multiwords) for text in texts]
-    characters = _characters(texts, gold, settings, tick)
+    characters = _characters(texts, gold, settings)
     lessons = [
         Lesson(
             encode_tokens(text.text, text.spans),
@@ -164,8 +159,8 @@ def train_cutter(
         for text in texts
     ]
     ends = train_layer(
-        TOKEN_LABELS, {"": (0, 1)}, TOKENS, lessons, settings.sentences, settings.seed, tick,
-        TOKEN_COLUMNS, REACH,
+        "sentences", TOKEN_LABELS, {"": (0, 1)}, TOKENS, lessons, settings.sentences,
+        settings.seed, TOKEN_COLUMNS, REACH,
     )  # fmt: skip
     return Cutter(characters, ends, multiwords, _language(texts))
 
@@ -210,7 +205,6 @@ def _characters(
     texts: Sequence[Text],
     gold: Sequence[NDArray[np.int32]],
     settings: CutterSettings,
-    tick: Callable[[], object],
 ) -> Layer:
     counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
     keys = [places(text.text) for text in texts]
@@ -230,6 +224,6 @@ def _characters(
         for text, some, labels in zip(texts, keys, gold)
     ]
     return train_layer(
-        CHARACTER_LABELS, lists, CHARACTERS, lessons, settings.characters, settings.seed, tick,
-        CHARACTER_COLUMNS, REACH,
+        "characters", CHARACTER_LABELS, lists, CHARACTERS, lessons, settings.characters,
+        settings.seed, CHARACTER_COLUMNS, REACH,
     )

@@ -10,6 +10,7 @@ import pytest
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
+from bbparse.learning import candidates
 from bbparse.learning.trainer import Trainer
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence
@@ -55,12 +56,12 @@ def interrupt(
     learn = Trainer._learn_from
     seen = 0
 
-    def counted(trainer: Trainer, i: int) -> Any:
+    def counted(*trained: Any) -> None:
         nonlocal seen
         if seen == after:
             raise PowerCut
         seen += 1
-        return learn(trainer, i)
+        learn(*trained)
 
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "_learn_from", counted)
@@ -87,8 +88,8 @@ def test_going_on_gives_the_same_model(
     resumed = Parser.train(sentences, dev, config, checkpoint=path, report=lines.append)
     told = f"going on after epoch {after // len(sentences)} of an earlier run"
     assert (told in lines) == (after >= len(sentences))
-    again = f"{path}: going on; it lacks pruner and guide, which are trained again"
-    assert (again in lines) == (after >= len(sentences))
+    first = path if after >= len(sentences) else f"{path}.pruner"
+    assert lines[0] == f"{first}: going on after an earlier run"
     assert weights(resumed) == weights(whole)
     assert list(tmp_path.iterdir()) == []  # nothing is left behind
     one, two = tmp_path / "one", tmp_path / "two"
@@ -161,15 +162,40 @@ def test_a_damaged_checkpoint_is_named(
     path = tmp_path / "run.checkpoint"
     config = configuration(epochs=2)
     interrupt(monkeypatch, 45, path, sentences, dev, config)
-    best = path.with_name("run.checkpoint.best")
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ModelError, match=r"run\.checkpoint: not a complete.*; remove it, and"):
-        Parser.train(sentences, dev, config, checkpoint=path)
-    path.write_bytes(whole)
-    best.unlink()
-    with pytest.raises(ModelError, match=r"run\.checkpoint\.best: no such file.*; remove it"):
-        Parser.train(sentences, dev, config, checkpoint=path)
+    for damaged in (path, path.with_name("run.checkpoint.pruner-fold-2")):
+        whole = damaged.read_bytes()
+        damaged.write_bytes(whole[: len(whole) // 2])
+        named = f"{damaged.name}: not a complete.*; remove it, and"
+        with pytest.raises(ModelError, match=named):
+            Parser.train(sentences, dev, config, checkpoint=path)
+        damaged.write_bytes(whole)
+    Parser.train(sentences, dev, config, checkpoint=path)
+
+
+def test_pruner_and_guide_are_not_trained_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentences: list[Sentence]
+) -> None:
+    config = toy.guided_configuration(epochs=2)
+    path = tmp_path / "run.checkpoint"
+    whole = weights(Parser.train(sentences, [], config))
+    trained: list[str] = []
+    for name in ("train_pruner", "train_network"):
+        honest = getattr(candidates, name)
+
+        def watched(*given: Any, name: str = name, honest: Any = honest) -> Any:
+            if name == "train_network" and trained.count(name) == 3 and len(trained) == 6:
+                raise PowerCut
+            trained.append(name)
+            return honest(*given)
+
+        monkeypatch.setattr(candidates, name, watched)
+    with pytest.raises(PowerCut):  # before the last of four networks
+        Parser.train(sentences, [], config, checkpoint=path)
+    assert trained == ["train_pruner"] * 3 + ["train_network"] * 3
+    trained.append("a break")
+    resumed = Parser.train(sentences, [], config, checkpoint=path)
+    assert trained[7:] == ["train_network"]
+    assert weights(resumed) == whole
 
 
 def test_the_same_seed_gives_the_same_model_and_another_seed_another(

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bbparse.configuration.records import ModelConfig
-from bbparse.learning.data import closest_projective, prepare, prune_all
+from bbparse.learning.candidates import prune_all
+from bbparse.learning.data import closest_projective, prepare
 from bbparse.treebank import Sentence
 from bbparse.treebank import is_projective as packages_own
 from tests import toy

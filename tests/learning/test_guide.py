@@ -9,8 +9,8 @@ import pytest
 
 from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
-from bbparse.learning.data import TrainingData, prepare, prune_all
-from bbparse.learning.guide import guide_all
+from bbparse.learning.candidates import guide_all, prune_all
+from bbparse.learning.data import TrainingData, prepare
 from bbparse.learning.network import train_network
 from bbparse.learning.run import unlabelled_accuracy
 from bbparse.parsing.parser import Parser

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from bbparse.configuration import Configuration
-from bbparse.learning.data import TrainingData, prepare, prune_all
-from bbparse.learning.guide import guide_all
+from bbparse.learning.candidates import guide_all, prune_all
+from bbparse.learning.data import TrainingData, prepare
 from bbparse.learning.network import (
     Batch,
     NetworkLearner,
     train_network,
-    vector_rows,
     vocabulary,
 )
-from bbparse.scoring.network import WORD_COLUMNS, Network
+from bbparse.scoring.network import WORD_COLUMNS, Network, known_rows
 from bbparse.treebank.encode import PAD
 from tests import toy
 from tests.scoring.test_network import log_probabilities
@@ -34,7 +33,7 @@ def labels_of(data: TrainingData) -> tuple[str, ...]:
 def batch_of(data: TrainingData, labels: tuple[str, ...]) -> tuple[Batch, np.ndarray]:
     chosen = np.arange(len(data.sentences))
     keys = vocabulary(data.values, chosen, 2)
-    rows = {i: vector_rows(data.values[i], keys) for i in range(len(chosen))}
+    rows = {i: known_rows(data.values[i], keys) for i in range(len(chosen))}
     names = {
         i: np.array([labels.index(x) for x in s.deprels], np.int64)
         for i, s in enumerate(data.sentences)
@@ -50,10 +49,11 @@ def test_gradients_are_those_of_the_loss() -> None:
     settings = toy.guided_configuration().network
     learner = NetworkLearner(settings, len(keys), len(labels), 3)
     random = np.random.default_rng(2)
-    learner.flat += 0.1 * random.standard_normal(learner.flat.shape).astype(np.float32)
+    weights = learner.dense.weights
+    weights += 0.1 * random.standard_normal(weights.shape).astype(np.float32)
     learner.loss(batch, dropout=False)
     cases = [(learner.p[name], learner.g[name].copy()) for name in learner.p]
-    cases.append((learner.vectors, learner.vector_gradient.copy()))
+    cases.append((learner.vectors.weights, learner.vectors.gradient.copy()))
     for weights, gradient in cases:
         before = weights.copy()
         length = np.sqrt(np.square(gradient, dtype=np.float64).sum())
@@ -82,7 +82,7 @@ def test_learning_and_parsing_have_the_same_scores() -> None:
     for name, array in network.parameters.items():
         learner.p[name][:] = array
     learner._pair_share = np.float32(1.0)  # it is part of the network's weights
-    learner.vectors[:] = network.vectors * 2.0**-11
+    learner.vectors.weights[:] = network.vectors * 2.0**-11
     total = words = 0.0
     for i, sentence in enumerate(data.sentences):
         found = log_probabilities(network, data.values[i], *data.arcs[i])
@@ -140,8 +140,8 @@ def test_rare_values_have_no_vectors() -> None:
     seen = np.concatenate([v[PAD:-PAD, WORD_COLUMNS].reshape(-1) for v in data.values])
     values, counts = np.unique(seen, return_counts=True)
     assert np.array_equal(keys, values[counts >= 3])
-    rows = vector_rows(data.values[0], keys)
+    rows = known_rows(data.values[0], keys)
     own = data.values[0][PAD:-PAD, WORD_COLUMNS]
     assert np.array_equal(rows >= 0, np.isin(own, keys))
     assert np.array_equal(keys[rows[rows >= 0]], own[rows >= 0])
-    assert (vector_rows(data.values[0], keys[:0]) == -1).all()
+    assert (known_rows(data.values[0], keys[:0]) == -1).all()

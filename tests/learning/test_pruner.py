@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bbparse.learning.data import prepare
 from bbparse.learning.pruner import train_pruner
 from bbparse.oracle.projective.dense import eisner
 from bbparse.problem import Problem
@@ -75,8 +76,8 @@ def test_looser_pruning_keeps_more() -> None:
 def test_training_makes_the_right_heads_survive() -> None:
     config = toy.configuration()
     sentences = toy.sentences()
-    values = [encode(s) for s in sentences]
-    heads = [np.array([-1, *s.heads], np.int32) for s in sentences]
+    data = prepare(sentences, config.model)
+    values, heads = data.values, data.heads
 
     def recall(pruner: Pruner, k: int) -> float:
         kept = words = 0
@@ -87,9 +88,8 @@ def test_training_makes_the_right_heads_survive() -> None:
         return kept / words
 
     def trained(seed: int) -> Pruner:
-        return train_pruner(
-            config.pruner_templates, values, heads, range(len(sentences)), config.pruner, seed
-        )
+        seeded = config.with_("learning", seed=seed)
+        return Pruner.of(seeded, train_pruner(seeded, data, np.arange(len(sentences))))
 
     pruner = trained(1)
     assert recall(pruner, 1) > 0.9

@@ -10,13 +10,10 @@ import pytest
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, OutputError
-from bbparse.learning.restarts import mean_of
-from bbparse.learning.run import unlabelled_accuracy
+from bbparse.learning.run import Learned, Run, unlabelled_accuracy
 from bbparse.learning.trainer import Trainer
-from bbparse.model.model import Model
 from bbparse.parsing.parser import Parser
 from bbparse.problem.quantum import QUANTUM
-from bbparse.scoring.scorer import PartScorer
 from bbparse.treebank import Sentence
 from tests import toy
 
@@ -53,7 +50,7 @@ def test_the_model_is_the_mean_of_its_restarts(
     monkeypatch.setattr(Trainer, "__init__", watched)
     lines: list[str] = []
     parser = Parser.train(sentences, [], configuration(), report=lines.append)
-    ends = [trainer.averaged().maker for trainer in made]
+    ends = [trainer.model(trainer.average()).maker for trainer in made]
     assert len(ends) == 3
     assert len({tuple(end.scorer.weights.tolist()) for end in ends}) == 3
     mean = np.mean([end.scorer.weights for end in ends], axis=0)
@@ -79,15 +76,22 @@ def test_the_model_is_the_mean_of_its_restarts(
     assert starts == [f"restart {k}" for k in (1, 1, 2, 2, 3, 3)]
 
 
-def test_halves_are_rounded_to_even_quanta() -> None:
-    first = toy.parser().maker
-    scorer = PartScorer(first.scorer.templates, first.scorer.weights + 1, first.scorer.quantum)
-    one = Model(first, notes={"epoch": 1})
-    other = Model(first.with_(scorer=scorer), notes={"epoch": 1})
-    mean = mean_of([one, other]).maker
+def test_halves_are_rounded_to_even_quanta(
+    monkeypatch: pytest.MonkeyPatch, sentences: list[Sentence]
+) -> None:
+    """Two restarts, of which the second ends one quantum above the first."""
+    first = toy.parser().maker.scorer.weights.astype(np.int32)
+
+    def learned(run: Run, trainer: Trainer, count: int) -> Learned:
+        more = 1 if run.part == "restart 2" else 0
+        return Learned({"backbone": first + more, "factors": np.zeros(0, np.int32)}, {"epoch": 1})
+
+    monkeypatch.setattr(Run, "epochs", learned)
+    mean = Parser.train(sentences, [], configuration(restarts=2), factors=[]).maker
     assert (mean.scorer.weights % 2 == 0).all()
-    assert np.abs(mean.scorer.weights - first.scorer.weights).max() == 1
-    assert mean_of([one]).maker.scorer.weights.tolist() == first.scorer.weights.tolist()
+    assert np.abs(mean.scorer.weights - first).max() == 1
+    single = Parser.train(sentences, [], configuration(restarts=1), factors=[]).maker
+    assert single.scorer.weights.tolist() == first.tolist()
 
 
 @pytest.mark.parametrize("after", [20, 70, 130, 179])
@@ -101,12 +105,12 @@ def test_an_interrupted_run_ends_the_same(
     class PowerCut(Exception):
         pass
 
-    def counted(trainer: Trainer, i: int) -> Any:
+    def counted(*given: Any) -> None:
         nonlocal seen
         if seen == after:
             raise PowerCut
         seen += 1
-        return learn(trainer, i)
+        learn(*given)
 
     path = tmp_path / "run.checkpoint"
     with monkeypatch.context() as patch:

@@ -12,14 +12,13 @@ from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError
 from bbparse.factors import load_families
 from bbparse.learning import run as run_module
-from bbparse.learning.data import prepare, prune_all
-from bbparse.learning.family_stage import FamilyStage
-from bbparse.learning.report import EpochReport
-from bbparse.learning.restarts import mean_of
+from bbparse.learning.candidates import prune_all
+from bbparse.learning.data import prepare, subset
 from bbparse.learning.run import Run, unlabelled_accuracy
-from bbparse.learning.stages import held_out_problems, subset
-from bbparse.learning.trainer import Trainer
+from bbparse.learning.stages import held_out_problems
+from bbparse.learning.trainer import EpochReport, Trainer
 from bbparse.parsing.parser import Parser
+from bbparse.problem import Problem
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.treebank import Sentence
@@ -50,6 +49,17 @@ def run_of(config: Configuration, sentences: list[Sentence]) -> Run:
     return Run(config, data, prune_all(data, config))
 
 
+def factors_alone(run: Run, problems: list[Problem]) -> Trainer:
+    """A trainer of factors over the backbone of one epoch."""
+    config = run.config
+    below = Trainer(config, run.data, run.pruner, [])
+    families = load_families(config.factors.families)
+    return Trainer(
+        config, run.data, run.pruner, families, below=below.model(below.average()),
+        problems=problems,
+    )  # fmt: skip
+
+
 def test_no_backbone_sees_what_it_scores(
     monkeypatch: pytest.MonkeyPatch, sentences: list[Sentence]
 ) -> None:
@@ -68,7 +78,7 @@ def test_no_backbone_sees_what_it_scores(
     run = run_of(configuration(), sentences)
     monkeypatch.setattr(Trainer, "__init__", watched)
     monkeypatch.setattr(ProblemMaker, "over_arcs", watched_score)
-    monkeypatch.setattr(Trainer, "epoch", lambda self, number, progress: EpochReport(1))
+    monkeypatch.setattr(Trainer, "epoch", lambda self, number: EpochReport(1))
     problems = held_out_problems(run)
     assert len(seen) == 3
     assert sorted(name for _, name in scored) == sorted(s.name for s in sentences)
@@ -94,8 +104,10 @@ def test_fold_backbones_may_be_means_of_restarts(sentences: list[Sentence]) -> N
     parts = []
     for restart in range(2):
         trainer = Trainer(config, part, run.pruner, [], restart)
-        parts.append(Run(config, part, run.pruner).learn(trainer, 2))
-    mean = Run(config, part, run.pruner).thinned(mean_of(parts))
+        parts.append(Run(config, part, run.pruner).epochs(trainer, 2).weights)
+    weights = {name: np.mean([one[name] for one in parts], axis=0) for name in parts[0]}
+    made = trainer.model({name: np.rint(w).astype(np.int32) for name, w in weights.items()})
+    mean = Run(config, part, run.pruner).thinned(made)
     i = int(np.flatnonzero(fold_of == 1)[0])
     expected = mean.maker.over_arcs(sentences[i], run.data.values[i], *run.data.arcs[i])
     assert problems[i].arc_score.tolist() == expected.arc_score.tolist()
@@ -106,13 +118,12 @@ def test_factors_lower_the_errors_on_what_they_learn_from(sentences: list[Senten
     config = configuration(epochs=6)
     run = run_of(config, sentences)
     problems = held_out_problems(run)
-    backbone = Trainer(config, run.data, run.pruner, []).averaged()
-    stage = FamilyStage(backbone, run.data, problems, load_families(config.factors.families))
-    reports = [stage.epoch(number, False) for number in range(1, 7)]
+    stage = factors_alone(run, problems)
+    reports = [stage.epoch(number) for number in range(1, 7)]
     assert reports[-1].train_uas > reports[0].train_uas
     assert reports[0].updates > 0
-    found = stage.averaged().maker
-    assert found.scorer is backbone.maker.scorer
+    found = stage.model(stage.average()).maker
+    assert found.scorer is stage.maker.scorer
     assert (np.rint(found.table.weights / QUANTUM) * QUANTUM == found.table.weights).all()
     assert np.count_nonzero(found.table.weights) > 50
 
@@ -135,22 +146,19 @@ def test_the_backbone_is_that_of_a_run_without_factors(
 def test_the_average_may_begin_late(sentences: list[Sentence]) -> None:
     config = configuration(epochs=3, average_from=3)
     run = run_of(config, sentences)
-    stage = FamilyStage(
-        Trainer(config, run.data, run.pruner, []).averaged(), run.data, held_out_problems(run),
-        load_families(config.factors.families),
-    )  # fmt: skip
+    stage = factors_alone(run, held_out_problems(run))
     for number in (1, 2):
-        stage.epoch(number, False)
-    weights = [stage.weights.astype(np.int64)]
+        stage.epoch(number)
+    weights = [stage.learners["factors"].weights.astype(np.int64)]
     learn = stage._learn_from
 
     def recorded(*given: Any) -> None:
         learn(*given)
-        weights.append(stage.weights.astype(np.int64))
+        weights.append(stage.learners["factors"].weights.astype(np.int64))
 
     stage._learn_from = recorded  # type: ignore[method-assign]
-    stage.epoch(3, False)
-    found = stage.averaged().maker.table.weights / QUANTUM
+    stage.epoch(3)
+    found = stage.model(stage.average()).maker.table.weights / QUANTUM
     assert np.abs(found - np.mean(weights, axis=0)).max() <= 0.5
     assert (found != 0).any()
 
@@ -177,19 +185,19 @@ def test_an_interrupted_run_ends_the_same(
 
     config = configuration()
     whole = result(Parser.train(sentences, dev, config))
-    learn = run_module.Checkpoint.save
+    learn = run_module.Checkpoint.write
     count = 0
 
-    def save(*given: Any) -> None:
+    def save(checkpoint: Any, part: str, *given: Any) -> None:
         nonlocal count
-        learn(*given)
-        count += 1
+        learn(checkpoint, part, *given)
+        count += not part.startswith("pruner")
         if count == after:
             raise PowerCut
 
     path = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(run_module.Checkpoint, "save", save)
+        patch.setattr(run_module.Checkpoint, "write", save)
         with pytest.raises(PowerCut):
             Parser.train(sentences, dev, config, checkpoint=path)
     assert list(tmp_path.iterdir())

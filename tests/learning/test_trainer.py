@@ -11,8 +11,9 @@ import pytest
 from bbparse.configuration import Configuration
 from bbparse.factors import load_families
 from bbparse.learning import trainer as trainer_module
-from bbparse.learning.data import prepare, prune_all
-from bbparse.learning.trainer import Trainer
+from bbparse.learning.candidates import prune_all
+from bbparse.learning.data import prepare
+from bbparse.learning.trainer import EpochReport, Trainer
 from bbparse.problem.quantum import QUANTUM
 from tests import toy
 
@@ -23,6 +24,10 @@ def trainer_of(config: Configuration, count: int = 30) -> Trainer:
     return Trainer(config, data, pruner, load_families(config.factors.families))
 
 
+def weights_of(trainer: Trainer, name: str = "backbone") -> np.ndarray:
+    return trainer.learners[name].weights.astype(np.int64)
+
+
 @pytest.mark.parametrize("first", [1, 2, 3])
 def test_the_average_begins_with_a_later_epoch(first: int) -> None:
     config = toy.configuration().with_("learning", cost=1.0, average_from=first)
@@ -30,40 +35,37 @@ def test_the_average_begins_with_a_later_epoch(first: int) -> None:
     seen: list[Any] = []
     learn = trainer._learn_from
 
-    def watched(i: int) -> Any:
-        outcome = learn(i)
-        seen.append(trainer.backbone.average.weights.astype(np.int64))
-        return outcome
+    def watched(*given: Any) -> None:
+        learn(*given)
+        seen.append(weights_of(trainer))
 
     trainer._learn_from = watched  # type: ignore[method-assign]
     for number in (1, 2, 3):
         if number == first:
             # the weights at the start of the epoch count as one step, as zeros do in the first
-            seen[:] = [trainer.backbone.average.weights.astype(np.int64)]
-        trainer.epoch(number, False)
+            seen[:] = [weights_of(trainer)]
+        trainer.epoch(number)
         mean = np.mean(seen if number >= first else [np.zeros_like(seen[0]), *seen], axis=0)
-        found = trainer.averaged().maker.scorer.weights
+        found = trainer.model(trainer.average()).maker.scorer.weights
         assert np.array_equal(found, np.rint(mean).astype(np.int32))
 
 
 def test_the_average_is_the_mean_over_all_examples() -> None:
     """Over the weights at the start and after each sentence, in backbone and factors alike."""
     trainer = trainer_of(toy.configuration().with_("learning", cost=1.0), count=12)
-    backbone = [trainer.backbone.average.weights.astype(np.int64)]
-    factors = [trainer.factor_weights.astype(np.int64)]
+    backbone, factors = [weights_of(trainer)], [weights_of(trainer, "factors")]
     learn = trainer._learn_from
 
-    def recorded(i: int) -> Any:
-        outcome = learn(i)
-        backbone.append(trainer.backbone.average.weights.astype(np.int64))
-        factors.append(trainer.factor_weights.astype(np.int64))
-        return outcome
+    def recorded(*given: Any) -> None:
+        learn(*given)
+        backbone.append(weights_of(trainer))
+        factors.append(weights_of(trainer, "factors"))
 
     trainer._learn_from = recorded  # type: ignore[method-assign]
-    reports = [trainer.epoch(number, False) for number in (1, 2)]
+    reports = [trainer.epoch(number) for number in (1, 2)]
     assert len(backbone) == 25
     assert all(report.updates > 0 for report in reports)
-    found = trainer.averaged().maker
+    found = trainer.model(trainer.average()).maker
     assert np.abs(found.scorer.weights - np.mean(backbone, axis=0)).max() <= 0.5
     assert np.abs(found.table.weights / QUANTUM - np.mean(factors, axis=0)).max() <= 0.5
 
@@ -72,13 +74,12 @@ def test_it_learns_nothing_from_a_tree_that_does_not_outscore_the_gold_tree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trainer = trainer_of(toy.configuration())
-    trainer.epoch(1, False)
+    trainer.epoch(1)
     honest = trainer_module.solve
 
     def poor(problem: Any, **options: Any) -> Any:
         """The worst of the ten best trees, as from a search that was cut short."""
-        options.pop("node_limit", None)
-        found = honest(problem, k_best=10, **options)
+        found = honest(problem, **{**options, "k_best": 10, "node_limit": None})
         last = slice(len(found) - 1, None)
         return replace(
             found, heads=found.heads[last], arcs=found.arcs[last], scores=found.scores[last],
@@ -86,18 +87,18 @@ def test_it_learns_nothing_from_a_tree_that_does_not_outscore_the_gold_tree(
         )  # fmt: skip
 
     monkeypatch.setattr(trainer_module, "solve", poor)
-    before = trainer.backbone.average.weights.copy()
+    before = weights_of(trainer)
     mild = 0
     for i in range(30):
-        outcome, correct = trainer._learn_from(i)
-        n = len(trainer.data.heads[i]) - 1
-        if outcome == "no violation":
+        report = EpochReport(2)
+        trainer._learn_from(i, report)
+        if report.not_violations:
             mild += 1
-            assert correct < n
-            assert (trainer.backbone.average.weights == before).all()
-        before = trainer.backbone.average.weights.copy()
+            assert report.right < report.words == len(trainer.data.heads[i]) - 1
+            assert (weights_of(trainer) == before).all()
+        before = weights_of(trainer)
     assert mild > 10
-    report = trainer.epoch(2, False)
+    report = trainer.epoch(2)
     assert report.cut_short == 30
     assert report.not_violations > 10
     assert f"{report.not_violations} without violation, 30 searches cut short" in report.line()
@@ -123,11 +124,14 @@ def test_a_passive_aggressive_step_makes_up_for_the_whole_loss(
     monkeypatch.setattr(trainer_module, "solve", recorded)
     updates = 0
     for i in range(30):
-        if trainer._learn_from(i)[0] != "update":
+        report = EpochReport(1)
+        trainer._learn_from(i, report)
+        if not report.updates:
             continue
         updates += 1
         values, (head, mod) = trainer.data.values[i], trainer.data.arcs[i]
-        problem = trainer.maker.over_arcs(trainer.data.sentences[i], values, head, mod)
+        maker = trainer.model({n: v.weights for n, v in trainer.learners.items()}).maker
+        problem = maker.over_arcs(trainer.data.sentences[i], values, head, mod)
         gold = trainer.data.heads[i]
         errors = int((found[-1][1:] != gold[1:]).sum())
         margin = problem.score(gold) - problem.score(found[-1])

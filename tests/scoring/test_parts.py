@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from bbparse.configuration.templates import KINDS
 from bbparse.problem import Problem
-from bbparse.scoring.in_trees import arcs_in_crossing_trees, arcs_in_trees
-from bbparse.scoring.parts import all_arcs, as_square, parts_not_in
+from bbparse.scoring.in_trees import arcs_in_trees
+from bbparse.scoring.parts import all_arcs, as_square, parts_not_in, prune_arcs
 from bbparse.scoring.parts import tree_parts as kernel_tree_parts
-from bbparse.scoring.scorer import difference, prune
+from bbparse.scoring.scorer import difference
 from bbparse.treebank import find_cycle
 from tests.oracles.enumerate import enumerate_trees
 from tests.oracles.spans import arcs_in_projective_trees
@@ -27,10 +27,9 @@ ROLES = ("g", "h", "s", "m")
 
 def rows(kind: str, columns: tuple[np.ndarray, ...]) -> list[dict[str, int]]:
     """Parts as the oracle writes them, without the roles the kind has not."""
-    return [
-        {role: word for role, word in zip(ROLES, row) if role in KINDS[kind]}
-        for row in zip(*(column.tolist() for column in columns))
-    ]
+    own = {role: column for role, column in zip(ROLES, columns) if role in KINDS[kind]}
+    assert all(not len(column) for role, column in zip(ROLES, columns) if role not in own)
+    return [dict(zip(own, row)) for row in zip(*(column.tolist() for column in own.values()))]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 10), st.booleans())
@@ -100,8 +99,8 @@ def random_scores(rng: np.random.Generator, n: int) -> np.ndarray:
 def test_pruning(seed: int, n: int, k: int, margin: float, with_tree: bool) -> None:
     rng = np.random.default_rng(seed)
     scores = random_scores(rng, n)
-    best = np.array(random_tree(rng, n), np.int32) if with_tree else None
-    head, mod = prune(scores, k, margin, best)
+    best = np.array(random_tree(rng, n) if with_tree else [-1] * (n + 1), np.int32)
+    head, mod = prune_arcs(scores, k, margin, best)
     expected = set()
     for m in range(1, n + 1):
         ranked = sorted(
@@ -109,7 +108,7 @@ def test_pruning(seed: int, n: int, k: int, margin: float, with_tree: bool) -> N
         )
         kept = ranked[: k or None]
         expected |= {(h, m) for h in kept if scores[h, m] >= scores[ranked[0], m] - margin}
-        if best is not None:
+        if with_tree:
             expected.add((int(best[m]), m))
     assert list(zip(head.tolist(), mod.tolist())) == sorted(expected)
     assert head.dtype == mod.dtype == np.int32
@@ -117,7 +116,7 @@ def test_pruning(seed: int, n: int, k: int, margin: float, with_tree: bool) -> N
 
 def test_pruning_keeps_smaller_heads_of_equal_ones() -> None:
     scores = np.zeros((5, 5))
-    head, mod = prune(scores, 2)
+    head, mod = prune_arcs(scores, 2, np.inf, np.full(5, -1, np.int32))
     assert list(zip(head.tolist(), mod.tolist())) == [
         (0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4), (2, 1),
     ]  # fmt: skip
@@ -168,5 +167,5 @@ def test_arcs_of_trees_that_may_cross(seed: int, n: int, single_root: bool) -> N
         if not find_cycle(heads) and not (single_root and heads.count(0) != 1)
         for m, h in enumerate(heads, 1)
     }
-    found = arcs_in_crossing_trees(n, head, mod, single_root)
+    found = arcs_in_trees(n, head, mod, single_root, projective=False)
     assert set(zip(*(a.tolist() for a in found))) == expected

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from bbparse.configuration.templates import ARC_ATOMS, KINDS, TemplateSet
 from bbparse.errors import ModelError
 from bbparse.problem import Problem
+from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.candidates import LONG, REACH
 from bbparse.scoring.in_trees import arcs_in_trees
-from bbparse.scoring.scorer import PartScorer, PartScores, difference
+from bbparse.scoring.scorer import PartScorer, difference
 from bbparse.scoring.weights import narrow_weights
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import ATTRIBUTES, encode
+from bbparse.treebank.encode import ATTRIBUTES, PAD, encode
 from tests.scoring.reference import (
     ATOM_NUMBER,
     candidate_parts,
@@ -87,12 +88,24 @@ def random_arcs(rng: np.random.Generator, n: int) -> set[tuple[int, int]]:
     return {arc for arc in sorted(arcs) if rng.random() < 0.7}
 
 
+def same(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> bool:
+    return found.keys() == expected.keys() and all(
+        np.array_equal(array, expected[name]) for name, array in found.items()
+    )
+
+
 def as_arrays(arcs: set[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     ordered = np.array(sorted(arcs), np.int32).reshape(-1, 2)
     return ordered[:, 0].copy(), ordered[:, 1].copy()
 
 
-def parts_of(scores: PartScores, kind: str, arcs: set[tuple[int, int]]) -> list[dict[str, int]]:
+def scored(scorer: PartScorer, values: np.ndarray, *given: Any, **marks: Any) -> Problem:
+    """The problem of given arcs (whether trees are projective or not makes no difference here)."""
+    fields = scorer.score(values, *given, **marks)
+    return Problem.trusted(len(values) - 2 * PAD - 1, given[0], given[1], **fields)
+
+
+def parts_of(scores: Problem, kind: str, arcs: set[tuple[int, int]]) -> list[dict[str, int]]:
     _, columns = FIELDS[kind]
     if kind == "arc":
         return [{"h": h, "m": m} for h, m in sorted(arcs)]
@@ -111,7 +124,7 @@ def test_parts_and_scores(seed: int, n: int, projective: bool, single_root: bool
     rng = np.random.default_rng(seed)
     values = encode(random_sentence(rng, n))
     arcs = random_arcs(rng, n)
-    scores = SCORER.score(values, *as_arrays(arcs), projective, single_root)
+    scores = scored(SCORER, values, *as_arrays(arcs), projective, single_root)
     expected = candidate_parts(n, arcs, projective, single_root)
     for kind in KINDS:
         assert parts_of(scores, kind, arcs) == expected[kind]
@@ -149,7 +162,7 @@ def test_the_score_of_a_tree_is_the_sum_of_its_features(
     arcs = random_arcs(rng, n) | {(int(heads[m]), m) for m in range(1, n + 1)}
     arc_head, arc_mod = as_arrays(arcs)
     scores = SCORER.score(values, arc_head, arc_mod, projective)
-    problem = Problem(n, arc_head, arc_mod, projective=projective, **scores._asdict())
+    problem = Problem(n, arc_head, arc_mod, projective=projective, **scores)
     assert problem.score(heads) == SCORER.weights[SCORER.tree_features(values, heads)].sum()
 
 
@@ -164,7 +177,7 @@ def test_by_hand() -> None:
     scorer.weights[index] = 6
     assert scorer.score_all_arcs(values)[2, 1] == 3.0
     assert scorer.score_all_arcs(values)[1, 2] == 0.0
-    scores = scorer.score(values, np.array([2], np.int32), np.array([1], np.int32))
+    scores = scored(scorer, values, np.array([2], np.int32), np.array([1], np.int32))
     assert scores.arc_score.tolist() == [3.0]
     assert len(scores.sib_score) == len(scores.sib_head) == len(scores.gsib_grand) == 0
 
@@ -176,7 +189,7 @@ def test_all_arcs() -> None:
     arcs = {(h, m) for h in range(7) for m in range(1, 7) if h != m}
     arc_head, arc_mod = as_arrays(arcs)
     expected = np.full((7, 7), -np.inf)
-    expected[arc_head, arc_mod] = SCORER.score(values, arc_head, arc_mod).arc_score
+    expected[arc_head, arc_mod] = SCORER.score(values, arc_head, arc_mod)["arc_score"]
     assert np.array_equal(square, expected)
 
 
@@ -205,7 +218,7 @@ def test_sentences_of_all_lengths(n: int) -> None:
     values = encode(random_sentence(rng, n))
     heads = np.array(random_tree(rng, n), np.int32)
     arcs = {(int(heads[m]), m) for m in range(1, n + 1)}
-    scores = SCORER.score(values, *as_arrays(arcs))
+    scores = scored(SCORER, values, *as_arrays(arcs))
     total = sum(getattr(scores, field).sum() for field in ("arc_score", "gc_score"))
     arcs_alone = PartScorer(
         TemplateSet.from_table({k: TABLE[k] for k in ("bits", "arc", "grandchild")}),
@@ -242,9 +255,9 @@ def test_pairs_of_weights_share_a_memory_line() -> None:
 def test_no_templates_at_all() -> None:
     scorer = PartScorer(TemplateSet.from_table({"bits": 4}))
     values = encode(Sentence.from_words(["a", "b"]))
-    scores = scorer.score(values, np.array([0, 1], np.int32), np.array([1, 2], np.int32))
+    scores = scored(scorer, values, np.array([0, 1], np.int32), np.array([1, 2], np.int32))
     assert scores.arc_score.tolist() == [0.0, 0.0]
-    assert all(len(array) == 0 for array in scores[1:])
+    assert all(len(getattr(scores, f"{kind}_score")) == 0 for kind in PART_NAMES)
     assert len(scorer.tree_features(values, np.array([-1, 0, 1]))) == 0
 
 
@@ -252,7 +265,7 @@ def test_outermost_grandchildren_without_grandchildren() -> None:
     lines = TABLE["outermost_grandchild"]
     scorer = scorer_of(TemplateSet.from_table({"bits": 9, "outermost_grandchild": lines}))
     values = encode(Sentence.from_words(["a", "b"]))
-    scores = scorer.score(values, np.array([0, 1], np.int32), np.array([1, 2], np.int32))
+    scores = scored(scorer, values, np.array([0, 1], np.int32), np.array([1, 2], np.int32))
     assert (scores.ogc_grand.tolist(), scores.ogc_head.tolist()) == ([0], [1])
     assert len(scores.ogc_score) == 1
     assert len(scores.gc_score) == len(scores.gc_mod) == 0
@@ -268,7 +281,7 @@ def test_threads_get_the_same_scores() -> None:
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda case: SCORER.score(*case), cases * 3))
     for found, expected in zip(together, alone * 3):
-        assert all(np.array_equal(a, b) for a, b in zip(found, expected))
+        assert same(found, expected)
 
 
 def test_weights_are_used_in_place_and_checked() -> None:
@@ -309,7 +322,7 @@ def test_narrow_weights_score_the_same(
     arcs = as_arrays(random_arcs(rng, 5))
     expected = PartScorer(TEMPLATES, wide, 0.5).score(values, *arcs)
     found = PartScorer(TEMPLATES, narrow, worth).score(values, *arcs)
-    assert all(np.array_equal(a, b) for a, b in zip(found, expected))
+    assert same(found, expected)
 
 
 def test_trees_are_checked() -> None:
@@ -341,7 +354,7 @@ def test_what_a_guide_says_is_part_of_the_features(seed: int, n: int) -> None:
     marks[:, 0] = rng.integers(0, 2**16)  # of no arc
     scorer = scorer_of(TemplateSet.from_table(GUIDED))
     arcs = random_arcs(rng, n)
-    scores = scorer.score(values, *as_arrays(arcs), marks=marks)
+    scores = scored(scorer, values, *as_arrays(arcs), marks=marks)
     for kind, parts in candidate_parts(n, arcs, True, True).items():
         assert getattr(scores, FIELDS[kind][0]).tolist() == [
             scorer.weights[part_indices(scorer.templates, kind, values, part, marks)].sum()

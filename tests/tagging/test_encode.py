@@ -9,7 +9,8 @@ import threading
 import numpy as np
 import pytest
 
-from bbparse.tagging.encode import COLUMNS, PAD, FormEncoder, fill_tags, shape, style
+from bbparse.tagging.encode import COLUMNS, PAD, FormEncoder, fill_tags, style
+from bbparse.treebank.encode import shape
 
 
 def column(values: np.ndarray, name: str) -> np.ndarray:
@@ -63,7 +64,7 @@ def test_the_memory_is_bounded_and_changes_nothing() -> None:
         forms = [f"w{i}" for i in range(start, start + 10)]
         np.testing.assert_array_equal(small(forms), large(forms))
     np.testing.assert_array_equal(small(["w3", "w5999"]), large(["w3", "w5999"]))
-    assert len(small._index) <= 1500
+    assert len(small.memory) <= 1500
 
 
 def test_threads_share_an_encoder() -> None:
