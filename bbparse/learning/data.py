@@ -20,34 +20,23 @@ Ints = NDArray[np.int32]
 
 @dataclass(slots=True)
 class TrainingData:
-    """Encoded sentences with gold trees.
-
-    Attributes
-    ----------
-    sentences : list of Sentence
-    values : list of uint64 arrays
-        As ``encode`` gives them.
-    heads : list of int32[n+1]
-        Gold heads, made projective if the model's trees are; element 0 is -1.
-    projectivised : int
-        How many trees were made projective.
-    arcs : list of (arc_head, arc_mod)
-        Candidate arcs, the gold ones among them.
-    guide : Network, optional
-        Trained on all sentences.
-    marks : list of uint16[n+1, n+1]
-        What a guide that has not seen them says of the candidate arcs; empty without a guide.
-    recall : float
-        Share of gold arcs that were candidates before they were added.
-    """
+    """Encoded sentences with gold trees."""
 
     sentences: list[Sentence]
+    #: As ``encode`` gives them.
     values: list[NDArray[np.uint64]]
+    #: list of int32[n+1]: gold heads, made projective if the model's trees are; element 0 is -1.
     heads: list[Ints]
+    #: How many trees were made projective.
     projectivised: int
+    #: Candidate arcs, the gold ones among them.
     arcs: list[tuple[Ints, Ints]] = field(default_factory=list)
+    #: Share of gold arcs that were candidates before they were added.
     recall: float = 1.0
+    #: Trained on all sentences.
     guide: Network | None = None
+    #: list of uint16[n+1, n+1]: what a guide that has not seen them says of the candidate arcs;
+    #: empty without a guide.
     marks: list[NDArray[np.uint16]] = field(default_factory=list)
 
     def marks_of(self, i: int) -> NDArray[np.uint16] | None:

@@ -17,7 +17,9 @@ from bbparse.errors import TreebankError
 from bbparse.jit import kernel
 from bbparse.scoring.compile import CompiledTemplates, compile_templates
 from bbparse.scoring.label_kernels import label_features
-from bbparse.scoring.labeller import LABEL_QUANTUM, MAX_LABELS, REACH, Labeller, checked_heads
+from bbparse.scoring.labeller import LABEL_QUANTUM, MAX_LABELS, REACH, Labeller
+from bbparse.scoring.marks import checked_marks
+from bbparse.scoring.scorer import checked_heads
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD
 from bbparse.treebank.progress import watched
@@ -156,11 +158,11 @@ def train_labeller(
         )
     root = _root_label(sentences, labels)
     number = {label: i for i, label in enumerate(labels)}
-    labeller = Labeller(config.label_templates, tuple(labels), None, root)
+    labeller = Labeller(config.label_templates, tuple(labels), root)
     lessons = []
     for i, (sentence, tree) in enumerate(zip(sentences, heads)):
         tree = checked_heads(values[i], tree)
-        own = labeller.checked_marks(None if marks is None else marks[i], len(tree))
+        own = checked_marks(marks[i] if marks else None, len(tree), labeller.guided)
         gold = np.array([-1] + [number.get(label, -1) for label in sentence.deprels], np.int32)
         if root >= 0:  # the rule decides, there is nothing to learn
             gold[(tree == 0) | (gold == root)] = -1

@@ -36,20 +36,15 @@ class Sets(NamedTuple):
     Of the cells of a set, one fires if all of its arcs are in a tree, the one before it if all but
     one are, and so on as far as there are cells. A factor has one cell, a count factor has one for
     each number of arcs but 0.
-
-    Attributes
-    ----------
-    ptr, arcs : int64[S + 1], int32[ptr[S]]
-        Set s is the arcs ``arcs[ptr[s]:ptr[s + 1]]``.
-    cell_ptr : int64[S + 1]
-        It has the cells ``cell_ptr[s]:cell_ptr[s + 1]``.
-    feature_ptr, features : int64[cells + 1], array[feature_ptr[cells]]
-        Cell c has ``features[feature_ptr[c]:feature_ptr[c + 1]]``: keys, or places in a table.
     """
 
+    #: int64[S + 1], int32[ptr[S]]: set s is the arcs ``arcs[ptr[s]:ptr[s + 1]]``.
     ptr: Longs
     arcs: Ints
+    #: int64[S + 1]: it has the cells ``cell_ptr[s]:cell_ptr[s + 1]``.
     cell_ptr: Longs
+    #: int64[cells + 1], array[feature_ptr[cells]]: cell c has
+    #: ``features[feature_ptr[c]:feature_ptr[c + 1]]``: keys, or places in a table.
     feature_ptr: Longs
     features: NDArray[Any]
 

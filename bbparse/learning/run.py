@@ -34,33 +34,21 @@ class Learned(NamedTuple):
 
 @dataclass(slots=True)
 class Run:
-    """What a training run is about, and how it talks.
-
-    Attributes
-    ----------
-    config : Configuration
-    data : TrainingData
-        With candidate arcs.
-    pruner : Pruner
-    dev : sequence of Sentence
-        Without any, the last epoch of everything is kept.
-    say : callable
-        Takes lines of text.
-    checkpoint : Checkpoint
-        Where to keep the state.
-    part : str
-        Which part of a larger run this is; in what it says, and in the name of its checkpoint.
-    longer : bool
-        Whether it may go on from the checkpoint of a run with fewer epochs of the backbone.
-    """
+    """What a training run is about, and how it talks."""
 
     config: Configuration
+    #: With candidate arcs.
     data: TrainingData
     pruner: Pruner
+    #: Without any, the last epoch of everything is kept.
     dev: Sequence[Sentence] = ()
+    #: Takes lines of text.
     say: Callable[[str], None] = lambda line: None
+    #: Where to keep the state.
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    #: Which part of a larger run this is; in what it says, and in the name of its checkpoint.
     part: str = ""
+    #: Whether it may go on from the checkpoint of a run with fewer epochs of the backbone.
     longer: bool = True
 
     def of(self, part: str, **changes: object) -> Run:

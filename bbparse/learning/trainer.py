@@ -42,29 +42,20 @@ Flags = NDArray[np.bool_]
 
 @dataclass(slots=True)
 class EpochReport:
-    """What one pass over the training data did.
+    """What one pass over the training data did."""
 
-    Attributes
-    ----------
-    epoch : int
-        From 1.
-    seconds : float
-    right, words : int
-        Heads found right in the trees that learning saw, and how many there were.
-    updates, not_violations, cut_short : int
-        Sentences learned from; sentences whose predicted tree did not outscore the gold tree; and
-        searches that reached the node limit.
-    dev_uas : float
-        With averaged weights; nan without a dev set.
-    """
-
+    #: From 1.
     epoch: int
     seconds: float = 0.0
+    #: Heads found right in the trees that learning saw, and how many there were.
     right: int = 0
     words: int = 0
+    #: Sentences learned from; sentences whose predicted tree did not outscore the gold tree; and
+    #: searches that reached the node limit.
     updates: int = 0
     not_violations: int = 0
     cut_short: int = 0
+    #: With averaged weights; nan without a dev set.
     dev_uas: float = float("nan")
 
     @property

@@ -14,26 +14,17 @@ from bbparse.text.cutter import Cutter
 
 @dataclass(slots=True, eq=False)
 class Model:
-    """All that was learned.
+    """All that was learned."""
 
-    Attributes
-    ----------
-    maker : ProblemMaker
-        From a sentence to its problem.
-    labeller : Labeller, optional
-        Names the arcs of the trees found.
-    tagger : Tagger, optional
-        Gives words their tags where the input has none.
-    notes : dict
-        What is worth knowing about the training.
-    cutter : Cutter, optional
-        Cuts running text into sentences and words.
-    """
-
+    #: From a sentence to its problem.
     maker: ProblemMaker
+    #: Names the arcs of the trees found.
     labeller: Labeller | None = None
+    #: Gives words their tags where the input has none.
     tagger: Tagger | None = None
+    #: What is worth knowing about the training.
     notes: dict[str, Any] = field(default_factory=dict)
+    #: Cuts running text into sentences and words.
     cutter: Cutter | None = None
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from bbparse.errors import TreebankError
 from bbparse.parsing.parser import Parse, Parser
-from bbparse.problem import Problem, Solution
+from bbparse.problem import Solution
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from bbparse.treebank.scored import ScoredTree
@@ -49,59 +49,32 @@ def fill_in(
         If no tree has all these heads; says which of them contradict each other.
     """
     given = {m: h for m, h in enumerate(sentence.heads, start=1) if h != NO_HEAD}
-    if parser.config.projective:
-        _check_no_crossing(sentence)
-    wider: list[tuple[int | None, float | None]] = [(prune, None)]
-    if prune != 0:
-        wider += [(prune, np.inf), (0, None)]
-    for heads, margin in wider:
-        problem = _problem(parser, sentence, given, heads, margin)
-        solution = parser.solve_problem(
-            problem, k_best=k_best, time_limit=time_limit, node_limit=node_limit
-        )
-        if len(solution) >= k_best or solution.status not in ("optimal", "infeasible"):
-            break
-    if solution.status == "infeasible":
-        reasons = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
-        kind = "projective tree" if parser.config.projective else "tree"
-        raise TreebankError(
-            f"{sentence.source or 'input'}, {sentence.name}: no {kind} with one root has"
-            f" all heads that are given{reasons}"
-        )
-    return solution
-
-
-def _check_no_crossing(sentence: Sentence) -> None:
-    """Say at once which arcs cross, where none may.
-
-    Raises
-    ------
-    TreebankError
-        If two of the heads that are given contradict each other so.
-    """
-    crossing = sorted(crossing_words(sentence.heads))
+    where = f"{sentence.source or 'input'}, {sentence.name}: no"
+    crossing = sorted(crossing_words(sentence.heads)) if parser.config.projective else []
     if crossing:
         arcs = ", ".join(f"{sentence.heads[m - 1]} → {m}" for m in crossing[:_FEW])
         more = f" and {len(crossing) - _FEW} more" if len(crossing) > _FEW else ""
         raise TreebankError(
-            f"{sentence.source or 'input'}, {sentence.name}: no projective tree has all heads that"
-            f" are given: the arcs {arcs}{more} cross; a model trained with --projective no keeps"
-            " them"
+            f"{where} projective tree has all heads that are given: the arcs {arcs}{more} cross; a"
+            " model trained with --projective no keeps them"
         )
-
-
-def _problem(
-    parser: Parser,
-    sentence: Sentence,
-    given: dict[int, int],
-    prune: int | None,
-    margin: float | None,
-) -> Problem:
-    values = encode(sentence)
-    head, mod = parser.maker.pruner.candidates(values, prune, margin)
-    candidates = set(zip(head.tolist(), mod.tolist())) | {(h, m) for m, h in given.items()}
-    head, mod = np.array(sorted(candidates), np.int32).T.copy()
-    return parser.maker.over_arcs(sentence, values, head, mod).with_heads(given)
+    maker, values = parser.maker, encode(sentence)
+    for heads, margin in ((prune, None), (prune, np.inf), (0, None)):
+        head, mod = maker.pruner.candidates(values, heads, margin)
+        candidates = set(zip(head.tolist(), mod.tolist())) | {(h, m) for m, h in given.items()}
+        head, mod = np.array(sorted(candidates), np.int32).T.copy()
+        solution = parser.solve_problem(
+            maker.over_arcs(sentence, values, head, mod).with_heads(given),
+            k_best=k_best, time_limit=time_limit, node_limit=node_limit,
+        )  # fmt: skip
+        found = len(solution) >= k_best or solution.status not in ("optimal", "infeasible")
+        if found or prune == 0:  # then no arc was left out
+            break
+    if solution.status == "infeasible":
+        reasons = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
+        kind = "projective tree" if parser.config.projective else "tree"
+        raise TreebankError(f"{where} {kind} with one root has all heads that are given{reasons}")
+    return solution
 
 
 def fill_in_all(

@@ -19,8 +19,7 @@ from bbparse.model.model import Model
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.delayed import DelayedScorer
-from bbparse.scoring.labeller import NO_MARKS
-from bbparse.scoring.marks import sure_marks
+from bbparse.scoring.marks import NO_MARKS, sure_marks
 from bbparse.scoring.problem_maker import Scored, batches
 from bbparse.solving.in_order import in_order
 from bbparse.solving.solve import solve

@@ -6,7 +6,7 @@ list: a template has the same feature indices in whatever table it stands, in ev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from itertools import groupby, product
 from typing import NamedTuple
@@ -112,28 +112,44 @@ def _multiplier(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") | 1
 
 
-def _slot_text(slot: Slot) -> str:
-    return " ".join(f"{offset:+d}.{attribute}" for offset, attribute in slot)
-
-
-class _Slots:
-    """Distinct slots, numbered as they are first seen."""
+class _Columns:
+    """Columns of the table of words, and the slots they hash, numbered as they are first seen."""
 
     def __init__(self) -> None:
-        self.number: dict[Slot, int] = {}
+        self.number: dict[Slot, int] = {(): 0}  # read where a template has no word in some role
+        self.slot: list[int] = []
+        self.mult: list[int] = []
 
-    def add(self, slot: Slot) -> int:
+    def slot_number(self, slot: Slot) -> int:
         return self.number.setdefault(slot, len(self.number))
 
-    def arrays(self) -> tuple[list[int], list[int], list[int], list[int]]:
+    def add(self, slot: Slot, text: str) -> None:
+        self.slot.append(self.slot_number(slot))
+        self.mult.append(_multiplier(text) if slot else 0)
+
+    def templates(self, shift: int, between: Iterable[Slot]) -> WordTemplates:
+        between_slot = [self.slot_number(slot) for slot in between]
         pointer, attribute, offset, multiplier = [0], [], [], []
         for slot in self.number:
+            text = " ".join(f"{where:+d}.{name}" for where, name in slot)
             for where, name in slot:
                 attribute.append(ATTRIBUTES.index(name))
                 offset.append(where)
-                multiplier.append(_multiplier(f"slot {_slot_text(slot)}: {where:+d}.{name}"))
+                multiplier.append(_multiplier(f"slot {text}: {where:+d}.{name}"))
             pointer.append(len(attribute))
-        return pointer, attribute, offset, multiplier
+        return WordTemplates(
+            none_key=np.uint64(_multiplier("none")),
+            shift=np.uint64(shift),
+            upos_column=ATTRIBUTES.index("upos"),
+            counted=np.array([attribute_hash("upos", tag) for tag in COUNTED], np.uint64),
+            slot_ptr=np.array(pointer, np.int32),
+            slot_attr=np.array(attribute, np.int32),
+            slot_offset=np.array(offset, np.int32),
+            slot_mult=np.array(multiplier, np.uint64),
+            col_slot=np.array(self.slot, np.int32),
+            col_mult=np.array(self.mult, np.uint64),
+            between_slot=np.array(between_slot, np.int32),
+        )
 
 
 def template_section(kind: str, template: Template) -> int:
@@ -195,15 +211,13 @@ def _arc_rows(
 
 def compile_templates(templates: TemplateSet) -> CompiledTemplates:
     """The arrays of a template set."""
-    slots = _Slots()
-    slots.add(())  # what a template without a word in some role reads there
+    columns = _Columns()
     atom_number = {name: number for number, name in enumerate(ARC_ATOMS)}
     between: dict[Slot, int] = {}
-    col_slot: list[int] = []
-    col_mult: list[int] = []
     groups: list[list[int]] = []
-    group_ptr, template_ptr, kind_sig_ptr, sig_ptr = [0], [0], [0], [0]
-    sig_atom: list[int] = []
+    group_sizes, signature_sizes = [0], [0]  # of each section of each kind
+    signatures: dict[tuple[int, int, tuple[str, ...]], int] = {}
+    template_ptr, row_ptr = [0], [0]
     template_sig: list[int] = []
     template_mult: list[int] = []
     kind_single: list[int] = []
@@ -213,52 +227,39 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
     shift = 64 - templates.bits
     axis_step = np.zeros((len(KINDS), len(AXES)), dtype=np.int64)
     arc_rows: list[NDArray[np.uint32]] = []
-    row_ptr = [0]
 
     for k, (kind, roles) in enumerate(KINDS.items()):
         in_order: list[Template] = []
-        signatures: dict[tuple[int, tuple[str, ...]], int] = {}
-        sections = [0] * SECTIONS
+        sizes = np.zeros((2, SECTIONS), np.int64)
         for group in _in_groups(kind, templates.templates[kind]):
             slot, also = group[0].slot("b"), group[0].also
-            start, tabled = len(in_order), sum(not _hashed(template) for template in group)
-            in_order += group
-            groups.append([
-                start, len(in_order), start + tabled, atom_number[also] if also else -1,
-                between.setdefault(slot, len(between)) if slot else -1,
-            ])  # fmt: skip
-            sections[template_section(kind, group[0])] += 1
+            section = template_section(kind, group[0])
+            before, tabled = len(signatures), sum(not _hashed(template) for template in group)
             for template in group:
-                for name in (*template.arcs, *((also,) if also else ())):
-                    used[SECTIONS * k + template_section(kind, template), atom_number[name]] = True
-        for section in range(SECTIONS):
-            for template in in_order:
-                if template_section(kind, template) != section:
-                    continue
-                signature = section, template.arcs
-                if _hashed(template) and signature not in signatures:
-                    signatures[signature] = len(sig_ptr) - 1
-                    sig_atom += [atom_number[name] for name in template.arcs]
-                    sig_ptr.append(len(sig_atom))
+                signature = k, section, template.arcs
+                if _hashed(template):
+                    signatures.setdefault(signature, len(signatures))
                 template_sig.append(signatures.get(signature, -1))
                 template_mult.append(_multiplier(f"{kind} {template.text}: arcs"))
-            kind_sig_ptr.append(len(sig_ptr) - 1)
+                for name in (*template.arcs, *((also,) if also else ())):
+                    used[SECTIONS * k + section, atom_number[name]] = True
+            sizes[:, section] += 1, len(signatures) - before
+            groups.append([
+                len(in_order), len(in_order) + len(group), len(in_order) + tabled,
+                atom_number[also] if also else -1,
+                between.setdefault(slot, len(between)) if slot else -1,
+            ])  # fmt: skip
+            in_order += group
+        group_sizes += sizes[0].tolist()
+        signature_sizes += sizes[1].tolist()
         kind_single.append(sum(not template.slot("b") for template in in_order))
-        for role in roles:
-            kind_cols[k, ROLE_ORDER.index(role)] = len(col_slot)
-            for template in in_order:
-                slot = template.slot(role)
-                col_slot.append(slots.add(slot))
-                col_mult.append(_multiplier(f"{kind} {template.text}: {role}") if slot else 0)
         # Templates over the words between come last, so only they need columns for role b.
-        sets = [t for t, template in enumerate(in_order) if template.slot("b")]
-        if sets:
-            kind_cols[k, ROLE_ORDER.index("b")] = len(col_slot) - sets[0]
-            for t in sets:
-                col_slot.append(slots.add(in_order[t].slot("b")))
-                col_mult.append(_multiplier(f"{kind} {in_order[t].text}: b"))
-        for size in sections:
-            group_ptr.append(group_ptr[-1] + size)
+        single = kind_single[k]
+        for role in (*roles, *("b" if single < len(in_order) else "")):
+            first = single if role == "b" else 0
+            kind_cols[k, ROLE_ORDER.index(role)] = len(columns.slot) - first
+            for template in in_order[first:]:
+                columns.add(template.slot(role), f"{kind} {template.text}: {role}")
         axis_step[k], rows = _arc_rows(in_order, template_mult[template_ptr[-1] :], shift)
         arc_rows.append(rows)
         row_ptr.append(row_ptr[-1] + len(rows))
@@ -267,49 +268,27 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
     if used[:, atom_number["betweenset"]].any():
         upos: Slot = ((0, "upos"),)
         set_slot = between.setdefault(upos, len(between))
-        set_column = len(col_slot)
-        col_slot.append(slots.add(upos))
-        col_mult.append(_multiplier("betweenset"))
-    between_slot = [slots.add(slot) for slot in between]
-    pointer, attribute, offset, multiplier = slots.arrays()
-
-    def ints(values: list[int]) -> NDArray[np.int32]:
-        return np.array(values, dtype=np.int32)
-
-    def hashes(values: list[int]) -> NDArray[np.uint64]:
-        return np.array(values, dtype=np.uint64)
-
-    words = WordTemplates(
-        none_key=np.uint64(_multiplier("none")),
-        shift=np.uint64(shift),
-        upos_column=ATTRIBUTES.index("upos"),
-        counted=hashes([attribute_hash("upos", tag) for tag in COUNTED]),
-        slot_ptr=ints(pointer),
-        slot_attr=ints(attribute),
-        slot_offset=ints(offset),
-        slot_mult=hashes(multiplier),
-        col_slot=ints(col_slot),
-        col_mult=hashes(col_mult),
-        between_slot=ints(between_slot),
-    )
+        set_column = len(columns.slot)
+        columns.add(upos, "betweenset")
+    atoms = [[atom_number[name] for name in arcs] for _, _, arcs in signatures]
     parts = PartTemplates(
         kind_cols=kind_cols,
-        kind_size=np.diff(ints(template_ptr)).astype(np.int32),
-        kind_single=ints(kind_single),
+        kind_size=np.diff(template_ptr).astype(np.int32),
+        kind_single=np.array(kind_single, np.int32),
         used=used,
-        group_ptr=ints(group_ptr),
+        group_ptr=np.cumsum(group_sizes).astype(np.int32),
         groups=np.array(groups, dtype=np.int32).reshape(-1, 5),
-        kind_sig_ptr=ints(kind_sig_ptr),
-        sig_ptr=ints(sig_ptr),
-        sig_atom=ints(sig_atom),
-        template_ptr=ints(template_ptr),
-        template_sig=ints(template_sig),
+        kind_sig_ptr=np.cumsum(signature_sizes).astype(np.int32),
+        sig_ptr=np.cumsum([0, *map(len, atoms)]).astype(np.int32),
+        sig_atom=np.array([atom for own in atoms for atom in own], np.int32),
+        template_ptr=np.array(template_ptr, np.int32),
+        template_sig=np.array(template_sig, np.int32),
         shift=np.uint64(shift),
-        template_mult=hashes(template_mult),
+        template_mult=np.array(template_mult, np.uint64),
         set_slot=set_slot,
         set_column=set_column,
         axis_step=axis_step,
         row_ptr=np.array(row_ptr, dtype=np.int64),
         arc_rows=np.concatenate(arc_rows),
     )
-    return CompiledTemplates(words, parts)
+    return CompiledTemplates(columns.templates(shift, between), parts)

@@ -24,6 +24,7 @@ from bbparse.errors import ConfigError
 from bbparse.pricing import Columns
 from bbparse.scoring.compile import AXES, compile_templates
 from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.marks import NO_MARKS
 from bbparse.scoring.parts import PartWords
 from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.tables import SentenceTables, sentence_tables
@@ -36,7 +37,6 @@ _ROLES = (0, 1, 3)  # columns of g, h and m
 #: Combinations of values that are worth keeping the bounds of.
 _KEPT = 1 << 18
 _NO_WORDS = np.zeros(0, np.int32)
-_NO_MARKS = np.zeros((1, 1), np.uint16)
 #: Arc atoms of ``+@`` as functions of the directions of h→m and g→h: values are start:end.
 _ALSO = {
     "dir": lambda right, below: (right, right + 1),
@@ -46,20 +46,13 @@ _ALSO = {
 
 
 class Largest(NamedTuple):
-    """The largest weights of a template, by hashes of what it reads around two words.
+    """The largest weights of a template, by hashes of what it reads around two words."""
 
-    Attributes
-    ----------
-    values : tuple of uint32[V]
-        Hashes around g, h and m, sorted.
-    over_grand : int64[2, V_h, V_m]
-        By the direction of h→m.
-    over_mod : int64[2, V_g, V_h]
-        By the direction of g→h.
-    """
-
+    #: tuple of uint32[V]: hashes around g, h and m, sorted.
     values: tuple[Hashes, ...]
+    #: int64[2, V_h, V_m]: by the direction of h→m.
     over_grand: Ints
+    #: int64[2, V_g, V_h]: by the direction of g→h.
     over_mod: Ints
 
 
@@ -120,7 +113,7 @@ class DelayedScorer:
         if len(head):
             g, h, m = (np.ascontiguousarray(a, np.int32) for a in (grand, head, mod))
             walk_parts(
-                _KIND, 0, 3, PartWords(g, h, _NO_WORDS, m), tables, _NO_MARKS,
+                _KIND, 0, 3, PartWords(g, h, _NO_WORDS, m), tables, NO_MARKS,
                 self.scorer.weights, self.scorer.quantum, scores, self._compiled.parts,
             )  # fmt: skip
         return scores

@@ -30,12 +30,14 @@ from numpy.typing import NDArray
 
 from bbparse.configuration.label_templates import check_label_templates
 from bbparse.configuration.templates import TemplateSet
-from bbparse.errors import ModelError, ProblemError
+from bbparse.errors import ModelError
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import best_labels
+from bbparse.scoring.marks import NO_MARKS, checked_marks
+from bbparse.scoring.scorer import checked_heads
 from bbparse.scoring.weights import aligned_zeros
 from bbparse.storage.archive import INTS, TEXT, Rule
-from bbparse.treebank.encode import ATTRIBUTES, PAD
+from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int32]
 
@@ -57,9 +59,6 @@ LABEL_ARRAYS: dict[str, Rule] = {
     "label_weights": ("i", 1, "label_columns"),
 }
 
-# Writable, as every array that a kernel sees: read-only ones are of another type to numba.
-NO_MARKS = np.zeros((1, 1), np.uint16)
-
 
 class Labeller:
     """Labels the arcs of trees. Nothing changes while it does, so threads may share it.
@@ -70,50 +69,34 @@ class Labeller:
         The features; none over the words between (``b.``).
     labels : tuple of str
         Sorted; each once.
-    weights : int16[2**templates.bits, L], optional
-        A column for each label, in quanta of `LABEL_QUANTUM`; copied. Zeros by default.
     root : int
         Which label all arcs from word 0 have and no other arc; -1: there is no such rule.
 
     Attributes
     ----------
     weights : int16[2**templates.bits, width]
-        Padded to whole lines of memory; the columns from L on are zeros.
+        A column for each label, in quanta of `LABEL_QUANTUM`, padded to whole lines of memory.
+        Zeros, to be written to.
     guided : bool
         Whether templates have atoms of the guide, so that marks are needed.
 
     Raises
     ------
     ModelError
-        If there are no labels or too many, they are not sorted, or the weights or the root do not
-        fit them.
+        If there are no labels or too many, they are not sorted, or the root does not fit them.
     ConfigError
         If the templates cannot be used.
     """
 
-    def __init__(
-        self,
-        templates: TemplateSet,
-        labels: tuple[str, ...],
-        weights: NDArray[np.int16] | None = None,
-        root: int = -1,
-    ) -> None:
+    def __init__(self, templates: TemplateSet, labels: tuple[str, ...], root: int = -1) -> None:
         labels = checked_labels(tuple(labels))
         if not -1 <= root < len(labels) or (root >= 0 and len(labels) == 1):
             raise ModelError(
                 f"root is {root}, expected -1 or the number of one of several labels,"
                 f" of which there are {len(labels)}"
             )
-        shape = (1 << templates.bits, len(labels))
-        width = -(-len(labels) // _PER_LINE) * _PER_LINE
-        self.weights = aligned_zeros(shape[0] * width, np.int16).reshape(shape[0], width)
-        if weights is not None:
-            if weights.shape != shape or weights.dtype != np.int16:
-                raise ModelError(
-                    f"weights have shape {weights.shape} and dtype {weights.dtype},"
-                    f" expected {shape} and int16"
-                )
-            self.weights[:, : len(labels)] = weights
+        size, width = 1 << templates.bits, -(-len(labels) // _PER_LINE) * _PER_LINE
+        self.weights = aligned_zeros(size * width, np.int16).reshape(size, width)
         self.templates = check_label_templates(templates)
         self.labels = labels
         self.root = int(root)
@@ -148,7 +131,7 @@ class Labeller:
             If values, heads and marks do not fit each other, or a head is out of range.
         """
         heads = checked_heads(values, heads)
-        return self.name(values, heads, self.checked_marks(marks, len(heads)))
+        return self.name(values, heads, checked_marks(marks, len(heads), self.guided))
 
     def name(
         self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
@@ -162,21 +145,6 @@ class Labeller:
         )  # fmt: skip
         labels = self.labels
         return [labels[i] for i in found.tolist()]
-
-    def checked_marks(self, marks: NDArray[np.uint16] | None, size: int) -> NDArray[np.uint16]:
-        """Marks as the kernels read them.
-
-        Raises
-        ------
-        ProblemError
-            If they are needed and missing, or have another shape than (size, size).
-        """
-        if not self.guided:
-            return NO_MARKS
-        if marks is None or marks.shape != (size, size):
-            found = "none" if marks is None else f"shape {marks.shape}"
-            raise ProblemError(f"marks: found {found}, expected shape {(size, size)}")
-        return marks
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What `from_arrays` reads: the arrays of `LABEL_ARRAYS`, zeros left out."""
@@ -214,7 +182,7 @@ class Labeller:
         names = tuple(arrays["label_names"].tolist())
         counts, columns, values = (arrays[f"label_{x}"] for x in ("counts", "columns", "weights"))
         try:
-            labeller = cls(templates, names, root=int(arrays["label_root"]))
+            labeller = cls(templates, names, int(arrays["label_root"]))
         except ModelError as error:
             raise ModelError(f"{where}: {error}") from None
         weights = labeller.weights
@@ -255,24 +223,3 @@ def checked_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
                 f"labels[{i}] is {label!r} after {labels[i - 1]!r}, expected sorted labels"
             )
     return labels
-
-
-def checked_heads(values: NDArray[np.uint64], heads: NDArray[np.int32]) -> Ints:
-    """A copy of heads as kernels may read them: in range, 0 at position 0, and writable.
-
-    Raises
-    ------
-    ProblemError
-        As `Labeller.label`.
-    """
-    n = len(values) - 2 * PAD - 1
-    if values.ndim != 2 or n < 0 or values.shape[1] != len(ATTRIBUTES):
-        raise ProblemError(f"values: found shape {values.shape}, expected that of an encoding")
-    if np.shape(heads) != (n + 1,):
-        raise ProblemError(f"heads: found shape {np.shape(heads)}, expected {(n + 1,)}")
-    checked = np.array(heads, np.int32)
-    checked[0] = 0
-    if checked.min() < 0 or checked.max() > n:
-        m = int(np.flatnonzero((checked < 0) | (checked > n))[0])
-        raise ProblemError(f"heads[{m}] is {checked[m]}, expected 0 to {n}")
-    return checked

@@ -17,10 +17,33 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.errors import ProblemError
 from bbparse.factors.view import LABEL_BITS, NO_LABEL
 from bbparse.jit import kernel
 
 Ints = NDArray[np.int32]
+
+#: Where no template has atoms of the guide. Writable, as every array that a kernel sees: read-only
+#: ones are of another type to numba, and would cost a second compilation.
+NO_MARKS = np.zeros((1, 1), np.uint16)
+
+
+def checked_marks(
+    marks: NDArray[np.uint16] | None, size: int, needed: bool
+) -> NDArray[np.uint16]:
+    """Marks as the kernels read them.
+
+    Raises
+    ------
+    ProblemError
+        If they are needed and missing, or have another shape than (size, size).
+    """
+    if not needed:
+        return NO_MARKS
+    if marks is None or marks.shape != (size, size):
+        found = "none" if marks is None else f"shape {marks.shape}"
+        raise ProblemError(f"marks: found {found}, expected shape {(size, size)}")
+    return marks
 
 
 def steps_of(marks: NDArray[np.uint16]) -> Ints:

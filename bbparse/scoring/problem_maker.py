@@ -37,49 +37,30 @@ MAX_PARTS = 60_000_000
 
 @dataclass(slots=True, eq=False)
 class Scored:
-    """A sentence and its problem.
-
-    Attributes
-    ----------
-    sentence : Sentence
-    values : uint64[...]
-        As `encode` gives them.
-    marks : uint16[n+1, n+1] or None
-        The guide's, among all candidate arcs.
-    problem : Problem
-    """
+    """A sentence and its problem."""
 
     sentence: Sentence
+    #: uint64[...]: as `encode` gives them.
     values: Values
+    #: uint16[n+1, n+1] or None: the guide's, among all candidate arcs.
     marks: Marks | None
     problem: Problem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProblemMaker:
-    """Makes problems of sentences. Nothing in it changes meanwhile, so threads may share it.
-
-    Attributes
-    ----------
-    config : Configuration
-    pruner : Pruner
-    scorer : PartScorer
-        Backbone templates and weights.
-    families : sequence of FactorFamily
-    table : FactorTable
-        Weights of the factors' features.
-    guide : Network, optional
-        Whose opinion on the candidate arcs the templates build on.
-    quantum : float
-        All scores, those of factors too, are multiples of it; the scorer's by default.
-    """
+    """Makes problems of sentences. Nothing in it changes meanwhile, so threads may share it."""
 
     config: Configuration
     pruner: Pruner
+    #: Backbone templates and weights.
     scorer: PartScorer
     families: Sequence[FactorFamily] = ()
+    #: Weights of the factors' features.
     table: FactorTable = field(default_factory=lambda: FactorTable(np.zeros(0, np.uint64)))
+    #: Whose opinion on the candidate arcs the templates build on.
     guide: Network | None = None
+    #: All scores, those of factors too, are multiples of it; the scorer's by default.
     quantum: float = 0.0
 
     def __post_init__(self) -> None:

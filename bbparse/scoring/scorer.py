@@ -9,22 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration.templates import KINDS, TemplateSet
-from bbparse.errors import ModelError
+from bbparse.errors import ModelError, ProblemError
 from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.candidates import likely_arcs, score_all_arcs, score_candidates
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.kernels import walk_parts
+from bbparse.scoring.marks import NO_MARKS, checked_marks
 from bbparse.scoring.parts import PartWords, all_arcs, parts_not_in
-from bbparse.scoring.tables import SentenceTables, sentence_tables
+from bbparse.scoring.tables import sentence_tables
 from bbparse.scoring.weights import WEIGHT_TYPES, Weights, aligned_zeros
-from bbparse.treebank.encode import PAD
+from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 # Writable, as every array is that a kernel sees: read-only ones are types of their own to numba,
 # and would cost a second compilation.
 _NO_WORDS = np.zeros(0, dtype=np.int32)
 _NO_SCORES = np.zeros(0, dtype=np.float64)
 _NO_WEIGHTS = np.zeros(1, dtype=np.int8)
-_NO_MARKS = np.zeros((1, 1), dtype=np.uint16)
 
 Marks = NDArray[np.uint16]
 
@@ -118,11 +118,12 @@ class PartScorer:
 
         Raises
         ------
-        ValueError
+        ProblemError
             If marks are needed and not given, or of another size.
         """
+        own_marks = checked_marks(marks, len(values) - 2 * PAD, self._guided)
         sib, gc, gsib, scores, start = score_candidates(
-            values, PAD, arc_head, arc_mod, projective, single_root, self._marks(values, marks),
+            values, PAD, arc_head, arc_mod, projective, single_root, own_marks,
             self.weights, self.quantum, self._compiled,
         )  # fmt: skip
         ends = start.tolist()
@@ -133,16 +134,6 @@ class PartScorer:
             fields.update(zip(PART_NAMES[name], (*words[name], own[number])))
         return fields
 
-    def _marks(self, values: NDArray[np.uint64], marks: Marks | None) -> Marks:
-        if not self._guided:
-            return _NO_MARKS
-        size = len(values) - 2 * PAD
-        if marks is None:
-            raise ValueError("marks are missing: templates have atoms of the guide")
-        if marks.shape != (size, size):
-            raise ValueError(f"marks has shape {marks.shape}, expected {(size, size)}")
-        return marks
-
     def score_all_arcs(self, values: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Scores of all arcs by the arc templates alone.
 
@@ -151,7 +142,7 @@ class PartScorer:
         float64[n_words + 1, n_words + 1]
             scores[h, m]; -inf for arcs into the root and of a word to itself.
         """
-        self._marks(values, None)
+        checked_marks(None, len(values), self._guided)
         n = len(values) - 2 * PAD - 1
         return score_all_arcs(values, PAD, self.weights, self.quantum, self._compiled, n)
 
@@ -159,7 +150,7 @@ class PartScorer:
         self, values: NDArray[np.uint64], k: int, margin: float, single_root: bool
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """See `candidates.likely_arcs`."""
-        self._marks(values, None)
+        checked_marks(None, len(values), self._guided)
         return likely_arcs(
             k, margin, single_root, values, PAD, self.weights, self.quantum, self._compiled
         )
@@ -187,64 +178,31 @@ class PartScorer:
         head, mod = all_arcs(n, n)
         indices = walk_parts(
             0, 0, 3, PartWords(_NO_WORDS, head, _NO_WORDS, mod),
-            sentence_tables(values, PAD, self._compiled.words), self._marks(values, None),
+            sentence_tables(values, PAD, self._compiled.words), NO_MARKS,
             _NO_WEIGHTS, 0.0, _NO_SCORES, self._compiled.parts,
         )  # fmt: skip
         return head, mod, indices.reshape(len(head), -1)
-
-    def _checked(self, values: NDArray[np.uint64], heads: NDArray[np.int32]) -> NDArray[np.int32]:
-        n = len(values) - 2 * PAD - 1
-        # A copy: a row of a `Solution` is read-only, and so of another type to numba.
-        heads = np.array(heads, dtype=np.int32, order="C")
-        if heads.shape != (n + 1,):
-            raise ValueError(f"heads has shape {heads.shape}, expected {(n + 1,)}")
-        if n and not (heads[1:].min() >= 0 and heads[1:].max() <= n):
-            raise ValueError(f"heads[1:] has values outside 0..{n}")
-        return heads
-
-    def tree_features(
-        self,
-        values: NDArray[np.uint64],
-        heads: NDArray[np.int32],
-        marks: Marks | None = None,
-    ) -> NDArray[np.int64]:
-        """Indices of all features that fire in a tree, one entry for each time they do.
-
-        Parameters
-        ----------
-        values : uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)]
-            The sentence, as `encode` gives it.
-        heads : int[n_words + 1]
-            heads[m] is the head of word m; heads[0] is not read.
-        marks : uint16[n_words + 1, n_words + 1], optional
-            As for `score`.
-
-        Returns
-        -------
-        int64[number of features]
-            ``weights[indices].sum() * quantum`` is the score of the tree.
-
-        Raises
-        ------
-        ValueError
-            If `heads` has another length, a head is out of range, or marks are missing.
-        """
-        heads = self._checked(values, heads)
-        marks = self._marks(values, marks)
-        tables = sentence_tables(values, PAD, self._compiled.words)
-        return self._features(tables, marks, heads, heads, False)
 
     def tree_difference(
         self,
         values: NDArray[np.uint64],
         heads: NDArray[np.int32],
-        others: NDArray[np.int32],
+        others: NDArray[np.int32] | None = None,
         marks: Marks | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Feature counts of one tree minus those of another.
 
-        The same as ``difference(tree_features(heads), tree_features(others))``, but only parts
-        that the trees do not share are looked at.
+        Only parts that the trees do not share are looked at.
+
+        Parameters
+        ----------
+        values : uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)]
+            The sentence, as `encode` gives it.
+        heads, others : int[n_words + 1]
+            heads[m] is the head of word m; heads[0] is not read. Without others, all features of
+            a tree: ``(weights[indices] * counts).sum() * quantum`` is its score.
+        marks : uint16[n_words + 1, n_words + 1], optional
+            As for `score`.
 
         Returns
         -------
@@ -255,37 +213,27 @@ class PartScorer:
 
         Raises
         ------
-        ValueError
-            As `tree_features`.
+        ProblemError
+            If a tree does not fit the sentence, or marks are missing.
         """
-        heads = self._checked(values, heads)
-        others = self._checked(values, others)
-        marks = self._marks(values, marks)
+        heads = checked_heads(values, heads)
+        marks = checked_marks(marks, len(heads), self._guided)
         tables = sentence_tables(values, PAD, self._compiled.words)
-        return difference(
-            self._features(tables, marks, heads, others, True),
-            self._features(tables, marks, others, heads, True),
-        )
-
-    def _features(
-        self,
-        tables: SentenceTables,
-        marks: Marks,
-        heads: NDArray[np.int32],
-        others: NDArray[np.int32],
-        compare: bool,
-    ) -> NDArray[np.int64]:
-        found = [np.zeros(0, np.int64)]
-        for number, kind in enumerate(KINDS):
-            if self.templates.templates[kind]:
-                parts = parts_not_in(heads, others, number, compare)
-                found.append(
-                    walk_parts(
-                        number, 0, 3, parts, tables, marks, _NO_WEIGHTS, 0.0, _NO_SCORES,
-                        self._compiled.parts,
-                    )
-                )  # fmt: skip
-        return np.concatenate(found)
+        compared = others is not None
+        trees = [heads, heads if others is None else checked_heads(values, others)]
+        found: list[list[NDArray[np.int64]]] = [[], []]
+        for features, own, other in zip(found, trees, reversed(trees)):
+            features.append(np.zeros(0, np.int64))
+            for number, kind in enumerate(KINDS):
+                if self.templates.templates[kind] and (compared or features is found[0]):
+                    parts = parts_not_in(own, other, number, compared)
+                    features.append(
+                        walk_parts(
+                            number, 0, 3, parts, tables, marks, _NO_WEIGHTS, 0.0, _NO_SCORES,
+                            self._compiled.parts,
+                        )
+                    )  # fmt: skip
+        return difference(*map(np.concatenate, found))
 
 
 def difference(
@@ -305,3 +253,24 @@ def difference(
     counts = np.bincount(inverse, signs, len(indices)).astype(np.int64)
     kept = counts != 0
     return indices[kept].astype(np.int64), counts[kept]
+
+
+def checked_heads(values: NDArray[np.uint64], heads: NDArray[np.int32]) -> NDArray[np.int32]:
+    """A copy of heads as kernels may read them: in range, 0 at position 0, and writable.
+
+    Raises
+    ------
+    ProblemError
+        If values and heads do not fit each other, or a head is out of range.
+    """
+    n = len(values) - 2 * PAD - 1
+    if values.ndim != 2 or n < 0 or values.shape[1] != len(ATTRIBUTES):
+        raise ProblemError(f"values: found shape {values.shape}, expected that of an encoding")
+    if np.shape(heads) != (n + 1,):
+        raise ProblemError(f"heads: found shape {np.shape(heads)}, expected {(n + 1,)}")
+    checked = np.array(heads, np.int32)
+    checked[0] = 0
+    if checked.min() < 0 or checked.max() > n:
+        m = int(np.flatnonzero((checked < 0) | (checked > n))[0])
+        raise ProblemError(f"heads[{m}] is {checked[m]}, expected 0 to {n}")
+    return checked

@@ -14,24 +14,17 @@ from bbparse.jit import kernel
 
 
 class SentenceTables(NamedTuple):
-    """What the parts of a sentence are scored from.
+    """What the parts of a sentence are scored from."""
 
-    Attributes
-    ----------
-    table : uint32[n+2, C]
-        The hash of every word (and, last, of "none") in every column.
-    masks : uint64[J, L, n+1]
-        masks[j, l, i]: values of slot j that occur in words i .. i+2^l-1, one bit for each.
-    words : int32[J, 65]
-        A word that has the value of each bit, and how many bits are in use. Values beyond the
-        64th of a sentence share the last bit.
-    counts : int32[3, n+1]
-        Words up to i with each of the counted tags.
-    """
-
+    #: uint32[n+2, C]: the hash of every word (and, last, of "none") in every column.
     table: NDArray[np.uint32]
+    #: uint64[J, L, n+1]: masks[j, l, i]: values of slot j that occur in words i .. i+2^l-1, one bit
+    #: for each.
     masks: NDArray[np.uint64]
+    #: int32[J, 65]: a word that has the value of each bit, and how many bits are in use. Values
+    #: beyond the 64th of a sentence share the last bit.
     words: NDArray[np.int32]
+    #: int32[3, n+1]: words up to i with each of the counted tags.
     counts: NDArray[np.int32]
 
 

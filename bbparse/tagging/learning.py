@@ -33,52 +33,34 @@ _MOST_CHAINED = 2048
 
 @dataclass(frozen=True, slots=True)
 class LayerSettings:
-    """How a layer is trained.
+    """How a layer is trained."""
 
-    Attributes
-    ----------
-    chained : bool
-        Whether labels next to each other are scored together.
-    epochs : int
-        Passes over the training data.
-    rate : float
-        AdaGrad's step.
-    cost : float
-        Of a wrong label while decoding.
-    dropout : float
-        Share of the features of a word that are left out in a pass, so that others learn too.
-    cutoff : int
-        A feature takes part when so many words have it. With 2, words seen once are learned from
-        as unknown words are tagged: without the form.
-    least : float
-        Smaller weights are left out in the end.
-    """
-
+    #: Whether labels next to each other are scored together.
     chained: bool = True
+    #: Passes over the training data.
     epochs: int = 6
+    #: AdaGrad's step.
     rate: float = 0.1
+    #: Of a wrong label while decoding.
     cost: float = 2.0
+    #: Share of the features of a word that are left out in a pass, so that others learn too.
     dropout: float = 0.1
+    #: A feature takes part when so many words have it. With 2, words seen once are learned from
+    #: as unknown words are tagged: without the form.
     cutoff: int = 2
+    #: Smaller weights are left out in the end.
     least: float = 0.04
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What a layer learns from a sentence.
+    """What a layer learns from a sentence."""
 
-    Attributes
-    ----------
-    values : uint64[n + 2 * PAD, len(COLUMNS)]
-        Its words.
-    lists : sequence of tuples, length n
-        Candidates.
-    gold : int32[n]
-        Labels.
-    """
-
+    #: uint64[n + 2 * PAD, len(COLUMNS)]: its words.
     values: NDArray[np.uint64]
+    #: Candidates.
     lists: Lists
+    #: int32[n]: labels.
     gold: Ints
 
 

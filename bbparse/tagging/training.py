@@ -72,32 +72,22 @@ LEMMA_TEMPLATES = (
 
 @dataclass(frozen=True, slots=True)
 class TaggerSettings:
-    """How a tagger is trained.
+    """How a tagger is trained."""
 
-    Attributes
-    ----------
-    tags, feats, lemmas : LayerSettings
-        Of the three layers.
-    known : int
-        A form seen so often tells its tags and its capitals to the features of its neighbours.
-    frequent : int
-        A form seen so often has no tags but those it was seen with.
-    frequent_feats : int
-        The same for the FEATS of a form with a tag.
-    rare : int
-        Forms seen at most so often tell which tags new words may have, and are learned from as if
-        their lemma had never been seen.
-    seed : int
-        Of the order of sentences.
-    """
-
+    #: Of the three layers.
     tags: LayerSettings = field(default_factory=LayerSettings)
     feats: LayerSettings = field(default_factory=LayerSettings)
     lemmas: LayerSettings = field(default_factory=lambda: LayerSettings(chained=False, epochs=4))
+    #: A form seen so often tells its tags and its capitals to the features of its neighbours.
     known: int = 3
+    #: A form seen so often has no tags but those it was seen with.
     frequent: int = 20
+    #: The same for the FEATS of a form with a tag.
     frequent_feats: int = 10
+    #: Forms seen at most so often tell which tags new words may have, and are learned from as if
+    #: their lemma had never been seen.
     rare: int = 3
+    #: Of the order of sentences.
     seed: int = 1
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.configuration.templates import Template, TemplateSet
+from bbparse.scoring.scorer import PartScorer
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
 
 MASK = (1 << 64) - 1
@@ -188,3 +189,10 @@ def tree_indices(
         for part in parts
         for index in part_indices(templates, kind, values, part, marks)
     )
+
+
+def tree_features(
+    scorer: PartScorer, values: np.ndarray, heads: np.ndarray, marks: np.ndarray | None = None
+) -> np.ndarray:
+    """All features of a tree, one entry for each time they fire, as a scorer finds them."""
+    return np.repeat(*scorer.tree_difference(values, heads, marks=marks))

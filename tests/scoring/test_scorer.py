@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbparse.configuration.templates import ARC_ATOMS, KINDS, TemplateSet
-from bbparse.errors import ModelError
+from bbparse.errors import ModelError, ProblemError
 from bbparse.problem import Problem
 from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.candidates import LONG, REACH
@@ -28,6 +28,7 @@ from tests.scoring.reference import (
     candidate_parts,
     distance_bucket,
     part_indices,
+    tree_features,
     tree_indices,
 )
 from tests.strategies import random_tree
@@ -143,11 +144,11 @@ def test_features_of_trees(seed: int, n: int, projective: bool) -> None:
     values = encode(random_sentence(rng, n))
     heads = np.array(random_tree(rng, n, projective), np.int32)
     others = np.array(random_tree(rng, n, projective), np.int64)
-    found = SCORER.tree_features(values, heads)
+    found = tree_features(SCORER, values, heads)
     assert found.dtype == np.int64
     assert sorted(found.tolist()) == tree_indices(TEMPLATES, values, heads)
     indices, counts = SCORER.tree_difference(values, heads, others)
-    slow = difference(found, SCORER.tree_features(values, others))
+    slow = difference(found, tree_features(SCORER, values, others))
     assert np.array_equal(indices, slow[0]) and np.array_equal(counts, slow[1])
     assert not len(SCORER.tree_difference(values, heads, heads)[0])
 
@@ -163,7 +164,7 @@ def test_the_score_of_a_tree_is_the_sum_of_its_features(
     arc_head, arc_mod = as_arrays(arcs)
     scores = SCORER.score(values, arc_head, arc_mod, projective)
     problem = Problem(n, arc_head, arc_mod, projective=projective, **scores)
-    assert problem.score(heads) == SCORER.weights[SCORER.tree_features(values, heads)].sum()
+    assert problem.score(heads) == SCORER.weights[tree_features(SCORER, values, heads)].sum()
 
 
 def test_by_hand() -> None:
@@ -171,8 +172,8 @@ def test_by_hand() -> None:
     templates = TemplateSet.from_table({"bits": 8, "arc": ["h.upos m.upos"]})
     scorer = PartScorer(templates, quantum=0.5)
     values = encode(Sentence.from_words(["a", "b"], upos=["NOUN", "VERB"]))
-    (index,) = set(scorer.tree_features(values, np.array([-1, 2, 0]))) - set(
-        scorer.tree_features(values, np.array([-1, 0, 0]))
+    (index,) = set(tree_features(scorer, values, np.array([-1, 2, 0]))) - set(
+        tree_features(scorer, values, np.array([-1, 0, 0]))
     )
     scorer.weights[index] = 6
     assert scorer.score_all_arcs(values)[2, 1] == 3.0
@@ -209,7 +210,7 @@ def test_long_sentences_share_the_last_bit_between_values() -> None:
     values = encode(Sentence.from_words([f"w{i}" for i in range(100)]))
     heads = np.array([-1, *[100] * 99, 0])
     expected = [len({min(w, 64) for w in range(m + 1, 100)}) for m in range(1, 100)]
-    assert len(scorer.tree_features(values, heads)) == sum(expected) + 64
+    assert len(tree_features(scorer, values, heads)) == sum(expected) + 64
 
 
 @pytest.mark.parametrize("n", [1, 2, 30, 130])
@@ -224,7 +225,7 @@ def test_sentences_of_all_lengths(n: int) -> None:
         TemplateSet.from_table({k: TABLE[k] for k in ("bits", "arc", "grandchild")}),
         SCORER.weights,
     )
-    assert total == arcs_alone.weights[arcs_alone.tree_features(values, heads)].sum()
+    assert total == arcs_alone.weights[tree_features(arcs_alone, values, heads)].sum()
 
 
 def test_order_and_company_of_templates_do_not_matter() -> None:
@@ -234,11 +235,11 @@ def test_order_and_company_of_templates_do_not_matter() -> None:
     whole = scorer_of(TemplateSet.from_table({"bits": 12, "arc": lines}))
     turned = scorer_of(TemplateSet.from_table({"bits": 12, "arc": lines[::-1]}))
     single = [
-        PartScorer(TemplateSet.from_table({"bits": 12, "arc": [line]})).tree_features(values, heads)
+        tree_features(scorer_of(TemplateSet.from_table({"bits": 12, "arc": [line]})), values, heads)
         for line in lines
     ]
-    expected = np.sort(whole.tree_features(values, heads))
-    assert np.array_equal(np.sort(turned.tree_features(values, heads)), expected)
+    expected = np.sort(tree_features(whole, values, heads))
+    assert np.array_equal(np.sort(tree_features(turned, values, heads)), expected)
     assert np.array_equal(np.sort(np.concatenate(single)), expected)
 
 
@@ -258,7 +259,7 @@ def test_no_templates_at_all() -> None:
     scores = scored(scorer, values, np.array([0, 1], np.int32), np.array([1, 2], np.int32))
     assert scores.arc_score.tolist() == [0.0, 0.0]
     assert all(len(getattr(scores, f"{kind}_score")) == 0 for kind in PART_NAMES)
-    assert len(scorer.tree_features(values, np.array([-1, 0, 1]))) == 0
+    assert len(tree_features(scorer, values, np.array([-1, 0, 1]))) == 0
 
 
 def test_outermost_grandchildren_without_grandchildren() -> None:
@@ -290,8 +291,8 @@ def test_weights_are_used_in_place_and_checked() -> None:
     weights[:] = 4
     values = encode(Sentence.from_words(["a"]))
     found = scorer.score_all_arcs(values)[0, 1]
-    assert found == len(PartScorer(TemplateSet.from_table({"bits": 12, "arc": TABLE["arc"]}))
-                        .tree_features(values, np.array([-1, 0])))  # fmt: skip
+    alone = PartScorer(TemplateSet.from_table({"bits": 12, "arc": TABLE["arc"]}))
+    assert found == len(tree_features(alone, values, np.array([-1, 0])))
     with pytest.raises(ModelError, match=r"weights have shape \(3,\) and dtype int32, expected"):
         PartScorer(TEMPLATES, np.zeros(3, np.int32))
     with pytest.raises(ModelError, match="dtype float64"):
@@ -327,14 +328,14 @@ def test_narrow_weights_score_the_same(
 
 def test_trees_are_checked() -> None:
     values = encode(Sentence.from_words(["a", "b"]))
-    with pytest.raises(ValueError, match=r"heads has shape \(2,\), expected \(3,\)"):
-        SCORER.tree_features(values, np.array([-1, 0]))
+    with pytest.raises(ProblemError, match=r"heads: found shape \(2,\), expected \(3,\)"):
+        tree_features(SCORER, values, np.array([-1, 0]))
     for wrong in (-1, 3):
-        with pytest.raises(ValueError, match=r"outside 0\.\.2"):
+        with pytest.raises(ProblemError, match=r"heads\[2\] is (-1|3), expected 0 to 2"):
             SCORER.tree_difference(values, np.array([-1, 0, 1]), np.array([-1, 0, wrong]))
     frozen = np.array([-1, 0, 1], np.int32)
     frozen.setflags(write=False)
-    assert len(SCORER.tree_features(values, frozen))
+    assert len(tree_features(SCORER, values, frozen))
 
 
 GUIDED: dict[str, Any] = {
@@ -361,9 +362,9 @@ def test_what_a_guide_says_is_part_of_the_features(seed: int, n: int) -> None:
             for part in (parts if scorer.templates.templates[kind] else [])
         ]
     heads, others = (np.array(random_tree(rng, n, True), np.int32) for _ in "ab")
-    found = scorer.tree_features(values, heads, marks)
+    found = tree_features(scorer, values, heads, marks)
     assert sorted(found.tolist()) == tree_indices(scorer.templates, values, heads, marks)
-    slow = difference(found, scorer.tree_features(values, others, marks))
+    slow = difference(found, tree_features(scorer, values, others, marks))
     indices, counts = scorer.tree_difference(values, heads, others, marks)
     assert np.array_equal(indices, slow[0]) and np.array_equal(counts, slow[1])
 
@@ -372,9 +373,9 @@ def test_marks_are_checked_where_they_are_needed() -> None:
     values = encode(Sentence.from_words(["a", "b"]))
     arcs = as_arrays({(0, 1), (1, 2)})
     scorer = PartScorer(TemplateSet.from_table(GUIDED))
-    with pytest.raises(ValueError, match="marks are missing"):
+    with pytest.raises(ProblemError, match="marks: found none"):
         scorer.score(values, *arcs)
-    with pytest.raises(ValueError, match=r"marks has shape \(2, 2\), expected \(3, 3\)"):
+    with pytest.raises(ProblemError, match=r"marks: found shape \(2, 2\), expected shape \(3, 3\)"):
         scorer.score(values, *arcs, marks=np.zeros((2, 2), np.uint16))
     SCORER.score(values, *arcs, marks=np.zeros((9, 9), np.uint16))  # not looked at
 
@@ -388,8 +389,8 @@ from bbparse.treebank import Sentence
 table = {"bits": 20, "arc": ["h.upos m.lower @dist +@dir", "h.upos b.upos"],
          "grandsibling": ["g.upos h.upos s.upos m.upos"]}
 values = encode(Sentence.from_words(["a", "b", "c"], upos=["DET", "NOUN", "VERB"]))
-features = PartScorer(TemplateSet.from_table(table)).tree_features(values, np.array([-1, 2, 3, 0]))
-print(*features)
+scorer = PartScorer(TemplateSet.from_table(table))
+print(*np.repeat(*scorer.tree_difference(values, np.array([-1, 2, 3, 0]))))
 """
 #: Models saved by earlier versions find their weights at these places.
 INDICES = "48754 48755 61728 61730 180142 477110 477111 514692 548839 558817 733568"
@@ -409,7 +410,7 @@ def test_the_table_has_columns_of_all_attributes() -> None:
     lines = [f"h.{name} m.{name}" for name in ATTRIBUTES]
     scorer = PartScorer(TemplateSet.from_table({"bits": 20, "arc": lines}))
     values = encode(Sentence.from_words(["a", "b"]))
-    features = scorer.tree_features(values, np.array([-1, 0, 1]))
+    features = tree_features(scorer, values, np.array([-1, 0, 1]))
     assert len(set(features.tolist())) == 2 * len(ATTRIBUTES)
 
 
