@@ -18,7 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bbparse.configuration import Configuration
-from bbparse.learning.data import prepare, prune_all
+from bbparse.learning.candidates import prune_all
+from bbparse.learning.data import prepare
 from bbparse.learning.run import Run
 from bbparse.learning.stages import held_out_problems
 from bbparse.solving.solve import solve

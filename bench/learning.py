@@ -24,10 +24,9 @@ from measure import machine, markdown, read_sample, write_result
 
 from bbparse.configuration import Configuration
 from bbparse.configuration.templates import KINDS
-from bbparse.learning.data import prepare, prune_all
-from bbparse.learning.guide import guide_all
+from bbparse.learning.candidates import guide_all, prune_all
+from bbparse.learning.data import prepare
 from bbparse.learning.labeller import train_labeller
-from bbparse.learning.restarts import learn_restarts
 from bbparse.learning.run import Run
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, Tally, compare_tallies
@@ -122,13 +121,12 @@ class Experiment:
         self._guide(config)
         lines: list[str] = []
         run = Run(config, self.data, self.pruner, self.dev, lambda line: _say(line, lines))
-        model = run.thinned(learn_restarts(run, []))
+        model = run.thinned(run.learn())
         if self.labels:
             gold = [np.array([-1, *s.heads], np.int32) for s in self.data.sentences]
             model.labeller = train_labeller(
-                config, self.data.sentences, self.data.values, gold, config.learning.seed,
-                self.data.marks or None,
-            )  # fmt: skip
+                config, self.data.sentences, self.data.values, gold, self.data.marks or None
+            )
         seconds = time.process_time() - started
         heads, labels = [], []
         for found in Parser(model).parse_all(self.dev, node_limit=config.learning.node_limit):

@@ -11,8 +11,9 @@ import numpy as np
 
 from bbparse.configuration import Configuration
 from bbparse.factors import load_families, specification
-from bbparse.learning.data import prepare, prune_all
-from bbparse.learning.guide import guide_all
+from bbparse.learning.candidates import guide_all, prune_all
+from bbparse.learning.checkpoint import Checkpoint
+from bbparse.learning.data import prepare
 from bbparse.learning.labeller import train_labeller
 from bbparse.learning.run import Run
 from bbparse.learning.stages import learn_backbone, learn_factors
@@ -44,13 +45,14 @@ class OneBackbone:
         dev_sentences: Sequence[Sentence] = list(read_conllu(dev, require_heads=True))
         config = config.with_("factors", stage="jackknife", families=())
         data = prepare(self.sentences, config.model)
-        pruner = prune_all(data, config)
-        guide_all(data, config)
-        self.run = Run(config, data, pruner, dev_sentences, _say, checkpoint=checkpoint)
+        kept = Checkpoint(checkpoint, (*self.sentences, *dev_sentences))
+        pruner = prune_all(data, config, kept)
+        guide_all(data, config, kept)
+        self.run = Run(config, data, pruner, dev_sentences, _say, kept)
         self.backbone, self.problems = learn_backbone(self.run)
         gold = [np.array([-1, *sentence.heads], np.int32) for sentence in self.sentences]
         self.backbone.labeller = train_labeller(
-            config, self.sentences, data.values, gold, config.learning.seed, data.marks or None
+            config, self.sentences, data.values, gold, data.marks or None
         )
         self.seconds = time.process_time() - started
 
@@ -61,7 +63,7 @@ class OneBackbone:
         families = load_families(names)
         specified = tuple(specification(family) for family in families)
         config = self.run.config.with_("factors", families=specified)
-        run = replace(self.run, config=config, checkpoint=None)
+        run = replace(self.run, config=config, checkpoint=Checkpoint())
         model = learn_factors(run, self.backbone, self.problems, families)
         model.labeller = self.backbone.labeller
         return Parser(model)

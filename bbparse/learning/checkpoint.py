@@ -83,7 +83,8 @@ class Checkpoint:
     def once(
         self, part: str, config: Configuration, rules: dict[str, Rule], learn: Callable[[], Arrays]
     ) -> Arrays:
-        """What a part learns, from its file if it is done."""
+        """What a part learns that takes no epochs of the backbone, from its file if it is done."""
+        config = config.with_("learning", epochs=1)
         arrays = self.read(part, config, rules)
         if arrays is None:
             arrays = learn()

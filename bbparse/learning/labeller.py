@@ -116,7 +116,6 @@ def train_labeller(
     sentences: Sequence[Sentence],
     values: Sequence[NDArray[np.uint64]],
     heads: Sequence[Ints],
-    seed: int,
     marks: Sequence[NDArray[np.uint16]] | None = None,
 ) -> Labeller | None:
     """Train a labeller.
@@ -124,7 +123,7 @@ def train_labeller(
     Parameters
     ----------
     config : Configuration
-        Its ``labels`` and ``label_templates`` count.
+        Its ``labels``, ``label_templates`` and ``learning.seed`` count.
     sentences : sequence of Sentence
         With labels; ``_`` is none, and nothing is learned from such words.
     values : sequence of uint64 arrays
@@ -132,8 +131,6 @@ def train_labeller(
     heads : sequence of int32[n+1]
         The trees to label: gold trees, or those of a parser that has not seen the sentences, which
         are more like what it will find in new ones. Element 0 is not read.
-    seed : int
-        Of the order of sentences.
     marks : sequence of uint16 arrays, optional
         What a guide that has not seen them says of the sentences.
 
@@ -171,7 +168,7 @@ def train_labeller(
     shape = (len(labeller.weights), len(labels))
     weights, sums = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
     learned = Learned(weights, sums, np.full(shape, _START, np.float32))
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(config.learning.seed)
     clock = 1
     for epoch in range(config.labels.epochs):
         if epoch == 1:

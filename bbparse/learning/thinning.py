@@ -33,22 +33,12 @@ def thinned(maker: ProblemMaker, share: float, bits: int) -> ProblemMaker:
 
 
 def keep_largest(weights: NDArray[np.int32], share: float) -> NDArray[np.int32]:
-    """Weights without the smallest of them.
+    """A copy of weights, int32[F], without the smallest of them.
 
     Most weights of a model come from features met once or twice: they are small, many, and about
     the training text only. Without them a model is a fraction of its size and parses as well.
-
-    Parameters
-    ----------
-    weights : int32[F]
-    share : float
-        Of the weights that are not zero, how many to keep: those of largest magnitude, and all
-        that tie with the smallest of these.
-
-    Returns
-    -------
-    int32[F]
-        A copy.
+    Kept is a share of the weights that are not zero, those of largest magnitude, and all that tie
+    with the smallest of these.
     """
     kept = weights.copy()
     sizes = np.abs(weights[weights != 0])
@@ -60,19 +50,10 @@ def keep_largest(weights: NDArray[np.int32], share: float) -> NDArray[np.int32]:
 
 
 def rounded_to(weights: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
-    """Weights as multiples of a power of two, so that so many bits hold all of their factors.
+    """A copy of weights, int32[F], as multiples of a power of two: `bits` hold all their factors.
 
-    Parameters
-    ----------
-    weights : int32[F]
-    bits : int
-        Of each weight, its sign included; at least 2.
-
-    Returns
-    -------
-    int32[F]
-        A copy; no weight changes by more than half of the power of two, which is the smallest
-        that is large enough.
+    Of the bits, two at least, one is the sign. No weight changes by more than half of the power of
+    two, which is the smallest that is large enough.
     """
     most = (1 << (bits - 1)) - 1
     largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))

@@ -129,9 +129,7 @@ def _learned(
         candidates_per_word=candidates, tagged=any(map(has_tags, sentences)),
     )  # fmt: skip
     gold = [np.array([-1, *sentence.heads], np.int32) for sentence in sentences]
-    best.labeller = train_labeller(
-        config, sentences, data.values, gold, config.learning.seed, data.marks or None
-    )
+    best.labeller = train_labeller(config, sentences, data.values, gold, data.marks or None)
     if best.labeller is not None:
         say(f"{len(best.labeller.labels)} labels learned")
     say(f"trained in {time.perf_counter() - started:.0f} s")

@@ -9,7 +9,7 @@ have no labels, and how far a classifier that saw the arc alone is to be trusted
 
 This is stacking (Nivre & McDonald 2008; Martins, Das, Smith & Xing 2008) with another kind of
 classifier below. It only works if the marks of training sentences are as good as those of new ones:
-they come from a guide that was trained on other sentences (`bbparse.learning.guide`).
+they come from a guide that was trained on other sentences (`bbparse.learning.candidates`).
 """
 
 from __future__ import annotations

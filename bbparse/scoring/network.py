@@ -218,8 +218,7 @@ class Network:
         flat = arrays["network_weights"]
         try:
             sizes = checked_sizes(arrays["network_sizes"].tolist())
-            checked_labels(names)
-            shapes = parameter_shapes(*sizes, len(names))
+            shapes = parameter_shapes(*sizes, len(checked_labels(names)))
             total = sum(int(np.prod(shape)) for shape in shapes.values())
             if flat.dtype != np.float32 or len(flat) != total:
                 raise ModelError(

@@ -235,10 +235,11 @@ def tagger_from(arrays: Mapping[str, NDArray[Any]], where: str) -> Tagger:
         raise ModelError(f"{where}: field {missing[0]} of the tagger is missing")
     try:
         header = json.loads(str(arrays["tagger_header"].item()))
-        templates = {name: [str(line) for line in header["templates"][name]]
-                     for name in header["templates"]}  # fmt: skip
-        known = {str(form): str(tags) for form, tags in header["known"].items()}
-        habits = {str(form): str(cases) for form, cases in header["habits"].items()}
+        templates = {name: list(map(str, lines)) for name, lines in header["templates"].items()}
+        known, habits = (
+            {str(form): str(value) for form, value in header[name].items()}
+            for name in ("known", "habits")
+        )
         notes = dict(header["notes"])
         layers: dict[str, Layer] = {}
         for name in _LAYERS:
@@ -249,8 +250,8 @@ def tagger_from(arrays: Mapping[str, NDArray[Any]], where: str) -> Tagger:
                 raise ModelError(f"{where}: field {gone[0]} of the tagger is missing")
             layers[name] = Layer.from_arrays(name, templates[name], arrays, where)
         tags = layers["tags"]
-        for name, label in (("tags", ""), ("lemmas", "")):
-            if name in layers and label not in layers[name].lists:
+        for name in ("tags", "lemmas"):
+            if name in layers and "" not in layers[name].lists:
                 raise ModelError(f"{where}: tagger, {name}: no candidates for new words")
     except ModelError:
         raise

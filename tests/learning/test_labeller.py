@@ -42,9 +42,10 @@ def gold_heads(sentences: Sequence[Sentence]) -> list[np.ndarray]:
 def train(
     sentences: Sequence[Sentence], seed: int = 1, heads: Any = None, **labels: Any
 ) -> Labeller | None:
+    config = configuration(**{"templates": SMALL, **labels}).with_("learning", seed=seed)
     return train_labeller(
-        configuration(**{"templates": SMALL, **labels}), sentences, [encode(s) for s in sentences],
-        gold_heads(sentences) if heads is None else heads, seed,
+        config, sentences, [encode(s) for s in sentences],
+        gold_heads(sentences) if heads is None else heads,
     )  # fmt: skip
 
 
@@ -123,7 +124,7 @@ def test_a_step_is_adagrad_on_the_log_loss(training: list[Sentence]) -> None:
 def test_labels_are_learned(training: list[Sentence], dev: list[Sentence]) -> None:
     labeller = train_labeller(
         Configuration.from_table(PLAIN), training, [encode(s) for s in training],
-        gold_heads(training), 1,
+        gold_heads(training),
     )  # fmt: skip
     assert labeller is not None
     assert labeller.labels == tuple(sorted(labeller.labels))
@@ -144,7 +145,7 @@ def test_training_changes_none_of_its_arguments(training: list[Sentence]) -> Non
     heads = gold_heads(some)
     values = [encode(s) for s in some]
     before = [array.copy() for array in heads + values]
-    train_labeller(configuration(templates=SMALL), some, values, heads, 1)
+    train_labeller(configuration(templates=SMALL), some, values, heads)
     assert all(np.array_equal(a, b) for a, b in zip(heads + values, before))
 
 
