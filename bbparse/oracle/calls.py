@@ -34,6 +34,7 @@ from __future__ import annotations
 from bbparse.oracle.by_type import by_type
 from bbparse.oracle.nonprojective import calls as nonprojective
 from bbparse.oracle.nonprojective.automata import Automata
+from bbparse.oracle.nonprojective.components import automata_scratch
 from bbparse.oracle.projective import calls as projective
 from bbparse.oracle.projective.build import Chart
 
@@ -41,7 +42,7 @@ make = by_type({
     projective.Projective: projective.make_chart,
     nonprojective.Nonprojective: nonprojective.make_automata,
 })  # fmt: skip
-scratch_of = by_type({Chart: projective.chart_scratch, Automata: nonprojective.automata_scratch})
+scratch_of = by_type({Chart: projective.chart_scratch, Automata: automata_scratch})
 copy_of = by_type({Chart: projective.chart_copy, Automata: nonprojective.automata_copy})
 plain_of = by_type({Chart: projective.chart_plain, Automata: nonprojective.automata_plain})
 size_of = by_type({Chart: projective.chart_size, Automata: nonprojective.automata_size})

@@ -35,8 +35,10 @@ class Automata(NamedTuple):
         First group of each head, first of them to the right.
     in_ptr, in_list : int32[n + 2], int32[B]
         Groups by modifier.
-    ranks, ctx_ptr, inc_ptr, inc_w, out_ctx_ptr, out_w
-        The weights of parts: :class:`bbparse.oracle.projective.weights.Weights`.
+    place : int64[6, B]
+        Where each pair's scores are, in rows as `Side` has them.
+    inc_w, out_w : float64[]
+        Scores of parts: :class:`bbparse.oracle.projective.weights.Weights`.
     u, v : float64[B]
         What the arborescence gets for a pair, and the automaton of its head (u), or of its modifier
         (v), pays for it. A node's own; all else is shared.
@@ -51,11 +53,8 @@ class Automata(NamedTuple):
     out_mid: NDArray[np.int32]
     in_ptr: NDArray[np.int32]
     in_list: NDArray[np.int32]
-    ranks: NDArray[np.int32]
-    ctx_ptr: NDArray[np.int64]
-    inc_ptr: NDArray[np.int64]
+    place: NDArray[np.int64]
     inc_w: NDArray[np.float64]
-    out_ctx_ptr: NDArray[np.int64]
     out_w: NDArray[np.float64]
     u: NDArray[np.float64]
     v: NDArray[np.float64]
@@ -87,23 +86,32 @@ PAYS, CHAIN, AFTER = 0, 1, 2
 
 
 @kernel
-def list_side(o, h, right, gscore, side):
-    """Fill in the modifiers of a head on one side; returns how many."""
+def place_of(head, index, weights):
+    """Table ``place`` of the automata."""
+    ctx_ptr, out_ctx_ptr = weights.ctx_ptr, weights.out_ctx_ptr
+    place = np.empty((6, head.shape[0]), np.int64)
+    for c in range(head.shape[0]):
+        middle = index.out_mid[head[c]]
+        place[GROUP, c] = c
+        place[RANK, c] = c - middle + 1 if c >= middle else middle - c
+        place[FIRST, c] = weights.inc_ptr[c]
+        place[STRIDE, c] = weights.ranks[c] if ctx_ptr[c + 1] - ctx_ptr[c] > 1 else 0
+        place[LAST, c] = out_ctx_ptr[c]
+        place[LAST_STRIDE, c] = 1 if out_ctx_ptr[c + 1] - out_ctx_ptr[c] > 1 else 0
+    return place
+
+
+@kernel
+def list_side(table, u, gscore, lo, hi, right, side):
+    """Fill in the modifiers ``lo : hi`` on one side of a head; returns how many are alive."""
     place, score = side
-    ctx_ptr, inc_ptr, ranks, out_ctx_ptr, u = o.ctx_ptr, o.inc_ptr, o.ranks, o.out_ctx_ptr, o.u
     count = 0
-    middle = o.out_mid[h]
-    candidates = o.out_ptr[h + 1] - middle if right else middle - o.out_ptr[h]
-    for i in range(candidates):
-        c = middle + i if right else middle - 1 - i
+    for i in range(hi - lo):
+        c = lo + i if right else hi - 1 - i
         if gscore[c] == NEG:
             continue
-        place[GROUP, count] = c
-        place[RANK, count] = i + 1
-        place[FIRST, count] = inc_ptr[c]
-        place[STRIDE, count] = ranks[c] if ctx_ptr[c + 1] - ctx_ptr[c] > 1 else 0
-        place[LAST, count] = out_ctx_ptr[c]
-        place[LAST_STRIDE, count] = 1 if out_ctx_ptr[c + 1] - out_ctx_ptr[c] > 1 else 0
+        for row in range(6):
+            place[row, count] = table[row, c]
         score[PAYS, count] = u[c]
         count += 1
     return count
@@ -165,21 +173,27 @@ def follow(inc_w, out_w, side, count, j, lone, best, taken):
 
 
 @kernel
-def side_parts(o, h, right, j, picked):
+def side_parts(table, inc_w, out_w, lo, hi, right, j, picked):
     """What the parts of a tree score on one side of a head; ``picked`` has the tree's groups."""
     score = 0.0
     rank = 0
     last = -1
-    middle = o.out_mid[h]
-    candidates = o.out_ptr[h + 1] - middle if right else middle - o.out_ptr[h]
-    for i in range(candidates):
-        c = middle + i if right else middle - 1 - i
+    for i in range(hi - lo):
+        c = lo + i if right else hi - 1 - i
         if picked[c] == 1:
-            context = j if o.ctx_ptr[c + 1] - o.ctx_ptr[c] > 1 else 0
-            score += o.inc_w[o.inc_ptr[c] + context * o.ranks[c] + rank]
+            score += inc_w[table[FIRST, c] + j * table[STRIDE, c] + rank]
             rank = i + 1
             last = c
     if last >= 0:
-        context = j if o.out_ctx_ptr[last + 1] - o.out_ctx_ptr[last] > 1 else 0
-        score += o.out_w[o.out_ctx_ptr[last] + context]
+        score += out_w[table[LAST, last] + j * table[LAST_STRIDE, last]]
     return score
+
+
+@kernel
+def parts_of(o, h, j, picked):
+    """What the parts of a tree score at head h, under context j."""
+    out_ptr, out_mid, table, inc_w, out_w = o.out_ptr, o.out_mid, o.place, o.inc_w, o.out_w
+    lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
+    return side_parts(table, inc_w, out_w, lo, middle, False, j, picked) + side_parts(
+        table, inc_w, out_w, middle, hi, True, j, picked
+    )

@@ -14,22 +14,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.oracle.nonprojective.arborescence import best_arborescence
-from bbparse.oracle.nonprojective.automata import (
-    AFTER,
-    CHAIN,
-    GROUP,
-    Automata,
-    Side,
-    backward,
-    follow,
-    forward,
-    list_side,
-    side_parts,
-)
+from bbparse.oracle.nonprojective.automata import Automata, parts_of, place_of, side_parts
+from bbparse.oracle.nonprojective.components import find_best, find_with_each
 
 NEG = -np.inf
 
@@ -38,31 +27,6 @@ class Nonprojective(NamedTuple):
     """The choice of this oracle, by the number of the recurrence whose parts automata hold."""
 
     mode: int
-
-
-class AutomataScratch(NamedTuple):
-    """What calls fill: by group, and by word.
-
-    ``gscore`` the best arc's score of each group, ``arc`` that arc; ``entering`` and ``reduced``
-    scores of the arborescence by modifier, ``picked`` its groups; ``taken`` and ``above`` what the
-    automata have as modifiers and as heads; ``value`` of each automaton and of the arborescence.
-    """
-
-    gscore: NDArray[np.float64]
-    arc: NDArray[np.int32]
-    entering: NDArray[np.float64]
-    entering_head: NDArray[np.int32]
-    reduced: NDArray[np.float64]
-    tree: NDArray[np.int32]
-    picked: NDArray[np.int8]
-    taken: NDArray[np.int8]
-    above: NDArray[np.int8]
-    value: NDArray[np.float64]
-    with_mod: NDArray[np.float64]
-    with_head: NDArray[np.float64]
-    right: Side
-    left: Side
-    largest: NDArray[np.float64]
 
 
 @kernel
@@ -74,23 +38,8 @@ def make_automata(kind, n, head, mod, single_root, index, weights, group_ptr):
     b = head.shape[0]
     return Automata(
         group_ptr, head, mod, index.out_ptr, index.out_mid, index.in_ptr, index.in_list,
-        weights.ranks, weights.ctx_ptr, weights.inc_ptr, weights.inc_w, weights.out_ctx_ptr,
-        weights.out_w, np.zeros(b), np.zeros(b), flags,
-    )  # fmt: skip
-
-
-@kernel
-def automata_scratch(o):
-    """Room for the calls of a node."""
-    b, n = o.head.shape[0], o.in_ptr.shape[0] - 2
-    heads = np.empty(b, np.int32)
-    for i in range(b):
-        heads[i] = o.head[o.in_list[i]]
-    return AutomataScratch(
-        np.empty(b), np.empty(b, np.int32), np.empty(b), heads, np.empty(b), np.empty(n, np.int32),
-        np.zeros(b, np.int8), np.zeros(b, np.int8), np.zeros(b, np.int8), np.empty(n + 2),
-        np.empty(b), np.empty(b), Side(np.empty((6, n + 1), np.int64), np.empty((3, n + 1))),
-        Side(np.empty((6, n + 1), np.int64), np.empty((3, n + 1))), np.zeros(1),
+        place_of(head, index, weights), weights.inc_w, weights.out_w, np.zeros(b), np.zeros(b),
+        flags,
     )  # fmt: skip
 
 
@@ -98,8 +47,8 @@ def automata_scratch(o):
 def automata_copy(o):
     """Automata with multipliers of their own."""
     return Automata(
-        o.group_ptr, o.head, o.mod, o.out_ptr, o.out_mid, o.in_ptr, o.in_list, o.ranks, o.ctx_ptr,
-        o.inc_ptr, o.inc_w, o.out_ctx_ptr, o.out_w, o.u.copy(), o.v.copy(), o.flags,
+        o.group_ptr, o.head, o.mod, o.out_ptr, o.out_mid, o.in_ptr, o.in_list, o.place,
+        o.inc_w, o.out_w, o.u.copy(), o.v.copy(), o.flags,
     )  # fmt: skip
 
 
@@ -107,8 +56,8 @@ def automata_copy(o):
 def automata_plain(o):
     """The fields as a plain tuple."""
     return (
-        o.group_ptr, o.head, o.mod, o.out_ptr, o.out_mid, o.in_ptr, o.in_list, o.ranks, o.ctx_ptr,
-        o.inc_ptr, o.inc_w, o.out_ctx_ptr, o.out_w, o.u, o.v, o.flags,
+        o.group_ptr, o.head, o.mod, o.out_ptr, o.out_mid, o.in_ptr, o.in_list, o.place,
+        o.inc_w, o.out_w, o.u, o.v, o.flags,
     )  # fmt: skip
 
 
@@ -133,72 +82,22 @@ def automata_exact(o):
 @kernel
 def _fill(o, s, arc_score):
     """Scores of groups, and of the arborescence."""
-    group_ptr, in_list, u, v = o.group_ptr, o.in_list, o.u, o.v
-    arc, gscore, entering = s.arc, s.gscore, s.entering
+    group_ptr, head, mod, in_list, u, v = o.group_ptr, o.head, o.mod, o.in_list, o.u, o.v
+    arc, gscore, entering, stale = s.arc, s.gscore, s.entering, s.stale
     for c in range(gscore.shape[0]):
         best = group_ptr[c]
         for a in range(best + 1, group_ptr[c + 1]):
             if arc_score[a] > arc_score[best]:
                 best = a
         arc[c] = best
+        if arc_score[best] == NEG and gscore[c] > NEG:
+            stale[head[c]] = True
+            stale[mod[c]] = True
         gscore[c] = arc_score[best]
     s.picked[:] = 0
-    s.taken[:] = 0
-    s.above[:] = 0
     for i in range(in_list.shape[0]):
         c = in_list[i]
         entering[i] = gscore[c] + u[c] + v[c]
-
-
-@kernel
-def _has_contexts(o, h):
-    """Whether the scores of a head's modifiers depend on its own head."""
-    if h == 0 or o.out_ptr[h] == o.out_ptr[h + 1]:
-        return False
-    c = o.out_ptr[h]
-    return o.ctx_ptr[c + 1] - o.ctx_ptr[c] > 1 or o.out_ctx_ptr[c + 1] - o.out_ctx_ptr[c] > 1
-
-
-@kernel
-def _automaton(o, s, h):
-    """The best value of one automaton; marks what it has."""
-    inc_w, out_w, v, in_list, gscore = o.inc_w, o.out_w, o.v, o.in_list, s.gscore
-    rights, lefts = s.right, s.left
-    n_right = list_side(o, h, True, gscore, rights)
-    if h == 0:
-        value = forward(inc_w, out_w, rights, n_right, 0, o.flags[0])
-        follow(inc_w, out_w, rights, n_right, 0, o.flags[0], value, s.taken)
-        return value
-    n_left = list_side(o, h, False, gscore, lefts)
-    best, context, last = NEG, -1, -1
-    differ, known, right, left = _has_contexts(o, h), n_right + n_left == 0, 0.0, 0.0
-    lo = o.in_ptr[h]
-    for j in range(o.in_ptr[h + 1] - lo):
-        p = in_list[lo + j]
-        if gscore[p] == NEG:
-            continue
-        if (differ and n_right + n_left > 0) or not known:
-            right = forward(inc_w, out_w, rights, n_right, j, False) if n_right > 0 else 0.0
-            left = forward(inc_w, out_w, lefts, n_left, j, False) if n_left > 0 else 0.0
-            known = True
-            last = j
-        value = max(0.0, right) + max(0.0, left) - v[p]
-        if value > best:
-            best = value
-            context = j
-    if context < 0:
-        return NEG
-    s.above[in_list[lo + context]] = 1
-    if n_right + n_left == 0:
-        return best
-    if differ and last != context:
-        right = forward(inc_w, out_w, rights, n_right, context, False)
-        left = forward(inc_w, out_w, lefts, n_left, context, False)
-    if right > 0.0:
-        follow(inc_w, out_w, rights, n_right, context, False, right, s.taken)
-    if left > 0.0:
-        follow(inc_w, out_w, lefts, n_left, context, False, left, s.taken)
-    return best
 
 
 @kernel
@@ -216,8 +115,8 @@ def automata_best(o, s, arc_score):
     s.value[n + 1] = total
     if not o.flags[1]:
         return total
+    find_best(o, s)
     for h in range(n + 1):
-        s.value[h] = _automaton(o, s, h)
         total += s.value[h]
     return total
 
@@ -231,55 +130,13 @@ def automata_tree(o, s, arc_score, tree):
         tree[m] = s.arc[o.in_list[s.tree[m]]]
     if not o.flags[1]:
         return score
+    out_ptr, out_mid, table, inc_w, out_w = o.out_ptr, o.out_mid, o.place, o.inc_w, o.out_w
     for h in range(n + 1):
         j = 0 if h == 0 else s.tree[h - 1] - o.in_ptr[h]
-        score += side_parts(o, h, True, j, s.picked) + side_parts(o, h, False, j, s.picked)
+        lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
+        score += side_parts(table, inc_w, out_w, lo, middle, False, j, s.picked)
+        score += side_parts(table, inc_w, out_w, middle, hi, True, j, s.picked)
     return score
-
-
-@kernel
-def _raise(side, count, others, with_mod):
-    """Raise what is known of an automaton's best value with each of its modifiers."""
-    place, score = side
-    for i in range(count):
-        c = place[GROUP, i]
-        with_mod[c] = max(with_mod[c], score[CHAIN, i] + score[AFTER, i] + others)
-
-
-@kernel
-def _with_parts(o, s, h):
-    """Best value of an automaton with each modifier, and with each head."""
-    inc_w, out_w, v, in_list, gscore = o.inc_w, o.out_w, o.v, o.in_list, s.gscore
-    rights, lefts, with_mod, with_head = s.right, s.left, s.with_mod, s.with_head
-    n_right = list_side(o, h, True, gscore, rights)
-    n_left = list_side(o, h, False, gscore, lefts)
-    lone = h == 0 and o.flags[0]
-    differ, known, right, left, top = _has_contexts(o, h), False, 0.0, 0.0, NEG
-    lo = o.in_ptr[h]
-    for j in range(max(1, o.in_ptr[h + 1] - lo)):
-        pays = 0.0
-        if h > 0:
-            p = in_list[lo + j]
-            if gscore[p] == NEG:
-                continue
-            pays = v[p]
-        if differ or not known:
-            right = forward(inc_w, out_w, rights, n_right, j, lone)
-            left = forward(inc_w, out_w, lefts, n_left, j, lone)
-            backward(inc_w, out_w, rights, n_right, j, lone)
-            backward(inc_w, out_w, lefts, n_left, j, lone)
-            if h > 0:
-                right, left = max(0.0, right), max(0.0, left)
-            known = True
-        if h > 0:
-            with_head[in_list[lo + j]] = right + left - pays
-        if differ:
-            _raise(rights, n_right, left - pays, with_mod)
-            _raise(lefts, n_left, right - pays, with_mod)
-        top = max(top, -pays)
-    if not differ:
-        _raise(rights, n_right, top + (left if h > 0 else 0.0), with_mod)
-        _raise(lefts, n_left, top + right, with_mod)
 
 
 @kernel
@@ -288,10 +145,9 @@ def automata_with_each(o, s, arc_score, each):
     n = o.in_ptr.shape[0] - 2
     total = s.value[n + 1]
     if o.flags[1]:
-        s.with_mod[:] = NEG
+        find_with_each(o, s)
         for h in range(n + 1):
             total += s.value[h]
-            _with_parts(o, s, h)
     for i in range(o.in_list.shape[0]):
         c = o.in_list[i]
         bound = total + s.reduced[i]
@@ -337,9 +193,14 @@ def automata_step(o, s, chosen, alpha):
     """One step of the subgradient."""
     if o.flags[1]:
         u, v, picked, taken, above = o.u, o.v, s.picked, s.taken, s.above
+        head, mod, stale = o.head, o.mod, s.stale
         for c in range(picked.shape[0]):
-            u[c] -= alpha * (picked[c] - taken[c])
-            v[c] -= alpha * (picked[c] - above[c])
+            if picked[c] != taken[c]:
+                u[c] -= alpha * (picked[c] - taken[c])
+                stale[head[c]] = True
+            if picked[c] != above[c]:
+                v[c] -= alpha * (picked[c] - above[c])
+                stale[mod[c]] = True
 
 
 @kernel
@@ -364,7 +225,7 @@ def automata_gaps(o, s, chosen, arc_gap):
     n = o.in_ptr.shape[0] - 2
     for h in range(n + 1):
         j = 0 if h == 0 else s.tree[h - 1] - o.in_ptr[h]
-        own = side_parts(o, h, True, j, s.picked) + side_parts(o, h, False, j, s.picked)
+        own = parts_of(o, h, j, s.picked)
         if h > 0:
             own -= o.v[o.in_list[s.tree[h - 1]]]
         for c in range(o.out_ptr[h], o.out_ptr[h + 1]):
