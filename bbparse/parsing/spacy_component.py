@@ -10,7 +10,6 @@ imported; they come with ``pip install 'bbparse[spacy]'``.
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -32,10 +31,10 @@ from bbparse.parsing.document import Tree
 from bbparse.parsing.pipeline import Pipeline, load
 from bbparse.text import sentences_of_text
 from bbparse.treebank import Sentence
+from bbparse.treebank.tokens import offsets
 
 _ROOT = "ROOT"  # what spaCy calls the arc of a root
 _FILE = "bbparse.model"
-_RANGE = re.compile(r"TokenRange=(\d+):(\d+)")
 _SPACE = "dep"  # what spaCy calls the arc of a token of white space
 
 
@@ -316,25 +315,12 @@ class BBParseTokenizer:
 
 
 def _cuts(sentence: Sentence) -> Iterator[tuple[int, int]]:
-    """Where the words of a sentence are; tokens whose words are no pieces of them as a whole."""
-    skip = 0
-    for line in sentence.lines:
-        number, _, rest = line.partition("\t")
-        if not rest:
-            continue
-        form, misc = rest.split("\t", 1)[0], rest.rpartition("\t")[2]
-        first, dash, last = number.partition("-")
-        if dash:
-            words = sentence.forms[int(first) - 1 : int(last)]
-            if "".join(words) == form:
-                continue
-            skip = len(words)
-        elif skip:
-            skip -= 1
-            continue
-        found = _RANGE.search(misc)
-        if found is not None:
-            yield int(found.group(1)), int(found.group(2))
+    """Where the words of a sentence are; words of one token that are no pieces of it count once."""
+    before = (-1, -1)
+    for place in offsets(sentence):
+        if place != before:
+            yield place
+        before = place
 
 
 def _sentence_of(tokens: list[Token]) -> Sentence:
