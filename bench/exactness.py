@@ -4,12 +4,17 @@
     python bench/exactness.py large  [--problems 2000]     # siblings and factors, against HiGHS
     python bench/exactness.py mixed  [--problems 2000]     # everything, against HiGHS, n = 8..40
     python bench/exactness.py proofs [--problems 20000]    # proofs, and faults planted in them
+    python bench/exactness.py pricing [--problems 20000]   # price and cut, see below
     python bench/exactness.py growth                       # factors and their weights
 
 Run it from the checkout: the generator of random problems and the enumeration are those of the
 tests. Each mode writes bench/results/exactness-MODE.json, all but small every minute. With
 --nonprojective, small and mixed draw problems that allow crossing arcs only, and the name of the
 results ends in -nonprojective.
+
+pricing takes problems with crossing arcs and triples: of up to six words against enumeration, and
+for each 40 of these one of 8 to 30 words against HiGHS. Every fiftieth of the former and all of the
+latter are bounded with each set of constraints, too, to see whether theory's order holds.
 """
 
 from __future__ import annotations
@@ -30,6 +35,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from bbparse.errors import VerificationError  # noqa: E402
+from bbparse.pricing import CONSTRAINTS, PricingSettings, price_and_cut  # noqa: E402
 from bbparse.problem import FIELDS, Problem, Solution  # noqa: E402
 from bbparse.problem.proof import BOUND, SPLIT, TREE, tolerances  # noqa: E402
 from bbparse.proof.verify import verify  # noqa: E402
@@ -37,7 +43,7 @@ from bbparse.solving.solve import solve  # noqa: E402
 from bench.random_problems import random_large, random_mixed  # noqa: E402
 from tests.oracles.enumerate import enumerate_trees  # noqa: E402
 from tests.oracles.ilp import Undecided, best_trees  # noqa: E402
-from tests.strategies import random_problem  # noqa: E402
+from tests.strategies import random_problem, random_tree  # noqa: E402
 
 # Trees to enumerate grow as 8^n (projective) and faster (all); most problems are small.
 _SIZES = (1, 2, 3, 4, 5, 6, 7)
@@ -240,6 +246,111 @@ def proofs(count: int, seed: int) -> dict[str, Any]:
     return result()
 
 
+#: What is at least as tight comes first; with all columns, and when they come in as they matter.
+BOUNDS = {
+    "all": PricingSettings(CONSTRAINTS), "OneGP, GPArc": PricingSettings(),
+    "ArcGP, GPArc": PricingSettings(("ArcGP", "GPArc")),
+    "OneGP, NoGP": PricingSettings(("OneGP", "NoGP")),
+    "flow": PricingSettings(connectivity="flow"),
+}  # fmt: skip
+
+
+def with_triples(rng: np.random.Generator, n: int) -> Problem:
+    """Crossing arcs, some five heads a word, and all their triples."""
+    chosen = rng.random((n + 1, n + 1)) < 4.0 / n
+    chosen[random_tree(rng, n, False)[1:], np.arange(1, n + 1)] = True
+    np.fill_diagonal(chosen, False)
+    chosen[:, 0] = False
+    head, mod = np.nonzero(chosen)
+    above, below = np.nonzero((mod[:, None] == head) & (head[:, None] != mod))
+    return Problem(
+        n, head, mod, 2.0 * rng.normal(size=len(head)), gc_grand=head[above], gc_head=mod[above],
+        gc_mod=mod[below], gc_score=rng.choice([0.3, 1.0, 2.0]) * rng.normal(size=len(above)),
+        projective=False, single_root=bool(rng.integers(2)),
+    )  # fmt: skip
+
+
+def pricing(count: int, seed: int) -> dict[str, Any]:
+    """Price and cut against enumeration and HiGHS, and its bounds against each other."""
+    rng = np.random.default_rng(seed)
+    kinds: Counter[str] = Counter()
+    wrong: list[str] = []
+    order: Counter[str] = Counter()
+    notes = Notes("pricing")
+
+    def result() -> dict[str, Any]:
+        return {
+            "problems": kinds["small"], "problems_large": kinds["large"], "seed": seed,
+            "disagreements": wrong, "kinds": dict(kinds), "bounds": dict(order),
+        }  # fmt: skip
+
+    def check(problem: Problem, k: int, settings: PricingSettings, size: str, name: str) -> None:
+        answer = price_and_cut(problem, k, time_limit=300.0, settings=settings)
+        if size == "small":
+            expected = [(float(s), tuple(a)) for s, a in enumerate_trees(problem)]
+        else:
+            try:
+                expected = best_trees(problem, k, 120.0)
+            except Undecided:
+                kinds["undecided by HiGHS"] += 1
+                expected = [(float(s), tuple(a)) for s, a in zip(answer.scores, answer.arcs)]
+        kinds["several nodes"] += int(answer.stats["nodes"] > 1)
+        kinds["not integral at the root"] += not answer.stats["integral_at_root"]
+        slack = 1e-9 * spread(problem)
+        scores = [score for score, _ in expected[:k]]
+        if answer.status not in ("optimal", "infeasible"):
+            wrong.append(f"{name}: {answer.status}")
+        elif len(answer) != len(scores) or not np.allclose(answer.scores, scores, 0.0, slack):
+            wrong.append(f"{name}: {answer!r}, expected {scores}")
+        elif scores and answer.stats["root_bound"] < scores[0] - slack:
+            wrong.append(f"{name}: bound {answer.stats['root_bound']} of {scores[0]}")
+        if not scores or (size == "small" and kinds["small"] % 50):
+            return
+        found = {
+            key: [
+                price_and_cut(
+                    problem, node_limit=1, settings=dataclasses.replace(own, delayed=delayed)
+                ).stats["root_bound"]
+                for delayed in (True, False)
+            ]
+            for key, own in BOUNDS.items()
+        }
+        # a bound is as low as the best tree at least: then the program was not solved to its end
+        known = {key: max(*values, scores[0]) for key, values in found.items()}
+        slack = 1e-7 * spread(problem)
+        order["problems"] += 1
+        for key, (late, early) in found.items():
+            if min(late, early) < scores[0] - slack:
+                wrong.append(f"{name}: {key} has {late} and {early}, {scores[0]} is there")
+            order[f"{key} closes"] += int(known[key] <= scores[0] + slack)
+        for less, more in (("all", "OneGP, GPArc"), ("OneGP, GPArc", "all"),
+                           ("OneGP, GPArc", "ArcGP, GPArc"), ("OneGP, GPArc", "OneGP, NoGP"),
+                           ("OneGP, GPArc", "flow")):  # fmt: skip
+            if known[less] > known[more] + slack:
+                wrong.append(f"{name}: {less} has {known[less]}, {more} {known[more]}")
+            order[f"{less} < {more}"] += int(known[less] < known[more] - slack)
+
+    for number in range(count):
+        name = f"problem {number} of seed {seed}"
+        problem = random_problem(
+            rng, max_words=6, projective=False, parts=("gc",), max_factors=0, labelled=False
+        )
+        kinds["small"] += 1
+        settings = PricingSettings()
+        if rng.random() < 0.5:
+            settings = dataclasses.replace(
+                BOUNDS[str(rng.choice(list(BOUNDS)))], delayed=bool(rng.integers(2)),
+                raised=bool(rng.integers(2)),
+            )  # fmt: skip
+        check(problem, int(rng.choice([1, 1, 2, 5])), settings, "small", name)
+        if number % 40 == 39:
+            large = with_triples(rng, int(rng.integers(8, 31)))
+            kinds["large"] += 1
+            check(large, int(rng.choice([1, 1, 2])), PricingSettings(), "large", f"{name}, large")
+        notes.write(result)
+    return result()
+
+
 def planted(
     rng: np.random.Generator, problem: Problem, answer: Solution
 ) -> Iterator[tuple[str, Solution]]:
@@ -345,7 +456,8 @@ def growth_table(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Run one mode and write its result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("mode", choices=("small", "large", "mixed", "proofs", "growth"))
+    modes = ("small", "large", "mixed", "proofs", "pricing", "growth")
+    parser.add_argument("mode", choices=modes)
     parser.add_argument("--problems", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--nonprojective", action="store_true")
@@ -358,6 +470,8 @@ def main() -> None:
         result = small(given.problems or 200_000, given.seed, projective)
     elif given.mode == "proofs":
         result = proofs(given.problems or 20_000, given.seed)
+    elif given.mode == "pricing":
+        result = pricing(given.problems or 20_000, given.seed)
     elif given.mode == "growth":
         result = growth(given.seed)
         table = "Search nodes / calls of the dynamic program / time, medians of five problems.\n\n"

@@ -124,6 +124,11 @@ class Configuration:
         """How problems are solved: the options of `bbparse.solve` but for limits."""
         if self.model.solver != "bb":
             return {"method": self.model.solver}
+        return self.search_options
+
+    @property
+    def search_options(self) -> dict[str, Any]:
+        """The options of branch and bound, which training decodes by: it needs a tree, no proof."""
         if not self.projective:
             return {"settings": self.search}
         return {"backbone": self.model.backbone, "settings": self.search}

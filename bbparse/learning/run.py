@@ -156,7 +156,7 @@ def unlabelled_accuracy(
     right = words = 0
     for batch in batches(watched(sentences, "dev")):
         for one in maker(batch):
-            solution = solve(one.problem, node_limit=node_limit, **maker.config.method)
+            solution = solve(one.problem, node_limit=node_limit, **maker.config.search_options)
             right += int((solution.heads[0, 1:] == np.array(one.sentence.heads)).sum())
             words += one.sentence.n_words
     return right / max(1, words)

@@ -176,7 +176,7 @@ class Trainer:
     def _solve(self, problem: Problem, k_best: int = 1) -> Solution:
         return solve(
             problem, k_best=k_best, node_limit=self.settings.node_limit, explain=False,
-            **self.config.method,
+            **self.config.search_options,
         )  # fmt: skip
 
     def epoch(self, number: int) -> EpochReport:

@@ -32,6 +32,8 @@ from bbparse.treebank.scored import ScoredTree
 #: Hyperedges that the search of one sentence may visit unless told otherwise: seventy times what
 #: any of the 2,001 sentences of UD English EWT's dev set needs.
 WORK_LIMIT = 3e7
+#: Nodes of price and cut of one sentence; two in three hundred need more than one.
+NODE_LIMIT = 50
 
 
 class Parse(NamedTuple):
@@ -213,6 +215,8 @@ class Parser:
             projective=config.projective,
             single_root=config.model.single_root,
         )
+        if limits.get("time_limit") is None and limits.get("node_limit") is None:
+            limits = {**limits, "node_limit": NODE_LIMIT}
         solution = price_and_cut(problem, columns=delayed.columns(values), **limits)
         return Scored(sentence, values, None, problem), solution
 

@@ -71,9 +71,10 @@ class Columns(ABC):
     ----------
     pairs : bool[n + 1, n + 1]
         pairs[h, m]: there is a candidate arc.
-    bound, grand_bound : float64[n + 1, n + 1]
+    bound, grand_bound, outer_bound : float64[n + 1, n + 1]
         No triple (·, p, c) scores more than bound[p, c], none (g, p, ·) more than
-        grand_bound[g, p]. Not looked at for the root's arcs and where there are none.
+        grand_bound[g, p], none (g, ·, c) more than outer_bound[g, c]. Not looked at for the root's
+        arcs and where there are none.
     varies : bool[n + 1, n + 1], optional
         Arcs whose triples may score anything but 0; all by default.
 
@@ -84,25 +85,28 @@ class Columns(ABC):
     total, scored : int
         Triples of the arcs that vary, and those whose score has been asked for.
     seconds : float
-        Time spent on scores.
+        Of the processor, spent on scores.
     """
 
     def __init__(
-        self, pairs: Flags, bound: Floats, grand_bound: Floats, varies: Flags | bool = True
-    ) -> None:
+        self, pairs: Flags, bound: Floats, grand_bound: Floats, outer_bound: Floats,
+        varies: Flags | bool = True,
+    ) -> None:  # fmt: skip
         size = len(pairs)
         self.pairs = pairs
         grands = pairs.sum(axis=0)[:, None] - pairs.T  # no tree has c → p → c
         self.varies = pairs & (grands > 0) & varies
         self.varies[0] = False
-        self.bound = np.where(self.varies, bound, 0.0)
-        self.grand_bound = grand_bound
+        above = np.where(pairs, grand_bound, -np.inf).max(axis=0, initial=-np.inf)
+        self.bound = np.where(self.varies, np.minimum(bound, above[:, None]), 0.0)
+        self.grand_bound, self.outer_bound = grand_bound, outer_bound
         self.total = int(grands[self.varies].sum())
         self.scored = 0
         self.seconds = 0.0
         self._head, self._mod = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        #: For each opened arc and grandparent: the score or its bound, whether it is the score, and
-        #: whether there is such a triple that has no column yet.
+        self._row = np.full((size, size), -1)
+        #: For each arc looked at and grandparent: the score or its bound, whether it is the score,
+        #: and whether there is such a triple that has no column and may get one.
         self._value = np.zeros((0, size))
         self._known = np.zeros((0, size), np.bool_)
         self._free = np.zeros((0, size), np.bool_)
@@ -111,34 +115,64 @@ class Columns(ABC):
     def score(self, grand: Ints, head: Ints, mod: Ints) -> Floats:
         """Scores of triples, each an array of the same length."""
 
+    def _rows(self, head: Ints, mod: Ints) -> Ints:
+        """Where the triples of arcs are; from now on these are looked at."""
+        new = self._row[head, mod] < 0
+        h, m = head[new], mod[new]
+        self._row[h, m] = np.arange(len(self._head), len(self._head) + len(h))
+        there = self._there(h, m)
+        bound = np.minimum(self.grand_bound[:, h].T, self.outer_bound[:, m].T)
+        bound = np.minimum(bound, self.bound[h, m][:, None])
+        self._head, self._mod = np.append(self._head, h), np.append(self._mod, m)
+        self._value = np.vstack((self._value, np.where(there, bound, -np.inf)))
+        self._known = np.vstack((self._known, ~there))
+        self._free = np.vstack((self._free, np.zeros_like(there)))
+        return self._row[head, mod]
+
+    def _there(self, head: Ints, mod: Ints) -> Flags:
+        """Grandparents that arcs may have, bool[len(head), n + 1]."""
+        there = self.pairs[:, head].T
+        there[np.arange(len(head)), mod] = False
+        return there
+
+    def settle(self, head: Ints, mod: Ints) -> Ints:
+        """Make the bounds of arcs exact; their best grandparents."""
+        row, few = self._rows(head, mod), 1
+        while True:
+            grand = self._value[row].argmax(axis=1)
+            left = row[~self._known[row, grand]]
+            if not len(left):
+                break
+            best = np.argpartition(self._value[left], -few, axis=1)[:, -few:]
+            self._ask(np.repeat(left, few), best.ravel())
+            few = min(2 * few, len(self._row))
+        self.bound[head, mod] = self._value[row, grand]
+        return grand
+
     def open(self, head: Ints, mod: Ints, used: Flags) -> Triples:
-        """From now on, price the triples of some arcs; at once come those over used[g, p]."""
-        place = np.arange(len(head))
-        free = self.pairs[:, head].T
-        free[place, mod] = False
-        bound = np.minimum(self.bound[head, mod][:, None], self.grand_bound[:, head].T)
-        value = np.where(free, bound, -np.inf)
-        chosen = free & used[:, head].T
-        none = ~chosen.any(axis=1)
-        chosen[place[none], value[none].argmax(axis=1)] = True
-        row, grand = np.nonzero(chosen)
-        row += len(self._head)
-        self._head, self._mod = np.append(self._head, head), np.append(self._mod, mod)
-        self._value = np.vstack((self._value, value))
-        self._known = np.vstack((self._known, ~free))
-        self._free = np.vstack((self._free, free))
-        return self._take(row, grand)
+        """From now on, price the triples of some arcs; at once come those over used[g, p].
+
+        And the best one of each.
+        """
+        grand = self.settle(head, mod)
+        row = self._row[head, mod]
+        there = self._there(head, mod)
+        self._free[row] = there
+        chosen = there & used[:, head].T
+        chosen[np.arange(len(row)), grand] = True
+        place, grand = np.nonzero(chosen)
+        return self._take(row[place], grand)
 
     def _ask(self, row: Ints, grand: Ints) -> None:
         """Find the scores of triples that are known by their bounds only."""
         new = ~self._known[row, grand]
         row, grand = row[new], grand[new]
         if len(row):
-            started = time.perf_counter()
+            started = time.thread_time()
             self._value[row, grand] = self.score(grand, self._head[row], self._mod[row])
             self._known[row, grand] = True
             self.scored += len(row)
-            self.seconds += time.perf_counter() - started
+            self.seconds += time.thread_time() - started
 
     def _take(self, row: Ints, grand: Ints, excess: float = 0.0) -> Triples:
         self._ask(row, grand)
@@ -206,16 +240,19 @@ class GivenColumns(Columns):
         keys = (g * size + h) * size + m
         order = np.argsort(keys)
         self._keys, self._scores, self._size = keys[order], score[order], size
-        bound, grand_bound = np.zeros((2, size, size))
+        bounds = np.zeros((3, size, size))
         grands, mods = pairs.sum(axis=0)[:, None] - pairs.T, pairs.sum(axis=1)[None] - pairs.T
-        for table, first, second, all_there in ((bound, h, m, grands), (grand_bound, g, h, mods)):
+        heads = pairs.astype(np.int64) @ pairs
+        for table, first, second, all_there in zip(
+            bounds, (h, g, g), (m, h, m), (grands, mods, heads)
+        ):
             count = np.zeros((size, size), np.int64)
             np.add.at(count, (first, second), 1)
             table[count == all_there] = -np.inf  # otherwise there is one that scores 0
             np.maximum.at(table, (first, second), score)
         touched = np.zeros_like(pairs)
         touched[h, m] = True
-        super().__init__(pairs, bound, grand_bound, touched)
+        super().__init__(pairs, *bounds, touched)
 
     def score(self, grand: Ints, head: Ints, mod: Ints) -> Floats:
         """Scores of triples, 0 where none is given."""

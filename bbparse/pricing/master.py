@@ -18,6 +18,7 @@ from bbparse.ilp.program import TreeProgram
 from bbparse.pricing.columns import Columns, Duals, Triples
 from bbparse.pricing.cuts import broken_sets, broken_spans
 from bbparse.pricing.settings import PricingSettings
+from bbparse.pricing.trees import Tree
 from bbparse.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -43,7 +44,7 @@ class Master:
     added, cuts, rounds, opened : int
         Triples with columns, rows against cycles and crossing arcs, solves, arcs with OneGP.
     seconds : dict of str to float
-        Time of the linear programs and of pricing, scores left out.
+        The processor's, of the linear programs and of pricing, scores left out.
     """
 
     def __init__(self, problem: Problem, columns: Columns, settings: PricingSettings) -> None:
@@ -58,12 +59,15 @@ class Master:
         self._size = (problem.n_words + 1,) * 2
         self._seen_spans: set[tuple[int, int, int]] = set()
         self._head, self._mod = problem.arc_head, problem.arc_mod
-        self._alone = p.cost[: p.count]  # what arcs score by themselves
+        self._alone = np.array(p.cost[: p.count])  # what arcs score by themselves
+        others = zip(p.cost[p.count :], p.upper[p.count :])
+        self._others = math.fsum([p.constant, *(max(c, 0.0) * u for c, u in others)])
+        self.bound = math.inf
         self._closed = np.zeros(self._size, np.bool_)
         if "OneGP" in self._linking:
             self._closed |= columns.varies
             bonus = np.where(columns.varies, columns.bound, 0.0)[self._head, self._mod]
-            p.cost[: p.count] = (np.array(self._alone) + bonus).tolist()
+            p.cost[: p.count] = (self._alone + bonus).tolist()
         if not self._closed.any() or not settings.delayed or not settings.raised:
             from_root = np.zeros(self._size)
             from_root[0] = 1.0
@@ -72,19 +76,34 @@ class Master:
         if not settings.delayed:
             self._add(columns.rest())
 
-    def begin(self, floor: float) -> None:
-        """Forbid the arcs that no tree above a score has, and start the linear program.
+    def relax(self) -> Floats:
+        """What each arc scores at most, with its triples: float64[A].
 
-        Arcs of large negative scores would only hide small differences between the others.
+        Trees of these are a relaxation that needs no linear program.
         """
-        p, bound = self.program, self.first_bound()
-        cost, upper = np.array(p.cost[: p.count]), np.array(p.upper[: p.count])
-        best = np.full(self._size[0], -np.inf)
-        np.maximum.at(best, self._mod, np.where(upper > 0.0, cost, -np.inf))
-        if floor > -np.inf:
-            slack = 1e-9 * (abs(bound) + np.abs(cost))
-            upper[bound - best[self._mod] + cost < floor - slack] = 0.0
-            p.upper[: p.count] = upper.tolist()
+        return self._alone + self.columns.bound[self._head, self._mod]
+
+    def narrow(self, tree: Tree, floor: float) -> bool:
+        """Learn from the best tree of `relax`: whether there is more to learn.
+
+        Arcs that no tree above a score has are forbidden; large negative scores would only hide
+        small differences between the others. Closed arcs of the tree are opened.
+        """
+        p = self.program
+        self.bound = tree.most + tree.noise + self._others
+        slack = tree.noise + 1e-9 * (abs(self.bound) + np.abs(self._alone))
+        dead = self.bound + tree.loss < floor - slack
+        for a in np.flatnonzero(dead).tolist():
+            p.upper[a] = 0.0
+        x = np.zeros(self._size)
+        x[self._head[tree.arcs], self._mod[tree.arcs]] = 1.0
+        room = np.full(self._size, np.inf)
+        np.minimum.at(room, (self._head, self._mod), -tree.loss)
+        return self._open_used(x, room) > 0
+
+    def begin(self) -> None:
+        """Start the linear program."""
+        p = self.program
         used = np.array(p.upper) > 0.0
         self.scale = float(np.abs(np.array(p.cost)[used]).max(initial=0.0)) or 1.0
         self.linear = Linear(p, self.scale)
@@ -100,7 +119,7 @@ class Master:
         for pair in zip(head.tolist(), mod.tolist()):
             if self._closed[pair]:
                 for a in p.by_words[pair]:
-                    p.cost[a] = self._alone[a]
+                    p.cost[a] = float(self._alone[a])
                 self._one_row[pair] = p.equal(self._terms(pair, -1.0), 0.0)
         self._closed[head, mod] = False
         self.opened += len(head)
@@ -126,17 +145,6 @@ class Master:
             if "ArcGP" in kinds:
                 p.at_most([(y, -1.0), *self._terms(upper, 1.0), *self._terms(arc, 1.0)], 1.0)
         self.added += len(triples.score)
-
-    def first_bound(self) -> float:
-        """No tree scores more, whatever the program: the best arc of each word, and all else."""
-        p, bound = self.program, self.columns.bound
-        best = np.full(p.n + 1, -np.inf)
-        usable = np.array(p.upper[: p.count]) > 0.0
-        np.maximum.at(best, self._mod, np.where(usable, p.cost[: p.count], -np.inf))
-        if not self._closed.any():
-            best += np.maximum(bound.max(axis=0), 0.0)
-        others = zip(p.cost[p.count : self.static], p.upper[p.count : self.static])
-        return math.fsum([p.constant, *best[1:], *(max(c, 0.0) * u for c, u in others)])
 
     def forbid(self, arcs: NDArray[np.int32]) -> None:
         """Leave a tree out."""
@@ -168,25 +176,26 @@ class Master:
                 return -math.inf, None
             if not len(answer.x):
                 return bound, None
-            started = time.perf_counter() - self.columns.seconds
+            started = time.thread_time() - self.columns.seconds
             x = self._table(answer.x[: self.program.count])
-            priced = self.columns.price(self._duals(answer, lower, upper))
+            duals = self._duals(answer, lower, upper)
+            priced = self.columns.price(duals)
             bound = min(bound, answer.bound + priced.excess)
             grew = 0
             if bound > floor:
                 self._add(priced)
-                grew = self._open_used(x) + len(priced.score) or self._cut(x)
-            self.seconds["pricing"] += time.perf_counter() - self.columns.seconds - started
+                grew = self._open_used(x, duals.room) + len(priced.score) or self._cut(x)
+            self.seconds["pricing"] += time.thread_time() - self.columns.seconds - started
             if not grew:
                 return bound, answer.x if bound > floor else None
 
     def _run(self, lower: Floats, upper: Floats, deadline: float) -> LinearAnswer:
-        started = time.perf_counter()
+        started = time.thread_time()
         self.rounds += 1
         more = len(self.program.cost) - self.static
         lower, upper = np.append(lower, np.zeros(more)), np.append(upper, np.ones(more))
-        answer = self.linear.solve(lower, upper, deadline - started)
-        self.seconds["lp"] += time.perf_counter() - started
+        answer = self.linear.solve(lower, upper, deadline - time.perf_counter())
+        self.seconds["lp"] += time.thread_time() - started
         return answer
 
     def _table(self, values: Floats) -> Floats:
@@ -210,11 +219,16 @@ class Master:
         each = 0.0 if "GPArc" in kinds else 1.0 / self.problem.n_words
         return Duals(one, no, room, "OneGP" in kinds, each, _LEAST * self.scale)
 
-    def _open_used(self, x: Floats) -> int:
-        """Open the closed arcs of a point; how many there were."""
-        head, mod = np.nonzero(self._closed & (x > _USED))
-        if len(head):
-            self._open(head, mod, x)
+    def _open_used(self, x: Floats, room: Floats) -> int:
+        """Open the closed arcs of a point, and some that are near to being used; how many."""
+        used = self._closed & (x > _USED)
+        if not used.any():
+            return 0
+        rest = np.where(self._closed & ~used, room, np.inf)
+        near = np.argsort(rest, axis=None)[: self.problem.n_words]  # as many as a tree has
+        used.flat[near[rest.flat[near] < np.inf]] = True
+        head, mod = np.nonzero(used)
+        self._open(head, mod, x)
         return len(head)
 
     def _cut(self, x: Floats) -> int:

@@ -21,7 +21,7 @@ from bbparse.ilp.ranking import ranked
 from bbparse.pricing.columns import Columns, GivenColumns
 from bbparse.pricing.master import Master
 from bbparse.pricing.settings import PricingSettings
-from bbparse.pricing.trees import best_tree
+from bbparse.pricing.trees import Tree, best_tree
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import with_sorted_scores
 from bbparse.problem.tree import heads_of
@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 #: Bounds this share of the largest score, and less, above a score do not count, for each word.
 TOLERANCE = 1e-9
 _WHOLE = 1e-6  # what is as near to a whole number is one
+_TREES = 30  # at most, before the first linear program
 _DEFAULT = PricingSettings()
 
 
@@ -92,15 +93,21 @@ class _Search:
         self.master = Master(with_sorted_scores(problem), self.columns, settings)
         program = self.master.program
         self.found: dict[tuple[int, ...], float] = {}
-        if program.count:
-            self._try(np.array(program.cost[: program.count]))
-        self.master.begin(self._floor())
+        self.required = set(np.flatnonzero(problem.arc_state == 1).tolist())
+        for _ in range(_TREES):
+            tree = self._try(self.master.relax())
+            if tree is None:  # nothing is better than what was found
+                self.master.bound = -math.inf
+                break
+            if not self.master.narrow(tree, self._floor()):
+                break
+        self.master.begin()
         self.lower = np.array(program.lower[: self.master.static])
         self.upper = np.array(program.upper[: self.master.static])
         self.whole = np.flatnonzero(program.whole[: self.master.static])
         self.tolerance = TOLERANCE * self.master.scale * problem.n_words
         self.nodes = 0
-        self.root_bound = math.inf
+        self.root_bound = self.master.bound
         self.integral_at_root = False
 
     def run(self, time_limit: float | None, node_limit: int | None, gap: float) -> Solution:
@@ -109,8 +116,8 @@ class _Search:
         status, numbers = "optimal", count()
         #: (-bound, number, ((column, lowest, highest), …))
         queue: list[tuple[float, int, tuple[tuple[int, float, float], ...]]] = []
-        if self.master.program.count and not self.master.program.impossible():
-            queue.append((-self.master.first_bound(), next(numbers), ()))
+        if self.root_bound > -math.inf and not self.master.program.impossible():
+            queue.append((-self.root_bound, next(numbers), ()))
         while queue:
             bound, floor = -queue[0][0], self._floor()
             if bound <= floor + self.tolerance:
@@ -127,6 +134,7 @@ class _Search:
             _, _, fixed = heapq.heappop(queue)
             for best, children in self._divide(bound, fixed, deadline):
                 heapq.heappush(queue, (-best, next(numbers), children))
+        self.integral_at_root |= not self.nodes and status == "optimal"
         bound = -queue[0][0] if queue else -math.inf
         return self._solution(bound, status)
 
@@ -136,19 +144,21 @@ class _Search:
             return -math.inf
         return heapq.nlargest(self.k_best, self.found.values())[-1]
 
-    def _try(self, weight: Floats) -> NDArray[np.int32] | None:
-        """Score the best tree by weights of arcs float64[A], if the problem allows it."""
+    def _try(self, weight: Floats) -> Tree | None:
+        """The best tree by weights of arcs float64[A]; scored, if the problem allows it."""
         p, upper = self.problem, np.array(self.master.program.upper[: len(weight)])
-        arcs = best_tree(p, np.where(upper > 0.0, weight, -np.inf))
-        if arcs is None or not p.is_feasible(arcs):
+        tree = best_tree(p, np.where(upper > 0.0, weight, -np.inf))
+        if tree is None:
             return None
-        key = tuple(arcs.tolist())
-        if key not in self.found:
-            score = p.score(arcs)
+        key = tuple(tree.arcs.tolist())
+        if key in self.found or not self.required.issubset(key):
+            return tree
+        score = p.score(tree.arcs)
+        if score > -math.inf:
             if self.extra is not None:
-                score += self.extra.tree_score(heads_of(p, arcs))
+                score += self.extra.tree_score(heads_of(p, tree.arcs))
             self.found[key] = score
-        return arcs
+        return tree
 
     def _divide(
         self, bound: float, fixed: tuple[tuple[int, float, float], ...], deadline: float
@@ -160,15 +170,19 @@ class _Search:
         self.nodes += 1
         found, x = self.master.solve(lower, upper, self._floor() + self.tolerance, deadline)
         bound, arcs = min(bound, found), self.master.program.count
+        solved = x is not None
+        if not solved and bound > self._floor() + self.tolerance and time.perf_counter() < deadline:
+            x = upper  # HiGHS has no answer: the node is divided at any arc
         tree = None if x is None else self._try(x[:arcs])
         off = np.zeros(1) if x is None else np.abs(x[self.whole] - np.rint(x[self.whole]))
         closed = bound <= self._floor() + self.tolerance
         if self.nodes == 1:
-            self.root_bound = bound
-            self.integral_at_root = closed or (x is not None and off.max() <= _WHOLE)
-        if off.max() <= _WHOLE and self.k_best > 1 and tree is not None:
-            self.master.forbid(tree)
-            return [(bound, fixed)]
+            self.root_bound = found
+            self.integral_at_root = closed or (solved and off.max() <= _WHOLE)
+        if solved and off.max() <= _WHOLE and self.k_best > 1 and tree is not None:
+            if tuple(tree.arcs.tolist()) in self.found:
+                self.master.forbid(tree.arcs)
+                return [(bound, fixed)]
         if closed:
             return []
         if x is None:  # the time is up

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,8 +14,22 @@ from bbparse.problem import Problem
 Floats = NDArray[np.float64]
 
 
-def best_tree(problem: Problem, weight: Floats) -> NDArray[np.int32] | None:
+class Tree(NamedTuple):
+    """A tree, int32[n]; no tree weighs more than `most`, none with arc a more than most + loss[a].
+
+    `noise` is more than all rounding in these.
+    """
+
+    arcs: NDArray[np.int32]
+    most: float
+    loss: Floats
+    noise: float
+
+
+def best_tree(problem: Problem, weight: Floats) -> Tree | None:
     """The tree whose arcs weigh most, by arcs alone; None if there is none.
+
+    Bounds are those of arborescences, which may cross.
 
     Parameters
     ----------
@@ -21,25 +37,26 @@ def best_tree(problem: Problem, weight: Floats) -> NDArray[np.int32] | None:
         Its other parts, factors and required arcs are not looked at.
     weight : float64[A]
         -inf: the arc must not be used.
-
-    Returns
-    -------
-    int32[n]
-        Arc of each word.
     """
     p = problem
     order = np.lexsort((weight, p.arc_mod))  # of arcs between the same words the last is taken
+    tree, largest = np.empty(p.n_words, np.int32), np.empty(1)
+    reduced, loss = np.empty((2, len(order)))
+    starts = np.searchsorted(p.arc_mod[order], np.arange(p.n_words + 2)).astype(np.int32)
+    most = best_arborescence(
+        starts, p.arc_head[order], weight[order], p.single_root, tree, reduced, largest
+    )
+    if most == -np.inf:
+        return None
+    loss[order] = reduced
+    arcs = order[tree]
     if p.projective:
         table = np.full((p.n_words + 1,) * 2, -np.inf)
         place = np.zeros(table.shape, np.int32)
         table[p.arc_head[order], p.arc_mod[order]] = weight[order]
         place[p.arc_head[order], p.arc_mod[order]] = order
         heads, score = eisner(table, p.single_root)
-        return None if score == -np.inf else place[heads[1:], np.arange(1, p.n_words + 1)]
-    tree = np.empty(p.n_words, np.int32)
-    starts = np.searchsorted(p.arc_mod[order], np.arange(p.n_words + 2)).astype(np.int32)
-    score = best_arborescence(
-        starts, p.arc_head[order], weight[order], p.single_root, tree, np.empty(len(order)),
-        np.empty(1),
-    )  # fmt: skip
-    return None if score == -np.inf else order[tree].astype(np.int32)
+        if score == -np.inf:
+            return None
+        arcs = place[heads[1:], np.arange(1, p.n_words + 1)]
+    return Tree(arcs.astype(np.int32), most, loss, 1e-15 * p.n_words * float(largest[0]))

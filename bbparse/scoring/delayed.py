@@ -54,6 +54,8 @@ class Largest(NamedTuple):
     over_grand: Ints
     #: int64[2, V_g, V_h]: by the direction of g→h.
     over_mod: Ints
+    #: int64[V_g, V_m].
+    over_head: Ints
 
 
 class DelayedScorer:
@@ -118,20 +120,20 @@ class DelayedScorer:
             )  # fmt: skip
         return scores
 
-    def bounds(self, table: Hashes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds [p, c] over all g, and [g, p] over all c, float64[n + 1, n + 1] each."""
+    def bounds(self, table: Hashes) -> NDArray[np.float64]:
+        """Bounds [p, c] over all g, [g, p] over all c, [g, c] over all p: [3, n + 1, n + 1]."""
         words = len(table) - 1
         place = np.arange(words)
         later = (place[:, None] < place).astype(np.intp)
-        over_grand, over_mod = np.zeros((2, words, words), np.int64)
+        over = np.zeros((3, words, words), np.int64)
         for t in range(len(self._also)):
             hashes = [table[:-1, self._compiled.parts.kind_cols[_KIND, r] + t] for r in _ROLES]
             largest = self._largest(t, hashes)
             g, h, m = (np.searchsorted(v, own) for v, own in zip(largest.values, hashes))
-            over_grand += largest.over_grand[later, h[:, None], m]
-            over_mod += largest.over_mod[later, g[:, None], h]
-        quantum = np.float64(self.scorer.quantum)
-        return over_grand * quantum, over_mod * quantum
+            over[0] += largest.over_grand[later, h[:, None], m]
+            over[1] += largest.over_mod[later, g[:, None], h]
+            over[2] += largest.over_head[g[:, None], m]
+        return over * np.float64(self.scorer.quantum)
 
     def _largest(self, t: int, hashes: list[Hashes]) -> Largest:
         """The largest weights of a template for all values of a sentence, kept if they are few."""
@@ -168,7 +170,9 @@ class DelayedScorer:
                     )
                 best = total if best is None else np.maximum(best, total)
             found[right, below] = best
-        return Largest(values, found.max(axis=(1, 2)), found.max(axis=(0, 4)))
+        return Largest(
+            values, found.max(axis=(1, 2)), found.max(axis=(0, 4)), found.max(axis=(0, 1, 3))
+        )
 
 
 class DelayedColumns(Columns):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bbparse.errors import BBParseError, ProblemError
+from bbparse.highs import Linear, LinearAnswer
 from bbparse.ilp import solve_ilp
 from bbparse.pricing import GivenColumns, PricingSettings, price_and_cut
 from bbparse.problem import Problem
@@ -175,6 +176,21 @@ def test_nothing_to_choose_from() -> None:
     ):
         s = price_and_cut(p, 2)
         assert (s.status, s.heads.shape) == ("infeasible", (0, 3))
+
+
+def test_a_first_bound_may_be_enough() -> None:
+    p = Problem.from_arc_scores(np.random.default_rng(182).normal(size=(5, 5)), projective=False)
+    s = price_and_cut(p)
+    assert (s.status, s.stats["nodes"], s.stats["integral_at_root"]) == ("optimal", 0, 1)
+    assert s.scores[0] <= s.stats["root_bound"] <= s.scores[0] + 1e-9
+
+
+def test_no_answer_of_highs(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = LinearAnswer("failed", np.zeros(0), np.zeros(0), np.zeros(0), np.inf)
+    monkeypatch.setattr(Linear, "solve", lambda *_: nothing)
+    p = with_triples(np.random.default_rng(181), 4)
+    assert price_and_cut(p).scores.tolist() == pytest.approx([enumerate_trees(p)[0][0]])
+    assert price_and_cut(p).status == "optimal"
 
 
 def test_options() -> None:
