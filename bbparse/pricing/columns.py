@@ -252,7 +252,7 @@ class GivenColumns(Columns):
             np.maximum.at(table, (first, second), score)
         touched = np.zeros_like(pairs)
         touched[h, m] = True
-        super().__init__(pairs, *bounds, touched)
+        super().__init__(pairs, bounds[0], bounds[1], bounds[2], touched)
 
     def score(self, grand: Ints, head: Ints, mod: Ints) -> Floats:
         """Scores of triples, 0 where none is given."""
