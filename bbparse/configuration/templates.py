@@ -22,7 +22,7 @@ so reordering a table or adding lines to it leaves the other features as they ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from typing import Any
@@ -129,10 +129,6 @@ class Template:
         return self.text + (f" +@{self.also}" if self.also else "")
 
 
-def _known(names: Iterable[str]) -> str:
-    return ", ".join(names)
-
-
 def _braces(text: str) -> Iterator[str]:
     """All ways of choosing one of the alternatives in each pair of braces, in order."""
     pieces = re.split(r"\{([^{}]*)\}", text)
@@ -172,12 +168,13 @@ def _word_atom(text: str, kind: str) -> WordAtom:
     role, offset, attribute = found[1], int(found[2] or 0), found[3]
     roles = KINDS[kind] + (("b",) if kind == "arc" else ())
     if role not in roles:
-        raise ConfigError(f"unknown role {role!r} in {text!r}; {kind} parts have {_known(roles)}")
+        known = ", ".join(roles)
+        raise ConfigError(f"unknown role {role!r} in {text!r}; {kind} parts have {known}")
     if abs(offset) > PAD:
         raise ConfigError(f"offset of {text!r} is {offset:+d}, expected -{PAD} to +{PAD}")
     if attribute not in ATTRIBUTES:
         raise ConfigError(
-            f"unknown attribute {attribute!r} in {text!r}; attributes are {_known(ATTRIBUTES)}"
+            f"unknown attribute {attribute!r} in {text!r}; attributes are {', '.join(ATTRIBUTES)}"
         )
     return WordAtom(role, offset, attribute)
 
@@ -190,7 +187,7 @@ def _arc_atom(name: str, kind: str) -> str:
     ]
     if name not in usable:
         problem = f"@{name} does not apply" if name in ARC_ATOMS else f"unknown atom @{name}"
-        raise ConfigError(f"{problem}; {kind} parts have {_known('@' + u for u in usable)}")
+        raise ConfigError(f"{problem}; {kind} parts have {', '.join('@' + u for u in usable)}")
     return name
 
 
@@ -224,7 +221,7 @@ def parse(text: str, kind: str) -> Template:
         else:
             words.add(_word_atom(item, kind))
     if not any(atom.role != "b" for atom in words):
-        raise ConfigError(f"names no word in a role of its own; expected {_known(KINDS[kind])}")
+        raise ConfigError(f"names no word in a role of its own; expected {', '.join(KINDS[kind])}")
     return Template(tuple(sorted(words)), tuple(sorted(arcs)), also)
 
 
@@ -286,7 +283,7 @@ class TemplateSet:
         keys = [*KINDS, "bits"]
         for key in table:
             if key not in keys:
-                raise ConfigError(f"unknown key {key!r} in [{where}]; keys are {_known(keys)}")
+                raise ConfigError(f"unknown key {key!r} in [{where}]; keys are {', '.join(keys)}")
         bits = table.get("bits", DEFAULT_BITS)
         if isinstance(bits, bool) or not isinstance(bits, int) or not MIN_BITS <= bits <= MAX_BITS:
             raise ConfigError(f"{where}.bits is {bits!r}, expected {MIN_BITS} to {MAX_BITS}")
@@ -304,7 +301,3 @@ class TemplateSet:
         for template in chain.from_iterable(self.templates.values()):
             used.update(template.arcs)
         return used.intersection(GUIDE_ATOMS)
-
-    def n_features(self, kind: str) -> int:
-        """Templates of a kind, a template with ``+@`` counting twice."""
-        return sum(2 if template.also else 1 for template in self.templates[kind])

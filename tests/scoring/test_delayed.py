@@ -47,7 +47,7 @@ def whole_problem(scorer: PartScorer, sentence: Sentence) -> Problem:
     head, mod = np.nonzero(~np.eye(n + 1, dtype=bool) & (np.arange(n + 1) > 0))
     head, mod = head.astype(np.int32), mod.astype(np.int32)
     parts = scorer.score(encode(sentence), head, mod, projective=False)
-    return Problem(n, head, mod, **parts._asdict(), projective=False)
+    return Problem(n, head, mod, **parts, projective=False)
 
 
 @pytest.mark.parametrize("kept", [1 << 18, 100])
