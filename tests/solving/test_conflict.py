@@ -82,6 +82,14 @@ def blank(n: int = 8, **flags: bool) -> Problem:
             ],
         ),
         (
+            blank(4, projective=False).with_heads({1: 2, 2: 1}),
+            ["word 1 must hang from word 2", "word 2 must hang from word 1"],
+        ),
+        (
+            blank(4, projective=False).without_arcs([(h, 2) for h in (0, 1, 3, 4)]),
+            ["all candidate arcs into word 2 are forbidden"],
+        ),
+        (
             blank(4, single_root=False, projective=False)
             .with_count_scores([(0, 1), (2, 3), (3, 4)], [NEVER, 0, NEVER, 0])
             .with_heads({1: 0, 3: 2, 4: 2}),
