@@ -113,6 +113,15 @@ def small(count: int, seed: int, projective: bool | None = None) -> dict[str, An
     wrong: list[str] = []
     nodes = calls = 0
     hardest = (0, 0)
+    notes = Notes("small" if projective is None else "small-nonprojective")
+
+    def result() -> dict[str, Any]:
+        return {
+            "problems": number + 1, "seed": seed, "disagreements": wrong, "kinds": dict(kinds),
+            "nodes": nodes / (number + 1), "dp_calls": calls / (number + 1),
+            "most_nodes": hardest[0], "hardest": hardest[1],
+        }  # fmt: skip
+
     for number in range(count):
         n = int(rng.choice(_SIZES, p=_SHARES))
         counts = int(rng.choice([0, 4]))
@@ -130,11 +139,8 @@ def small(count: int, seed: int, projective: bool | None = None) -> dict[str, An
         hardest = max(hardest, (int(answer.stats.get("nodes", 0)), number))
         count_kinds(kinds, problem)
         kinds["infeasible"] += not expected
-    return {
-        "problems": count, "seed": seed, "disagreements": wrong, "kinds": dict(kinds),
-        "nodes": nodes / count, "dp_calls": calls / count, "most_nodes": hardest[0],
-        "hardest": hardest[1],
-    }  # fmt: skip
+        notes.write(result)
+    return result()
 
 
 def against_program(

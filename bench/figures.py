@@ -62,6 +62,8 @@ EXACTNESS = (
     ("small", "up to seven words, against enumeration"),
     ("large", "8 to 40 words with siblings and up to 240 factors, against HiGHS"),
     ("mixed", "everything at once, against HiGHS"),
+    ("small-nonprojective", "arcs that may cross, up to seven words, against enumeration"),
+    ("mixed-nonprojective", "arcs that may cross, 8 to 40 words, against HiGHS"),
     ("proofs", "proofs, checked by the separate checker"),
 )
 
