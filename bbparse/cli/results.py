@@ -13,8 +13,6 @@ from bbparse.text.raw import plain_text
 from bbparse.treebank import Sentence
 from bbparse.treebank.alignment import evaluate_text
 
-__all__ = ["results"]
-
 _SHOWN = {
     "sentences": "sentences", "tokens": "tokens", "words": "words", "upos": "UPOS",
     "xpos": "XPOS", "ufeats": "FEATS", "lemmas": "lemmas", "uas": "UAS", "las": "LAS",
@@ -23,14 +21,7 @@ _SHOWN = {
 
 
 def results(model: Model, dev: Sequence[Sentence]) -> str:
-    """A table of F1 in percent by the official scorer's measures.
-
-    Parameters
-    ----------
-    model : Model
-    dev : sequence of Sentence
-        With trees.
-    """
+    """A table of F1 in percent, on a treebank with trees, by the official scorer's measures."""
     parser = Parser(model)
     rows = [["dev, %", *_SHOWN.values()]]
 

@@ -16,23 +16,10 @@ _ONE_COLUMN = re.compile(r"expected 10 columns, found 1\b")
 
 
 def read_sentences(source: str, parser: Parser, split: Split | None) -> Iterator[Sentence]:
-    """Sentences of CoNLL-U or CoNLL-X, or of running text.
+    """Sentences of CoNLL-U or CoNLL-X, or of running text, which the parser cuts as `split` says.
 
-    Parameters
-    ----------
-    source : str
-        A path, or ``-`` for the standard input.
-    parser : Parser
-        Cuts running text.
-    split : {"text", "lines", "words"}, optional
-        How. Without it files named ``.txt`` are running text, and others are not.
-
-    Raises
-    ------
-    TreebankError
-        If it cannot be read, or is neither.
-    ModelError
-        If it is running text, and the model cannot cut it.
+    Without `split`, files named ``.txt`` are running text, and others are not. `TreebankError` if
+    the source cannot be read or is neither, `ModelError` if the model cannot cut text.
     """
     split = split or split_of_name(source)
     if split is None:

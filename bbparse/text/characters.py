@@ -15,11 +15,6 @@ from numpy.typing import NDArray
 
 from bbparse.treebank.encode import attribute_hash, shape
 
-__all__ = [
-    "BLANK", "CHARACTER_COLUMNS", "JOINED", "REACH", "TOKEN_COLUMNS", "Span",
-    "encode_characters", "encode_tokens", "kinds_of",
-]  # fmt: skip
-
 Span = tuple[int, int]
 Words = NDArray[np.uint64]
 
@@ -132,17 +127,7 @@ def _run_hashes(values: Words, steps: NDArray[np.int64], border: NDArray[np.bool
 
 
 def encode_characters(text: str) -> Words:
-    """The characters of a paragraph.
-
-    Parameters
-    ----------
-    text : str, n characters
-
-    Returns
-    -------
-    uint64[n + 2 * REACH, len(CHARACTER_COLUMNS)]
-        Row REACH + i is character i.
-    """
+    """The characters of a paragraph: row REACH + i is character i, between padding."""
     kinds, chars, lows = _known(text)
     n = len(kinds)
     out = np.zeros((n + 2 * REACH, len(CHARACTER_COLUMNS)), np.uint64)
@@ -198,19 +183,7 @@ def _form(form: str) -> tuple[int, int, int, int]:
 
 
 def encode_tokens(text: str, spans: Sequence[Span]) -> Words:
-    """The tokens of a paragraph.
-
-    Parameters
-    ----------
-    text : str
-    spans : sequence of (start, end), length n
-        Tokens.
-
-    Returns
-    -------
-    uint64[n + 2 * REACH, len(TOKEN_COLUMNS)]
-        Row REACH + i is token i.
-    """
+    """The tokens of a paragraph: row REACH + i is token i, between padding."""
     n = len(spans)
     out = np.zeros((n + 2 * REACH, len(TOKEN_COLUMNS)), np.uint64)
     forms = [text[a:b] for a, b in spans]

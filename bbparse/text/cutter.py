@@ -30,11 +30,6 @@ from bbparse.text.characters import (
     kinds_of,
 )  # fmt: skip
 
-__all__ = [
-    "CHARACTER_LABELS", "CUTTER_ARRAYS", "TOKEN_LABELS", "Cutter", "Likeness", "Token",
-    "has_letter", "places",
-]  # fmt: skip
-
 #: What a character may be: within a word, the last of one within a token, the last of a token.
 CHARACTER_LABELS = ("in", "word", "token")
 #: What a token may be: within a sentence, or its last.
@@ -46,19 +41,11 @@ CUTTER_ARRAYS: dict[str, Rule] = {
 
 
 class Token(NamedTuple):
-    """What is written together.
+    """What is written together."""
 
-    Attributes
-    ----------
-    start, end : int
-        Its place in the text.
-    words : tuple of str
-        One, or more where it is a multiword token.
-    """
-
-    start: int
+    start: int  #: Its place in the text.
     end: int
-    words: tuple[str, ...]
+    words: tuple[str, ...]  #: One, or more where it is a multiword token.
 
 
 def places(text: str) -> list[str]:

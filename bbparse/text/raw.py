@@ -8,8 +8,6 @@ from bbparse.text.characters import kinds_of
 from bbparse.treebank import Sentence
 from bbparse.treebank.tokens import Piece, pieces
 
-__all__ = ["is_spaced", "paragraphs", "plain_text", "with_guessed_blanks"]
-
 _LEFT = frozenset(",.;:!?…)]}»”’%，。；：！？、）】」』")
 _RIGHT = frozenset("([{«“‘（【「『")
 _UNSPACED = 13

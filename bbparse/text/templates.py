@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CHARACTERS", "TOKENS"]
-
 CHARACTERS = (
     "{w-4,w-3,w-2,w-1,w,w+1,w+2,w+3,w+4,w+5}.{low,kind}",
     "for * in low,kind: w.* w+1.*",

@@ -27,8 +27,6 @@ from bbparse.text.templates import CHARACTERS, TOKENS
 from bbparse.treebank import Sentence
 from bbparse.treebank.tokens import Piece, pieces
 
-__all__ = ["CutterSettings", "Text", "texts_of", "train_cutter"]
-
 IN, WORD, TOKEN = range(3)
 #: Words that tell what language a text is in.
 COMMON = 300
@@ -36,53 +34,32 @@ COMMON = 300
 
 @dataclass(frozen=True, slots=True)
 class CutterSettings:
-    """How a cutter is trained.
+    """How a cutter is trained."""
 
-    Attributes
-    ----------
-    characters, sentences : LayerSettings
-        Of the two layers.
-    rare : float
-        Between characters of two kinds that are cut, or not, in less than this share of their
-        occurrences, they never are, or always.
-    longest : int
-        Most characters to learn from: all of a large treebank would teach little more.
-    block : int
-        Sentences of a piece of text where the treebank has no paragraphs.
-    seed : int
-    """
-
+    #: Of the two layers.
     characters: LayerSettings = field(
         default_factory=lambda: LayerSettings(epochs=4, chained=False)
     )
     sentences: LayerSettings = field(
         default_factory=lambda: LayerSettings(epochs=4, chained=False)
     )
+    #: Between characters of two kinds that are cut, or not, in less than this share of their
+    #: occurrences, they never are, or always.
     rare: float = 0.0003
+    #: Most characters to learn from: all of a large treebank would teach little more.
     longest: int = 1_200_000
-    block: int = 8
+    block: int = 8  #: Sentences of a piece of text where the treebank has no paragraphs.
     seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph and what it consists of.
-
-    Attributes
-    ----------
-    text : str
-    spans : list of (start, end)
-        Its tokens.
-    words : list of tuple of str
-        Of each token.
-    ends : list of bool
-        Whether a sentence ends with the token.
-    """
+    """A paragraph and what it consists of."""
 
     text: str
-    spans: list[Span]
-    words: list[tuple[str, ...]]
-    ends: list[bool]
+    spans: list[Span]  #: Its tokens.
+    words: list[tuple[str, ...]]  #: Of each token.
+    ends: list[bool]  #: Whether a sentence ends with the token.
 
 
 def texts_of(sentences: Sequence[Sentence], block: int = 8) -> list[Text]:

@@ -15,18 +15,11 @@ from bbparse.treebank.evaluation import CONTENT, function_words, universal_featu
 from bbparse.treebank.sentence import Sentence
 from bbparse.treebank.tokens import pieces
 
-__all__ = ["Share", "TextScores", "evaluate_text"]
-
 Span = tuple[int, int]
 
 
 class Share(NamedTuple):
-    """What is right of what there is.
-
-    Attributes
-    ----------
-    right, gold, predicted : int
-    """
+    """What is right of what there is."""
 
     right: int
     gold: int

@@ -24,19 +24,9 @@ def with_columns(
     xpos: Sequence[str] | None = None,
     feats: Sequence[str] | None = None,
 ) -> Sentence:
-    """A copy of a sentence with other columns, in its lists and in its lines.
+    """A copy of a sentence with other columns, of n values each, in its lists and in its lines.
 
-    Parameters
-    ----------
-    sentence : Sentence
-        Left as it is. Its multiword tokens, empty nodes and comments are kept.
-    lemmas, upos, xpos, feats : sequence of str, length n, optional
-        New values; columns left out stay.
-
-    Raises
-    ------
-    ValueError
-        If there are not n values, or one is empty or has a tab or a line break in it.
+    Its multiword tokens, empty nodes and comments are kept. `ValueError` as `checked_column`.
     """
     given = {"lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats}
     columns = {

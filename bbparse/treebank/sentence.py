@@ -28,10 +28,7 @@ def word_ids(n: int) -> tuple[str, ...]:
 def checked_column(title: str, values: Sequence[str], n: int) -> list[str]:
     """The values of a column of n words, if they can be written.
 
-    Raises
-    ------
-    ValueError
-        If there are not n values, or one is empty or has a tab or a line break in it.
+    `ValueError` if there are not n values, or one is empty or has a tab or a line break in it.
     """
     if len(values) != n:
         raise ValueError(f"{title}: expected {n} values, found {len(values)}")

@@ -7,26 +7,15 @@ from typing import NamedTuple
 
 from bbparse.treebank.sentence import Sentence
 
-__all__ = ["Piece", "miscs", "offsets", "pieces"]
-
 _RANGE = re.compile(r"TokenRange=(\d+):(\d+)")
 
 
 class Piece(NamedTuple):
-    """A token of a sentence.
-
-    Attributes
-    ----------
-    form : str
-    blank : bool
-        Whether a blank follows.
-    words : tuple of str
-        One, or those of a multiword token.
-    """
+    """A token of a sentence."""
 
     form: str
-    blank: bool
-    words: tuple[str, ...]
+    blank: bool  #: Whether a blank follows.
+    words: tuple[str, ...]  #: One, or those of a multiword token.
 
 
 def pieces(sentence: Sentence) -> list[Piece]:
