@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from bbparse.errors import TreebankError
 from bbparse.parsing.parser import Parser
-from bbparse.text.cutting import Split, read_text, text_as_it_comes
-from bbparse.treebank import Sentence, read_conllu
+from bbparse.text.cutting import Split, text_as_it_comes
+from bbparse.treebank import Sentence
 from bbparse.treebank.sections import Section, cut_conllu, cut_sentences
 
 # What reading text as a treebank comes to.
@@ -21,10 +21,9 @@ def read_sentences(source: str, parser: Parser, split: Split | None) -> Iterator
     Without `split`, files named ``.txt`` are running text, and others are not. `TreebankError` if
     the source cannot be read or is neither, `ModelError` if the model cannot cut text.
     """
-    split = split or split_of_name(source)
-    if split is None:
-        return _with_hint(read_conllu(source))
-    return read_text(source, parser.needed_cutter(), split)
+    for section in read_sections(source, parser, split):
+        if section is not None:
+            yield from sentences_of(section, source)
 
 
 def read_sections(

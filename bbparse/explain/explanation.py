@@ -66,11 +66,6 @@ class Explanation:
         """Candidate arcs (head, modifier), whatever their labels."""
         return set(zip(self.problem.arc_head.tolist(), self.problem.arc_mod.tolist()))
 
-    @property
-    def n_candidates(self) -> int:
-        """How many they are."""
-        return len(self.candidates)
-
     def feature_balance(self, k: int) -> list[tuple[tuple[str, str], float]]:
         """What each feature is worth in the best tree less what it is in tree k (from 0).
 

@@ -220,5 +220,5 @@ class _Arcs:
             grid[head][mod - 1] = kind, f"{self.arc(head, mod)}: {story}"
         return {
             "stages": stages, "shades": shades, "sizes": sizes, "alive": len(trace.left - best),
-            "grid": grid if e.n_candidates <= _CELLS else None,
+            "grid": grid if len(e.candidates) <= _CELLS else None,
         }  # fmt: skip

@@ -63,10 +63,6 @@ class FactorFamily:
     def factors(self, view: FactorView) -> Iterable[tuple[Iterable[Arc], Sequence[Feature]]]:
         """Propose factors; what a family of a few lines writes.
 
-        Parameters
-        ----------
-        view : FactorView
-
         Yields
         ------
         arcs : iterable of (head, modifier)
@@ -84,10 +80,6 @@ class FactorFamily:
         self, view: FactorView
     ) -> Iterable[tuple[Iterable[Arc], Sequence[Sequence[Feature]]]]:
         """Propose sets of arcs that score by how many of them are in the tree.
-
-        Parameters
-        ----------
-        view : FactorView
 
         Yields
         ------

@@ -52,10 +52,6 @@ class RuleFamily(FactorFamily):
     ) -> Iterable[tuple[Iterable[tuple[Any, Any]], Sequence[Any]]]:
         """Propose factors for any sentence.
 
-        Parameters
-        ----------
-        s : AnySentence
-
         Yields
         ------
         arcs, features

@@ -48,11 +48,6 @@ def as_conllu(sentence: Sentence, trees: Sequence[ScoredTree], status: str, styl
     return "".join(blocks)
 
 
-def as_json(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
-    """One line of JSON; see `bbparse.show.records`."""
-    return json_line(sentence, trees, status)
-
-
 def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
     """The trees drawn with box characters, under a line that says what they are."""
     lines = []
@@ -93,6 +88,6 @@ Writer: TypeAlias = "Callable[[Sentence, Sequence[ScoredTree], str, Style], str]
 #: Name → what writes it.
 FORMATS: dict[str, Writer] = {
     "conllu": as_conllu,
-    "jsonl": as_json,
+    "jsonl": lambda sentence, trees, status, style: json_line(sentence, trees, status),
     "tree": as_tree,
 }

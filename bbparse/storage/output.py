@@ -68,11 +68,8 @@ def open_binary_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             stream = sys.stdout.buffer
             yield stream
             stream.flush()
-        elif descriptor is not None:
-            with _open(descriptor, name, "wb") as file:
-                yield file
-        elif _is_special(name):
-            with _open(name, name, "wb") as file:
+        elif descriptor is not None or _is_special(name):
+            with _open(name if descriptor is None else descriptor, name, "wb") as file:
                 yield file
         else:
             # a link stays a link
