@@ -96,7 +96,7 @@ class Scores:
 
     sentences: int
     words: int
-    words_no_punct: int  #: Without words whose gold UPOS is PUNCT, as in what ends so below.
+    words_no_punct: int  #: Those whose gold UPOS is not PUNCT, as in what ends like this.
     uas: float  #: Words with the right head.
     las: float  #: Words with the right head and the right full label.
     #: Words with the right head and the right label up to its colon: the official scorer's LAS.
@@ -108,8 +108,8 @@ class Scores:
     complete: float  #: Sentences in which every head is right.
     complete_labelled: float  #: Sentences in which every head and full label is right.
     root: float  #: Sentences in which exactly the right words have head 0.
-    #: Words with the right value in the column; None unless both treebanks have values there. A
-    #: word without a gold lemma has any lemma right.
+    #: Words with the right value in the column, as xpos, feats and lemmas; None unless both
+    #: treebanks have values there. A word without a gold lemma has any lemma right.
     upos: float | None = None
     xpos: float | None = None
     feats: float | None = None

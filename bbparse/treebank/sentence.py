@@ -53,7 +53,7 @@ class Sentence:
     #: its line feed. The carriage return of a CRLF file stays at the end of its line.
     lines: list[str]
     word_lines: list[int]  #: length n: index into `lines` of each syntactic word.
-    forms: list[str]  #: length n: the columns; ``_`` where nothing is given.
+    forms: list[str]  #: length n, as the other columns; ``_`` where nothing is given.
     lemmas: list[str]
     upos: list[str]
     xpos: list[str]

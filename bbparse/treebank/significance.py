@@ -32,8 +32,8 @@ class Difference:
     """How two parsers differ by one measure."""
 
     measure: str  #: A name of `bbparse.treebank.evaluation.MEASURES`.
-    first: float  #: The shares, from 0 to 1.
-    second: float
+    first: float  #: Share of the first parser, from 0 to 1.
+    second: float  #: Of the second one.
     difference: float  #: first - second.
     #: Ends of the confidence interval of the difference: percentiles of the resampled differences.
     low: float

@@ -117,8 +117,8 @@ class Setting:
 class Suggestion:
     """The fastest setting that loses little."""
 
-    setting: Setting  #: What is suggested; what is most accurate.
-    best: Setting
+    setting: Setting  #: What is suggested.
+    best: Setting  #: What is most accurate.
     loss: Difference  #: best - setting by the measure that counts, with its confidence interval.
 
 
