@@ -7,6 +7,7 @@ of a projective tree never touch. Words are moved apart until each label fits in
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -91,20 +92,22 @@ def _ports(n: int, arcs: Sequence[Arc]) -> list[tuple[float, float]]:
 def lay_out(forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = ()) -> Layout:
     """Place words, and arcs: at most one into each word above the words, and one below them."""
     n = len(forms)
-    above = [arc for arc in arcs if not arc.below]
-    below = [arc for arc in arcs if arc.below]
-    ports = {}
     widths = [text_width(form, FORM_SIZE) for form in forms]
     if tags:
         widths = [max(w, text_width(tag, TAG_SIZE)) for w, tag in zip(widths, tags)]
-    for group in (above, below):
-        placed = _ports(n, group)
-        counts = [0] * (n + 1)
-        for arc, pair in zip(group, placed):
-            ports[id(arc)] = pair
-            counts[arc.head] += 1
-            counts[arc.mod] += 1
-        widths = [max(w, counts[i + 1] * _PORT) for i, w in enumerate(widths)]
+    ports, heights, rooms = {}, {}, []
+    for below in (False, True):
+        group = [arc for arc in arcs if arc.below == below]
+        ports.update(zip(map(id, group), _ports(n, group)))
+        counts = Counter(word for arc in group for word in (arc.head, arc.mod))
+        widths = [max(w, counts[i] * _PORT) for i, w in enumerate(widths, start=1)]
+        inner = [arc for arc in group if arc.head]
+        found = levels([(min(arc.head, arc.mod), max(arc.head, arc.mod)) for arc in inner])
+        depth, rooted = max(found, default=0), len(inner) < len(group)
+        heights.update({id(arc): depth + 1 for arc in group})
+        heights.update(zip(map(id, inner), found))
+        steps = max(depth, 1) - 1 + rooted
+        rooms.append(FIRST + LEVEL * steps + 10.0 if group else 0.0)
     gaps = [_GAP] * max(0, n - 1)
     for arc in sorted(arcs, key=lambda arc: abs(arc.head - arc.mod)):
         if not arc.label:
@@ -129,30 +132,10 @@ def lay_out(forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = ())
         layout.centres.append(x + width / 2.0)
         x += width + (gaps[i] if i < n - 1 else 0.0)
     layout.width = x + _MARGIN
-    heights = {}
-    depth = [0, 0]
-    for side, group in enumerate((above, below)):
-        inner = [arc for arc in group if arc.head]
-        spans = [(min(arc.head, arc.mod), max(arc.head, arc.mod)) for arc in inner]
-        for arc, level in zip(inner, levels(spans)):
-            heights[id(arc)] = level
-            depth[side] = max(depth[side], level)
-    for side, group in enumerate((above, below)):
-        for arc in group:
-            if not arc.head:
-                heights[id(arc)] = depth[side] + 1
-                depth[side] = max(depth[side], 1)
-    rooted = [any(not arc.head for arc in group) for group in (above, below)]
-
-    def room(side: int) -> float:
-        if not depth[side]:
-            return 0.0
-        return FIRST + LEVEL * (depth[side] - 1) + (LEVEL if rooted[side] else 0.0) + 10.0
-
-    ceiling = room(0) + 4.0
+    ceiling = rooms[0] + 4.0
     layout.baseline = ceiling + FORM_SIZE + 2.0
     bottom = layout.baseline + (TAG_SIZE + 6.0 if tags else 0.0) + 6.0
-    layout.height = bottom + room(1) + 4.0
+    layout.height = bottom + rooms[1] + 4.0
     for arc in arcs:
         start, end = ports[id(arc)]
         middle = layout.centres[arc.mod - 1] + end
