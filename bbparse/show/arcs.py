@@ -95,7 +95,9 @@ def lay_out(forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = ())
     widths = [text_width(form, FORM_SIZE) for form in forms]
     if tags:
         widths = [max(w, text_width(tag, TAG_SIZE)) for w, tag in zip(widths, tags)]
-    ports, heights, rooms = {}, {}, []
+    ports: dict[int, tuple[float, float]] = {}
+    heights: dict[int, int] = {}
+    rooms: list[float] = []
     for below in (False, True):
         group = [arc for arc in arcs if arc.below == below]
         ports.update(zip(map(id, group), _ports(n, group)))
