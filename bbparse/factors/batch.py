@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -180,9 +181,9 @@ def scored_counts(
 
 def room_for(n_factors: int, n_arcs: int) -> Factors:
     """Arrays for kernels to fill, of which `filled` gives what is filled."""
-    return Factors(
-        np.zeros(n_factors + 1, np.int64), np.empty(n_arcs, np.int32), np.empty(n_factors)
-    )
+    ptr = np.empty(n_factors + 1, np.int64)
+    ptr[0] = 0
+    return Factors(ptr, np.empty(n_arcs, np.int32), np.empty(n_factors))
 
 
 def filled(room: Factors, count: int) -> Factors:
@@ -191,11 +192,15 @@ def filled(room: Factors, count: int) -> Factors:
     return Factors(ptr, room.arcs[: ptr[-1]], room.score[:count])
 
 
+_NONE = room_for(0, 0)
+
+
 def joined(groups: Sequence[Factors]) -> Factors:
     """All factors, one group after the other, in arrays of their own."""
-    groups = [room_for(0, 0), *groups]
+    starts = accumulate((len(group.arcs) for group in groups), initial=0)
+    ptrs = [group.ptr[1:] + start for group, start in zip(groups, starts)]
     return Factors(
-        pointers(np.concatenate([np.diff(group.ptr) for group in groups])),
-        np.concatenate([group.arcs for group in groups]),
-        np.concatenate([group.score for group in groups]),
+        np.concatenate([_NONE.ptr, *ptrs]),
+        np.concatenate([_NONE.arcs, *(group.arcs for group in groups)]),
+        np.concatenate([_NONE.score, *(group.score for group in groups)]),
     )

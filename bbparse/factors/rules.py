@@ -118,7 +118,7 @@ class RuleSet:
     ) -> tuple[Factors, Kept]:
         size, count = 256, NO_ROOM
         while count == NO_ROOM:
-            found, kept = room_for(size, 4 * size), _kept(size if keep else 0)
+            found, kept = room_for(size, 4 * size), _kept(size) if keep else _NOT_KEPT
             count = run_rules(
                 self._program, words, view.arc_mod, view.head_ptr, table.index, keep, found, kept
             )
@@ -145,3 +145,6 @@ def _kept(n_factors: int) -> Kept:
         np.zeros(n_factors + 1, np.int64), np.empty(n_keys, np.uint64),
         np.zeros(n_keys + 1, np.int64), np.empty(8 * n_keys, np.int64),
     )  # fmt: skip
+
+
+_NOT_KEPT = _kept(0)
