@@ -85,28 +85,6 @@ def apply_multipliers(base, factors, arc_score):
 
 
 @kernel
-def step_paper(factors, chosen, alpha, scratch):
-    """One projected subgradient step p ← P(p - α ∂ψ/∂p) at the tree ``chosen`` (QL13 §3.2)."""
-    fac_ptr, fac_arcs = factors.ptr, factors.arcs
-    fac_weight, lam = factors.weight, factors.lam
-    for c in range(factors.size[0]):
-        lo = fac_ptr[c]
-        hi = fac_ptr[c + 1]
-        weight = fac_weight[c]
-        step = alpha * weight * weight
-        on = 0
-        for i in range(lo, hi):
-            on += chosen[fac_arcs[i]]
-        if weight >= 0.0:
-            if 0 < on < hi - lo:
-                for i in range(lo, hi):
-                    lam[i] -= step * chosen[fac_arcs[i]]
-                project_simplex(lam, lo, hi, weight, scratch)
-        elif on != hi - lo - 1:
-            lam[lo] = min(max(lam[lo] + step * (on - (hi - lo - 1)), 0.0), -weight)
-
-
-@kernel
 def subgradient_norm(factors, chosen):
     """Squared length of the subgradient of the factors' bound at the tree ``chosen``.
 
@@ -138,28 +116,30 @@ def subgradient_norm(factors, chosen):
 
 
 @kernel
-def step_polyak(factors, chosen, alpha, scratch):
-    """One projected subgradient step of length ``alpha``, in the space of arc scores.
+def step_subgradient(factors, chosen, alpha, by_weight, scratch):
+    """One projected subgradient step at the tree ``chosen``, in the space of arc scores.
 
-    With ``alpha`` the gap by the squared length of the whole subgradient it is Polyak's, and free
-    of scale.
+    By weight: p ← P(p - α ∂ψ/∂p) of QL13 §3.2, where a factor moves by ``alpha`` and the square of
+    its weight. Else by ``alpha``: with the gap by the squared length of the whole subgradient that
+    is Polyak's step, and free of scale.
     """
     fac_ptr, fac_arcs = factors.ptr, factors.arcs
     fac_weight, lam = factors.weight, factors.lam
     for c in range(factors.size[0]):
         lo = fac_ptr[c]
         hi = fac_ptr[c + 1]
-        r = hi - lo
+        weight = fac_weight[c]
+        step = alpha * weight * weight if by_weight else alpha
         on = 0
         for i in range(lo, hi):
             on += chosen[fac_arcs[i]]
-        if fac_weight[c] >= 0.0:
-            if 0 < on < r:
+        if weight >= 0.0:
+            if 0 < on < hi - lo:
                 for i in range(lo, hi):
-                    lam[i] -= alpha * chosen[fac_arcs[i]]
-                project_simplex(lam, lo, hi, fac_weight[c], scratch)
-        elif on != r - 1:
-            lam[lo] = min(max(lam[lo] + alpha * (on - (r - 1)), 0.0), -fac_weight[c])
+                    lam[i] -= step * chosen[fac_arcs[i]]
+                project_simplex(lam, lo, hi, weight, scratch)
+        elif on != hi - lo - 1:
+            lam[lo] = min(max(lam[lo] + step * (on - (hi - lo - 1)), 0.0), -weight)
 
 
 @kernel

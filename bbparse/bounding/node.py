@@ -26,16 +26,13 @@ from bbparse.bounding.multipliers import (
     factor_gaps,
     simplify_factors,
     step_leads,
-    step_paper,
-    step_polyak,
+    step_subgradient,
     subgradient_norm,
 )
-from bbparse.bounding.slack import LEAST_SLACK
-from bbparse.bounding.state import Node, NodeCounts, NodeFactors
+from bbparse.bounding.slack import noise_of
 from bbparse.jit import kernel
 from bbparse.oracle.calls import (
     best,
-    copy_of,
     eliminate,
     inner_gaps,
     inner_noise,
@@ -50,7 +47,6 @@ from bbparse.oracle.calls import (
 )
 
 NEG = -np.inf
-EPSILON = 2.220446049250313e-16
 
 #: No tree of the node would change the k best; branch on an arc; its best tree is known.
 CLOSED, OPEN, SOLVED = 0, 1, 2
@@ -61,51 +57,14 @@ PATIENCE = 15
 
 
 class Verdict(NamedTuple):
-    """What bounding says of a node.
+    """What bounding says of a node."""
 
-    Attributes
-    ----------
-    status : int
-        ``CLOSED``, ``OPEN`` or ``SOLVED``.
-    bound : float
-        On every tree of the node that is not among the incumbents.
-    arc : int
-        To branch on; -1: none.
-    lower : float
-        Score of the best tree that was met.
-    tree : int32[n]
-        The last one; where the node is solved, its best one.
-    slack : float
-        What the bound may be wrong by.
-    """
-
-    status: int
-    bound: float
-    arc: int
-    lower: float
-    tree: NDArray[np.int32]
-    slack: float
-
-
-@kernel
-def copy_node(node):
-    """An independent node, trimmed to what is alive."""
-    factors, counts = node.factors, node.counts
-    n_factors, n_counts = factors.size[0], counts.size[0]
-    used, members = factors.ptr[n_factors], counts.ptr[n_counts]
-    return Node(
-        copy_of(node.oracle), node.arc_mod, node.base.copy(), node.constant.copy(),
-        NodeFactors(
-            factors.ptr[: n_factors + 1].copy(), factors.arcs[:used].copy(),
-            factors.weight[:n_factors].copy(), factors.lam[:used].copy(), factors.size.copy(),
-        ),
-        NodeCounts(
-            counts.ptr[: n_counts + 1].copy(), counts.arcs[:members].copy(),
-            counts.score_ptr[: n_counts + 1].copy(),
-            counts.score[: counts.score_ptr[n_counts]].copy(), counts.lam[:members].copy(),
-            counts.size.copy(),
-        ),
-    )  # fmt: skip
+    status: int  # ``CLOSED``, ``OPEN`` or ``SOLVED``
+    bound: float  # on every tree of the node that is not among the incumbents
+    arc: int  # to branch on; -1: none
+    lower: float  # score of the best tree that was met
+    tree: NDArray[np.int32]  # [n], the last one; where the node is solved, its best one
+    slack: float  # what the bound may be wrong by
 
 
 @kernel
@@ -128,33 +87,6 @@ def _bound_scores(node, copy, arc_score):
     """Fill ``arc_score`` with all that the oracle is to see; returns the bound's constant."""
     shift = node.constant[0] + apply_multipliers(node.base, node.factors, arc_score)
     return shift + apply_counts(node.counts, copy, arc_score)
-
-
-@kernel
-def _noise(node, arc_score, tree, shift, inner):
-    """What a bound may be wrong by.
-
-    Rounding errors come from the numbers that were added, not from their sum; arcs that are merely
-    very bad are in no sum that matters.
-    """
-    sizes = np.abs(node.base)
-    factors, counts = node.factors, node.counts
-    constants = abs(node.constant[0]) + abs(shift)
-    for c in range(factors.size[0]):
-        lo, hi = factors.ptr[c], factors.ptr[c + 1]
-        for i in range(lo, hi):
-            sizes[factors.arcs[i]] += factors.lam[i if factors.weight[c] >= 0.0 else lo]
-    for i in range(counts.ptr[counts.size[0]]):
-        sizes[counts.arcs[i]] += abs(counts.lam[i])
-        constants += abs(counts.lam[i])
-    cancelled = inner
-    for a in range(sizes.shape[0]):
-        if arc_score[a] > NEG:
-            cancelled = max(cancelled, inner + sizes[a] - abs(arc_score[a]))
-    reach = 0.0
-    for a in tree:
-        reach += abs(arc_score[a])
-    return 64.0 * EPSILON * (constants + reach + tree.shape[0] * cancelled) + LEAST_SLACK
 
 
 @kernel
@@ -275,7 +207,7 @@ def bound_node(node, incumbents, limits, counters, record):
         if limits.wild and not exact:
             tree_of(oracle, scratch, arc_score, tree)
             inner = inner_noise(oracle, scratch)
-            slack = min(limits.slack, _noise(node, arc_score, tree, shift, inner))
+            slack = min(limits.slack, noise_of(node, arc_score, tree, shift, inner))
         if bound < floor_to_beat(incumbents, limits.quantum, slack):
             return Verdict(CLOSED, min(best_bound, bound), -1, lower, tree, slack)
         if exact and call == 0 and k > 1 and incumbents.found[0] < k:
@@ -332,7 +264,7 @@ def bound_node(node, incumbents, limits, counters, record):
                 break
             rises += fell < 0.0
             step = alpha * 0.5**rises
-            step_paper(factors, chosen, step, simplex)
+            step_subgradient(factors, chosen, step, True, simplex)
             step_counts(counts, copy, chosen, step * unit)
             inner = inner_norm(oracle, scratch, chosen)
             if inner > 0.0:  # the paper has none of these: Polyak's length, and its way to shrink
@@ -365,7 +297,7 @@ def bound_node(node, incumbents, limits, counters, record):
             break
         alpha = mild * max(bound - target, slack) / norm
         if not by_leads:
-            step_polyak(factors, chosen, alpha, simplex)
+            step_subgradient(factors, chosen, alpha, False, simplex)
         step_counts(counts, copy, chosen, alpha)
         inner_step(oracle, scratch, chosen, alpha)
 

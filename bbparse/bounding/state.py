@@ -1,7 +1,7 @@
 """What bounding works on, as records of arrays that kernels take.
 
-Between Python and kernels such records travel as plain tuples (`Node.plain` and its like in the
-kernels that Python calls): numba takes some microseconds for each named one, a tenth of a sentence.
+Between Python and kernels such records travel as plain tuples (see :mod:`bbparse.search.kernels`):
+numba takes some microseconds for each named one, a tenth of a sentence.
 """
 
 from __future__ import annotations
@@ -11,155 +11,100 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.jit import kernel
+from bbparse.oracle.calls import copy_of
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 
 class NodeFactors(NamedTuple):
-    """The factors that are alive in a node, and their multipliers.
+    """The factors that are alive in a node, and their multipliers."""
 
-    Attributes
-    ----------
-    ptr, arcs : int64[F + 1], int32[]
-        Arcs of factor c are ``arcs[ptr[c] : ptr[c + 1]]``.
-    weight : float64[F]
-        ``-hard`` or less: never together.
-    lam : float64[]
-        Aligned with `arcs`; see :mod:`bbparse.bounding.multipliers`.
-    size : int64[1]
-        How many factors; the arrays may be longer.
-    """
-
-    ptr: Longs
-    arcs: Ints
-    weight: Floats
-    lam: Floats
-    size: Longs
+    ptr: Longs  # [F + 1]
+    arcs: Ints  # of factor c: ``arcs[ptr[c] : ptr[c + 1]]``
+    weight: Floats  # [F]; ``-hard`` or less: never together
+    lam: Floats  # aligned with arcs; see :mod:`bbparse.bounding.multipliers`
+    size: Longs  # [1], how many factors; the arrays may be longer
 
 
 class NodeCounts(NamedTuple):
-    """The count factors that are alive in a node, and their multipliers.
+    """The count factors that are alive in a node, and their multipliers."""
 
-    Attributes
-    ----------
-    ptr, arcs : int64[C + 1], int32[]
-    score_ptr, score : int64[C + 1], float64[]
-        Scores of set c, from none of its arcs to all, start at ``score[score_ptr[c]]``.
-    lam : float64[]
-        Aligned with `arcs`; see :mod:`bbparse.bounding.counts`.
-    size : int64[1]
-        How many sets.
-    """
-
-    ptr: Longs
+    ptr: Longs  # [C + 1]
     arcs: Ints
-    score_ptr: Longs
-    score: Floats
-    lam: Floats
-    size: Longs
+    score_ptr: Longs  # [C + 1]
+    score: Floats  # of set c, from none of its arcs to all: from ``score[score_ptr[c]]`` on
+    lam: Floats  # aligned with arcs; see :mod:`bbparse.bounding.counts`
+    size: Longs  # [1], how many sets
 
 
 class Node(NamedTuple):
-    """A node of the search: the trees over the arcs that are alive.
+    """A node of the search: the trees over the arcs that are alive."""
 
-    Attributes
-    ----------
-    oracle : NamedTuple
-        What finds its best trees: the state of one of the oracles, in the node's own copy.
-    arc_mod : int32[A]
-        Modifier of each arc, in the oracle's order.
-    base : float64[A]
-        Scores; -inf where an arc is dead. Factors that became linear are added here.
-    constant : float64[1]
-        What every tree of the node scores beside all this.
-    factors : NodeFactors
-    counts : NodeCounts
-    """
-
-    oracle: Any
-    arc_mod: Ints
-    base: Floats
-    constant: Floats
+    oracle: Any  # what finds its best trees: the state of an oracle, in the node's own copy
+    arc_mod: Ints  # [A], modifier of each arc, in the oracle's order
+    base: Floats  # [A], -inf where an arc is dead; factors that became linear are added here
+    constant: Floats  # [1], what every tree of the node scores beside all this
     factors: NodeFactors
     counts: NodeCounts
 
 
 class Incumbents(NamedTuple):
-    """The k best trees found so far, shared by all nodes.
+    """The k best trees found so far, shared by all nodes."""
 
-    Attributes
-    ----------
-    trees : int32[k, n]
-        Arc of each word.
-    scores : float64[k]
-        Falling.
-    found : int64[1]
-        How many there are.
-    """
-
-    trees: Ints
-    scores: Floats
-    found: Longs
+    trees: Ints  # [k, n], arc of each word
+    scores: Floats  # [k], falling
+    found: Longs  # [1], how many there are
 
 
 class Limits(NamedTuple):
     """How a node is bounded.
 
-    Attributes
-    ----------
-    method : int
-        ``PAPER``: subgradient with the paper's step and stopping rules; ``POLYAK``: with Polyak's
-        step; ``LEADS``: by max-marginal differences, found at every pass; ``MIXED``: by these where
-        elimination finds them, by Polyak's step elsewhere.
-    calls : int
-        Most calls of the oracle.
-    work : float
-        Full-size calls of the whole search after which a node is called no more than once.
-    eliminate_every : int
-        Elimination after the first and then every so many calls; 0: never.
-    close_k : int
-        List this many trees under the last bound to close the node before branching.
-    precision : float
-        ``PAPER`` stops when the bound fell by less (QL13: 1e-8).
-    quantum, slack, hard : float
-        Score quantum (0: none), numerical slack, stand-in for an infinite weight.
-    wild : bool
-        Scores are out of proportion: the slack of an oracle that is not exact is to be found from
-        the numbers that each bound is added from.
-    full_size : float
-        Size of the oracle at the root, to count work in full-size calls.
+    The methods: ``PAPER``: subgradient with the paper's step and stopping rules; ``POLYAK``: with
+    Polyak's step; ``LEADS``: by max-marginal differences, found at every pass; ``MIXED``: by these
+    where elimination finds them, by Polyak's step elsewhere.
     """
 
     method: int
-    calls: int
-    work: float
-    eliminate_every: int
-    close_k: int
-    precision: float
-    quantum: float
-    slack: float
-    hard: float
-    wild: bool
-    full_size: float
+    calls: int  # most calls of the oracle
+    work: float  # full-size calls of the search after which a node is called no more than once
+    eliminate_every: int  # elimination after the first and then every so many calls; 0: never
+    close_k: int  # list this many trees under the last bound to close the node before branching
+    precision: float  # ``PAPER`` stops when the bound fell by less (QL13: 1e-8)
+    quantum: float  # of scores; 0: none
+    slack: float  # what sums of scores may be wrong by
+    hard: float  # a stand-in for an infinite weight
+    wild: bool  # scores are out of proportion: look for the slack of a bound in what it is made of
+    full_size: float  # of the oracle at the root, to count work in full-size calls
 
 
 class Record(NamedTuple):
-    """What happened in a node, for observers; empty arrays where nobody watches.
+    """What happened in a node, for observers; empty arrays where nobody watches."""
 
-    Attributes
-    ----------
-    rows : float64[calls, 4]
-        After each call: calls of the whole search, bound, best known score, oracle's size.
-    factors : int64[calls]
-        Factors and count factors alive.
-    died : int64[A]
-        Row before which an arc was dead; that of no row: alive.
-    used : int64[1]
-        Number of rows.
-    """
+    rows: Floats  # [calls, 4]: calls of the whole search, bound, best known score, oracle's size
+    factors: Longs  # [calls], factors and count factors alive
+    died: Longs  # [A], row before which an arc was dead; that of no row: alive
+    used: Longs  # [1], number of rows
 
-    rows: Floats
-    factors: Longs
-    died: Longs
-    used: Longs
+
+@kernel
+def copy_node(node):
+    """An independent node, trimmed to what is alive."""
+    factors, counts = node.factors, node.counts
+    n_factors, n_counts = factors.size[0], counts.size[0]
+    used, members = factors.ptr[n_factors], counts.ptr[n_counts]
+    return Node(
+        copy_of(node.oracle), node.arc_mod, node.base.copy(), node.constant.copy(),
+        NodeFactors(
+            factors.ptr[: n_factors + 1].copy(), factors.arcs[:used].copy(),
+            factors.weight[:n_factors].copy(), factors.lam[:used].copy(), factors.size.copy(),
+        ),
+        NodeCounts(
+            counts.ptr[: n_counts + 1].copy(), counts.arcs[:members].copy(),
+            counts.score_ptr[: n_counts + 1].copy(),
+            counts.score[: counts.score_ptr[n_counts]].copy(), counts.lam[:members].copy(),
+            counts.size.copy(),
+        ),
+    )  # fmt: skip

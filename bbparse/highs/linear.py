@@ -27,25 +27,15 @@ _SLACK = 1e-7  # of the scaled objective, and of rows
 class LinearAnswer:
     """Of one solve, all in the units of the program.
 
-    Attributes
-    ----------
-    status : str
-        optimal; infeasible; time_limit; failed: HiGHS gives no usable answer. Only the first has
-        columns.
-    x : float64[C]
-    dual : float64[R]
-        Of the rows; >= 0 where only the upper bound binds.
-    reduced : float64[C]
-        c − yA: what a column would add by itself.
-    bound : float
-        No point has more.
+    The status: optimal; infeasible; time_limit; failed: HiGHS gives no usable answer. Only the
+    first has columns.
     """
 
     status: str
-    x: Floats
-    dual: Floats
-    reduced: Floats
-    bound: float
+    x: Floats  # [C]
+    dual: Floats  # [R], of the rows; >= 0 where only the upper bound binds
+    reduced: Floats  # [C], c − yA: what a column would add by itself
+    bound: float  # no point has more
 
 
 class Linear:

@@ -12,23 +12,12 @@ from bbparse.highs.program import Program, load_highspy
 
 @dataclass(slots=True)
 class WholeAnswer:
-    """Of one run, all in the units of the program.
+    """Of one run, all in the units of the program."""
 
-    Attributes
-    ----------
-    status : str
-        optimal, time_limit or infeasible; failed: anything else.
-    values : float64[C] or None
-        Columns of the best point found.
-    value, bound : float
-        Its objective; no point has more than `bound`, as HiGHS says.
-    nodes : int
-    """
-
-    status: str
-    values: NDArray[np.float64] | None
-    value: float
-    bound: float
+    status: str  # optimal, time_limit or infeasible; failed: anything else
+    values: NDArray[np.float64] | None  # [C], columns of the best point found
+    value: float  # its objective
+    bound: float  # no point has more, as HiGHS says
     nodes: int
 
 

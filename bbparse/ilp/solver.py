@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from bbparse.errors import BBParseError
 from bbparse.highs import solve_whole
 from bbparse.ilp.program import TreeProgram
-from bbparse.ilp.ranking import ranked
 from bbparse.problem import Problem, Solution
-from bbparse.problem.order import with_sorted_scores
+from bbparse.problem.order import ranked, with_sorted_scores
 
 #: HiGHS decides up to this share of the largest score.
 TOLERANCE = 1e-9

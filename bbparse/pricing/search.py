@@ -17,13 +17,12 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.ilp.ranking import ranked
 from bbparse.pricing.columns import Columns, GivenColumns
 from bbparse.pricing.master import Master
 from bbparse.pricing.settings import PricingSettings
 from bbparse.pricing.trees import Tree, best_tree
 from bbparse.problem import Problem, Solution
-from bbparse.problem.order import with_sorted_scores
+from bbparse.problem.order import ranked, with_sorted_scores
 from bbparse.problem.tree import heads_of
 
 Floats = NDArray[np.float64]

@@ -1,56 +1,33 @@
-"""Arrays and numbers as they must be: conversions and checks, each with a message of its own.
-
-The kernels answer one question each ("where is the first value outside 1..n?") in one pass, so
-that valid arrays are checked in microseconds; the Python around them turns the index they give
-into a message that names the array, the place, what was found and what was expected.
-"""
+"""Arrays and numbers as they must be: conversions and checks, each with a message of its own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.jit import kernel
 
 #: The largest magnitude of a score: sums and bounds of larger ones could overflow.
 MAX_SCORE = 1e100
 
 
-@kernel
-def first_outside(values: NDArray[Any], low: int, high: int) -> int:
-    """Index of the first value that is not in low..high (both included), -1 if there is none."""
-    for i in range(values.shape[0]):
-        if values[i] < low or values[i] > high:
-            return i
-    return -1
+def refuse(bad: NDArray[np.bool_], say: Callable[[int], str]) -> None:
+    """Raise a ProblemError with what is to be said of the first place where something is bad."""
+    if bad.any():
+        raise ProblemError(say(int(bad.argmax())))
 
 
-@kernel
-def first_bad_score(scores: NDArray[np.float64], allow_minus_inf: bool) -> int:
-    """First index of NaN or of a magnitude above 1e100 (-inf aside, if allowed), -1 if none."""
-    for i in range(scores.shape[0]):
-        s = scores[i]
-        if not abs(s) <= MAX_SCORE and not (allow_minus_inf and s == -np.inf):
-            return i
-    return -1
-
-
-@kernel
-def first_off_quantum(scores: NDArray[np.float64], quantum: float) -> int:
-    """First index of a finite score that is no integer multiple of the quantum, -1 if none.
+def off_quantum(scores: NDArray[np.float64], quantum: float) -> NDArray[np.bool_]:
+    """Which finite scores are no integer multiples of the quantum.
 
     A sum of many multiples is off by rounding, so a thousandth of the quantum is forgiven.
     """
-    for i in range(scores.shape[0]):
-        if not np.isfinite(scores[i]):
-            continue
-        ratio = scores[i] / quantum
-        if abs(ratio - np.round(ratio)) > 1e-3 + 1e-12 * abs(ratio):
-            return i
-    return -1
+    ratio = np.where(np.isfinite(scores), scores, 0.0) / quantum
+    wrong: NDArray[np.bool_] = np.abs(ratio - np.round(ratio)) > 1e-3 + 1e-12 * np.abs(ratio)
+    return wrong
 
 
 def as_ints(name: str, values: ArrayLike, dtype: type, ndim: int = 1) -> NDArray[Any]:
@@ -127,19 +104,23 @@ def check_lengths(arrays: dict[str, NDArray[Any]], wanted: int, like: str) -> No
 
 def check_range(name: str, values: NDArray[Any], low: int, high: int) -> None:
     """Refuse the first value outside low..high."""
-    i = first_outside(values, low, high) if len(values) else -1
-    if i >= 0:
-        raise ProblemError(f"{name}[{i}] is {values[i]}, expected {low}..{high}")
+    refuse(
+        (values < low) | (values > high),
+        lambda i: f"{name}[{i}] is {values[i]}, expected {low}..{high}",
+    )
 
 
 def check_scores(name: str, scores: NDArray[np.float64], allow_minus_inf: bool = False) -> None:
     """Refuse NaN, what is larger than `MAX_SCORE` and (unless allowed) -inf."""
-    i = first_bad_score(scores, allow_minus_inf) if len(scores) else -1
-    if i >= 0:
+
+    def say(i: int) -> str:
         wanted = "a finite number or -inf" if allow_minus_inf else "a finite number"
         if np.isfinite(scores[i]):
             wanted += f" of magnitude <= {MAX_SCORE:g}"
         hint = ""
         if scores[i] < -MAX_SCORE and not allow_minus_inf:
             hint = " (leave the arc out instead)" if name == "arc_score" else " (use a factor)"
-        raise ProblemError(f"{name}[{i}] is {scores[i]}, expected {wanted}{hint}")
+        return f"{name}[{i}] is {scores[i]}, expected {wanted}{hint}"
+
+    good = np.abs(scores) <= MAX_SCORE
+    refuse(~(good | (scores == -np.inf) if allow_minus_inf else good), say)

@@ -8,102 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.jit import kernel
-from bbparse.problem.arrays import check_lengths, check_range, check_scores, first_off_quantum
+from bbparse.problem.arrays import check_lengths, check_range, check_scores, off_quantum, refuse
 from bbparse.problem.base import DTYPES, ProblemArrays
 from bbparse.problem.parts import KINDS, PART_NAMES, GrandSiblings, Siblings
 
-#: The longest sentence: keys of four word indices must fit 64 bits (see `_part_keys`).
+#: The longest sentence: keys of four word indices must fit 64 bits (see `_check_repeats`).
 MAX_WORDS = 32_000
 
 
-@kernel
-def first_equal(left: NDArray[Any], right: NDArray[Any]) -> int:
-    """First index where the two arrays hold the same value, -1 if there is none."""
-    for i in range(left.shape[0]):
-        if left[i] == right[i]:
-            return i
-    return -1
-
-
-@kernel
-def first_not_between(head: NDArray[Any], inner: NDArray[Any], outer: NDArray[Any]) -> int:
-    """First index whose inner is neither -1 nor strictly between head and outer, -1 if none."""
-    for i in range(head.shape[0]):
-        if inner[i] == -1:
-            continue
-        if not (head[i] < inner[i] < outer[i] or outer[i] < inner[i] < head[i]):
-            return i
-    return -1
-
-
-@kernel
-def first_repeat(keys: NDArray[np.int64]) -> tuple[int, int]:
-    """First index whose key was seen before and the index of that key; (-1, -1) if none.
-
-    A pass finds keys that already rise strictly; otherwise a hash table with open addressing.
-    """
-    count = keys.shape[0]
-    rising = True
-    for i in range(1, count):
-        if keys[i] <= keys[i - 1]:
-            rising = False
-            break
-    if rising:
-        return -1, -1
-    bits = 4
-    while (1 << bits) < 2 * count:
-        bits += 1
-    table = np.full(1 << bits, -1, dtype=np.int64)
-    shift = np.uint64(64 - bits)
-    mask = (1 << bits) - 1
-    for i in range(count):
-        # Fibonacci hashing: the high bits of a product with 2^64 / golden ratio.
-        slot = np.int64((np.uint64(keys[i]) * np.uint64(0x9E3779B97F4A7C15)) >> shift)
-        while table[slot] >= 0:
-            if keys[table[slot]] == keys[i]:
-                return i, table[slot]
-            slot = (slot + 1) & mask
-        table[slot] = i
-    return -1, -1
-
-
-@kernel
-def second_required(arc_mod: NDArray[np.int32], arc_state: NDArray[np.int8], n: int) -> int:
-    """First required arc whose modifier already has a required arc, -1 if there is none."""
-    seen = np.zeros(n + 1, dtype=np.bool_)
-    for a in range(arc_mod.shape[0]):
-        if arc_state[a] == 1:
-            if seen[arc_mod[a]]:
-                return a
-            seen[arc_mod[a]] = True
-    return -1
-
-
-@kernel
-def first_bad_set(
-    ptr: NDArray[np.int64], arcs: NDArray[np.int32], n_arcs: int, least: int
-) -> tuple[int, int]:
-    """(code, place) of the first fault of compressed sets of arcs, (0, -1) if there is none.
-
-    Codes: 1 `ptr[place]` is below the value before it; 2 set `place` has fewer than `least` arcs;
-    3 `arcs[place]` is out of range; 4 `arcs[place]` repeats an arc of its own set.
-    """
-    for f in range(ptr.shape[0] - 1):
-        if ptr[f + 1] < ptr[f] or ptr[f + 1] > arcs.shape[0]:
-            return 1, f + 1
-        if ptr[f + 1] - ptr[f] < least:
-            return 2, f
-    last_factor = np.full(n_arcs, -1, dtype=np.int64)
-    for f in range(ptr.shape[0] - 1):
-        for i in range(ptr[f], ptr[f + 1]):
-            a = arcs[i]
-            if a < 0 or a >= n_arcs:
-                return 3, i
-            if last_factor[a] == f:
-                return 4, i
-            last_factor[a] = f
-    return 0, -1
+def first_repeat(keys: NDArray[Any]) -> tuple[int, int] | None:
+    """First index whose key was seen before, and where it was first; None: all are different."""
+    order = np.argsort(keys, kind="stable")
+    again = order[1:][keys[order[1:]] == keys[order[:-1]]]
+    if not len(again):
+        return None
+    i = int(again.min())
+    return i, int(np.flatnonzero(keys == keys[i])[0])
 
 
 def check_problem(p: ProblemArrays) -> None:
@@ -123,18 +43,19 @@ def check_problem(p: ProblemArrays) -> None:
         raise ProblemError(f"quantum is {p.quantum}, expected a finite number >= 0")
     if p.quantum > 0:
         for name in (name for name in DTYPES if name.endswith("_score")):
-            i = first_off_quantum(getattr(p, name), p.quantum)
-            if i >= 0:
-                raise ProblemError(
-                    f"{name}[{i}] is {getattr(p, name)[i]}, expected a multiple of"
-                    f" quantum = {p.quantum}"
-                )
+            values = getattr(p, name)
+            refuse(
+                off_quantum(values, p.quantum),
+                lambda i: f"{name}[{i}] is {values[i]}, expected a multiple of"  # noqa: B023
+                f" quantum = {p.quantum}",
+            )
 
 
 def _check_distinct(name: str, other: str, values: NDArray[Any], others: NDArray[Any]) -> None:
-    i = first_equal(values, others)
-    if i >= 0:
-        raise ProblemError(f"{name}[{i}] is {values[i]}, the same word as {other}[{i}]")
+    refuse(
+        values == others,
+        lambda i: f"{name}[{i}] is {values[i]}, the same word as {other}[{i}]",
+    )
 
 
 def _check_arcs(p: ProblemArrays) -> None:
@@ -156,29 +77,25 @@ def _check_arcs(p: ProblemArrays) -> None:
     if p.arc_label is not None:
         check_range("arc_label", p.arc_label, 0, np.iinfo(np.int32).max)
         keys = (keys << 31) + p.arc_label
-    i, j = first_repeat(keys)
-    if i >= 0:
+    if repeat := first_repeat(keys):
+        i, j = repeat
         labelled = "" if p.arc_label is None else f" with label {p.arc_label[i]}"
         raise ProblemError(
             f"arc_mod[{i}] repeats the arc {p.arc_head[i]} -> {p.arc_mod[i]}{labelled} of"
             f" arc_mod[{j}]"
         )
-    i = second_required(p.arc_mod, p.arc_state, n)
-    if i >= 0:
+    required = np.flatnonzero(p.arc_state == 1)
+    if repeat := first_repeat(p.arc_mod[required]):
+        i = int(required[repeat[0]])
         raise ProblemError(f"arc_state[{i}] requires a second head of word {p.arc_mod[i]}")
 
 
-def _part_keys(n: int, *columns: NDArray[np.int32]) -> NDArray[np.int64]:
-    """One integer per part, different for different parts: up to four columns of words -1..n."""
-    keys = columns[0].astype(np.int64) + 1
-    for column in columns[1:]:
+def _check_repeats(kind: str, n: int, columns: tuple[NDArray[np.int32], ...]) -> None:
+    keys = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
         keys = keys * (n + 2) + (column + 1)
-    return keys
-
-
-def _check_repeats(kind: str, n: int, *columns: NDArray[np.int32]) -> None:
-    i, j = first_repeat(_part_keys(n, *columns))
-    if i >= 0:
+    if repeat := first_repeat(keys):
+        i, j = repeat
         words = ", ".join(str(column[i]) for column in columns)
         raise ProblemError(
             f"{kind}_score[{i}] scores the part ({words}) of {kind}_score[{j}] again"
@@ -204,28 +121,26 @@ def _check_parts(p: ProblemArrays, kind: str) -> None:
         _check_distinct(f"{kind}_mod", f"{kind}_head", part.mod, part.head)
         _check_distinct(f"{kind}_mod", f"{kind}_grand", part.mod, part.grand)
     check_scores(f"{kind}_score", part.score)
-    _check_repeats(kind, p.n_words, *part[:-1])
+    _check_repeats(kind, p.n_words, part[:-1])
 
 
 def _check_siblings(n: int, kind: str, part: Siblings | GrandSiblings) -> None:
     head, inner, outer = part.head, part.inner, part.outer
     _check_distinct(f"{kind}_outer", f"{kind}_head", outer, head)
-    i = first_not_between(head, inner, outer)
-    if i >= 0:
-        raise ProblemError(
-            f"{kind}_inner[{i}] is {inner[i]}, expected -1 or a word strictly between"
-            f" {kind}_head[{i}] = {head[i]} and {kind}_outer[{i}] = {outer[i]}"
-        )
+    between = (np.minimum(head, outer) < inner) & (inner < np.maximum(head, outer))
+    refuse(
+        (inner != -1) & ~between,
+        lambda i: f"{kind}_inner[{i}] is {inner[i]}, expected -1 or a word strictly between"
+        f" {kind}_head[{i}] = {head[i]} and {kind}_outer[{i}] = {outer[i]}",
+    )
     if isinstance(part, Siblings):
         return
     grand = part.grand
-    bad = np.flatnonzero((grand == -1) != (head == 0))
-    if len(bad):
-        i = int(bad[0])
-        wanted = "-1" if head[i] == 0 else f"0..{n}"
-        raise ProblemError(
-            f"gsib_grand[{i}] is {grand[i]}, expected {wanted} as gsib_head[{i}] is {head[i]}"
-        )
+    refuse(
+        (grand == -1) != (head == 0),
+        lambda i: f"gsib_grand[{i}] is {grand[i]}, expected {'0..' + str(n) if head[i] else -1}"
+        f" as gsib_head[{i}] is {head[i]}",
+    )
     _check_distinct("gsib_grand", "gsib_head", grand, head)
     _check_distinct("gsib_grand", "gsib_outer", grand, outer)
     _check_distinct("gsib_inner", "gsib_grand", np.where(inner == -1, -2, inner), grand)
@@ -238,26 +153,27 @@ def _check_sets(p: ProblemArrays, kind: str, what: str, least: int) -> None:
         raise ProblemError(f"{kind}_ptr is empty, expected one element more than {what}s")
     if ptr[0] != 0:
         raise ProblemError(f"{kind}_ptr[0] is {ptr[0]}, expected 0")
-    code, i = first_bad_set(ptr, arcs, len(p.arc_head), least)
-    if code == 1:
-        raise ProblemError(
-            f"{kind}_ptr[{i}] is {ptr[i]}, expected {ptr[i - 1] + least}..{len(arcs)}"
-            f" after {kind}_ptr[{i - 1}] = {ptr[i - 1]}"
-        )
-    if code == 2:
-        raise ProblemError(
-            f"{kind}_ptr[{i + 1}] is {ptr[i + 1]}: {what} {i} has {ptr[i + 1] - ptr[i]} arcs,"
-            f" expected at least {least}"
-        )
-    if code == 3:
-        raise ProblemError(f"{kind}_arcs[{i}] is {arcs[i]}, expected 0..{len(p.arc_head) - 1}")
-    if code == 4:
-        raise ProblemError(f"{kind}_arcs[{i}] is {arcs[i]}, an arc its factor has already")
+    sizes = np.diff(ptr)
+    refuse(
+        (sizes < 0) | (ptr[1:] > len(arcs)),
+        lambda f: f"{kind}_ptr[{f + 1}] is {ptr[f + 1]}, expected {ptr[f] + least}..{len(arcs)}"
+        f" after {kind}_ptr[{f}] = {ptr[f]}",
+    )
+    refuse(
+        sizes < least,
+        lambda f: f"{kind}_ptr[{f + 1}] is {ptr[f + 1]}: {what} {f} has {sizes[f]} arcs,"
+        f" expected at least {least}",
+    )
     if ptr[-1] != len(arcs):
         raise ProblemError(
             f"{kind}_ptr[{len(ptr) - 1}] is {ptr[-1]}, expected {len(arcs)}:"
             f" the number of elements of {kind}_arcs"
         )
+    check_range(f"{kind}_arcs", arcs, 0, len(p.arc_head) - 1)
+    keys = np.repeat(np.arange(len(sizes)), sizes) * max(1, len(p.arc_head)) + arcs
+    if repeat := first_repeat(keys):
+        i = repeat[0]
+        raise ProblemError(f"{kind}_arcs[{i}] is {arcs[i]}, an arc its factor has already")
 
 
 def _check_factors(p: ProblemArrays) -> None:
@@ -276,13 +192,12 @@ def _check_counts(p: ProblemArrays) -> None:
     check_lengths({"count_score_ptr": ptr}, len(p.count_ptr), "count_ptr")
     # A set of r arcs has a score for each of the numbers 0..r.
     wanted = p.count_ptr + np.arange(len(ptr))
-    bad = np.flatnonzero(ptr != wanted)
-    if len(bad):
-        i = int(bad[0])
-        sizes = f": count factor {i - 1} has {p.count_ptr[i] - p.count_ptr[i - 1]} arcs"
-        raise ProblemError(
-            f"count_score_ptr[{i}] is {ptr[i]}, expected {wanted[i]}{sizes if i else ''}"
-        )
+    sizes = np.diff(p.count_ptr)
+    refuse(
+        ptr != wanted,
+        lambda i: f"count_score_ptr[{i}] is {ptr[i]}, expected {wanted[i]}"
+        + (f": count factor {i - 1} has {sizes[i - 1]} arcs" if i else ""),
+    )
     if len(p.count_score) != ptr[-1]:
         raise ProblemError(
             f"count_score has {len(p.count_score)} elements, expected {ptr[-1]} ="

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem.arrays import as_count, as_floats, check_scores, first_off_quantum
+from bbparse.problem.arrays import as_count, as_floats, check_scores, off_quantum
 from bbparse.problem.base import ProblemArrays
 from bbparse.problem.edit import P, arc_index, as_weight, forbid_arc, named_arcs
 
@@ -53,7 +53,7 @@ def _with_table(problem: P, arcs: Sequence[int], scores: NDArray[np.float64]) ->
     if not len(problem.arc_head) or not table.any():
         return problem
     quantum = problem.quantum
-    if quantum and first_off_quantum(table, quantum) >= 0:
+    if quantum and off_quantum(table, quantum).any():
         quantum = 0.0
     if not len(arcs):
         if table[0] != -np.inf:

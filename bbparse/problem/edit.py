@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bbparse.errors import ProblemError
-from bbparse.problem.arrays import MAX_SCORE, as_count, as_floats, first_off_quantum
+from bbparse.problem.arrays import MAX_SCORE, as_count, as_floats, off_quantum
 from bbparse.problem.base import ProblemArrays
 
 P = TypeVar("P", bound=ProblemArrays)
@@ -116,7 +116,7 @@ def with_factors(
         ]
         if len({tuple(arc) for arc in named}) < len(named):
             raise ProblemError(f"{place} names an arc twice: {named!r}")
-        if quantum and first_off_quantum(np.array([weight]), quantum) == 0:
+        if quantum and off_quantum(np.array([weight]), quantum).any():
             quantum = 0.0
         for arcs in _combinations(problem, choices):
             if len(arcs) > 1:

@@ -14,6 +14,7 @@ A search that a *time* limit stops is as deterministic as the clock.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from bbparse.jit import kernel
 from bbparse.problem.base import ProblemArrays
 from bbparse.problem.parts import PART_NAMES
 from bbparse.problem.solution import Solution
+from bbparse.problem.tree import heads_of
 
 P = TypeVar("P", bound=ProblemArrays)
 
@@ -80,7 +82,7 @@ def in_order(problem: P) -> tuple[P, NDArray[np.int64] | None]:
 def with_sorted_scores(problem: P) -> P:
     """The problem with its parts, factors and count factors sorted, for solvers that see an order.
 
-    The branch and bound adds and merges in an order of its own, and does not need it.
+    The branch and bound sorts factors by itself, and adds parts up in any order.
     """
     p = problem
     changes: dict[str, Any] = {}
@@ -91,14 +93,23 @@ def with_sorted_scores(problem: P) -> P:
     changes["factor_ptr"] = np.cumsum([0, *(len(arcs) for arcs, _ in factors)])
     changes["factor_arcs"] = np.array([a for arcs, _ in factors for a in arcs], dtype=np.int32)
     changes["factor_score"] = np.array([weight for _, weight in factors], dtype=np.float64)
-    tables = np.split(p.count_score, p.count_score_ptr[1:-1]) if len(p.count_arcs) else []
+    return with_sorted_counts(p.changed(**changes))
+
+
+def with_sorted_counts(problem: P) -> P:
+    """The problem with its count factors sorted, and the arcs of each."""
+    p = problem
+    if not len(p.count_arcs):
+        return p
+    tables = np.split(p.count_score, p.count_score_ptr[1:-1])
     counts = sorted(zip(_sets(p.count_ptr, p.count_arcs), (t.tolist() for t in tables)))
     count_ptr = np.cumsum([0, *(len(arcs) for arcs, _ in counts)])
-    changes["count_ptr"] = count_ptr
-    changes["count_score_ptr"] = count_ptr + np.arange(len(count_ptr))
-    changes["count_arcs"] = np.array([a for arcs, _ in counts for a in arcs], dtype=np.int32)
-    changes["count_score"] = np.array([s for _, t in counts for s in t], dtype=np.float64)
-    return p.changed(**changes)
+    return p.changed(
+        count_ptr=count_ptr,
+        count_score_ptr=count_ptr + np.arange(len(count_ptr)),
+        count_arcs=np.array([a for arcs, _ in counts for a in arcs], dtype=np.int32),
+        count_score=np.array([s for _, t in counts for s in t], dtype=np.float64),
+    )
 
 
 def _sets(ptr: NDArray[np.int64], arcs: NDArray[np.int32]) -> list[list[int]]:
@@ -142,3 +153,39 @@ def in_rank(
     return type(s).trusted(
         heads, arcs, scores, s.upper_bounds, s.proved, s.status, s.stats, conflict=s.conflict
     )
+
+
+def ranked(
+    problem: ProblemArrays,
+    trees: Sequence[NDArray[np.int32]] | NDArray[np.int32],
+    scores: Sequence[float] | NDArray[np.float64],
+    bound: float,
+    status: str,
+    stats: dict[str, float | int],
+) -> Solution:
+    """The solution of a search: its trees, best first, and what is known of them.
+
+    Parameters
+    ----------
+    problem : Problem
+    trees : sequence of int32[n]
+        Arc of each word.
+    scores : sequence of float
+    bound : float
+        No other tree scores more, so that the k-th best does not either where one of the k best is
+        not among them.
+    status : str
+        ``optimal`` for a search that ended by itself: it becomes ``infeasible`` where it has
+        nothing, and ``gap`` where the bound is above a score; ``gap`` becomes ``optimal`` where it
+        is above none.
+    stats : dict
+    """
+    values = np.array(scores, dtype=np.float64)
+    order = np.argsort(-values, kind="stable")  # rounding may have swapped near-equal neighbours
+    values = values[order]
+    arcs = np.array(trees, dtype=np.int32).reshape(len(trees), problem.n_words)[order]
+    proved = values >= bound
+    if status in ("optimal", "gap"):
+        status = "gap" if not proved.all() else "optimal" if len(arcs) else "infeasible"
+    heads = heads_of(problem, arcs)
+    return Solution.trusted(heads, arcs, values, np.maximum(values, bound), proved, status, stats)

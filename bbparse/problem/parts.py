@@ -98,8 +98,6 @@ KINDS: dict[str, type] = {
     "ogc": OuterGrandchildren,
     "gsib": GrandSiblings,
 }
-#: The number of each kind in kernels: its place above, counted from 1.
-SIB, GC, OGC, GSIB = 1, 2, 3, 4
 
 
 def names_of(prefix: str, kind: type) -> tuple[str, ...]:

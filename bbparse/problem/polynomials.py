@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bbparse.problem.arrays import check_scores
 from bbparse.problem.base import ProblemArrays
+from bbparse.problem.parts import take_sets
 
 P = TypeVar("P", bound=ProblemArrays)
 
@@ -79,19 +80,19 @@ def expand_count_factors(problem: P) -> P:
     gain[p.arc_mod == 1] += constant
     check_scores("factor_score", np.array(weights, dtype=np.float64))
     stay = ~small
-    keep_scores = np.repeat(stay, sizes + 1)
     lengths = np.array([len(s) for s in sets], dtype=np.int64)
     flat = np.array([a for s in sets for a in s], dtype=np.int32)
-    count_ptr = np.concatenate([[0], np.cumsum(sizes[stay])]).astype(np.int64)
+    count_ptr, count_arcs = take_sets(p.count_ptr, p.count_arcs, stay)
+    count_score_ptr, count_score = take_sets(p.count_score_ptr, p.count_score, stay)
     return p.changed(
         arc_score=p.arc_score + gain,
         factor_ptr=np.concatenate([p.factor_ptr, p.factor_ptr[-1] + np.cumsum(lengths)]),
         factor_arcs=np.concatenate([p.factor_arcs, flat]),
         factor_score=np.concatenate([p.factor_score, np.array(weights, dtype=np.float64)]),
         count_ptr=count_ptr,
-        count_arcs=p.count_arcs[np.repeat(stay, sizes)],
-        count_score_ptr=count_ptr + np.arange(len(count_ptr)),
-        count_score=p.count_score[keep_scores],
+        count_arcs=count_arcs,
+        count_score_ptr=count_score_ptr,
+        count_score=count_score,
     )
 
 

@@ -19,15 +19,6 @@ from bbparse.problem.proof import Proof
 STATUSES = ("optimal", "gap", "time_limit", "node_limit", "work_limit", "infeasible")
 
 
-def _true(count: int) -> NDArray[np.bool_]:
-    out = np.ones(count, bool)
-    out.setflags(write=False)
-    return out
-
-
-_TRUE = _true(1)
-
-
 @dataclass(frozen=True, eq=False, init=False)
 class Solution:
     """The best trees of a problem, best first, and what is known about them.
@@ -136,25 +127,6 @@ class Solution:
         )  # fmt: skip
         return solution
 
-    @classmethod
-    def optimal(
-        cls,
-        heads: NDArray[np.int32],
-        arcs: NDArray[np.int32],
-        scores: NDArray[np.float64],
-        stats: dict[str, float | int],
-    ) -> Solution:
-        """As `trusted`, of trees that are all proved: their bounds are their scores."""
-        solution = object.__new__(cls)
-        for array in (heads, arcs, scores):
-            array.setflags(write=False)
-        solution.__dict__.update(
-            heads=heads, arcs=arcs, scores=scores, upper_bounds=scores, status="optimal",
-            proved=_TRUE if len(scores) == 1 else _true(len(scores)),
-            stats=stats, proof=None, conflict=(), labels=None,
-        )  # fmt: skip
-        return solution
-
     def _check(self) -> None:
         count = len(self.scores)
         others = {"heads": self.heads, "arcs": self.arcs}
@@ -173,16 +145,14 @@ class Solution:
             arrays.check_range(f"heads[{k}, 1:]", self.heads[k, 1:], 0, n)
             arrays.check_range(f"arcs[{k}]", self.arcs[k], 0, np.iinfo(np.int32).max)
         arrays.check_scores("scores", self.scores)
-        if np.isnan(self.upper_bounds).any():
-            i = int(np.flatnonzero(np.isnan(self.upper_bounds))[0])
-            raise ProblemError(f"upper_bounds[{i}] is nan, expected a number")
-        rising = np.flatnonzero(np.diff(self.scores) > 0)
-        if len(rising):
-            i = int(rising[0]) + 1
-            raise ProblemError(
-                f"scores[{i}] is {self.scores[i]}, expected at most scores[{i - 1}] ="
-                f" {self.scores[i - 1]}"
-            )
+        arrays.refuse(
+            np.isnan(self.upper_bounds), lambda i: f"upper_bounds[{i}] is nan, expected a number"
+        )
+        arrays.refuse(
+            np.diff(self.scores) > 0,
+            lambda i: f"scores[{i + 1}] is {self.scores[i + 1]}, expected at most scores[{i}] ="
+            f" {self.scores[i]}",
+        )
         if self.status not in STATUSES:
             raise ProblemError(f"status is {self.status!r}, expected one of {', '.join(STATUSES)}")
         if self.conflict and self.status != "infeasible":
@@ -216,9 +186,7 @@ class Solution:
 
     def with_labels(self, labels: NDArray[np.int32]) -> Solution:
         """The same with the labels int32[K, n] of its arcs; they are not checked."""
-        solution = object.__new__(Solution)
-        solution._fill(**{**self.__dict__, "labels": labels})
-        return solution
+        return Solution.trusted(**{**self.__dict__, "labels": labels})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an .npz file; see `Problem.save`."""

@@ -60,9 +60,9 @@ def arcs_of(problem: ProblemArrays, tree: ArrayLike) -> NDArray[np.int32]:
 
 
 def heads_of(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Heads int32[n_words + 1] of a tree given by the arc index of each word; heads[0] is -1."""
-    heads = np.full(problem.n_words + 1, -1, dtype=np.int32)
-    heads[1:] = problem.arc_head[arcs]
+    """Heads int32[..., n + 1] of trees given by the arc index of each word; the first is -1."""
+    heads = np.full((*arcs.shape[:-1], problem.n_words + 1), -1, dtype=np.int32)
+    heads[..., 1:] = problem.arc_head[arcs]
     return heads
 
 

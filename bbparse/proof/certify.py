@@ -6,8 +6,7 @@ aiming at the k-th score; takes out at once all arcs that are in no better tree,
 max-marginals under the same multipliers show; and then branches: on the arc with the largest
 gap, or, where the best tree is one of the solution, by Lawler's partition around it.
 
-Bounds refer to the problem as it was given: there is no presolve, and what is fixed in a subspace
-only moves multipliers.
+Bounds refer to the problem as it was given: what is fixed in a subspace only moves multipliers.
 
 Where fewer than k trees exist, there is no k-th score, and what has to be shown is that nothing
 else is feasible. All finite scores are then replaced by zero, and bounds are lowered until they

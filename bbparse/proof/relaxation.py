@@ -17,7 +17,7 @@ from bbparse.bounding.multipliers import (
     apply_multipliers,
     factor_gaps,
     start_multipliers,
-    step_polyak,
+    step_subgradient,
     subgradient_norm,
 )
 from bbparse.bounding.state import NodeCounts, NodeFactors
@@ -212,7 +212,7 @@ class Relaxation:
         norm += calls.inner_norm(oracle, self._scratch, self._chosen)
         if norm <= 0.0:
             return False
-        step_polyak(factors, self._chosen, gap / norm, self._simplex)
+        step_subgradient(factors, self._chosen, gap / norm, False, self._simplex)
         step_counts(counts, self._copy, self._chosen, gap / norm)
         calls.inner_step(oracle, self._scratch, self._chosen, gap / norm)
         return True

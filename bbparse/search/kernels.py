@@ -10,8 +10,16 @@ import numpy as np
 
 from bbparse.bounding.incumbents import margin_of
 from bbparse.bounding.lower import lower_bound_start
-from bbparse.bounding.node import OPEN, SOLVED, bound_node, copy_node
-from bbparse.bounding.state import Incumbents, Limits, Node, NodeCounts, NodeFactors, Record
+from bbparse.bounding.node import OPEN, SOLVED, bound_node
+from bbparse.bounding.state import (
+    Incumbents,
+    Limits,
+    Node,
+    NodeCounts,
+    NodeFactors,
+    Record,
+    copy_node,
+)
 from bbparse.jit import kernel
 from bbparse.oracle.calls import plain_of
 from bbparse.oracle.nonprojective.automata import Automata

@@ -22,7 +22,7 @@ class Started(NamedTuple):
     Attributes
     ----------
     arcs : int32[A]
-        Candidate arcs that presolve left.
+        Candidate arcs: neither forbidden nor rivals of required ones.
     edges : int
         Hyperedges of the chart, or places of the automata.
     factors : int

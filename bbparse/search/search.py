@@ -4,17 +4,13 @@ A node is a set of trees, given by the arcs still alive in it. Bounding it
 (:func:`bbparse.bounding.node.bound_node`) either closes it, or names the arc with the largest
 factor gap; its children have that arc and do not have it. Nodes wait in a queue ordered by their
 bound, so that the search stops as soon as the best bound does not beat the k-th tree.
-
-Where the bound is the score of a node's best tree and more trees are wanted, the rest of the node
-is divided by that tree (Lawler 1972): child i has the tree's arcs of the words before the i-th free
-word and lacks its arc of that word, so no tree is in two children and the tree itself in none.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,23 +19,16 @@ from sortedcontainers import SortedKeyList
 from bbparse.bounding.node import CLOSED, SOLVED
 from bbparse.bounding.slack import IMBALANCE, slack_of
 from bbparse.bounding.state import Incumbents
-from bbparse.oracle.projective.build import Chart
 from bbparse.search.kernels import (
     bound_nonprojective,
     bound_projective,
     start_nonprojective,
     start_projective,
 )
-from bbparse.search.observer import (
-    BranchEvent,
-    CallEvent,
-    Finished,
-    NodeEvent,
-    Observer,
-    Started,
-    State,
-)
+from bbparse.search.nodes import NO_ARCS, Open, Root, divided
+from bbparse.search.observer import Finished, Observer
 from bbparse.search.settings import METHODS, SearchSettings
+from bbparse.search.watch import NOT_RECORDED, Watch, n_factors
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -53,110 +42,16 @@ CALLS = {True: 1, False: 12}
 #: Places of an oracle that are visited in a second, roughly: where there is a time limit, and
 #: nothing was measured yet.
 WORK_PER_SECOND = 3e7
-_NOT_RECORDED = (
-    np.empty((0, 4)), np.empty(0, np.int64), np.empty(0, np.int64), np.zeros(1, np.int64),
-)  # fmt: skip
-_NO_ARCS = np.empty(0, np.int32)
-
-
-class Root(NamedTuple):
-    """A root as :mod:`bbparse.solving.root` makes it; arcs are in the oracle's order.
-
-    Attributes
-    ----------
-    node : tuple
-        As :func:`bbparse.search.kernels.plain_node` makes it.
-    best : tuple
-        Fields of :class:`bbparse.bounding.state.Incumbents`.
-    order : int32[A]
-        The problem's arc at each place.
-    status, bound, arc, lower, tree
-        What bounding said: the fields of a :class:`bbparse.bounding.node.Verdict`.
-    margin : float
-        By how much a tree must be better than the k-th one to change the k best.
-    slack, hard : float
-        See :class:`bbparse.bounding.state.Limits`.
-    size, high : float
-        Largest sums of magnitudes and of positive scores of a tree.
-    moved_factors : int
-        Factors that the oracle took over.
-    """
-
-    node: tuple[Any, ...]
-    best: tuple[Any, ...]
-    order: Ints
-    status: int
-    bound: float
-    arc: int
-    lower: float
-    tree: Ints
-    margin: float
-    slack: float
-    hard: float
-    size: float
-    high: float
-    moved_factors: int
-
-
-@dataclass(slots=True)
-class Open:
-    """A node that waits, or is to be bounded.
-
-    Attributes
-    ----------
-    state : tuple
-        What is left of it; of a node that is to be bounded, what is left of its parent.
-    number, parent, depth : int
-        Numbers count from 1, the root.
-    branched : (arc, present)
-        What it differs in from its sibling; arc -1: nothing.
-    dead : int32[]
-        Arcs of the parent's that it lacks.
-    bound : float
-        Its own, or its parent's.
-    arc : int
-        To branch on.
-    lower : float
-        Score of the best tree that was met in it.
-    tree : int32[n], optional
-        Its best tree, where that is known.
-    margin : float
-        By how much the bound must be above the k-th score for the node to matter.
-    """
-
-    state: tuple[Any, ...]
-    number: int = 1
-    parent: int = 0
-    depth: int = 0
-    branched: tuple[int, bool] = (-1, False)
-    dead: Ints = field(default_factory=lambda: _NO_ARCS)
-    bound: float = np.inf
-    arc: int = -1
-    lower: float = -np.inf
-    tree: Ints | None = None
-    margin: float = 0.0
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What a search found, in the problem's arcs.
+    """What a search found, in the problem's arcs."""
 
-    Attributes
-    ----------
-    trees : int32[K, n]
-        Best first.
-    scores : float64[K]
-    bound : float
-        On every tree that is not among them; -inf: there is none.
-    status : str
-        optimal, gap, time_limit, node_limit, work_limit or infeasible.
-    stats : dict
-    """
-
-    trees: Ints
-    scores: Floats
-    bound: float
-    status: str
+    trees: Ints  # [K, n], best first
+    scores: Floats  # [K]
+    bound: float  # on every tree that is not among them; -inf: there is none
+    status: str  # of a `Solution`
     stats: dict[str, float | int]
 
 
@@ -202,18 +97,16 @@ class Search:
         self._made = 1  # nodes, so that each has a number
         self._deadline = self._most_nodes = self._most_work = np.inf
         self._began = self._done_before = 0.0
-        self._observer = observer
-        self._given = root.order if given is None else given
         self._wild, self._high = root.size > IMBALANCE * root.high, root.high
         self.root = Open(
             root.node, bound=root.bound, arc=root.arc, lower=root.lower, margin=root.margin
         )
         if root.status == SOLVED:
             self.root.tree = root.tree
+        self._watch = None
         if observer is not None:
-            observer.started(
-                Started(self._given, full_size, _factors(root.node), root.moved_factors)
-            )
+            self._watch = Watch(observer, root.order if given is None else given)
+            self._watch.started(root.node, full_size, root.moved_factors)
 
     def run(
         self, time_limit: float | None = None, node_limit: int | None = None,
@@ -260,8 +153,8 @@ class Search:
             "edges": self.full_size,
             "upper_bound": max(bound, top),
         }
-        if self._observer is not None:
-            self._observer.finished(Finished(status, max(bound, top), top, calls, self.n_nodes))
+        if self._watch is not None:
+            self._watch.finished(Finished(status, max(bound, top), top, calls, self.n_nodes))
         return Outcome(
             self.order[self.best.trees[:found]], self.best.scores[:found].copy(), bound, status,
             stats,
@@ -287,81 +180,36 @@ class Search:
         """Bound a node; whether it stays open."""
         calls = self.settings.root_calls if node.depth == 0 else self.settings.node_calls
         calls *= self._calls
-        inherited, record = node.bound, _NOT_RECORDED
-        if self._observer is not None and self._observer.wants_calls:
-            rows, arcs = calls + 2, len(self.order)
-            record = (
-                np.empty((rows, 4)), np.empty(rows, np.int64), np.zeros(arcs, np.int64),
-                np.zeros(1, np.int64),
-            )  # fmt: skip
+        inherited = node.bound
+        record = NOT_RECORDED if self._watch is None else self._watch.record(calls)
         self.n_nodes += 1
         status, bound, node.arc, node.lower, tree, node.margin, node.state = self._bound_node(
             node.state, node.dead, tuple(self.best), self._limits(calls), self.counters, record
         )
-        node.dead = _NO_ARCS
+        node.dead = NO_ARCS
         node.bound = min(node.bound, bound)
         node.tree = tree if status == SOLVED else None
         stays = bool(status != CLOSED and self._matters(node))
-        if self._observer is not None:
-            self._tell(node, inherited, stays, record)
+        if self._watch is not None:
+            calls = int(self.counters[0])
+            self._watch.bounded(node, inherited, stays, record, calls, self.best)
         return stays
-
-    def _tell(self, node: Open, inherited: float, stays: bool, record: tuple[Any, ...]) -> None:
-        """Tell the observer of a node, call by call if it wants to know."""
-        observer = self._observer
-        if observer is None:
-            return
-        rows, factors, died, used = record
-        lower = float(self.best.scores[0]) if self.best.found[0] else -np.inf
-        for row in range(int(used[0])):
-            calls, bound, known, size = rows[row].tolist()
-            alive = self._given[died > row]
-            state = State(int(calls), bound, known, alive, int(size), int(factors[row]))
-            observer.called(CallEvent(node.number, state))
-        last = State(
-            int(self.counters[0]), node.bound if stays else -np.inf, lower,
-            self._given[node.state[2] > -np.inf], _size(node.state), _factors(node.state),
-        )  # fmt: skip
-        arc, present = node.branched
-        observer.bounded(
-            NodeEvent(
-                node.number, node.parent, node.depth, int(self._given[arc]) if arc >= 0 else -1,
-                present, inherited, not stays, last,
-            )
-        )  # fmt: skip
 
     def _children(self, node: Open, arc: int) -> list[Open]:
         """The subspaces that a node falls into; a node where the arc is not free is its own."""
-        _, arc_mod, base, *_ = node.state
-        alive = base > -np.inf
-        parts: list[tuple[Ints, int, bool]] = []
-        if node.tree is not None:
-            arc = -1
-            fixed = _NO_ARCS
-            for own in node.tree:
-                rivals = np.flatnonzero((arc_mod == arc_mod[own]) & alive).astype(np.int32)
-                if len(rivals) > 1:
-                    parts.append((np.append(fixed, own), int(own), False))
-                    fixed = np.append(fixed, rivals[rivals != own])
-        else:
-            rivals = np.flatnonzero((arc_mod == arc_mod[arc]) & alive).astype(np.int32)
-            if len(rivals) == 1 or not alive[arc]:
-                return [node]
-            without = np.array([arc], np.int32)
-            parts = [(rivals[rivals != arc], arc, True), (without, arc, False)]
         children = []
-        for dead, own, present in parts:
+        for part in divided(node, arc):
             self._made += 1
             children.append(
                 Open(
-                    node.state, self._made, node.number, node.depth + 1, (own, present),
-                    dead.astype(np.int32), node.bound,
+                    node.state, self._made, node.number, node.depth + 1, (part.arc, part.present),
+                    part.dead, node.bound,
                 )
             )  # fmt: skip
-        if self._observer is not None:
-            given = int(self._given[arc]) if arc >= 0 else -1
-            numbers = tuple(child.number for child in children)
-            self._observer.branched(BranchEvent(node.number, given, numbers))
+        if not children and node.tree is None:
+            return [node]
+        if self._watch is not None:
+            self._watch.branched(node, arc, children)
         return children
 
     def _matters(self, node: Open) -> bool:
@@ -377,7 +225,7 @@ class Search:
             return
         if self._wild:
             self._probe()
-        if self.settings.lower_start and _factors(self.root.state):
+        if self.settings.lower_start and n_factors(self.root.state):
             self._start_with(self.settings.lower_start)
 
     def _start_with(self, calls: int) -> None:
@@ -453,16 +301,3 @@ class Search:
                         below.append(child)
             level = below
         return -np.inf, "optimal"
-
-
-def _factors(state: tuple[Any, ...]) -> int:
-    """Factors and count factors that are alive in a node."""
-    return int(state[4][-1][0] + state[5][-1][0])
-
-
-def _size(state: tuple[Any, ...]) -> int:
-    """Size of the oracle of a node."""
-    if len(state[0]) != len(Chart._fields):
-        return int((state[2] > -np.inf).sum())
-    item_ptr, size = state[0][0], state[0][5]
-    return int(item_ptr[size[0]])

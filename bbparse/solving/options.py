@@ -31,7 +31,9 @@ class Options:
 
     def time_left(self) -> float | None:
         """What is left of the time limit, in seconds."""
-        return time_left(self.time_limit, self.started)
+        if self.time_limit is None:
+            return None
+        return max(0.0, self.time_limit - (time.perf_counter() - self.started))
 
     def work_left(self) -> float:
         """Work that may be done at the root, by either limit."""
@@ -48,13 +50,6 @@ METHODS: dict[str, frozenset[str]] = {
     "ilp": frozenset(),
     "price-and-cut": frozenset({"node_limit"}),
 }
-
-
-def time_left(time_limit: float | None, started: float) -> float | None:
-    """What is left of a time limit in seconds since a start (`time.perf_counter`)."""
-    if time_limit is None:
-        return None
-    return max(0.0, time_limit - (time.perf_counter() - started))
 
 
 def check_options(problem: Any, method: Any, options: Options) -> None:

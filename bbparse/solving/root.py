@@ -1,4 +1,4 @@
-"""A problem up to the root of its search in one jitted call: presolve, oracle, bound, scores.
+"""A problem up to the root of its search in one jitted call: factors, oracle, bound, scores.
 
 Nearly all sentences are closed at the root of the search tree, so that for them this call is the
 whole of solving. Where the root stays open, it hands over what the search goes on with.
@@ -19,7 +19,8 @@ from bbparse.jit import kernel
 from bbparse.oracle.calls import make, size_of, weights_of
 from bbparse.oracle.nonprojective.calls import Nonprojective
 from bbparse.oracle.projective.calls import Projective
-from bbparse.oracle.projective.weights import add_factors, index_groups, weight_tables
+from bbparse.oracle.projective.taken import take_factors
+from bbparse.oracle.projective.weights import index_groups, weight_tables
 from bbparse.problem.parts import (
     Arcs,
     Counts,
@@ -31,8 +32,7 @@ from bbparse.problem.parts import (
     Siblings,
 )
 from bbparse.search.kernels import plain_node
-from bbparse.solving.presolve.classify import Holds, classify
-from bbparse.solving.presolve.kernels import reduce_problem
+from bbparse.solving.factors import possible_factors
 from bbparse.solving.rescore import rescore_trees
 
 NEG = -np.inf
@@ -43,18 +43,7 @@ SOLVED, BOUNDED, MADE = 0, 1, 2
 
 
 class Choices(NamedTuple):
-    """A problem's flags, and how its root is to be bounded.
-
-    Attributes
-    ----------
-    n_words : int
-    labelled, projective, single_root : bool
-    k : int
-    method .. quantum
-        As in :class:`bbparse.bounding.state.Limits`, but work counts the oracle's places.
-    wait : bool
-        The root is to be made only.
-    """
+    """A problem's flags, and how its root is to be bounded (as in `Limits`)."""
 
     n_words: int
     labelled: bool
@@ -63,46 +52,29 @@ class Choices(NamedTuple):
     k: int
     method: int
     calls: int
-    work: float
+    work: float  # in the oracle's places
     eliminate_every: int
     close_k: int
     precision: float
     quantum: float
-    wait: bool
+    wait: bool  # the root is to be made only
 
 
 @kernel
-def _counting_sort(order, key, n):
-    """Sort arcs stably by a word."""
-    start = np.zeros(n + 2, np.int64)
-    for a in order:
-        start[key[a] + 1] += 1
-    for i in range(n + 1):
-        start[i + 1] += start[i]
-    out = np.empty_like(order)
-    for a in order:
-        out[start[key[a]]] = a
-        start[key[a]] += 1
-    return out
-
-
-@kernel
-def _oracle_order(n, head, mod, alive):
-    """The arcs that are alive, by head and modifier."""
-    order = np.empty(head.shape[0], np.int32)
-    kept = 0
-    in_order = True
-    last = -1
-    for a in range(head.shape[0]):
-        if alive[a]:
-            key = np.int64(head[a]) * (n + 1) + mod[a]
-            in_order = in_order and key >= last
-            last = key
-            order[kept] = a
-            kept += 1
-    if in_order:
-        return order[:kept].copy()
-    return _counting_sort(_counting_sort(order[:kept].copy(), mod, n), head, n)
+def _alive(n, arcs):
+    """Arcs that are not forbidden, and no rivals of required ones, as the oracle has them."""
+    required = np.full(n + 1, -1, np.int32)
+    for a in range(arcs.state.shape[0]):
+        if arcs.state[a] == 1:
+            required[arcs.mod[a]] = a
+    order = np.empty(arcs.state.shape[0], np.int32)
+    count = 0
+    for a in range(arcs.state.shape[0]):
+        only = required[arcs.mod[a]]
+        if arcs.state[a] != -1 and (only < 0 or only == a):
+            order[count] = a
+            count += 1
+    return order[:count].copy()
 
 
 @kernel
@@ -119,25 +91,7 @@ def _groups(head, mod):
 
 
 @kernel
-def _without_parts(kind, ptr, arcs, score):
-    """Drop, in place, the factors that became parts; returns how many are left."""
-    kept = 0
-    used = 0
-    for f in range(kind.shape[0]):
-        lo, hi = ptr[f], ptr[f + 1]
-        if kind[f] != 0:
-            continue
-        for i in range(lo, hi):
-            arcs[used] = arcs[i]
-            used += 1
-        score[kept] = score[f]
-        kept += 1
-        ptr[kept] = used
-    return kept
-
-
-@kernel
-def _node_counts(counts, alive, place):
+def _node_counts(counts, place):
     """The count factors over the oracle's arcs; those that are gone are in no tree."""
     n_sets = counts.ptr.shape[0] - 1
     ptr, score_ptr = np.zeros(n_sets + 1, np.int64), np.zeros(n_sets + 1, np.int64)
@@ -145,14 +99,15 @@ def _node_counts(counts, alive, place):
     used = 0
     for c in range(n_sets):
         for i in range(counts.ptr[c], counts.ptr[c + 1]):
-            if alive[counts.arcs[i]]:
+            if place[counts.arcs[i]] >= 0:
                 arcs[used] = place[counts.arcs[i]]
                 used += 1
         ptr[c + 1] = used
         score_ptr[c + 1] = used + c + 1
         for j in range(used - ptr[c] + 1):
             score[score_ptr[c] + j] = counts.score[counts.score_ptr[c] + j]
-    return NodeCounts(ptr, arcs, score_ptr, score, np.zeros(used), np.full(1, n_sets))
+    left = score[: score_ptr[n_sets]]  # how large scores are is seen from all of them
+    return NodeCounts(ptr, arcs, score_ptr, left, np.zeros(used), np.full(1, n_sets))
 
 
 @kernel
@@ -169,48 +124,30 @@ def _root(kind, arcs, parts, factors, counts, choices):
     n, single_root, k = choices.n_words, choices.single_root, choices.k
     counters = np.zeros(4)
     heads, trees, exact = np.empty((0, n + 1), np.int32), np.empty((0, n), np.int32), np.empty(0)
-    small = reduce_problem(n, arcs, factors, choices.projective, single_root)
-    if not small.feasible:
-        return SOLVED, heads, trees, exact, counters, -1, None
-    alive = small.alive
-    fac_ptr, fac_arcs, fac_weight = small.factors
-    order = _oracle_order(n, arcs.head, arcs.mod, alive)
-    place = np.empty(alive.shape[0], np.int32)
+    order = _alive(n, arcs)
     n_arcs = order.shape[0]
+    if n_arcs < n:  # some word has none
+        return SOLVED, heads, trees, exact, counters, 0, None
+    place = np.full(arcs.head.shape[0], np.int32(-1))
     head, mod = np.empty(n_arcs, np.int32), np.empty(n_arcs, np.int32)
     base = np.empty(n_arcs)
     for i in range(n_arcs):
-        a = order[i]
-        place[a] = i
-        head[i] = arcs.head[a]
-        mod[i] = arcs.mod[a]
-        more = small.gain[a]
-        if small.constant != 0.0 and mod[i] == 1:
-            more += small.constant
-        base[i] = arcs.score[a] + more
-    for i in range(fac_arcs.shape[0]):
-        fac_arcs[i] = place[fac_arcs[i]]
+        place[order[i]] = i
+        head[i], mod[i], base[i] = arcs.head[order[i]], arcs.mod[order[i]], arcs.score[order[i]]
+    left = possible_factors(head, mod, place, factors, choices.projective, single_root)
     group_ptr = _groups(head, mod)
     group_head, group_mod = head, mod
     if group_ptr.shape[0] <= n_arcs:
         group_head, group_mod = head[group_ptr[:-1]], mod[group_ptr[:-1]]
     index = index_groups(n, group_head, group_mod)
     weights = weight_tables(n, group_head, group_mod, kind.mode, index, parts)
-    n_factors = fac_weight.shape[0]
-    moved = 0
-    mode = kind.mode
-    if n_factors > 0 and mode > 0 and not choices.labelled:
-        part, words = classify(
-            n, head, mod, Factors(fac_ptr, fac_arcs, fac_weight),
-            Holds(True, mode == 3, mode >= 2, mode == 3),
-        )  # fmt: skip
-        add_factors(part, words, fac_weight, index, weights)
-        moved = n_factors
-        n_factors = _without_parts(part, fac_ptr, fac_arcs, fac_weight)
-        moved -= n_factors
-        fac_ptr, fac_weight = fac_ptr[: n_factors + 1], fac_weight[:n_factors]
+    n_factors = moved = left.score.shape[0]
+    if not choices.labelled:
+        n_factors = take_factors(head, mod, kind.mode, index, weights, left)
+    moved -= n_factors
+    fac_ptr, fac_arcs, fac_weight = left.ptr[: n_factors + 1], left.arcs, left.score[:n_factors]
     oracle = make(kind, n, group_head, group_mod, single_root, index, weights, group_ptr)
-    node_counts = _node_counts(counts, alive, place)
+    node_counts = _node_counts(counts, place)
     size, high = score_spread(n, base, weights_of(oracle), fac_weight, node_counts.score)
     slack, hard = slack_of(size), hard_weight(size)
     for f in range(n_factors):
@@ -279,7 +216,7 @@ def solve_projective(mode, arcs, parts, factors, counts, choices):
     counters : float64[4]
         Calls, full-size calls, trees tried, best score as the search adds it up.
     full_size : int
-        Of the oracle; -1 where presolve found that there is no tree.
+        Of the oracle; 0 where some word has no arc.
     left : tuple or None
         If not solved, the fields of a :class:`bbparse.search.search.Root`.
     """

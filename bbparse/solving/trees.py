@@ -1,6 +1,6 @@
 """Problems to trees by whichever method takes them: the one place where the parts are put together.
 
-in order → without labels that no best tree has → presolve → oracle → search → in the given order.
+in order → one call for the root: possible factors, oracle, bound → search → in the given order.
 Nothing is checked, explained or proved here: `bbparse.solving.solve` does that around it.
 """
 
@@ -15,18 +15,17 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
-from bbparse.oracle.projective.dense import best_tree
+from bbparse.oracle.projective.dense import eisner
 from bbparse.oracle.projective.recurrences import recurrence_for
+from bbparse.oracle.restrict import restricted
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
-from bbparse.problem.order import in_order, in_rank
-from bbparse.problem.tree import most_trees
+from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_counts
+from bbparse.problem.tree import heads_of, most_trees
 from bbparse.search.observer import Finished
 from bbparse.search.search import CALLS, Outcome, Root, Search
 from bbparse.search.settings import METHODS as MULTIPLIERS
 from bbparse.solving.options import Options
-from bbparse.solving.presolve import presolve
-from bbparse.solving.presolve.copies import without_beaten
 from bbparse.solving.rescore import rescore
 from bbparse.solving.root import BOUNDED, SOLVED, solve_nonprojective, solve_projective
 
@@ -45,11 +44,6 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
             raise ProblemError(f"k_best is {options.k_best}, expected at most {MOST_TREES}")
         options = replace(options, k_best=most)
     ordered, order = in_order(problem)
-    kept = None
-    if options.k_best == 1:  # other trees may differ in labels that no best tree has
-        ordered, kept = without_beaten(ordered)
-    if kept is not None:
-        order = kept if order is None else order[kept]
     o = options
     if method == "ilp":
         found = solve_ilp(ordered, o.k_best, o.time_limit, o.gap)
@@ -57,7 +51,7 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
         found = price_and_cut(ordered, o.k_best, o.time_limit, o.node_limit, o.gap)
     else:
         given = None if order is None else order.astype(np.int32)
-        found = _branch_and_bound(ordered, given, o)
+        found = _branch_and_bound(with_sorted_counts(ordered), given, o)
     return in_rank(found, problem, order)
 
 
@@ -79,23 +73,13 @@ def _branch_and_bound(problem: Problem, given: Ints | None, options: Options) ->
         and _is_dense(problem)
     ):
         return _solve_dense(problem, options)
-    small, kept = problem, None
-    if len(problem.count_ptr) > 1:  # the root call has nothing that makes count factors smaller
-        small, info = presolve(problem, ())
-        if info.infeasible:
-            return _nothing(problem, options)
-        kept = info.arcs
-    found = call_root(small, options, wait=s.lower_start > 0 or observer is not None)
+    found = call_root(problem, options, wait=s.lower_start > 0 or observer is not None)
     if found.status == SOLVED:
-        if found.full_size < 0:
-            return _nothing(problem, options)
-        return _solved(problem, kept, found, options)
+        return _solved(problem, found, options)
     root = Root(*found.left)
-    if kept is not None:
-        root = root._replace(order=kept[root.order])
     search = Search(
-        root, found.status == BOUNDED, found.full_size, found.counters, s, small.quantum, observer,
-        root.order if given is None else given[root.order], small.projective,
+        root, found.status == BOUNDED, found.full_size, found.counters, s, problem.quantum,
+        observer, root.order if given is None else given[root.order], problem.projective,
     )  # fmt: skip
     outcome = search.run(options.time_left(), options.node_limit, options.work_limit, options.gap)
     return _solution(problem, outcome, options)
@@ -141,20 +125,25 @@ def _is_dense(problem: Problem) -> bool:
 
 def _solve_dense(problem: Problem, options: Options) -> Solution:
     """Solve a problem of arcs alone; no bound is needed where one pass finds the best tree."""
-    p = problem
-    heads, arcs = best_tree(
-        p.n_words, p.arc_head, p.arc_mod, p.arc_score, p.arc_state, p.single_root
+    p, n = problem, problem.n_words
+    table = np.full((n + 1, n + 1), -np.inf)
+    table[p.arc_head, p.arc_mod] = restricted(
+        p.arc_score, p.arc_mod, p.arc_state == 1, p.arc_state == -1
     )
-    if len(arcs) < p.n_words:
+    heads, goal = eisner(table, p.single_root)
+    if goal == -np.inf:
         return _nothing(problem, options)
+    keys = p.arc_head.astype(np.int64) * (n + 1) + p.arc_mod  # they rise
+    wanted = heads[1:].astype(np.int64) * (n + 1) + np.arange(1, n + 1)
+    arcs = np.searchsorted(keys, wanted).astype(np.int32)
     scores = rescore(p, arcs[np.newaxis], heads[np.newaxis])
     counters = np.array([1.0, 1.0, 1.0, scores[0]])
     found = RootCall(SOLVED, heads[np.newaxis], arcs[np.newaxis], scores, counters, 0, ())
-    return _solved(p, None, found, options)
+    return _solved(p, found, options)
 
 
-def _solved(problem: Problem, kept: Ints | None, found: RootCall, options: Options) -> Solution:
-    """What was found at the root; of a problem that was made smaller, scored anew."""
+def _solved(problem: Problem, found: RootCall, options: Options) -> Solution:
+    """What was found at the root."""
     heads, arcs, scores = found.heads, found.arcs, found.scores
     calls, work, tried, best = found.counters.tolist()
     stats: dict[str, float | int] = {
@@ -163,32 +152,22 @@ def _solved(problem: Problem, kept: Ints | None, found: RootCall, options: Optio
     }  # fmt: skip
     if not len(scores):
         return _nothing(problem, options, stats)
-    if kept is not None:
-        arcs = kept[arcs]
-        scores = rescore(problem, arcs, heads)
     if len(scores) > 1 and (scores[1:] > scores[:-1]).any():  # only rounding makes them rise
         order = np.argsort(-scores, kind="stable")
         heads, arcs, scores = heads[order], arcs[order], scores[order]
     stats["seconds"] = time.perf_counter() - options.started
-    return Solution.optimal(heads, arcs, scores, stats)
+    proved = np.ones(len(scores), np.bool_)
+    return Solution.trusted(heads, arcs, scores, scores, proved, "optimal", stats)
 
 
 def _solution(problem: Problem, outcome: Outcome, options: Options) -> Solution:
     """What a search found, in the arcs of the problem, scored anew and in order."""
     if outcome.status == "infeasible":
         return _nothing(problem, options, outcome.stats, told=True)
-    arcs, status, bound = outcome.trees, outcome.status, outcome.bound
-    heads = np.full((arcs.shape[0], problem.n_words + 1), -1, np.int32)
-    heads[:, 1:] = problem.arc_head[arcs]
-    scores = rescore(problem, arcs, heads)
-    order = np.argsort(-scores, kind="stable")  # rounding may swap near-equal neighbours
-    arcs, heads, scores = arcs[order], heads[order], scores[order]
-    bounds = np.maximum(scores, bound)
-    proved = scores >= bound
-    if status == "gap" and proved.all():
-        status = "optimal"
+    arcs = outcome.trees
+    scores = rescore(problem, arcs, heads_of(problem, arcs))
     stats = {**outcome.stats, "seconds": time.perf_counter() - options.started}
-    return Solution.trusted(heads, arcs, scores, bounds, proved, status, stats)
+    return ranked(problem, arcs, scores, outcome.bound, outcome.status, stats)
 
 
 def _nothing(

@@ -8,8 +8,6 @@ import pytest
 from bbparse.problem import Problem
 from bbparse.search.search import Search
 from bbparse.search.settings import DEFAULT
-from bbparse.solving.options import Options
-from bbparse.solving.trees import call_root
 from tests.oracles.enumerate import enumerate_trees
 from tests.search.helpers import made
 from tests.strategies import random_problem
@@ -17,9 +15,10 @@ from tests.strategies import random_problem
 
 def start(p: Problem, k: int, max_calls: int) -> tuple[list[tuple[int, ...]], list[float], int]:
     """Trees (original arcs), scores and number of passes of the start alone."""
-    if call_root(p, Options(k), wait=True).left is None:
+    made_root = made(p, k, DEFAULT)
+    if made_root is None:
         return [], [], 0
-    root, full_size, counters = made(p, k, DEFAULT)
+    root, full_size, counters = made_root
     search = Search(root, False, full_size, counters, DEFAULT)
     search._start_with(max_calls)
     found = int(search.best.found[0])

@@ -15,8 +15,7 @@ from bbparse.bounding.multipliers import (
     project_simplex,
     simplify_factors,
     start_multipliers,
-    step_paper,
-    step_polyak,
+    step_subgradient,
     subgradient_norm,
 )
 from tests.bounding.helpers import HARD, Case, random_case
@@ -162,9 +161,9 @@ def test_steps_keep_multipliers_feasible(method: str) -> None:
             chosen = choices[int(rng.integers(len(choices)))]
             length = float(rng.choice([1e-6, 0.1, 1.0, 1e3])) * rng.random()
             if method == "paper":
-                step_paper(case.factors, chosen, length, scratch)
+                step_subgradient(case.factors, chosen, length, True, scratch)
             else:
-                step_polyak(case.factors, chosen, length, scratch)
+                step_subgradient(case.factors, chosen, length, False, scratch)
             check_feasible(case)
 
 
@@ -187,9 +186,9 @@ def test_a_short_step_lowers_the_bound_at_its_tree(method: str) -> None:
         chosen = choices[int(rng.integers(len(choices)))]
         before = psi(case, chosen)
         if method == "paper":
-            step_paper(case.factors, chosen, 1e-4 / magnitude(case), scratch)
+            step_subgradient(case.factors, chosen, 1e-4 / magnitude(case), True, scratch)
         else:
-            step_polyak(case.factors, chosen, step(case, chosen, 1e-3), scratch)
+            step_subgradient(case.factors, chosen, step(case, chosen, 1e-3), False, scratch)
         after = psi(case, chosen)
         assert after <= before + 1e-13 * magnitude(case)
         fell += after < before - 1e-12 * magnitude(case)
@@ -208,7 +207,7 @@ def test_a_zero_direction_means_that_every_bound_is_exact() -> None:
             before = case.lam.copy()
             total = factor_gaps(case.factors, chosen, gaps)
             norm = subgradient_norm(case.factors, chosen)
-            step_polyak(case.factors, chosen, 0.25 / norm if norm else 0.25, scratch)
+            step_subgradient(case.factors, chosen, 0.25 / norm if norm else 0.25, False, scratch)
             if norm == 0.0:
                 still += 1
                 assert (case.lam == before).all()

@@ -11,8 +11,6 @@ import pytest
 
 from bbparse.search.search import Open, Search
 from bbparse.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
-from bbparse.solving.options import Options
-from bbparse.solving.trees import call_root
 from tests.oracles.enumerate import enumerate_trees
 from tests.search.helpers import made
 from tests.strategies import random_problem
@@ -52,11 +50,11 @@ def cases(
             states=False,
         )  # fmt: skip
         k = int(rng.choice([1, 1, 2, 5]))
-        options = Options(k, settings=settings)
-        if call_root(p, options, wait=True).full_size < 0:
+        found = made(p, k, settings)
+        if found is None:
             continue
         count -= 1
-        root, full_size, counters = made(p, k, settings)
+        root, full_size, counters = found
         place = np.full(len(p.arc_head), -1, np.int32)
         place[root.order] = np.arange(len(root.order), dtype=np.int32)
         truth = {tuple(place[list(arcs)].tolist()): score for score, arcs in enumerate_trees(p)}

@@ -6,10 +6,13 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pytest
 
+from bbparse.errors import VerificationError
 from bbparse.problem import Problem, Solution
 from bbparse.problem.proof import Proof
 from bbparse.proof.certify import certify
+from bbparse.proof.verify import verify
 from tests.oracles.enumerate import Scored, enumerate_trees
 from tests.strategies import random_problem
 
@@ -84,3 +87,12 @@ def without_node(solution: Solution, node: int) -> Solution:
         node_ptr=np.concatenate([[0], np.cumsum(sizes[kept])]),
         node_arcs=proof.node_arcs[np.repeat(kept, sizes)],
     )
+
+
+def refused(p: Problem, solution: Solution, *words: str) -> None:
+    """See that the checker refuses a solution, with one of some words in what it says."""
+    with pytest.raises(VerificationError) as error:
+        verify(p, solution)
+    text = str(error.value)
+    assert "\n" not in text
+    assert not words or any(word in text for word in words), text

@@ -37,33 +37,17 @@ from bbparse.jit import kernel
 class Chart(NamedTuple):
     """All spans and hyperedges of a projective dynamic program; elimination shrinks it in place.
 
-    Attributes
-    ----------
-    item_ptr : int32[K + 1]
-        Hyperedges of item i are ``item_ptr[i] : item_ptr[i + 1]``. Item 0 is empty; the goal is
-        the last one (there is none where no tree exists).
-    item_group : int32[K]
-        Head-modifier pair whose score the item adds, or -1.
-    left, right : int32[E]
-        The two smaller items of a hyperedge.
-    weight : float64[E]
-        Score of the parts that the hyperedge completes.
-    size : int64[1]
-        How many items, the empty one included; the arrays may be longer.
-    group_ptr : int32[B + 1]
-        Arcs of each head-modifier pair, in the order of (head, modifier).
-    group_mod : int32[B]
-        Modifier of each pair.
+    Item 0 is empty; the goal is the last one (there is none where no tree exists).
     """
 
-    item_ptr: NDArray[np.int32]
-    item_group: NDArray[np.int32]
-    left: NDArray[np.int32]
+    item_ptr: NDArray[np.int32]  # [K + 1], hyperedges of item i: item_ptr[i] : item_ptr[i + 1]
+    item_group: NDArray[np.int32]  # [K], head-modifier pair whose score the item adds, or -1
+    left: NDArray[np.int32]  # [E], the two smaller items of a hyperedge
     right: NDArray[np.int32]
-    weight: NDArray[np.float64]
-    size: NDArray[np.int64]
-    group_ptr: NDArray[np.int32]
-    group_mod: NDArray[np.int32]
+    weight: NDArray[np.float64]  # [E], score of the parts that the hyperedge completes
+    size: NDArray[np.int64]  # [1], how many items; the arrays may be longer
+    group_ptr: NDArray[np.int32]  # [B + 1], arcs of each pair, by (head, modifier)
+    group_mod: NDArray[np.int32]  # [B], modifier of each pair
 
 
 @kernel

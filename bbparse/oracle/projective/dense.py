@@ -15,14 +15,14 @@ NEG = -np.inf
 
 
 @kernel
-def _inside(scores, right, left, inc_right, inc_left):
-    """Fill the span tables of words 1..n (word 0 apart): head left or right, complete or not."""
+def _inside(scores, first, right, left, inc_right, inc_left):
+    """Fill the span tables of the words from the first on: head left or right, complete or not."""
     n = scores.shape[0] - 1
-    for i in range(1, n + 1):
+    for i in range(first, n + 1):
         right[i, i] = 0.0
         left[i, i] = 0.0
-    for width in range(1, n):
-        for i in range(1, n + 1 - width):
+    for width in range(1, n + 1):
+        for i in range(first, n + 1 - width):
             j = i + width
             # unsigned places, which numba does not look at for negative ones
             ui = np.uintp(i)
@@ -33,7 +33,7 @@ def _inside(scores, right, left, inc_right, inc_left):
                 if value > best:
                     best = value
             inc_right[i, j] = best + scores[i, j]
-            inc_left[j, i] = best + scores[j, i]
+            inc_left[j, i] = best + scores[j, i] if i > 0 else NEG
             best = NEG
             for r in range(i + 1, j + 1):
                 value = inc_right[ui, np.uintp(r)] + right[np.uintp(r), uj]
@@ -114,7 +114,7 @@ def eisner(scores, single_root):
     left = np.full((n + 1, n + 1), NEG)
     inc_right = np.full((n + 1, n + 1), NEG)
     inc_left = np.full((n + 1, n + 1), NEG)
-    _inside(scores, right, left, inc_right, inc_left)
+    _inside(scores, 1 if single_root else 0, right, left, inc_right, inc_left)
     stack = np.empty((4 * n + 8, 3), np.int32)
     if single_root:
         best = NEG
@@ -135,20 +135,6 @@ def eisner(scores, single_root):
         stack[1, 2] = 0
         _follow(scores, right, left, inc_right, inc_left, heads, stack, np.int64(2))
         return heads, best
-    right[0, 0] = 0.0
-    for j in range(1, n + 1):
-        best = NEG
-        for r in range(j):
-            value = right[0, r] + left[j, r + 1]
-            if value > best:
-                best = value
-        inc_right[0, j] = best + scores[0, j]
-        best = NEG
-        for r in range(1, j + 1):
-            value = inc_right[0, r] + right[r, j]
-            if value > best:
-                best = value
-        right[0, j] = best
     if right[0, n] == NEG:
         return heads, NEG
     stack[0, 0] = 0
@@ -156,43 +142,3 @@ def eisner(scores, single_root):
     stack[0, 2] = 0
     _follow(scores, right, left, inc_right, inc_left, heads, stack, np.int64(1))
     return heads, right[0, n]
-
-
-@kernel
-def best_tree(n, arc_head, arc_mod, arc_score, arc_state, single_root):
-    """Best projective tree over candidate arcs, one a pair of words, by Eisner's algorithm.
-
-    Parameters
-    ----------
-    n : int
-    arc_head, arc_mod : int32[A]
-    arc_score : float64[A]
-    arc_state : int8[A]
-        1: required, -1: forbidden, as in :class:`bbparse.problem.Problem`.
-    single_root : bool
-
-    Returns
-    -------
-    heads : int32[n+1]
-        ``heads[0] = -1``.
-    arcs : int32[n]
-        The arc of each word; empty where there is no tree.
-    """
-    place = np.full((n + 1, n + 1), -1, np.int32)
-    scores = np.full((n + 1, n + 1), NEG)
-    required = np.full(n + 1, -1, np.int32)
-    for a in range(arc_head.shape[0]):
-        if arc_state[a] > 0:
-            required[arc_mod[a]] = a
-    for a in range(arc_head.shape[0]):
-        m = arc_mod[a]
-        if arc_state[a] >= 0 and (required[m] < 0 or required[m] == a):
-            place[arc_head[a], m] = a
-            scores[arc_head[a], m] = arc_score[a]
-    heads, score = eisner(scores, single_root)
-    if score == NEG:
-        return heads, np.empty(0, np.int32)
-    arcs = np.empty(n, np.int32)
-    for m in range(1, n + 1):
-        arcs[m - 1] = place[heads[m], m]
-    return heads, arcs

@@ -24,21 +24,11 @@ from bbparse.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """What one dynamic program keeps in its states, and therefore which parts it scores.
+    """What one dynamic program keeps in its states, and therefore which parts it scores."""
 
-    Attributes
-    ----------
-    name : str
-        Name used in configurations and on the command line.
-    mode : int
-        Number the chart builder switches on.
-    holds : frozenset of str
-        Part kinds (prefixes of the ``Problem`` arrays) the recurrence scores by itself.
-    """
-
-    name: str
-    mode: int
-    holds: frozenset[str]
+    name: str  # in configurations and on the command line
+    mode: int  # that the chart builder switches on
+    holds: frozenset[str]  # part kinds (prefixes of the ``Problem`` arrays) that it scores
 
 
 FIRST = Recurrence("first", 0, frozenset())

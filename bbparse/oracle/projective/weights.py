@@ -15,30 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.problem.parts import GC, GSIB, OGC, SIB
 
 
 class Index(NamedTuple):
-    """Where the groups of each pair of words, head and modifier are.
+    """Where the groups of each pair of words, head and modifier are."""
 
-    Attributes
-    ----------
-    table : int32[n + 1, n + 1]
-        Group of each pair (head, modifier) or -1.
-    out_ptr, out_mid : int32[n + 2], int32[n + 1]
-        First group of each head; its first group to the right.
-    in_ptr, in_list : int32[n + 2], int32[B]
-        Groups by modifier.
-    in_rank : int32[B]
-        Place of a group among those with its modifier.
-    """
-
-    table: NDArray[np.int32]
-    out_ptr: NDArray[np.int32]
-    out_mid: NDArray[np.int32]
-    in_ptr: NDArray[np.int32]
-    in_list: NDArray[np.int32]
-    in_rank: NDArray[np.int32]
+    table: NDArray[np.int32]  # [n + 1, n + 1], group of each pair (head, modifier) or -1
+    out_ptr: NDArray[np.int32]  # [n + 2], first group of each head
+    out_mid: NDArray[np.int32]  # [n + 1], its first group to the right
+    in_ptr: NDArray[np.int32]  # [n + 2], groups by modifier
+    in_list: NDArray[np.int32]  # [B]
+    in_rank: NDArray[np.int32]  # [B], place of a group among those with its modifier
 
 
 class Weights(NamedTuple):
@@ -93,7 +80,8 @@ def _rank(index, h, inner, outer):
 
 
 @kernel
-def _add_sib(index, weights, h, inner, outer, score):
+def add_sib(index, weights, h, inner, outer, score):
+    """Score adjacent siblings; as the three below, only where candidates join the words."""
     b = index.table[h, outer]
     rank = _rank(index, h, inner, outer)
     if b < 0 or rank < 0:
@@ -103,7 +91,8 @@ def _add_sib(index, weights, h, inner, outer, score):
 
 
 @kernel
-def _add_gc(index, weights, g, h, m, score):
+def add_gc(index, weights, g, h, m, score):
+    """Score a grandchild."""
     p = index.table[g, h]
     b = index.table[h, m]
     if p < 0 or b < 0:
@@ -114,7 +103,8 @@ def _add_gc(index, weights, g, h, m, score):
 
 
 @kernel
-def _add_ogc(index, weights, g, h, m, score):
+def add_ogc(index, weights, g, h, m, score):
+    """Score a grandchild that is outermost."""
     p = index.table[g, h]
     b = index.table[h, m]
     if p >= 0 and b >= 0:
@@ -122,7 +112,8 @@ def _add_ogc(index, weights, g, h, m, score):
 
 
 @kernel
-def _add_gsib(index, weights, g, h, inner, outer, score):
+def add_gsib(index, weights, g, h, inner, outer, score):
+    """Score adjacent siblings under the head of their head."""
     b = index.table[h, outer]
     rank = _rank(index, h, inner, outer)
     p = index.table[g, h] if h > 0 else 0
@@ -164,10 +155,10 @@ def weight_tables(n, head, mod, mode, index, parts):
     sib, gc, ogc, gsib = parts
     if mode >= 1:
         for i in range(sib.head.shape[0]):
-            _add_sib(index, weights, sib.head[i], sib.inner[i], sib.outer[i], sib.score[i])
+            add_sib(index, weights, sib.head[i], sib.inner[i], sib.outer[i], sib.score[i])
     if mode == 3:
         for i in range(gc.head.shape[0]):
-            _add_gc(index, weights, gc.grand[i], gc.head[i], gc.mod[i], gc.score[i])
+            add_gc(index, weights, gc.grand[i], gc.head[i], gc.mod[i], gc.score[i])
         # Most often parts of the same arc and the same sibling follow each other.
         b, rank, start = -1, -1, 0
         for i in range(gsib.head.shape[0]):
@@ -192,20 +183,5 @@ def weight_tables(n, head, mod, mode, index, parts):
             inc_w[start + j * ranks[b]] += gsib.score[i]
     if mode >= 2:
         for i in range(ogc.head.shape[0]):
-            _add_ogc(index, weights, ogc.grand[i], ogc.head[i], ogc.mod[i], ogc.score[i])
+            add_ogc(index, weights, ogc.grand[i], ogc.head[i], ogc.mod[i], ogc.score[i])
     return weights
-
-
-@kernel
-def add_factors(kind, words, score, index, weights):
-    """Add factors that equal parts; ``kind`` and ``words`` as `classify` in presolve gives them."""
-    for f in range(kind.shape[0]):
-        a, b, c, d = words[f, 0], words[f, 1], words[f, 2], words[f, 3]
-        if kind[f] == GC:
-            _add_gc(index, weights, a, b, c, score[f])
-        elif kind[f] == SIB:
-            _add_sib(index, weights, a, b, c, score[f])
-        elif kind[f] == OGC:
-            _add_ogc(index, weights, a, b, c, score[f])
-        elif kind[f] == GSIB:
-            _add_gsib(index, weights, a, b, c, d, score[f])

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.problem import Problem
+from bbparse.problem.parts import take_sets
 from bbparse.solving.conflict.text import CROSSING, ONE_ROOT, describe_arcs, describe_count, listed
 from bbparse.solving.options import Options
 from bbparse.solving.trees import find_trees
@@ -168,29 +168,22 @@ def relaxed(problem: Problem, kept: list[Constraint]) -> Problem:
         held = list(constraint.arcs)
         state[held] = p.arc_state[held]
     kinds = {constraint.kind for constraint in kept}
-    factors = sorted(c.index for c in kept if c.kind == "factor")
-    counts = sorted(c.index for c in kept if c.kind == "count")
-    factor_ptr, factor_arcs = _subset(p.factor_ptr, p.factor_arcs, factors)
-    count_ptr, count_arcs = _subset(p.count_ptr, p.count_arcs, counts)
-    count_score_ptr, scores = _subset(p.count_score_ptr, p.count_score, counts)
+    factors = np.zeros(len(p.factor_score), dtype=np.bool_)
+    factors[[c.index for c in kept if c.kind == "factor"]] = True
+    counts = np.zeros(len(p.count_ptr) - 1, dtype=np.bool_)
+    counts[[c.index for c in kept if c.kind == "count"]] = True
+    factor_ptr, factor_arcs = take_sets(p.factor_ptr, p.factor_arcs, factors)
+    count_ptr, count_arcs = take_sets(p.count_ptr, p.count_arcs, counts)
+    count_score_ptr, scores = take_sets(p.count_score_ptr, p.count_score, counts)
     return Problem.trusted(
         p.n_words, p.arc_head, p.arc_mod, np.zeros_like(p.arc_score),
         arc_label=p.arc_label, arc_state=state,
         factor_ptr=factor_ptr, factor_arcs=factor_arcs,
-        factor_score=np.full(len(factors), -np.inf),
+        factor_score=np.full(factors.sum(), -np.inf),
         count_ptr=count_ptr, count_arcs=count_arcs, count_score_ptr=count_score_ptr,
         count_score=np.where(scores == -np.inf, -np.inf, 0.0),
         projective="crossing" in kinds, single_root="root" in kinds,
     )  # fmt: skip
-
-
-def _subset(
-    ptr: NDArray[np.int64], values: NDArray, chosen: list[int]
-) -> tuple[NDArray[np.int64], NDArray]:
-    """Some of the sets that lie in `values` one after the other."""
-    lengths = np.diff(ptr)[chosen]
-    pieces = [values[:0]] + [values[ptr[i] : ptr[i + 1]] for i in chosen]
-    return np.append(ptr[:1], np.cumsum(lengths)), np.concatenate(pieces)
 
 
 def _describe(problem: Problem, constraint: Constraint) -> str:
