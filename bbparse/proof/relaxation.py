@@ -164,6 +164,8 @@ class Relaxation:
         base = np.where(space.alive, self.base, -np.inf)
         shift = apply_multipliers(base, factors, self._arc_score)
         shift += apply_counts(counts, self._copy, self._arc_score)
+        if not isinstance(oracle, Chart):  # the multipliers may be those of another space
+            self._scratch.stale[:] = True
         goal = calls.best(oracle, self._scratch, self._arc_score)
         if goal == -np.inf or shift == -np.inf:
             return Bound(-np.inf, shift)
