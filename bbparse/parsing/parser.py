@@ -32,7 +32,7 @@ from bbparse.treebank.scored import ScoredTree
 #: Hyperedges that the search of one sentence may visit unless told otherwise: seventy times what
 #: any of the 2,001 sentences of UD English EWT's dev set needs.
 WORK_LIMIT = 3e7
-#: Nodes of price and cut of one sentence; two in three hundred need more than one.
+#: Nodes of price and cut of one sentence unless told otherwise: almost all need one.
 NODE_LIMIT = 50
 
 
