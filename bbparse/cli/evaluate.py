@@ -99,6 +99,9 @@ def evaluate(
     BLEX, UPOS, XPOS, universal FEATS and lemmas are those of the official scorer of Universal
     Dependencies.
 
+    Bracketed trees (GOLD is named .ptb or .mrg) are compared as EVALB does: labelled brackets,
+    exact trees and tags, without punctuation.
+
     --by length: sentences of 1-10, 11-20, … words. --by distance: recall and precision of arcs
     from the root, and of arcs between words 1, 2, 3-6, … apart. --by relation: recall and precision
     of head and label together for each label, and the share of right heads (UAS).
@@ -117,6 +120,9 @@ def evaluate(
     others = [predicted] if against is None else [predicted, against]
     if [gold, *others].count("-") > 1:
         raise TreebankError("standard input: can be only one of the files")
+    if gold.endswith((".ptb", ".mrg")):
+        _evaluate_phrases(gold, others, as_json)
+        return
     gold_sentences = list(read_conllu(gold, require_heads=True))
     files = [_read(path) for path in others]
     if not all(_same_words(gold_sentences, sentences) for sentences in files):
@@ -266,3 +272,37 @@ def _rows_of(breakdown: Breakdown) -> str:
         for row in rows
     ]
     return aligned(shown, left=[0])
+
+
+def _evaluate_phrases(gold: str, others: list[str], as_json: bool) -> None:
+    # numpy, which dependencies do not wait for
+    from bbparse.phrases.evaluation import compare_trees, paired_p
+    from bbparse.phrases.trees import read_trees
+
+    trees = list(read_trees(gold))
+    found = {}
+    tallies = []
+    for path in others:
+        predicted = list(read_trees(path))
+        if len(predicted) != len(trees):
+            raise TreebankError(f"{path}: {len(predicted)} trees, expected {len(trees)} as {gold}")
+        scores = compare_trees(
+            [(one, other) for (_, one), (_, other) in zip(trees, predicted)],
+            [f"{path}:{line}" for line, _ in predicted],
+        )
+        tallies.append(scores)
+        found[path] = {
+            "precision": scores.precision, "recall": scores.recall, "f1": scores.f1,
+            "exact": scores.exact / max(1, scores.sentences),
+            "tags": scores.tags / max(1, scores.words), "sentences": scores.sentences,
+        }  # fmt: skip
+    if as_json:
+        click.echo(json.dumps(found[others[0]] if len(others) == 1 else found))
+        return
+    for path, shares in found.items():
+        shown = "  ".join(
+            f"{name} {100 * share:.2f}" for name, share in shares.items() if name != "sentences"
+        )
+        click.echo(f"{path}: {shares['sentences']} sentences  {shown}")
+    if len(tallies) == 2:
+        click.echo(f"difference in F1 by chance: p = {paired_p(tallies[0], tallies[1]):.4f}")

@@ -31,6 +31,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tune": ("bbparse.cli.tune:tune", "Find how much to prune: accuracy against speed."),
     "train": ("bbparse.cli.train:train", "Learn a model from a treebank."),
     "train-tagger": ("bbparse.cli.train_tagger:train_tagger", "Learn a tagger from a treebank."),
+    "train-phrases": (
+        "bbparse.cli.train_phrases:train_phrases", "Learn a phrase parser from bracketed trees."
+    ),
+    "phrases": ("bbparse.cli.phrases:phrases", "Find the phrase structure of every sentence."),
     "tag": ("bbparse.cli.tag:tag", "Find tags, features and lemmas of every word of a file."),
     "bundle": ("bbparse.cli.bundle:bundle", "Put a tagger into a parser's model."),
     "factors": ("bbparse.cli.factors:factors", "List the factor families that are installed."),

@@ -114,7 +114,7 @@ def best_sequence(counts: Ints, labels: Ints, scores: Longs, bigrams: Ints, out:
 
 
 @kernel
-def _score_labels(
+def score_labels(
     features: Keys,
     first: Ints,
     shift: int,
@@ -180,7 +180,7 @@ def label_words(
             continue
         feature_keys(values, pad + i, templates, features)
         every[:] = 0
-        _score_labels(features, first, shift, keys, entries, every)
+        score_labels(features, first, shift, keys, entries, every)
         for k in range(count):
             own_labels[k] = cand_label[cand_ptr[i] + k]
             own_scores[k] = every[own_labels[k]]

@@ -1,0 +1,106 @@
+"""``bbparse phrases``: the phrase structure of every sentence of a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import click
+
+from bbparse.cli import options
+from bbparse.cli.files import FILE
+from bbparse.cli.sources import is_text, read_sentences
+from bbparse.errors import TreebankError
+from bbparse.phrases.drawing import draw_phrases, phrases_svg
+from bbparse.phrases.model import load_phrases
+from bbparse.phrases.parser import WITH, PhraseParse
+from bbparse.phrases.trees import clean, read_trees
+from bbparse.storage.output import open_output
+
+FORMATS = ("ptb", "tree", "jsonl", "svg")
+
+
+@click.command()
+@click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
+@click.option("--model", required=True, type=FILE, metavar="FILE", help="See 'train-phrases'.")
+@click.option("--text", is_flag=True, help="INPUT is running text, as are files named .txt.")
+@click.option(
+    "--with", "use", type=click.Choice(WITH), default="both", show_default=True,
+    help="Models that have to agree with the grammar: the tagger, the dependency parser.",
+)  # fmt: skip
+@options.output
+@click.option(
+    "--format", "format_name", type=click.Choice(FORMATS), default="ptb", show_default=True,
+    help="Brackets, trees drawn for reading, JSON lines, or one picture.",
+)  # fmt: skip
+@options.k_best(1, "Write the K best trees of each sentence, best first.")
+@options.time_limit("For a sentence; the best tree found so far is written then.")
+@options.node_limit("Search nodes for one sentence; 1: no branching.")
+def phrases(
+    source: str, model: str, text: bool, use: str, output: str, format_name: str, k_best: int,
+    time_limit: float | None, node_limit: int | None,
+) -> None:  # fmt: skip
+    """Parse running text, CoNLL-U or bracketed trees (files named .ptb or .mrg) into phrases.
+
+    Of CoNLL-U the words are taken, and XPOS where all words have one; of bracketed trees the words.
+    The tree is the best one on which the grammar and the models of --with agree, and is proved to
+    be. A sentence that the grammar has no tree for is parsed in parts, which a phrase X joins; JSON
+    says so.
+
+    \b
+    Examples:
+      echo "Time flies." | bbparse phrases --text --model phrases.model --format tree
+      bbparse phrases gold.ptb --model phrases.model -o out.ptb
+    """
+    parser = load_phrases(model)
+    if use in ("arcs", "both") and parser.dependencies is None:
+        use = "none" if use == "arcs" else "tags"
+        click.echo(f"{model} has no dependency parser: --with {use}", err=True)
+    written = 0
+    with open_output(output) as out:
+        for words, tags in _sentences(source, text):
+            found = parser.parse(
+                words, tags, use=use, k=k_best, time_limit=time_limit, node_limit=node_limit
+            )
+            if format_name == "svg" and written:
+                raise TreebankError(f"{source}: more than one sentence, expected one for a picture")
+            written += 1
+            out.write(_shown(found, words, format_name))
+        if format_name == "svg" and not written:
+            raise TreebankError(f"{source}: no sentence, expected one for a picture")
+
+
+def _sentences(source: str, text: bool) -> Iterator[tuple[list[str], list[str] | None]]:
+    if not is_text(source, text) and source.endswith((".ptb", ".mrg")):
+        for line, tree in read_trees(source):
+            kept = clean(tree)
+            if kept is None:
+                raise TreebankError(f"{source}:{line}: a tree without words, expected some")
+            yield kept.words, None
+        return
+    for sentence in read_sentences(source, text):
+        yield sentence.forms, None if "_" in sentence.xpos else sentence.xpos
+
+
+def _shown(found: PhraseParse, words: list[str], format_name: str) -> str:
+    if format_name == "ptb":
+        return "".join(f"{tree}\n" for tree in found.trees)
+    if format_name == "tree":
+        return "".join(draw_phrases(tree) + "\n" for tree in found.trees)
+    if format_name == "svg":
+        return phrases_svg(found.trees[0])
+    agreement = found.agreement
+    record = {
+        "words": words,
+        "trees": [
+            {"tree": str(tree), "score": None if score == float("-inf") else score}
+            for tree, score in zip(found.trees, found.scores)
+        ],
+        "heads": found.heads,
+        "fallback": found.fallback,
+        "agreement": None if agreement is None else {
+            "status": agreement.status, "value": agreement.value, "bound": agreement.bound,
+            "calls": agreement.calls, "nodes": agreement.nodes,
+        },
+    }  # fmt: skip
+    return json.dumps(record, ensure_ascii=False) + "\n"

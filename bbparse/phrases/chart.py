@@ -1,0 +1,434 @@
+"""The chart of a sentence as a hypergraph: items with two tails, for the sweeps of the oracles.
+
+Head-driven recurrences (Collins 1996, in the form of Eisner & Satta 1999): over a span,
+
+    a phrase A with head word q      ← its last part, STOP on the left
+    a pair x after k modifiers       ← the same with one less, and a phrase next to it
+
+where q is a word with one of its tags. A step has one modifier, so it is worth at most one arc
+(q, head of the modifier), and one coordinate. Only what `bbparse.phrases.prune` kept is made, and
+only arcs that are allowed, so the cost is that of the steps that are left, in O(n⁵) at worst.
+
+Items are in an order in which tails come first, item 0 is nothing and the last the whole sentence:
+what `bbparse.oracle.projective.passes` sweeps over.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.jit import kernel
+from bbparse.phrases.grammar import STATES, head_weight, modifier_weight, next_state
+from bbparse.phrases.prune import AFTER, BARE, LEFT, RIGHT, cell
+
+__all__ = ["FORBIDDEN", "FREE", "Chart", "Leaves", "build_chart", "keep"]
+
+NEG = -np.inf
+#: Instead of a coordinate: none; the step is not to be made.
+FREE, FORBIDDEN = -1, -2
+
+Ints = NDArray[np.int32]
+
+
+class Leaves(NamedTuple):
+    """The words of a sentence with their tags; q counts them.
+
+    Attributes
+    ----------
+    ptr : int32[n+1]
+        Those of word i are ``ptr[i]:ptr[i+1]``.
+    word, tag, number, coordinate : int32[Q]
+        Place, tag, number of the form in the vocabulary, coordinate of the tag or FREE.
+    score : float64[Q]
+        Of the tag at this word.
+    """
+
+    ptr: Ints
+    word: Ints
+    tag: Ints
+    number: Ints
+    coordinate: Ints
+    score: NDArray[np.float64]
+
+
+class Chart(NamedTuple):
+    """A hypergraph, and what its items and steps are.
+
+    Attributes
+    ----------
+    item_ptr : int32[I+1]
+        The steps that make item i are ``item_ptr[i]:item_ptr[i+1]``; item 0 is made by none.
+    left, right : int32[E]
+        Tails of a step; 0 for none.
+    weight : float64[E]
+    coordinate : int32[E]
+        What a step turns on, or FREE.
+    symbol : int32[I]
+        Of a phrase or a word; the pair x and the state s of others, as x * STATES + s.
+    head : int32[I]
+        Head of the item: its word with a tag, q.
+    """
+
+    item_ptr: Ints
+    left: Ints
+    right: Ints
+    weight: NDArray[np.float64]
+    coordinate: Ints
+    symbol: Ints
+    head: Ints
+
+
+class _Bases(NamedTuple):
+    """What modifiers can be added to over a span: items, or phrases taken as head children.
+
+    Attributes
+    ----------
+    ptr : int32[cells + 1]
+        In the order in which spans are done.
+    item, pair, state, head : int32[B]
+    extra : float64[B]
+        Weight of what comes before the modifier: a head child, STOP on the right.
+    """
+
+    start: Ints
+    end: Ints
+    item: Ints
+    pair: Ints
+    state: Ints
+    head: Ints
+    extra: NDArray[np.float64]
+
+
+class _Steps(NamedTuple):
+    """Steps of one kind over one span, before they are sorted by the items that they make."""
+
+    counts: Ints  # how many there are; 1 where there was no room for more
+    key: Ints
+    head: Ints
+    left: Ints
+    right: Ints
+    weight: NDArray[np.float64]
+    coordinate: Ints
+    slot: Ints  # int32[keys, Q]: the item made of a key and a head, -1 for none yet
+    place: Ints
+
+
+@kernel
+def _room(n_cells, room):
+    return _Bases(
+        np.zeros(n_cells, np.int32), np.zeros(n_cells, np.int32), np.empty(room, np.int32),
+        np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32),
+        np.empty(room),
+    )  # fmt: skip
+
+
+@kernel
+def _offer(steps, key, head, left, right, weight, coordinate):
+    at = steps.counts[0]
+    if at < steps.key.shape[0]:
+        steps.key[at] = key
+        steps.head[at] = head
+        steps.left[at] = left
+        steps.right[at] = right
+        steps.weight[at] = weight
+        steps.coordinate[at] = coordinate
+        steps.counts[0] = at + 1
+    else:
+        steps.counts[1] = 1  # no room: the chart is made anew with more
+
+
+@kernel
+def _emit(steps, chart, step_of, n_items, n_edges, what):
+    """Add the items that the steps make; returns the numbers of items and edges."""
+    n, first = steps.counts[0], n_items
+    if n_items + n >= chart.symbol.shape[0] or n_edges + n > chart.left.shape[0]:
+        steps.counts[1] = 1
+    if steps.counts[1] != 0:
+        return n_items, n_edges
+    slot, place = steps.slot, steps.place
+    for e in range(n):
+        key, head = steps.key[e], steps.head[e]
+        if slot[key, head] < 0:
+            slot[key, head] = n_items
+            chart.symbol[n_items] = key
+            chart.head[n_items] = head
+            step_of[n_items] = what
+            place[n_items - first] = 0
+            n_items += 1
+        place[slot[key, head] - first] += 1
+    for i in range(n_items - first):
+        begin = n_edges
+        n_edges += place[i]
+        place[i] = begin
+        chart.item_ptr[first + i] = begin
+    chart.item_ptr[n_items] = n_edges
+    for e in range(n):
+        at = place[slot[steps.key[e], steps.head[e]] - first]
+        place[slot[steps.key[e], steps.head[e]] - first] += 1
+        chart.left[at] = steps.left[e]
+        chart.right[at] = steps.right[e]
+        chart.weight[at] = steps.weight[e]
+        chart.coordinate[at] = steps.coordinate[e]
+    for i in range(first, n_items):
+        slot[chart.symbol[i], chart.head[i]] = -1
+    steps.counts[0] = 0
+    return n_items, n_edges
+
+
+@kernel
+def _weigh(model, leaves, memory, side, pair, state, q, label, q_own, scratch):
+    """Weight of a modifier, or of STOP (label -1), remembered by all that it depends on."""
+    forms, pairs, possible, table, lexical = model
+    far = 0 if state == 0 or state == STATES - 1 else 1
+    if label < 0:
+        plain = np.float64(pairs.stop[side, far, pair])
+    else:
+        plain = np.float64(possible[label, side, far, pair])
+    if lexical == 0:
+        return plain
+    keys, values = memory
+    n_leaves = leaves.word.shape[0]
+    key = np.uint64(side * pairs.score.shape[0] + pair) * np.uint64(STATES) + np.uint64(state)
+    key = (key * np.uint64(n_leaves) + np.uint64(q)) * np.uint64(pairs.root.shape[0] + 1)
+    key = (key + np.uint64(label + 1)) * np.uint64(n_leaves) + np.uint64(q_own) + np.uint64(1)
+    at = (key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(48)
+    if keys[at] != key:
+        own_tag = leaves.tag[q_own] if label >= 0 else 0
+        own_number = leaves.number[q_own] if label >= 0 else 0
+        keys[at] = key
+        values[at] = modifier_weight(
+            table, side, pairs.parent[pair], pairs.head[pair], state, leaves.tag[q],
+            leaves.number[q], label, own_tag, own_number, forms, scratch,
+        )  # fmt: skip
+    return lexical * values[at] + (1 - lexical) * plain
+
+
+@kernel
+def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, arcs, lexical, room):
+    """The chart of a sentence.
+
+    Parameters
+    ----------
+    leaves : Leaves
+    forms, kind, pairs, table
+        See `bbparse.phrases.grammar.Grammar`.
+    possible : float32[S, 2, 2, X]
+        See `bbparse.phrases.prune.dense_rules`.
+    kept, kept_pair : bool[cells, S], uint8[cells, X]
+        See `bbparse.phrases.prune.prune`.
+    arcs : int32[n+1, n]
+        Of head (0: the root) and modifier: a coordinate, FREE or FORBIDDEN.
+    lexical : float
+        How much the grammar with words counts, from 0 to 1, the one without them counting the
+        rest; 0: words do not count, and q is 0 for all.
+    room : int
+        Steps that there may be.
+
+    Returns
+    -------
+    chart : Chart
+        The first item alone where there is no tree.
+    step_of : int8[I]
+        0 for words and phrases, RIGHT and LEFT for the others.
+    cell_of : int32[I]
+        The span of an item.
+    full : bool
+        There were more steps than `room`; the chart is useless.
+    """
+    n = leaves.ptr.shape[0] - 1
+    n_cells, n_leaves = n * (n + 1) // 2, leaves.word.shape[0]
+    n_pairs, n_symbols = pairs.score.shape[0], pairs.root.shape[0]
+    model = (forms, pairs, possible, table, lexical)
+    memory = (np.zeros(1 << 16, np.uint64), np.empty(1 << 16))
+    scratch = np.empty(7, np.uint64)
+    chart = Chart(
+        np.zeros(room + 1, np.int32), np.empty(room, np.int32), np.empty(room, np.int32),
+        np.empty(room), np.empty(room, np.int32), np.full(room, -1, np.int32),
+        np.zeros(room, np.int32),
+    )  # fmt: skip
+    step_of, cell_of = np.zeros(room, np.int8), np.zeros(room, np.int32)
+    steps = _Steps(
+        np.zeros(2, np.int32), np.empty(room, np.int32), np.empty(room, np.int32),
+        np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room),
+        np.empty(room, np.int32),
+        np.full((n_pairs * STATES, n_leaves if lexical > 0 else 1), -1, np.int32),
+        np.empty(room, np.int32),
+    )  # fmt: skip
+    first, last = np.zeros(n_cells, np.int32), np.zeros(n_cells, np.int32)  # phrases of a span
+    right_bases, left_bases = _room(n_cells, room), _room(n_cells, room)
+    n_bases = np.zeros(2, np.int32)
+    by_head = np.argsort(pairs.head)
+    head_ptr = np.searchsorted(pairs.head[by_head], np.arange(n_symbols + 1))
+    n_items, n_edges = 1, 0
+
+    for width in range(1, n + 1):
+        for i in range(n - width + 1):
+            j = i + width
+            c = cell(n, i, j)
+            begin = n_items
+            for side in (1, 0):
+                bit = 1 << (RIGHT if side == 1 else LEFT)
+                for k in range(i + 1, j):
+                    own = cell(n, k, j) if side == 1 else cell(n, i, k)
+                    some = right_bases if side == 1 else left_bases
+                    at = cell(n, i, k) if side == 1 else cell(n, k, j)
+                    for b in range(some.start[at], some.end[at]):
+                        x = some.pair[b]
+                        if not kept_pair[c, x] & bit:
+                            continue
+                        q = some.head[b]
+                        for m in range(first[own], last[own]):
+                            label, q_own = chart.symbol[m], chart.head[m]
+                            arc = FREE
+                            if lexical > 0:
+                                arc = arcs[leaves.word[q] + 1, leaves.word[q_own]]
+                            if arc == FORBIDDEN or possible[label, side, 1, x] == NEG:
+                                continue
+                            weight = some.extra[b] + _weigh(
+                                model, leaves, memory, side, x, some.state[b], q, label, q_own,
+                                scratch,
+                            )  # fmt: skip
+                            state = next_state(some.state[b], kind[label]) if lexical > 0 else 1
+                            key = x * STATES + state
+                            if side == 1:
+                                _offer(steps, key, q, some.item[b], m, weight, arc)
+                            else:
+                                _offer(steps, key, q, m, some.item[b], weight, arc)
+                n_items, n_edges = _emit(
+                    steps, chart, step_of, n_items, n_edges, RIGHT if side == 1 else LEFT
+                )
+            on_way = n_items
+            for r in range(begin, on_way):  # phrases that are done
+                x, state, q = chart.symbol[r] // STATES, chart.symbol[r] % STATES, chart.head[r]
+                if kept[c, pairs.parent[x]]:
+                    weight = 0.0
+                    if step_of[r] == RIGHT:
+                        weight = _weigh(model, leaves, memory, 1, x, state, q, -1, 0, scratch)
+                        state = STATES - 1
+                    weight += _weigh(model, leaves, memory, 0, x, state, q, -1, 0, scratch)
+                    _offer(steps, pairs.parent[x], q, r, 0, weight, FREE)
+            if width == 1:
+                for q in range(leaves.ptr[i], leaves.ptr[i + 1]):
+                    if kept[c, leaves.tag[q]]:
+                        _offer(
+                            steps, leaves.tag[q], q if lexical > 0 else 0, 0, 0, leaves.score[q],
+                            leaves.coordinate[q],
+                        )  # fmt: skip
+            first[c] = n_items
+            n_items, n_edges = _emit(steps, chart, step_of, n_items, n_edges, 0)
+            words_end = n_items if width == 1 else first[c]
+            right_bases.start[c], left_bases.start[c] = n_bases[1], n_bases[0]
+            for turn in range(2):  # phrases over tags are made after the tags
+                start, end = (first[c], words_end) if turn == 0 else (words_end, n_items)
+                for p in range(start, end):
+                    q = chart.head[p]
+                    for h in range(head_ptr[chart.symbol[p]], head_ptr[chart.symbol[p] + 1]):
+                        x = by_head[h]
+                        over_tag = turn == 0 and width == 1 and kept[c, pairs.parent[x]]
+                        bare = kept_pair[c, x] & (1 << BARE) != 0
+                        if not over_tag and not bare:
+                            continue
+                        weight = np.float64(pairs.score[x])
+                        if lexical > 0:
+                            weight = (1 - lexical) * weight + lexical * head_weight(
+                                table, pairs.parent[x], pairs.head[x], leaves.tag[q],
+                                leaves.number[q], forms, scratch,
+                            )  # fmt: skip
+                        if bare:
+                            _add_base(right_bases, n_bases, 1, p, x, 0, q, weight, steps)
+                        weight += _weigh(model, leaves, memory, 1, x, 0, q, -1, 0, scratch)
+                        if bare and kept_pair[c, x] & (1 << AFTER):
+                            _add_base(left_bases, n_bases, 0, p, x, 0, q, weight, steps)
+                        if over_tag:
+                            weight += _weigh(model, leaves, memory, 0, x, 0, q, -1, 0, scratch)
+                            _offer(steps, pairs.parent[x], q, p, 0, weight, FREE)
+                if turn == 0:
+                    n_items, n_edges = _emit(steps, chart, step_of, n_items, n_edges, 0)
+            last[c] = n_items
+            for item in range(begin, n_items):
+                cell_of[item] = c
+            for r in range(begin, on_way):
+                x, state, q = chart.symbol[r] // STATES, chart.symbol[r] % STATES, chart.head[r]
+                if step_of[r] == LEFT:
+                    _add_base(left_bases, n_bases, 0, r, x, state, q, 0.0, steps)
+                    continue
+                _add_base(right_bases, n_bases, 1, r, x, state, q, 0.0, steps)
+                if kept_pair[c, x] & (1 << AFTER):
+                    weight = _weigh(model, leaves, memory, 1, x, state, q, -1, 0, scratch)
+                    _add_base(left_bases, n_bases, 0, r, x, STATES - 1, q, weight, steps)
+            right_bases.end[c], left_bases.end[c] = n_bases[1], n_bases[0]
+            if steps.counts[1]:
+                return chart, step_of, cell_of, True
+    top = cell(n, 0, n)
+    for p in range(first[top], last[top]):
+        label, q = chart.symbol[p], chart.head[p]
+        arc = arcs[0, leaves.word[q]] if lexical > 0 else FREE
+        if pairs.root[label] > NEG and arc != FORBIDDEN:
+            weight = np.float64(pairs.root[label])
+            if lexical > 0:
+                weight = modifier_weight(
+                    table,
+                    2,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    label,
+                    leaves.tag[q],
+                    leaves.number[q],
+                    forms,
+                    scratch,
+                )
+            _offer(steps, 0, 0, p, 0, weight, arc)
+    found = steps.counts[0] > 0
+    n_items, n_edges = _emit(steps, chart, step_of, n_items, n_edges, 0)
+    if not found:
+        n_items, n_edges = 1, 0
+    return (
+        Chart(
+            chart.item_ptr[: n_items + 1], chart.left[:n_edges], chart.right[:n_edges],
+            chart.weight[:n_edges], chart.coordinate[:n_edges], chart.symbol[:n_items],
+            chart.head[:n_items],
+        ),
+        step_of[:n_items], cell_of[:n_items], steps.counts[1] != 0,
+    )  # fmt: skip
+
+
+@kernel
+def keep(chart, step_of, cell_of, weight, inside, outside, floor, kept, kept_pair):
+    """Mark what derivations that score at least `floor` are made of, as `prune` does."""
+    for i in range(1, step_of.shape[0]):
+        if inside[i] + outside[i] < floor:
+            continue
+        x = chart.symbol[i] // STATES
+        if step_of[i] == 0:
+            kept[cell_of[i], chart.symbol[i]] = True
+        else:
+            kept_pair[cell_of[i], x] |= 1 << step_of[i]
+        for e in range(chart.item_ptr[i], chart.item_ptr[i + 1]):
+            a, b = chart.left[e], chart.right[e]
+            if a == 0 or outside[i] + weight[e] + inside[a] + inside[b] < floor:
+                continue
+            if step_of[i] == LEFT and step_of[b] != LEFT:
+                kept_pair[cell_of[b], x] |= 1 << AFTER
+            base = b if step_of[i] == LEFT else a
+            if step_of[i] != 0 and step_of[base] == 0:
+                kept_pair[cell_of[base], x] |= 1 << BARE
+
+
+@kernel
+def _add_base(bases, count, side, item, pair, state, head, extra, steps):
+    at = count[side]
+    if at >= bases.item.shape[0]:
+        steps.counts[1] = 1
+        return
+    bases.item[at] = item
+    bases.pair[at] = pair
+    bases.state[at] = state
+    bases.head[at] = head
+    bases.extra[at] = extra
+    count[side] = at + 1

@@ -1,0 +1,334 @@
+"""A head-driven grammar with and without words, from counts (Collins 1999, Model 1).
+
+A phrase P has a head child H, and to each side of it modifiers from the head outwards until STOP.
+With words, H depends on P and on P's head word and tag; a modifier's category and tag depend on
+side, P, H, the head word and its tag, and on what stands between (`STATES`); its word on all of
+that and on its tag. Without words, the same depends on P, H, side and adjacency alone: that grammar
+prunes the other's chart. Only what has been seen without words is possible at all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.jit import kernel
+from bbparse.phrases.counts import Table, backed_off, estimate, mix, open_table
+from bbparse.phrases.heads import JOIN, SPLIT, Phrase
+
+__all__ = ["STATES", "Grammar", "Pairs", "head_weight", "learn_grammar", "modifier_weight"]
+
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float32]
+
+PUNCTUATION, COORDINATION, VERBAL, OTHER = 1, 2, 3, 4
+#: What lies between head and modifier: 0 nothing; else the kind of the modifier before, plus 4
+#: where a verb has been among them. 9 is 0 on the left where there are modifiers on the right.
+STATES = 10
+#: f of `bbparse.phrases.counts`.
+FACTOR = 5.0
+FLOOR = 1e-6
+#: Of the probabilities of words, which say too much where they have been seen once or twice.
+WORDS = 0.5
+_VERBAL = frozenset(
+    "VP S SBAR SQ SINV SBARQ VB VBD VBG VBN VBP VBZ MD TO VH VV".split()
+)  # fmt: skip
+_PUNCTUATION = frozenset([",", ":", ".", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP"])
+
+
+class Pairs(NamedTuple):
+    """The grammar without words; a pair x is a phrase with a head child.
+
+    Attributes
+    ----------
+    parent, head : int32[X]
+        Symbols of pairs.
+    score : float32[X]
+        log P(H | P).
+    stop : float32[2, 2, X]
+        log P(STOP | P, H), by side (0 left) and whether the head is adjacent (0) or not (1).
+    rule_ptr : int32[S+1]
+        The rules of modifier M are ``rule_ptr[M]:rule_ptr[M+1]``.
+    rule_pair, rule_side : int32[R]
+    rule_score : float32[R, 2]
+        log P(M | P, H, side), adjacent or not.
+    root : float32[S]
+        log P(M | ROOT), -inf for what no tree has been.
+    """
+
+    parent: Ints
+    head: Ints
+    score: Floats
+    stop: Floats
+    rule_ptr: Ints
+    rule_pair: Ints
+    rule_side: Ints
+    rule_score: Floats
+    root: Floats
+
+
+class Forms(NamedTuple):
+    """Symbols that stand for others where counts are few.
+
+    Attributes
+    ----------
+    plain : int32[S]
+        Without the parent's category.
+    base : int32[S]
+        The lowest category of a joined one, alone.
+    """
+
+    plain: Ints
+    base: Ints
+
+
+@kernel
+def next_state(state, kind):
+    """What lies between the head and the next modifier, after one of a kind."""
+    verb = kind == VERBAL or (state > OTHER and state < STATES - 1)
+    return (OTHER if verb else 0) + kind
+
+
+@kernel
+def head_contexts(parent, tag, word, forms, out):
+    """Levels of what a head child depends on, into uint64[4]."""
+    out[3] = mix(np.uint64(1), parent)
+    out[2] = mix(mix(out[3], 7), tag)
+    out[1] = mix(mix(mix(np.uint64(5), forms.plain[parent]), tag), word)
+    out[0] = mix(out[2], word)
+
+
+@kernel
+def label_contexts(side, parent, head, state, tag, word, forms, out):
+    """Levels of what a modifier's category and tag depend on, into uint64[7]."""
+    state = 0 if state == STATES - 1 else state
+    out[6] = mix(mix(np.uint64(2), side), forms.base[parent])
+    key = mix(mix(mix(np.uint64(3), side), forms.plain[parent]), forms.plain[head])
+    out[5] = mix(key, state)
+    key = mix(mix(mix(np.uint64(4), side), parent), head)
+    out[4] = mix(key, state)
+    out[3] = mix(out[5], tag)
+    out[2] = mix(out[4], tag)
+    out[1] = mix(out[3], word)
+    out[0] = mix(out[2], word)
+
+
+@kernel
+def word_contexts(side, parent, head, state, tag, word, label, own_tag, forms, out):
+    """Levels of what a modifier's word depends on, into uint64[5]."""
+    label = forms.plain[label]
+    out[4] = mix(np.uint64(6), own_tag)
+    out[3] = mix(mix(out[4], 7), label)
+    out[2] = mix(mix(mix(mix(out[3], 9), side), forms.base[parent]), tag)
+    out[1] = mix(out[2], word)
+    key = mix(mix(mix(out[3], side), forms.plain[parent]), forms.plain[head])
+    out[0] = mix(mix(mix(key, 1 if state % (STATES - 1) else 0), tag), word)
+
+
+@kernel
+def head_weight(table, parent, head, tag, word, forms, scratch):
+    """log P(H | P, head word and tag)."""
+    head_contexts(parent, tag, word, forms, scratch)
+    return backed_off(table, scratch[:4], head, FLOOR)
+
+
+@kernel
+def modifier_weight(
+    table, side, parent, head, state, tag, word, label, own_tag, own_word, forms, scratch
+):
+    """log P(category and tag of a modifier) + WORDS·log P(its word); label -1 is STOP."""
+    label_contexts(side, parent, head, state, tag, word, forms, scratch)
+    score = backed_off(table, scratch, (label + 1) * 256 + own_tag, FLOOR)
+    if label >= 0:
+        word_contexts(side, parent, head, state, tag, word, label, own_tag, forms, scratch)
+        score += WORDS * backed_off(table, scratch[:5], own_word, FLOOR)
+    return score
+
+
+@kernel
+def _keys(heads, modifiers, forms, head_keys, label_keys, word_keys):
+    """Keys of all observations: contexts [0] and outcomes [1]."""
+    for i in range(heads.shape[0]):
+        parent, head, tag, word = heads[i]
+        out = head_keys[0, i]
+        head_contexts(parent, tag, word, forms, out)
+        for level in range(out.shape[0]):
+            head_keys[1, i, level] = mix(out[level], head)
+    at = 0
+    for i in range(modifiers.shape[0]):
+        side, parent, head, state, tag, word, label, own_tag, own_word = modifiers[i]
+        out = label_keys[0, i]
+        label_contexts(side, parent, head, state, tag, word, forms, out)
+        for level in range(out.shape[0]):
+            label_keys[1, i, level] = mix(out[level], (label + 1) * 256 + own_tag)
+        if label >= 0:
+            out = word_keys[0, at]
+            word_contexts(side, parent, head, state, tag, word, label, own_tag, forms, out)
+            for level in range(out.shape[0]):
+                word_keys[1, at, level] = mix(out[level], own_word)
+            at += 1
+
+
+@dataclass
+class Grammar:
+    """Symbols and probabilities.
+
+    Attributes
+    ----------
+    symbols : list of str
+        Tags first, then categories.
+    n_tags : int
+    number : dict
+        Of each symbol.
+    kind : int32[S]
+        What each symbol is between a head and a modifier.
+    forms : Forms
+    pairs : Pairs
+    table : Table
+        Probabilities with words.
+    """
+
+    symbols: list[str]
+    n_tags: int
+    pairs: Pairs
+    table: Table
+
+    def __post_init__(self) -> None:
+        self.number = {symbol: i for i, symbol in enumerate(self.symbols)}
+        plain = [symbol.split(SPLIT)[0] for symbol in self.symbols]
+        base = [symbol.split(JOIN)[-1] for symbol in plain]
+        for i in range(self.n_tags):  # a tag may be written as a category is
+            plain[i] = base[i] = self.symbols[i]
+        categories = {s: i for i, s in enumerate(self.symbols) if i >= self.n_tags}
+        self.kind = np.array([_kind(symbol) for symbol in plain], np.int32)
+        self.forms = Forms(
+            *(
+                np.array(
+                    [i if i < self.n_tags else categories[s] for i, s in enumerate(some)]
+                ).astype(np.int32)
+                for some in (plain, base)
+            )
+        )
+
+
+def _kind(symbol: str) -> int:
+    if symbol in _PUNCTUATION:
+        return PUNCTUATION
+    if symbol in ("CC", "CONJP"):
+        return COORDINATION
+    return VERBAL if not _VERBAL.isdisjoint(symbol.split(JOIN)) else OTHER
+
+
+_NO_TABLE = (np.empty(0, np.uint64), np.empty(0, np.float32))
+_NO_PAIRS = Pairs(*(np.empty(0, np.int32),) * 9)  # type: ignore[arg-type]
+
+
+def learn_grammar(phrases: Sequence[Phrase], numbers: Sequence[Sequence[int]]) -> Grammar:
+    """A grammar from phrases and the numbers of their words.
+
+    Parameters
+    ----------
+    phrases : sequence of Phrase
+    numbers : sequence of sequences of int
+        Of each sentence's words; see `bbparse.phrases.words.Vocabulary`.
+    """
+    nodes = [list(_nodes(phrase)) for phrase in phrases]
+    tags = {n.label for some in nodes for n in some if n.head is None}
+    split = {n.label for some in nodes for n in some if n.head is not None}
+    plain = {label.split(SPLIT)[0] for label in split}
+    base = {label.split(JOIN)[-1] for label in plain}
+    symbols = sorted(tags) + sorted(split | plain | base)
+    tag_of = {tag: i for i, tag in enumerate(sorted(tags))}
+    of = {label: i for i, label in enumerate(symbols) if i >= len(tags)}
+    grammar = Grammar(symbols, len(tags), _NO_PAIRS, open_table(*_NO_TABLE))
+
+    def symbol(phrase: Phrase) -> int:
+        return tag_of[phrase.label] if phrase.head is None else of[phrase.label]
+
+    heads, modifiers, roots = [], [], []
+    for some, words in zip(nodes, numbers):
+        roots.append(symbol(some[0]))
+        for n in some:
+            if n.head is None:
+                continue
+            p, h, t, w = of[n.label], symbol(n.head), tag_of[n.tag], words[n.word]
+            heads.append((p, h, t, w))
+            for side, own in enumerate((n.left, n.right)):
+                state = 0
+                for m in own:
+                    label = symbol(m)
+                    modifiers.append((side, p, h, state, t, w, label, tag_of[m.tag], words[m.word]))
+                    state = int(next_state(state, grammar.kind[label]))
+                modifiers.append((side, p, h, state, t, w, -1, 0, 0))
+        top = some[0]  # a tree is the modifier of nothing
+        modifiers.append((2, 0, 0, 0, 0, 0, symbol(top), tag_of[top.tag], words[top.word]))
+    head_array, modifier_array = np.array(heads, np.int64), np.array(modifiers, np.int64)
+    head_keys = np.empty((2, len(heads), 4), np.uint64)
+    label_keys = np.empty((2, len(modifiers), 7), np.uint64)
+    word_keys = np.empty((2, int((modifier_array[:, 6] >= 0).sum()), 5), np.uint64)
+    _keys(head_array, modifier_array, grammar.forms, head_keys, label_keys, word_keys)
+    parts = [
+        estimate(contexts, outcomes, FACTOR, FLOOR)
+        for contexts, outcomes in (head_keys, label_keys, word_keys)
+    ]
+    every, at = np.unique(np.concatenate([keys for keys, _ in parts]), return_index=True)
+    values = np.concatenate([values for _, values in parts])[at]
+    grammar.pairs = _pairs(head_array, modifier_array, roots, len(symbols))
+    grammar.table = open_table(every, values)
+    return grammar
+
+
+def _nodes(phrase: Phrase) -> Any:
+    waiting = [phrase]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if node.head is not None:
+            waiting += [node.head] + node.left + node.right
+
+
+def _pairs(heads: Any, modifiers: Any, roots: list[int], n_symbols: int) -> Pairs:
+    """Relative frequencies; those by adjacency drawn towards those without."""
+    count = Counter(map(tuple, heads[:, :2].tolist()))
+    pairs = sorted(count)
+    of = {pair: x for x, pair in enumerate(pairs)}
+    parents = Counter(parent for parent, _ in count.elements())
+    score = [np.log(count[pair] / parents[pair[0]]) for pair in pairs]
+    seen: Counter[tuple[int, int, int]] = Counter()  # side, pair, outcome
+    near: Counter[tuple[int, int, int, int]] = Counter()
+    for side, p, h, state, _, _, label, _, _ in modifiers.tolist():
+        if side < 2:
+            seen[side, of[p, h], label] += 1
+            near[side, of[p, h], label, int(state > 0)] += 1
+    total: Counter[tuple[int, int]] = Counter()
+    total_near: Counter[tuple[int, int, int]] = Counter()
+    for (side, x, _, far), c in near.items():
+        total[side, x] += c
+        total_near[side, x, far] += c
+
+    def value(side: int, x: int, label: int, far: int) -> float:
+        plain = (seen[side, x, label] + 1e-3) / total[side, x]
+        return float(
+            np.log((near[side, x, label, far] + 5 * plain) / (total_near[side, x, far] + 5))
+        )
+
+    stop = np.array(
+        [[[value(s, x, -1, far) for x in range(len(pairs))] for far in (0, 1)] for s in (0, 1)]
+    )
+    rules = sorted((label, side, x) for side, x, label in seen if label >= 0)
+    ptr = np.searchsorted([label for label, _, _ in rules], np.arange(n_symbols + 1))
+    root = np.full(n_symbols, -np.inf)
+    for label, c in Counter(roots).items():
+        root[label] = np.log(c / len(roots))
+    return Pairs(
+        np.array([p for p, _ in pairs], np.int32), np.array([h for _, h in pairs], np.int32),
+        np.array(score, np.float32), stop.astype(np.float32), ptr.astype(np.int32),
+        np.array([x for _, _, x in rules], np.int32), np.array([s for _, s, _ in rules], np.int32),
+        np.array([[value(s, x, label, f) for f in (0, 1)] for label, s, x in rules], np.float32),
+        root.astype(np.float32),
+    )  # fmt: skip

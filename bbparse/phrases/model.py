@@ -1,0 +1,161 @@
+"""Model files of `PhraseParser`: arrays and JSON, never pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import ModelError
+from bbparse.parsing.parser import Parser
+from bbparse.phrases.counts import Table, open_table
+from bbparse.phrases.grammar import Grammar, Pairs
+from bbparse.phrases.parser import PhraseParser, PhraseSettings
+from bbparse.phrases.tagger import TrigramTagger
+from bbparse.phrases.words import Vocabulary
+from bbparse.storage.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
+from bbparse.tagging.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
+
+__all__ = ["KIND", "load_phrases", "save_phrases"]
+
+KIND = "bbparse.Phrases"
+VERSION = 1
+
+
+def _pairs_rules(name: str) -> dict[str, Rule]:
+    pairs, rules = f"{name}_parent", f"{name}_rule_pair"
+    return {
+        pairs: (INTS, 1, pairs), f"{name}_head": (INTS, 1, pairs),
+        f"{name}_score": (REALS, 1, pairs), f"{name}_stop": (REALS, 3, None),
+        f"{name}_rule_ptr": (INTS, 1, None), rules: (INTS, 1, rules),
+        f"{name}_rule_side": (INTS, 1, rules), f"{name}_rule_score": (REALS, 2, None),
+        f"{name}_root": (REALS, 1, None),
+    }  # fmt: skip
+
+
+_RULES: dict[str, Rule] = {
+    "header": (TEXT, 0, None),
+    **_pairs_rules("coarse"),
+    **_pairs_rules("fine"),
+    "table_keys": ("u", 1, "table_keys"),
+    "table_values": (REALS, 1, "table_keys"),
+    "trigram_keys": ("u", 1, "trigram_keys"),
+    "trigram_values": (REALS, 1, "trigram_keys"),
+    "dependencies": ("u", 1, None),
+    **TAGGER_ARRAYS,
+}
+
+
+def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
+    """Write a model file, whole or not at all; raises `OutputError` if it cannot be written."""
+    header = {
+        "entries": parser.vocabulary.entries,
+        "coarse": parser.coarse.symbols,
+        "fine": parser.grammar.symbols,
+        "n_tags": parser.grammar.n_tags,
+        "settings": asdict(parser.settings),
+        "tagger": {
+            "scale": parser.tagger.scale, "weight": parser.tagger.weight,
+            "margin": parser.tagger.margin,
+        },
+    }  # fmt: skip
+    arrays: dict[str, NDArray[Any]] = {"header": np.array(json.dumps(header))}
+    for name, grammar in (("coarse", parser.coarse), ("fine", parser.grammar)):
+        for field, array in grammar.pairs._asdict().items():
+            arrays[f"{name}_{field}"] = array
+    for name, (slots, values) in (
+        ("table", parser.grammar.table), ("trigram", parser.tagger.trigrams),
+    ):  # fmt: skip
+        order = np.argsort(slots)[np.count_nonzero(slots == 0) :]
+        arrays[f"{name}_keys"], arrays[f"{name}_values"] = slots[order], values[order]
+    arrays |= tagger_arrays(parser.tagger.tagger)
+    if parser.dependencies is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "model"
+            parser.dependencies.save(file)
+            arrays["dependencies"] = np.frombuffer(file.read_bytes(), np.uint8)
+    write_archive(path, KIND, VERSION, arrays)
+
+
+def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
+    """Read a model file.
+
+    Raises
+    ------
+    ModelError
+        If it is missing, damaged, of another kind or of a newer version.
+    """
+    optional = {"dependencies", *TAGGER_ARRAYS}
+    arrays = read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
+    where = os.fspath(path)
+    try:
+        header = json.loads(str(arrays["header"].item()))
+        vocabulary = Vocabulary(header["entries"])
+        coarse, fine = (
+            _grammar(header[name], int(header["n_tags"]), _pairs(name, arrays, header[name], where))
+            for name in ("coarse", "fine")
+        )
+        fine.table = _table("table", arrays)
+        tagger = TrigramTagger(
+            tagger_from(arrays, where), _table("trigram", arrays), fine, vocabulary,
+            **header["tagger"],
+        )  # fmt: skip
+        settings = PhraseSettings(**header["settings"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{where}: the header is damaged: {error}") from None
+    dependencies = None
+    if "dependencies" in arrays:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "model"
+            file.write_bytes(arrays["dependencies"].tobytes())
+            try:
+                dependencies = Parser.load(file)
+            except ModelError as error:
+                raise ModelError(f"{where}: its dependency parser: {error}") from None
+    return PhraseParser(vocabulary, coarse, fine, tagger, dependencies, settings)
+
+
+def _grammar(symbols: list[str], n_tags: int, pairs: Pairs) -> Grammar:
+    nothing = open_table(np.empty(0, np.uint64), np.empty(0, np.float32))
+    return Grammar(list(symbols), n_tags, pairs, nothing)
+
+
+def _table(name: str, arrays: dict[str, NDArray[Any]]) -> Table:
+    keys = arrays[f"{name}_keys"].astype(np.uint64)
+    if len(keys) and (keys[0] == 0 or (keys[1:] <= keys[:-1]).any()):
+        raise ValueError(f"{name}_keys are not sorted, expected none twice and none 0")
+    return open_table(keys, arrays[f"{name}_values"].astype(np.float32))
+
+
+def _pairs(name: str, arrays: dict[str, NDArray[Any]], symbols: list[str], where: str) -> Pairs:
+    pairs = Pairs._make(
+
+            np.ascontiguousarray(
+                arrays[f"{name}_{field}"],
+                np.float32 if field in ("score", "stop", "rule_score", "root") else np.int32,
+            )
+            for field in Pairs._fields
+
+    )
+    n_symbols, n_pairs, n_rules = len(symbols), len(pairs.parent), len(pairs.rule_pair)
+    for field, least, most, shape in (
+        ("parent", 0, n_symbols, (n_pairs,)), ("head", 0, n_symbols, (n_pairs,)),
+        ("rule_pair", 0, n_pairs, (n_rules,)), ("rule_side", 0, 2, (n_rules,)),
+        ("rule_ptr", 0, n_rules + 1, (n_symbols + 1,)), ("stop", -np.inf, 1, (2, 2, n_pairs)),
+        ("rule_score", -np.inf, 1, (n_rules, 2)), ("root", -np.inf, 1, (n_symbols,)),
+    ):  # fmt: skip
+        array = getattr(pairs, field)
+        if array.shape != shape or (array.size and not least <= array.min() <= array.max() < most):
+            raise ModelError(
+                f"{where}: {name}_{field} has shape {array.shape}, or values out of range,"
+                f" expected {shape} and {least} to below {most}"
+            )
+    if (np.diff(pairs.rule_ptr) < 0).any() or not (pairs.root > -np.inf).any():
+        raise ModelError(f"{where}: {name} is damaged, or a grammar without a start symbol")
+    return pairs

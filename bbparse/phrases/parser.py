@@ -1,0 +1,317 @@
+"""`PhraseParser`: words → phrase structure, alone or in agreement with a tagger and a parser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.agreement import Agreement, agree
+from bbparse.errors import ConfigError
+from bbparse.oracle.projective.trees import ProjectiveTrees
+from bbparse.oracle.protocol import Oracle
+from bbparse.parsing.parser import Parser
+from bbparse.phrases.chart import FORBIDDEN, FREE, Chart, Leaves, build_chart
+from bbparse.phrases.grammar import Grammar
+from bbparse.phrases.heads import SPLIT, Phrase, from_phrase
+from bbparse.phrases.oracles import ChartOracle, Scaled
+from bbparse.phrases.prune import LEFT, dense_rules, prune
+from bbparse.phrases.tagger import TrigramTagger
+from bbparse.phrases.trees import ROOT, PhraseTree, sentence_of
+from bbparse.phrases.words import Vocabulary
+from bbparse.problem import Problem
+
+__all__ = ["WITH", "PhraseParse", "PhraseParser", "PhraseSettings"]
+
+WITH = ("none", "tags", "arcs", "both")
+#: Longer sentences are parsed in parts.
+LONGEST = 150
+
+
+@dataclass(frozen=True)
+class PhraseSettings:
+    """How charts are pruned and how much each model's word counts.
+
+    Attributes
+    ----------
+    coarse, fine : float
+        What may score so much less than the best tree stays in the chart: of the plain grammar, of
+        the split one.
+    lexical : float
+        Share of the grammar with words in the score, above 0 to 1; the split one has the rest.
+    tags, arcs : float
+        Weights of the tagger's scores and of the dependency parser's, against the grammar's.
+    """
+
+    coarse: float = 8.0
+    fine: float = 6.0
+    lexical: float = 1.0
+    tags: float = 1.0
+    arcs: float = 0.1
+    method: str = "paper"
+    step: float = 0.5
+    root_calls: int = 50
+    node_calls: int = 20
+
+
+@dataclass(frozen=True)
+class PhraseParse:
+    """A sentence's trees, and how they were found.
+
+    Attributes
+    ----------
+    trees : list of PhraseTree
+        Best first.
+    scores : list of float
+    fallback : bool
+        The grammar has no tree for the sentence: it was parsed in parts, which are joined.
+    agreement : Agreement or None
+        Where models had to agree and could.
+    heads : list of int
+        Of the best tree: the head of each word, by the grammar's head rules; 0 for the root.
+    """
+
+    trees: list[PhraseTree]
+    scores: list[float]
+    fallback: bool
+    agreement: Agreement | None
+    heads: list[int] = field(default_factory=list)
+
+
+class PhraseParser:
+    """A grammar, a tagger and a dependency parser that were learned from the same trees.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    coarse, grammar : Grammar
+        Of plain categories and of split ones.
+    tagger : TrigramTagger
+    dependencies : Parser, optional
+        For `arcs` and `both`.
+    settings : PhraseSettings
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, coarse: Grammar, grammar: Grammar, tagger: TrigramTagger,
+        dependencies: Parser | None = None, settings: PhraseSettings | None = None,
+    ) -> None:  # fmt: skip
+        self.vocabulary, self.coarse, self.grammar = vocabulary, coarse, grammar
+        self.tagger, self.dependencies = tagger, dependencies
+        self.settings = settings or PhraseSettings()
+        self._coarse_rules, self._rules = dense_rules(coarse.pairs), dense_rules(grammar.pairs)
+        plain = [symbol.partition(SPLIT)[0] for symbol in grammar.symbols]
+        self._symbol = np.array([coarse.number[symbol] for symbol in plain])
+        pair_of = {
+            (int(p), int(h)): x
+            for x, (p, h) in enumerate(zip(coarse.pairs.parent, coarse.pairs.head))
+        }
+        self._pair = np.array(
+            [
+                pair_of[int(self._symbol[p]), int(self._symbol[h])]
+                for p, h in zip(grammar.pairs.parent, grammar.pairs.head)
+            ]
+        )
+
+    def parse(
+        self, words: Sequence[str], tags: Sequence[str] | None = None, *, use: str = "both",
+        k: int = 1, time_limit: float | None = None, node_limit: int | None = None,
+    ) -> PhraseParse:  # fmt: skip
+        """Parse a sentence.
+
+        Parameters
+        ----------
+        words : sequence of str
+        tags : sequence of str, optional
+            Its tags, where they are known; the tagger's otherwise.
+        use : {"none", "tags", "arcs", "both"}
+            Models that have to agree with the grammar.
+        k : int
+            Trees wanted; the others are of the grammar alone, around the best one's tags and arcs.
+        time_limit, node_limit
+            See `bbparse.agree`.
+        """
+        if use not in WITH:
+            raise ConfigError(f"with is {use!r}, expected one of {list(WITH)}")
+        if use in ("arcs", "both") and self.dependencies is None:
+            raise ConfigError(f"with is {use!r}: the model has no dependency parser")
+        if not words:
+            return PhraseParse([PhraseTree(ROOT)], [0.0], False, None)
+        return _Sentence(self, words, tags, use).parse(k, time_limit, node_limit)
+
+
+class _Sentence:
+    """One sentence on its way through the grammars and the other models."""
+
+    def __init__(
+        self, parser: PhraseParser, words: Sequence[str], tags: Sequence[str] | None, use: str
+    ) -> None:
+        self.parser, self.words, self.use = parser, list(words), use
+        self.leaves, self.tag_scores, self.labels = parser.tagger.leaves(words)
+        self.tag_oracle: ChartOracle | None = None
+        best = np.zeros(0, np.int64)
+        if tags is None:
+            chart = parser.tagger.chart(self.leaves, self.tag_scores, self.labels)
+            self.tag_oracle = ChartOracle(chart, self.leaves.word)
+            best = np.flatnonzero(self.tag_oracle.best(np.zeros(len(self.leaves.word))).on)
+        known = parser.grammar.number
+        self.tags = (
+            [parser.grammar.symbols[self.leaves.tag[q]] for q in best] if tags is None else
+            [tag if known.get(tag, 1 << 30) < parser.grammar.n_tags else "NN" for tag in tags]
+        )  # fmt: skip
+        if tags is not None or use in ("none", "arcs"):
+            self.tag_oracle = None
+            n = len(self.words)
+            self.leaves = Leaves(
+                np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32),
+                np.array([known[tag] for tag in self.tags], np.int32),
+                np.array(parser.vocabulary.numbers(words), np.int32),
+                np.arange(n, dtype=np.int32), np.zeros(n),
+            )  # fmt: skip
+            self.tag_scores = np.zeros(n)
+
+    def parse(self, k: int, time_limit: float | None, node_limit: int | None) -> PhraseParse:
+        """With ever less asked for, until there is a tree."""
+        s = self.parser.settings
+        if len(self.words) > LONGEST:
+            return self._in_parts()
+        problem = self._problem()
+        for wider in (1.0, 2.0):
+            made = self._chart(problem, s.coarse * wider, s.fine * wider)
+            if made is None:
+                continue
+            chart, step_of = made
+            n_tags = len(self.leaves.word)
+            arc_mod = problem.arc_mod if problem is not None else np.empty(0, np.int32)
+            group = np.append(self.leaves.word, len(self.words) + arc_mod).astype(np.int32)
+            grammar = ChartOracle(chart, group)
+            oracles: list[Oracle] = [grammar]
+            names: list[Any] = [np.arange(len(group))]
+            if self.tag_oracle is not None:
+                oracles.append(self.tag_oracle)
+                names.append(np.arange(n_tags))
+            if problem is not None:
+                oracles.append(Scaled(ProjectiveTrees(problem), s.arcs))
+                names.append(n_tags + np.arange(len(arc_mod)))
+            found = None
+            if len(oracles) > 1:
+                found = agree(
+                    oracles, names, method=s.method, step=s.step, root_calls=s.root_calls,
+                    node_calls=s.node_calls, time_limit=time_limit, node_limit=node_limit,
+                )  # fmt: skip
+                if not found.on:
+                    continue
+                on = found.on[0]
+                grammar = grammar.restrict(on, ~on)
+            best = grammar.k_steps(np.zeros(len(group)), k)
+            phrases = [_derived(self.parser.grammar, chart, step_of, st, self) for _, st in best]
+            return PhraseParse(
+                [from_phrase(phrase, self.words) for phrase in phrases],
+                [score for score, _ in best], False, found, phrases[0].heads(),
+            )  # fmt: skip
+        return self._in_parts()
+
+    def _problem(self) -> Problem | None:
+        if self.use not in ("arcs", "both") or self.parser.dependencies is None:
+            return None
+        return self.parser.dependencies.problem(sentence_of(self.words, self.tags))
+
+    def _chart(
+        self, problem: Problem | None, coarse: float, fine: float
+    ) -> tuple[Chart, NDArray[np.int8]] | None:
+        """The chart of the grammar with words, by way of the plain and of the split one."""
+        p, n = self.parser, len(self.words)
+        leaf = np.full((n, p.coarse.n_tags), -np.inf, np.float32)
+        leaf[self.leaves.word, self.leaves.tag] = self.tag_scores
+        best, kept, kept_pair = prune(
+            p.coarse.n_tags, leaf, p.coarse.pairs, p._coarse_rules, coarse
+        )
+        if best == -np.inf:
+            return None
+        free = np.full((n + 1, n), FREE, np.int32)
+        leaves = self.leaves._replace(
+            score=self.tag_scores, coordinate=np.full(len(self.tag_scores), FREE, np.int32)
+        )
+        kept, kept_pair = kept[:, p._symbol], kept_pair[:, p._pair]
+        chart, step_of, cell_of = self._build(leaves, kept, kept_pair, free, 0.0)
+        oracle = ChartOracle(chart, np.empty(0, np.int32))
+        kept[:], kept_pair[:] = False, 0
+        if not oracle.keep(step_of, cell_of, fine, kept, kept_pair):
+            return None
+        arcs = free
+        if problem is not None:
+            arcs = np.full((n + 1, n), FORBIDDEN, np.int32)
+            arcs[problem.arc_head, problem.arc_mod - 1] = len(self.leaves.word) + np.arange(
+                len(problem.arc_mod)
+            )
+        chart, step_of, _ = self._build(self.leaves, kept, kept_pair, arcs, p.settings.lexical)
+        return (chart, step_of) if len(chart.symbol) > 1 else None
+
+    def _build(
+        self, leaves: Leaves, kept: Any, kept_pair: Any, arcs: Any, lexical: float
+    ) -> tuple[Chart, NDArray[np.int8], NDArray[np.int32]]:
+        g, room = self.parser.grammar, 1 << 16
+        while True:
+            chart, step_of, cell_of, full = build_chart(
+                leaves, g.forms, g.kind, g.pairs, self.parser._rules, g.table, kept, kept_pair,
+                arcs, lexical, room,
+            )  # fmt: skip
+            if not full:
+                return chart, step_of, cell_of
+            room *= 4
+
+    def _in_parts(self) -> PhraseParse:
+        """Halves at a comma or the like if there is one, joined under one more phrase."""
+        n = len(self.words)
+        if n == 1:
+            tree = PhraseTree(ROOT, (PhraseTree(self.tags[0], word=self.words[0]),))
+            return PhraseParse([tree], [-np.inf], True, None, [0])
+        places = [
+            i + 1 for i in range(n - 1) if self.tags[i] in (",", ":", ".") or self.tags[i] == "CC"
+        ]
+        at = min(places or range(1, n), key=lambda i: abs(2 * i - n))
+        parts: list[PhraseTree] = []
+        heads: list[int] = []
+        for start, end in ((0, at), (at, n)):
+            some = _Sentence(self.parser, self.words[start:end], self.tags[start:end], self.use)
+            found = some.parse(1, None, None)
+            tree = found.trees[0]
+            inner = tree.children[0]
+            parts += inner.children if found.fallback and inner.label == "X" else tree.children
+            top = heads.index(0) + 1 if heads else 0
+            heads += [h + start if h else top for h in found.heads]
+        joined = PhraseTree(ROOT, (PhraseTree("X", tuple(parts)),))
+        return PhraseParse([joined], [-np.inf], True, None, heads)
+
+
+def _derived(
+    grammar: Grammar, chart: Chart, step_of: Any, steps: Any, sentence: _Sentence
+) -> Phrase:
+    """The phrase that a derivation stands for."""
+    item_of = np.searchsorted(chart.item_ptr, steps, side="right") - 1
+    step = dict(zip(item_of.tolist(), steps.tolist()))
+    left, right, head = chart.left, chart.right, chart.head
+
+    def phrase(item: int) -> Phrase:
+        at, label = int(left[step[item]]), grammar.symbols[chart.symbol[item]]
+        if at == 0:
+            return Phrase(label, int(sentence.leaves.word[head[item]]), label)
+        before, after = [], []
+        while step_of[at] != 0:
+            e = step[at]
+            if step_of[at] == LEFT:
+                before.append(int(left[e]))
+                at = int(right[e])
+            else:
+                after.append(int(right[e]))
+                at = int(left[e])
+        inner = phrase(at)
+        return Phrase(
+            label, inner.word, inner.tag, inner, [phrase(i) for i in reversed(before)],
+            [phrase(i) for i in reversed(after)],
+        )  # fmt: skip
+
+    return phrase(int(left[step[len(step_of) - 1]]))

@@ -1,0 +1,210 @@
+"""A trigram tagger as an oracle over tags of words.
+
+Words and two tags in a row have the scores of the tagger of `bbparse.tagging`, three in a row the
+logarithms of their probabilities. Items of its chart are two tags in a row, so that a sequence is a
+derivation and the oracle of charts (`bbparse.phrases.oracles`) is this one's, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.jit import kernel
+from bbparse.phrases.chart import FREE, Chart, Leaves
+from bbparse.phrases.counts import backed_off, estimate, mix
+from bbparse.phrases.grammar import FACTOR, Grammar, Table
+from bbparse.phrases.words import Vocabulary
+from bbparse.tagging import Tagger
+from bbparse.tagging.encode import PAD
+from bbparse.tagging.kernels import best_first, feature_keys, score_labels
+from bbparse.tagging.layer import LAYER_QUANTUM, flat, template_arrays
+
+__all__ = ["TrigramTagger", "learn_trigrams"]
+
+#: Tags of a word that take part.
+MOST = 4
+FLOOR = 1e-4
+
+
+@kernel
+def trigram_contexts(one, two, out):
+    """Levels of what a tag depends on, into uint64[3]: two tags before, one, none."""
+    out[2] = np.uint64(11)
+    out[1] = mix(out[2], two)
+    out[0] = mix(out[1], one)
+
+
+def learn_trigrams(sentences: Sequence[Sequence[int]], n_tags: int) -> tuple[NDArray, NDArray]:
+    """Keys and values (`bbparse.phrases.counts`) of the tags of sentences; n_tags is the border."""
+    rows: list[tuple[int, ...]] = []
+    for tags in sentences:
+        padded = [n_tags, n_tags, *tags, n_tags]
+        rows += zip(padded, padded[1:], padded[2:])
+    array = np.array(rows, np.int64)
+    contexts = np.empty((len(rows), 3), np.uint64)
+    outcomes = np.empty_like(contexts)
+    _trigram_keys(array, contexts, outcomes)
+    return estimate(contexts, outcomes, FACTOR, FLOOR)
+
+
+@kernel
+def _trigram_keys(rows, contexts, outcomes):
+    for i in range(rows.shape[0]):
+        trigram_contexts(rows[i, 0], rows[i, 1], contexts[i])
+        for level in range(3):
+            outcomes[i, level] = mix(contexts[i, level], rows[i, 2])
+
+
+@kernel
+def score_words(values, pad, cand_ptr, cand_label, most, least, templates, table):
+    """The tags of words and their scores: counts int32[n], labels int32[n, K], int64[n, K].
+
+    Tags that score less than `least` below the best of a word are left out.
+    """
+    n = cand_ptr.shape[0] - 1
+    ptr, offset, column, multiplier = templates
+    first, shift, keys, entries, n_labels = table
+    features = np.empty(ptr.shape[0] - 1, np.uint32)
+    every = np.zeros(n_labels, np.int64)
+    own_labels, own_scores = np.empty(n_labels, np.int32), np.empty(n_labels, np.int64)
+    counts = np.empty(n, np.int32)
+    labels, scores = np.zeros((n, most), np.int32), np.zeros((n, most), np.int64)
+    for i in range(n):
+        feature_keys(values, pad + i, ptr, offset, column, multiplier, features)
+        every[:] = 0
+        score_labels(features, first, shift, keys, entries, every)
+        count = cand_ptr[i + 1] - cand_ptr[i]
+        for k in range(count):
+            own_labels[k] = cand_label[cand_ptr[i] + k]
+            own_scores[k] = every[own_labels[k]]
+        count = best_first(own_labels, own_scores, count, most)
+        top = own_scores[0]
+        for k in range(count):
+            top = max(top, own_scores[k])
+        counts[i] = 0
+        for k in range(count):
+            if own_scores[k] >= top - least:
+                labels[i, counts[i]] = own_labels[k]
+                scores[i, counts[i]] = own_scores[k]
+                counts[i] += 1
+    return counts, labels, scores
+
+
+@kernel
+def chain(leaves, score, label, bigrams, quantum, table, weight, border):
+    """The chart of tag sequences: an item is a tag after another; see `TrigramTagger.chart`."""
+    n = leaves.ptr.shape[0] - 1
+    n_items, n_edges = 2, 0
+    widest = 1
+    for i in range(n):
+        widest = max(widest, leaves.ptr[i + 1] - leaves.ptr[i])
+    most = n * widest**3 + widest**2 + 2
+    chart = Chart(
+        np.zeros(most + 1, np.int32), np.zeros(most, np.int32), np.zeros(most, np.int32),
+        np.zeros(most), np.full(most, FREE, np.int32), np.full(most, -1, np.int32),
+        np.zeros(most, np.int32),
+    )  # fmt: skip
+    contexts = np.empty(3, np.uint64)
+    last = np.zeros((widest, widest), np.int32)  # items of the word before: tag, tag before it
+    n_items = 1
+    for i in range(n + 1):
+        here = np.zeros((widest, widest), np.int32)
+        mine = leaves.ptr[i + 1] - leaves.ptr[i] if i < n else 1
+        before = leaves.ptr[i] - leaves.ptr[i - 1] if i > 0 else 1
+        again = leaves.ptr[i - 1] - leaves.ptr[i - 2] if i > 1 else 1
+        for a in range(mine):
+            for b in range(before):
+                if i == n and b > 0:
+                    pass  # one goal for all
+                else:
+                    here[a, b] = n_items
+                    chart.head[n_items] = leaves.ptr[i] + a if i < n else -1
+                    chart.item_ptr[n_items] = n_edges
+                    n_items += 1
+                own = label[leaves.ptr[i] + a] if i < n else bigrams.shape[0] - 1
+                old = label[leaves.ptr[i - 1] + b] if i > 0 else bigrams.shape[0] - 1
+                plain = np.float64(bigrams[old, own]) * quantum if bigrams.shape[0] > 1 else 0.0
+                if i < n:
+                    plain += score[leaves.ptr[i] + a]
+                tag = leaves.tag[leaves.ptr[i] + a] if i < n else border
+                two = leaves.tag[leaves.ptr[i - 1] + b] if i > 0 else border
+                for c in range(again):
+                    one = leaves.tag[leaves.ptr[i - 2] + c] if i > 1 else border
+                    trigram_contexts(one, two, contexts)
+                    chart.left[n_edges] = last[b, c]
+                    chart.weight[n_edges] = plain + weight * backed_off(table, contexts, tag, FLOOR)
+                    if i < n:
+                        chart.coordinate[n_edges] = leaves.coordinate[leaves.ptr[i] + a]
+                    n_edges += 1
+                chart.item_ptr[n_items] = n_edges
+        last = here
+    return Chart(
+        chart.item_ptr[: n_items + 1], chart.left[:n_edges], chart.right[:n_edges],
+        chart.weight[:n_edges], chart.coordinate[:n_edges], chart.symbol[:n_items],
+        chart.head[:n_items],
+    )  # fmt: skip
+
+
+class TrigramTagger:
+    """Scores of tag sequences.
+
+    Parameters
+    ----------
+    tagger : Tagger
+        Its XPOS are the tags.
+    trigrams : Table
+        See `learn_trigrams`.
+    grammar : Grammar
+        Whose tags are meant; others are left out.
+    scale, weight : float
+        Of the tagger's scores, and of the logarithms of trigrams.
+    margin : float
+        Tags that are worse than a word's best one by more, by scaled scores, are left out.
+    """
+
+    def __init__(
+        self, tagger: Tagger, trigrams: Table, grammar: Grammar, vocabulary: Vocabulary,
+        scale: float = 1.0, weight: float = 0.25, margin: float = 4.0,
+    ) -> None:  # fmt: skip
+        self.tagger, self.trigrams = tagger, trigrams
+        self.vocabulary = vocabulary
+        self.scale, self.weight, self.margin = scale, weight, margin
+        self.n_tags = grammar.n_tags
+        xpos = [label.partition("\t")[2] for label in tagger.tags.labels]
+        self._tag = np.array([grammar.number.get(tag, -1) for tag in xpos], np.int32)
+        self._tag[self._tag >= grammar.n_tags] = -1
+
+    def leaves(self, words: Sequence[str]) -> tuple[Leaves, NDArray[np.float64], NDArray[np.int32]]:
+        """The words with the tags that they may have, a coordinate for each; scores and labels."""
+        layer = self.tagger.tags
+        rest = layer.lists[""]
+        ptr, numbers = flat([layer.lists.get(word, rest) for word in words])
+        scale = self.scale * LAYER_QUANTUM
+        counts, labels, scores = score_words(
+            self.tagger.encode(words), PAD, ptr, numbers, MOST,
+            int(self.margin / scale), template_arrays(layer.compiled), layer.weights.table,
+        )  # fmt: skip
+        keep = np.arange(MOST) < counts[:, None]
+        known = self._tag[labels] >= 0
+        keep = np.where((keep & known).any(1, keepdims=True), keep & known, keep)
+        word, _ = np.nonzero(keep)
+        label = labels[keep]
+        q = np.arange(len(label), dtype=np.int32)
+        leaves = Leaves(
+            np.searchsorted(word, np.arange(len(words) + 1)).astype(np.int32),
+            word.astype(np.int32), np.maximum(self._tag[label], 0),
+            np.array(self.vocabulary.numbers(words), np.int32)[word], q, np.zeros(len(q)),
+        )  # fmt: skip
+        return leaves, scores[keep] * scale, label
+
+    def chart(
+        self, leaves: Leaves, scores: NDArray[np.float64], labels: NDArray[np.int32]
+    ) -> Chart:
+        """All tag sequences; coordinates are those of the leaves."""
+        return chain(
+            leaves, scores, labels, self.tagger.tags.bigrams, self.scale * LAYER_QUANTUM,
+            self.trigrams, self.weight, self.n_tags,
+        )  # fmt: skip

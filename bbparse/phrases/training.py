@@ -1,0 +1,114 @@
+"""Learning all parts of a `PhraseParser` from bracketed trees."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+
+from bbparse.errors import TreebankError
+from bbparse.parsing.parser import Parser
+from bbparse.phrases.counts import open_table
+from bbparse.phrases.grammar import learn_grammar
+from bbparse.phrases.heads import Phrase, default_rules, to_phrase
+from bbparse.phrases.parser import PhraseParser
+from bbparse.phrases.split import split
+from bbparse.phrases.tagger import TrigramTagger, learn_trigrams
+from bbparse.phrases.trees import PhraseTree, clean, read_trees, sentence_of
+from bbparse.phrases.words import Vocabulary
+from bbparse.tagging import TaggerSettings, train_tagger
+from bbparse.treebank import Sentence, read_conllu
+
+__all__ = ["read_treebank", "train_phrases"]
+
+
+def read_treebank(path: str, conllu: str | None = None) -> list[PhraseTree]:
+    """Clean trees of a file, compared with the words and XPOS beside it if there are any.
+
+    Raises
+    ------
+    TreebankError
+        If it has no trees, one without words, or words or tags differ from those beside it.
+    """
+    trees, lines = [], []
+    for line, tree in read_trees(path):
+        kept = clean(tree)
+        if kept is None:
+            raise TreebankError(f"{path}:{line}: a tree without words, expected some")
+        trees.append(kept)
+        lines.append(line)
+    if not trees:
+        raise TreebankError(f"{path}: no trees, expected some in brackets")
+    if conllu is not None:
+        sentences = list(read_conllu(conllu))
+        if len(sentences) != len(trees):
+            raise TreebankError(
+                f"{conllu}: {len(sentences)} sentences, expected {len(trees)} as {path} has trees"
+            )
+        for tree, line, sentence in zip(trees, lines, sentences):
+            for what, ours, theirs in (
+                ("words", tree.words, sentence.forms), ("tags", tree.tags, sentence.xpos),
+            ):  # fmt: skip
+                if what == "tags" and set(theirs) == {"_"}:
+                    continue
+                if len(ours) != len(theirs):
+                    raise TreebankError(
+                        f"{path}:{line}: a tree of {len(ours)} words, expected {len(theirs)} as in"
+                        f" {conllu}:{sentence.line_number}"
+                    )
+                for i, (a, b) in enumerate(zip(ours, theirs)):
+                    if a != b:
+                        raise TreebankError(
+                            f"{path}:{line}: word {i + 1} of the tree has {a!r} among its {what},"
+                            f" expected {b!r} as in {conllu}:{sentence.line_number}"
+                        )
+    return trees
+
+
+def train_phrases(
+    trees: Sequence[PhraseTree], dev: Sequence[PhraseTree] = (), config: str | None = "english", *,
+    tagger_settings: TaggerSettings | None = None, report: Callable[[str], None] = lambda _: None,
+) -> PhraseParser:  # fmt: skip
+    """Learn a grammar, a tagger and a dependency parser from clean trees.
+
+    Parameters
+    ----------
+    trees, dev : sequences of PhraseTree
+        See `bbparse.phrases.trees.clean`.
+    config : str, optional
+        Configuration of the dependency parser; None: there is to be none.
+    tagger_settings : TaggerSettings, optional
+    report : callable
+        Is told what is done.
+    """
+    rules = default_rules()
+    phrases = [to_phrase(tree, rules) for tree in trees]
+    words = [tree.words for tree in trees]
+    report("learning the grammar")
+    vocabulary = Vocabulary.learn(words)
+    numbers = [vocabulary.numbers(some) for some in words]
+    coarse = learn_grammar(phrases, numbers)
+    fine = copy.deepcopy(phrases)
+    for phrase in fine:
+        split(phrase)
+    grammar = learn_grammar(fine, numbers)
+    report("learning the tagger")
+    sentences = [_sentence(tree, phrase) for tree, phrase in zip(trees, phrases)]
+    tags = [[grammar.number[tag] for tag in tree.tags] for tree in trees]
+    tagger = TrigramTagger(
+        train_tagger(sentences, tagger_settings or TaggerSettings()),
+        open_table(*learn_trigrams(tags, grammar.n_tags)), grammar, vocabulary,
+    )  # fmt: skip
+    parser = None
+    if config is not None:
+        report("learning the dependency parser")
+        dev_phrases = [to_phrase(tree, rules) for tree in dev]
+        parser = Parser.train(
+            sentences,
+            [_sentence(tree, phrase) for tree, phrase in zip(dev, dev_phrases)],
+            config,
+        )
+    return PhraseParser(vocabulary, coarse, grammar, tagger, parser)
+
+
+def _sentence(tree: PhraseTree, phrase: Phrase) -> Sentence:
+    return sentence_of(tree.words, tree.tags, phrase.heads())

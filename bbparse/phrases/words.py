@@ -1,0 +1,83 @@
+"""Words as the grammar counts them: frequent ones as they are, others by their signature."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+__all__ = ["Vocabulary", "signature"]
+
+
+def signature(word: str, first: bool) -> str:
+    """What the shape and the ending of an unknown word say, such as ``<Aa-ing>``.
+
+    Parameters
+    ----------
+    word : str
+    first : bool
+        Whether it begins the sentence, where a capital says little.
+    """
+    lower = word.lower()
+    shape = ""
+    if any(c.isdigit() for c in word):
+        shape += "9"
+    if word[0].isupper():
+        shape += "A" if word.isupper() and len(word) > 1 else ("F" if first else "A")
+        shape += "" if word.isupper() else "a"
+    elif lower != word:
+        shape += "aA"
+    elif any(c.isalpha() for c in word):
+        shape += "a"
+    if "-" in word:
+        shape += "-"
+    if not any(c.isalnum() for c in word):
+        shape += "."
+    ending = lower[-3:] if len(word) > 4 and lower[-3:].isalpha() else ""
+    if ending and ending[-1] == "s" and not ending.endswith(("ss", "us", "is")):
+        ending = "s" if not lower.endswith("ness") else "ess"
+    elif ending and not ending.endswith(("ing", "ion", "ity", "ist", "ble", "ous", "ful", "ive")):
+        ending = ending[1:]
+    return f"<{shape}-{ending}>" if ending else f"<{shape}>"
+
+
+class Vocabulary:
+    """Numbers of words and of signatures.
+
+    Parameters
+    ----------
+    entries : sequence of str
+        Words in lower case and signatures, by number; the first is for all others.
+    """
+
+    def __init__(self, entries: Sequence[str]) -> None:
+        self.entries = list(entries)
+        self._number = {entry: i for i, entry in enumerate(self.entries)}
+
+    @classmethod
+    def learn(cls, sentences: Iterable[Sequence[str]], least: int = 2) -> Vocabulary:
+        """Words that occur `least` times, and the signatures of the others."""
+        sentences = list(sentences)
+        counts = Counter(word.lower() for words in sentences for word in words)
+        known = sorted(word for word, count in counts.items() if count >= least)
+        signs = {
+            sign
+            for words in sentences
+            for i, word in enumerate(words)
+            if counts[word.lower()] < least
+            for sign in (signature(word, i == 0), signature(word, i == 0).split("-")[0] + ">")
+        }
+        return cls(["<>"] + known + sorted(signs - set(known)))
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def numbers(self, words: Sequence[str]) -> list[int]:
+        """The number of each word of a sentence."""
+        found = []
+        for i, word in enumerate(words):
+            number = self._number.get(word.lower())
+            if number is None:
+                sign = signature(word, i == 0)
+                number = self._number.get(sign) or self._number.get(sign.split("-")[0] + ">", 0)
+            found.append(number)
+        return found

@@ -1,0 +1,265 @@
+"""Charts and tag sequences against enumeration, joint parses against all pairs."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.agreement import agree
+from bbparse.phrases.chart import FREE, build_chart
+from bbparse.phrases.counts import backed_off
+from bbparse.phrases.grammar import FLOOR, head_weight, modifier_weight, next_state
+from bbparse.phrases.heads import SPLIT
+from bbparse.phrases.oracles import ChartOracle, Scaled
+from bbparse.phrases.prune import dense_rules, prune
+
+_spec = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("toy.py"))
+assert _spec is not None and _spec.loader is not None
+toy = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = toy
+_spec.loader.exec_module(toy)
+
+SENTENCES = [
+    "Ada saw the fly .", "it walks .", "the saw sees it in a park .", "Kim saw Ada with it .",
+]  # fmt: skip
+EVERYTHING = 1e9
+
+
+def _chart(words: list[str], lexical: float, arcs: Any = None) -> tuple[Any, Any, Any]:
+    """The unpruned chart of a sentence with all tags of its words."""
+    p = toy.parser()
+    g = p.grammar
+    leaves, scores, labels = p.tagger.leaves(words)
+    n = len(words)
+    kept = np.ones((n * (n + 1) // 2, len(g.symbols)), bool)
+    kept_pair = np.full((len(kept), len(g.pairs.score)), 15, np.uint8)
+    free = np.full((n + 1, n), FREE, np.int32) if arcs is None else arcs
+    chart, _, _, full = build_chart(
+        leaves, g.forms, g.kind, g.pairs, dense_rules(g.pairs), g.table, kept, kept_pair, free,
+        lexical, 1 << 17,
+    )  # fmt: skip
+    assert not full
+    return chart, leaves, (scores, labels)
+
+
+def _derivations(chart: Any, item: int) -> list[tuple[float, frozenset[int]]]:
+    """All derivations of an item: score and coordinates."""
+    if item == 0:
+        return [(0.0, frozenset())]
+    found = []
+    for e in range(chart.item_ptr[item], chart.item_ptr[item + 1]):
+        own = frozenset([int(chart.coordinate[e])]) - {FREE}
+        for a, b in product(
+            _derivations(chart, chart.left[e]), _derivations(chart, chart.right[e])
+        ):
+            found.append((a[0] + b[0] + chart.weight[e], a[1] | b[1] | own))
+    return found
+
+
+def _all_trees(words: list[str], leaves: Any) -> dict[frozenset[int], float]:
+    """The best tree of each choice of tags, by the grammar alone and without a chart."""
+    g = toy.parser().grammar
+    scratch = np.empty(7, np.uint64)
+    pairs = list(zip(g.pairs.parent.tolist(), g.pairs.head.tolist()))
+    rules = dense_rules(g.pairs)
+    memory: dict[tuple[int, int], list[tuple[int, int, float, frozenset[int]]]] = {}
+
+    def weigh(side: int, x: int, state: int, q: int, label: int, own: int) -> float:
+        parent, head = pairs[x]
+        return float(
+            modifier_weight(
+                g.table, side, parent, head, state, leaves.tag[q], leaves.number[q], label,
+                leaves.tag[own] if label >= 0 else 0, leaves.number[own] if label >= 0 else 0,
+                g.forms, scratch,
+            )
+        )  # fmt: skip
+
+    def phrases(i: int, j: int) -> list[tuple[int, int, float, frozenset[int]]]:
+        """Symbol, head, score and tags of all phrases over a span."""
+        if (i, j) in memory:
+            return memory[i, j]
+        found = []
+        if j == i + 1:
+            for q in range(leaves.ptr[i], leaves.ptr[i + 1]):
+                found.append((int(leaves.tag[q]), q, 0.0, frozenset([q])))
+        base = list(found)
+        for a in range(i, j):
+            for b in range(a + 1, j + 1):
+                if (a, b) == (i, j) and j > i + 1:
+                    continue  # a phrase over a phrase
+                heads = base if (a, b) == (i, j) else phrases(a, b)
+                for x, (parent, head) in enumerate(pairs):
+                    for symbol, q, score, tags in heads:
+                        if symbol != head:
+                            continue
+                        score += head_weight(
+                            g.table, parent, head, leaves.tag[q], leaves.number[q], g.forms, scratch
+                        )
+                        for right, own in modified(x, q, 1, b, j):
+                            for left, more in modified(x, q, 0, i, a):
+                                found.append((parent, q, score + right + left, tags | own | more))
+        memory[i, j] = found
+        return found
+
+    def modified(x: int, q: int, side: int, i: int, j: int) -> list[tuple[float, frozenset[int]]]:
+        """All modifiers on one side of a head that cover a span, with STOP."""
+
+        def go(state: int, i: int, j: int) -> list[tuple[float, frozenset[int]]]:
+            if i == j:
+                return [(weigh(side, x, state, q, -1, 0), frozenset())]
+            found = []
+            for k in range(i + 1, j + 1):
+                span = (i, k) if side == 1 else (j - (k - i), j)
+                for symbol, own, score, tags in phrases(*span):
+                    if rules[symbol, side, 1, x] > -np.inf:
+                        weight = score + weigh(side, x, state, q, symbol, own)
+                        after = int(next_state(state, g.kind[symbol]))
+                        rest = (span[1], j) if side == 1 else (i, span[0])
+                        found += [(weight + v, tags | t) for v, t in go(after, *rest)]
+            return found
+
+        return go(0, i, j)
+
+    best: dict[frozenset[int], float] = {}
+    for symbol, q, score, tags in phrases(0, len(words)):
+        if g.pairs.root[symbol] > -np.inf:
+            score += modifier_weight(
+                g.table, 2, 0, 0, 0, 0, 0, symbol, leaves.tag[q], leaves.number[q], g.forms, scratch
+            )
+            best[tags] = max(best.get(tags, -np.inf), score)
+    return best
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_the_chart_holds_all_trees_of_the_grammar(text: str) -> None:
+    words = text.split()
+    chart, leaves, _ = _chart(words, 1.0)
+    expected = _all_trees(words, leaves)
+    oracle = ChartOracle(chart, leaves.word)
+    rng = np.random.default_rng(3)
+    for scores in [np.zeros(oracle.n_coordinates), rng.normal(size=oracle.n_coordinates) * 3]:
+        value = {tags: v + sum(scores[q] for q in tags) for tags, v in expected.items()}
+        best = oracle.best(scores)
+        assert best.value == pytest.approx(max(value.values()), abs=1e-4)
+        with_each = oracle.with_each(scores)
+        for q in range(oracle.n_coordinates):
+            wanted = max((v for tags, v in value.items() if q in tags), default=-np.inf)
+            assert with_each[q] == pytest.approx(wanted, abs=1e-4)
+
+
+@pytest.mark.parametrize("lexical", [0.0, 1.0])
+def test_sweeps_are_those_of_all_derivations(lexical: float) -> None:
+    words = "Kim saw a fly .".split()
+    chart, leaves, _ = _chart(words, lexical)
+    oracle = ChartOracle(chart, leaves.word)
+    every = sorted(_derivations(chart, len(chart.symbol) - 1), key=lambda d: -d[0])
+    listed = oracle.k_best(np.zeros(oracle.n_coordinates), 10)
+    assert [one.value for one in listed] == pytest.approx([v for v, _ in every[:10]])
+    q = max(every[0][1])
+    flags = np.arange(oracle.n_coordinates) == q
+    without = [v for v, on in every if q not in on]
+    barred = oracle.restrict(np.zeros_like(flags), flags).best(np.zeros(len(flags)))
+    assert barred.value == pytest.approx(max(without, default=-np.inf))
+    for other in range(oracle.n_coordinates):
+        flags = np.arange(oracle.n_coordinates) == other
+        best = oracle.restrict(flags, np.zeros_like(flags)).best(np.zeros(len(flags)))
+        having = [v for v, on in every if other in on]
+        assert best.value == pytest.approx(max(having, default=-np.inf))
+        assert not having or best.on[other]
+
+
+def test_pruning_keeps_the_best_tree() -> None:
+    p = toy.parser()
+    for text in SENTENCES:
+        words = text.split()
+        leaves, scores, _ = p.tagger.leaves(words)
+        leaf = np.full((len(words), p.coarse.n_tags), -np.inf, np.float32)
+        leaf[leaves.word, leaves.tag] = scores
+        rules = dense_rules(p.coarse.pairs)
+        values = []
+        for margin in (0.0, 3.0, EVERYTHING):
+            best, kept, kept_pair = prune(p.coarse.n_tags, leaf, p.coarse.pairs, rules, margin)
+            chart, _, _, _ = build_chart(
+                leaves._replace(score=scores), p.coarse.forms, p.coarse.kind, p.coarse.pairs, rules,
+                p.coarse.table, kept, kept_pair,
+                np.full((len(words) + 1, len(words)), FREE, np.int32), 0.0, 1 << 17,
+            )  # fmt: skip
+            value = ChartOracle(chart, leaves.word).best(np.zeros(len(leaves.word))).value
+            assert value == pytest.approx(float(best), abs=1e-3)
+            values.append(value)
+        assert values == pytest.approx([values[0]] * 3)
+
+
+def test_tag_sequences_are_scored_by_words_pairs_and_triples() -> None:
+    p = toy.parser()
+    words = "Ada saw the fly .".split()
+    leaves, scores, labels = p.tagger.leaves(words)
+    chart = p.tagger.chart(leaves, scores, labels)
+    every = dict((on, v) for v, on in _derivations(chart, len(chart.symbol) - 1))
+    choices = [range(leaves.ptr[i], leaves.ptr[i + 1]) for i in range(len(words))]
+    assert len(every) == np.prod([len(c) for c in choices])
+    bigrams = p.tagger.tagger.tags.bigrams
+    border = p.grammar.n_tags
+    from bbparse.phrases.tagger import trigram_contexts
+    from bbparse.tagging.layer import LAYER_QUANTUM
+
+    contexts = np.empty(3, np.uint64)
+    for chosen in product(*choices):
+        total = float(scores[list(chosen)].sum())
+        tags = [border, border, *(int(leaves.tag[q]) for q in chosen), border]
+        for one, two, tag in zip(tags, tags[1:], tags[2:]):
+            trigram_contexts(one, two, contexts)
+            total += p.tagger.weight * backed_off(p.tagger.trigrams, contexts, tag, 1e-4)
+        if len(bigrams) > 1:
+            edge = len(bigrams) - 1
+            some = [edge, *(int(labels[q]) for q in chosen), edge]
+            pairs = sum(int(bigrams[a, b]) for a, b in pairwise(some))
+            total += p.tagger.scale * LAYER_QUANTUM * pairs
+        assert every[frozenset(chosen)] == pytest.approx(total, abs=1e-4)
+    assert FLOOR < 1e-4
+
+
+@pytest.mark.parametrize("text", SENTENCES[:2])
+def test_grammar_and_tagger_agree_on_the_best_of_all_pairs(text: str) -> None:
+    words = text.split()
+    chart, leaves, (scores, labels) = _chart(words, 1.0)
+    tags = toy.parser().tagger.chart(leaves, scores, labels)
+    grammar = ChartOracle(chart, leaves.word)
+    tagger = Scaled(ChartOracle(tags, leaves.word), 0.7)
+    found = agree([grammar, tagger], [np.arange(grammar.n_coordinates)] * 2)
+    trees: dict[frozenset[int], float] = {}
+    for value, on in _derivations(chart, len(chart.symbol) - 1):
+        trees[on] = max(trees.get(on, -np.inf), value)
+    sequences = {on: v for v, on in _derivations(tags, len(tags.symbol) - 1)}
+    best = max(value + 0.7 * sequences[on] for on, value in trees.items())
+    assert found.status == "optimal"
+    assert found.value == pytest.approx(best)
+
+
+def test_arcs_that_are_forbidden_are_in_no_tree() -> None:
+    words = "Ada saw the fly .".split()
+    n = len(words)
+    arcs = np.arange((n + 1) * n, dtype=np.int32).reshape(n + 1, n)
+    chart, _, _ = _chart(words, 1.0, arcs)
+    mods = np.tile(np.arange(n), n + 1)
+    # tags have coordinates here that are numbered as arcs are: let them have none
+    chart = chart._replace(coordinate=np.where(chart.left == 0, FREE, chart.coordinate))
+    oracle = ChartOracle(chart, mods.astype(np.int32))
+    best = oracle.best(np.zeros(len(mods)))
+    assert best.on.sum() == n
+    arc = int(np.flatnonzero(best.on)[0])
+    barred = arcs.copy()
+    barred.ravel()[arc] = -2
+    fewer, _, _ = _chart(words, 1.0, barred)
+    fewer = fewer._replace(coordinate=np.where(fewer.left == 0, FREE, fewer.coordinate))
+    scores = np.zeros(len(mods))
+    scores[arc] = -np.inf
+    value = ChartOracle(fewer, mods.astype(np.int32)).best(np.zeros(len(mods))).value
+    assert value == pytest.approx(oracle.best(scores).value)
+    assert SPLIT not in str(words)
