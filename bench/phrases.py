@@ -1,63 +1,250 @@
 """Phrase structure: agreement, accuracy and speed of the grammar alone and with other models.
 
-    python bench/phrases.py MODEL GOLD.ptb [--every N] [--longest N]
+    python bench/phrases.py MODEL GOLD.ptb [--every N] [--longest N] [--nltk N]
 
 Redoes Tables 1-3 and Figure 5 of Rush, Sontag, Collins & Jaakkola (2010) for a model of
-``bbparse train-phrases`` and writes JSON and Markdown to bench/results.
+``bbparse train-phrases``, and writes bench/results/phrases.json and .md. With --nltk the chart
+parser of NLTK parses the N shortest sentences of five words and more with the plain grammar, too.
+Times are the process's own; loading and compiling are left out.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import resource
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from measure import machine, write_result
+
+from bbparse.oracle.projective.trees import ProjectiveTrees
 from bbparse.phrases.evaluation import BracketScores, compare_trees, paired_p
 from bbparse.phrases.heads import default_rules, to_phrase
 from bbparse.phrases.model import load_phrases
-from bbparse.phrases.parser import WITH, PhraseParser
+from bbparse.phrases.oracles import ChartOracle
+from bbparse.phrases.parser import PhraseParse, PhraseParser
+from bbparse.phrases.prune import prune
 from bbparse.phrases.training import read_treebank
-from bbparse.phrases.trees import PhraseTree
+from bbparse.phrases.trees import PhraseTree, sentence_of
 
-RESULTS = Path(__file__).parent / "results"
-CALLS = (1, 3, 10, 20, 50)
+CALLS = (3, 10, 20, 50)
+LENGTHS = (10, 20, 30, 40, 60, 1000)
+LIMITS = (1, 3, 10, 50)
+JOINT = ("tags", "arcs", "both")
+#: Row, what it is, row that it is compared with.
+ROWS = (
+    ("gold tags", "grammar, gold tags", None),
+    ("none", "grammar, the tagger's tags", None),
+    ("tags", "grammar and tagger agree", "none"),
+    ("naive", "grammar, the parser's arcs where a tree has them", "none"),
+    ("arcs", "grammar and dependency parser agree", "naive"),
+    ("both", "all three agree", "arcs"),
+)
 
 
-def measure(
-    parser: PhraseParser, trees: list[PhraseTree], use: str, gold_tags: bool = False
-) -> tuple[dict[str, Any], BracketScores]:
-    """One row of the tables."""
-    rules = default_rules()
-    calls = dict.fromkeys([f"≤{c}" for c in CALLS] + ["more"], 0)
-    proved = branched = nodes = fallback = right = words = 0
-    pairs = []
-    parser.parse(trees[0].words, use=use)  # compile
+def dependencies(parser: PhraseParser, words: list[str]) -> tuple[list[str], list[int]]:
+    """The tagger's tags, and the heads that the dependency parser finds alone."""
+    leaves, scores, labels = parser.tagger.leaves(words)
+    oracle = ChartOracle(parser.tagger.chart(leaves, scores, labels), leaves.word)
+    on = oracle.best(np.zeros(oracle.n_coordinates)).on
+    tags = [parser.grammar.symbols[leaves.tag[q]] for q in np.flatnonzero(on)]
+    assert parser.dependencies is not None
+    problem = parser.dependencies.problem(sentence_of(words, tags))
+    tree = ProjectiveTrees(problem).best(np.zeros(len(problem.arc_mod))).on
+    heads = [0] * len(words)
+    for arc in np.flatnonzero(tree):
+        heads[problem.arc_mod[arc] - 1] = int(problem.arc_head[arc])
+    return tags, heads
+
+
+def timed(
+    parse: Callable[[PhraseTree], PhraseParse], trees: list[PhraseTree]
+) -> tuple[list[PhraseParse], float]:
+    """Parses, and the seconds that they took; the first sentence compiles and does not count."""
+    parse(min(trees, key=lambda tree: abs(len(tree.words) - 8)))
     start = time.process_time()
-    for tree in trees:
-        found = parser.parse(tree.words, tree.tags if gold_tags else None, use=use)
-        pairs.append((tree, found.trees[0]))
-        fallback += found.fallback
-        heads = to_phrase(tree, rules).heads()
-        right += sum(a == b for a, b in zip(found.heads, heads))
-        words += len(heads)
-        if found.agreement is not None:
-            a = found.agreement
-            calls[next((f"≤{c}" for c in CALLS if a.root_calls <= c), "more")] += 1
-            proved += a.proved
-            branched += a.nodes > 1
-            nodes += a.nodes
-    seconds = time.process_time() - start
-    scores = compare_trees(pairs)
+    return [parse(tree) for tree in trees], time.process_time() - start
+
+
+def row(found: list[PhraseParse], seconds: float, trees: list[PhraseTree]) -> dict[str, Any]:
+    """Accuracy, speed, and how the models agreed."""
+    scores = compare_trees([(tree, one.trees[0]) for tree, one in zip(trees, found)])
+    words = sum(len(tree.words) for tree in trees)
+    gold = [to_phrase(tree, default_rules()).heads() for tree in trees]
+    right = sum(a == b for one, heads in zip(found, gold) for a, b in zip(one.heads, heads))
+    shown: dict[str, Any] = {
+        "precision": scores.precision, "recall": scores.recall, "f1": scores.f1,
+        "exact": scores.exact / scores.sentences, "tags": scores.tags / scores.words,
+        "heads": right / words, "words_per_second": words / seconds,
+        "sentences_per_second": len(trees) / seconds,
+        "fallback": sum(one.fallback for one in found),
+        "by_sentence": scores.by_sentence,
+    }  # fmt: skip
+    if any(one.agreement is not None for one in found):
+        shown["agreement"] = [agreed(found, trees, 0, 1000)] + [
+            agreed(found, trees, least, most) for least, most in zip((0, *LENGTHS), LENGTHS)
+        ]
+    return shown
+
+
+def agreed(
+    found: list[PhraseParse], trees: list[PhraseTree], least: int, most: int
+) -> dict[str, Any]:
+    """Calls at the root of sentences of more than `least` words, up to `most`."""
+    some = [
+        one.agreement for one, tree in zip(found, trees)
+        if one.agreement is not None and least < len(tree.words) <= most
+    ]  # fmt: skip
+    at_root = [a.root_calls for a in some if a.nodes == 1 and a.proved]
+    bins = [sum(low < c <= high for c in at_root) for low, high in zip((0, *CALLS), CALLS)]
     return {
-        "with": use, "gold tags": gold_tags, "F1": scores.f1, "precision": scores.precision,
-        "recall": scores.recall, "exact": scores.exact / scores.sentences,
-        "tags": scores.tags / scores.words, "heads": right / words, "words/s": words / seconds,
-        "calls": calls, "proved": proved / len(trees), "branched": branched, "nodes": nodes,
-        "fallback": fallback,
-    }, scores  # fmt: skip
+        "words": f"{least + 1}-{most}", "sentences": len(some), "calls": bins,
+        "more": len(at_root) - sum(bins), "at_root": len(at_root),
+        "proved": sum(a.proved for a in some), "nodes": sum(a.nodes for a in some),
+        "most_nodes": max((a.nodes for a in some), default=0),
+    }  # fmt: skip
+
+
+def scores_of(by_sentence: list[tuple[int, int, int]]) -> BracketScores:
+    """Counts of brackets, for the bootstrap."""
+    right, gold, found = (sum(some) for some in zip(*by_sentence))
+    return BracketScores(len(by_sentence), 0, gold, found, right, 0, 0, by_sentence)
+
+
+def limits(parser: PhraseParser, trees: list[PhraseTree]) -> Iterator[dict[str, Any]]:
+    """Figure 5: F1 and certificates of all three, with fewer calls and no branching."""
+    settings = parser.settings
+    for calls in LIMITS:
+        parser.settings = replace(settings, root_calls=calls)
+        found = [parser.parse(tree.words, use="both", node_limit=1) for tree in trees]
+        scores = compare_trees([(tree, one.trees[0]) for tree, one in zip(trees, found)])
+        yield {
+            "calls": calls, "f1": scores.f1,
+            "certificates": sum(one.agreement is not None and one.agreement.proved for one in found)
+            / len(trees),
+        }  # fmt: skip
+    parser.settings = settings
+
+
+def plain_rules(parser: PhraseParser) -> Iterator[tuple[str, tuple[str, ...], float]]:
+    """The plain grammar as a context-free one: (left side, right side, log probability)."""
+    grammar = parser.grammars[1]
+    pairs, symbols = grammar.pairs, grammar.symbols
+    for x, (parent, head) in enumerate(zip(pairs.parent, pairs.head)):
+        stop, p = pairs.stop[:, :, x], symbols[parent]
+        yield f"R0:{x}", (symbols[head],), float(pairs.score[x])
+        yield f"N0:{x}", (f"R0:{x}",), float(stop[1, 0])
+        yield f"A1:{x}", (f"R1:{x}",), float(stop[1, 1])
+        yield p, (f"A1:{x}",), float(stop[0, 0])
+        yield p, (f"L1:{x}",), float(stop[0, 1])
+        if head < grammar.n_tags:
+            yield p, (f"N0:{x}",), float(stop[0, 0])
+    for m, symbol in enumerate(symbols):
+        if pairs.root[m] > -np.inf:
+            yield "ROOT", (symbol,), float(pairs.root[m])
+        for r in range(pairs.rule_ptr[m], pairs.rule_ptr[m + 1]):
+            x, (near, far) = pairs.rule_pair[r], map(float, pairs.rule_score[r])
+            if pairs.rule_side[r]:
+                yield f"R1:{x}", (f"R0:{x}", symbol), near
+                yield f"R1:{x}", (f"R1:{x}", symbol), far
+            else:
+                yield f"L1:{x}", (symbol, f"N0:{x}"), near
+                yield f"L1:{x}", (symbol, f"A1:{x}"), near
+                yield f"L1:{x}", (symbol, f"L1:{x}"), far
+
+
+def against_nltk(parser: PhraseParser, trees: list[PhraseTree], number: int) -> dict[str, Any]:
+    """The plain grammar's best tree of short sentences: ours, and NLTK's ViterbiParser."""
+    from nltk import Nonterminal, ProbabilisticProduction
+    from nltk.grammar import CFG, PCFG
+    from nltk.parse.viterbi import ViterbiParser
+
+    class Weighted(PCFG):
+        """A PCFG whose rules need not sum to one: intermediate symbols know their heads."""
+
+        def __init__(self, start: Nonterminal, rules: list[ProbabilisticProduction]) -> None:
+            CFG.__init__(self, start, rules)
+
+    tags = parser.grammar.symbols[: parser.grammar.n_tags]
+    rules = [
+        ProbabilisticProduction(
+            Nonterminal(left), [Nonterminal(one) for one in right], prob=float(np.exp(score))
+        )
+        for left, right, score in plain_rules(parser)
+    ] + [ProbabilisticProduction(Nonterminal(tag), [f"w:{tag}"], prob=1.0) for tag in tags]
+    theirs = ViterbiParser(Weighted(Nonterminal("ROOT"), rules))
+    some = sorted((t for t in trees if len(t.words) >= 5), key=lambda t: len(t.words))[:number]
+    seconds, values = np.zeros(2), []
+    for turn, tree in enumerate([some[0], *some]):
+        leaf = np.full((len(tree.words), len(tags)), -np.inf, np.float32)
+        leaf[range(len(tree.words)), [tags.index(tag) for tag in tree.tags]] = 0
+        start = time.process_time()
+        ours, _, _ = prune(leaf, parser.grammars[1].pairs, 0.0)
+        middle = time.process_time()
+        best = list(theirs.parse([f"w:{tag}" for tag in tree.tags])) if turn else []
+        if turn:
+            seconds += middle - start, time.process_time() - middle
+            values.append((float(ours), float(np.log(best[0].prob())) if best else -np.inf))
+    return {
+        "sentences": len(some), "words": sum(len(t.words) for t in some), "rules": len(rules),
+        "ours": seconds[0], "nltk": seconds[1], "same": sum(abs(a - b) < 1e-3 for a, b in values
+                                                           if b > -np.inf),
+    }  # fmt: skip
+
+
+def shown(result: dict[str, Any]) -> str:
+    """The tables."""
+    rows = result["rows"]
+    lines = [
+        f"{result['sentences']} sentences, {result['words']} words ({result['gold']}):\n",
+        "| | precision | recall | F1 | exact | tags | heads | words/s | p |",
+        "| --- |" + " ---: |" * 8,
+    ]
+    for name, title, against in ROWS:
+        r = rows[name]
+        cells = [f"{100 * r[k]:.2f}" for k in ("precision", "recall", "f1", "exact", "tags")]
+        p = f"{r['p']:.4f} ({against})" if against is not None else ""
+        lines.append(
+            f"| {title} | {' | '.join(cells)} | {100 * r['heads']:.2f} |"
+            f" {r['words_per_second']:.0f} | {p} |"
+        )
+    lines.append(f"| dependency parser alone | | | | | | {100 * result['heads_alone']:.2f} |"
+                 f" {result['speed']['dependency parser']:.0f} | |")  # fmt: skip
+    lines += [
+        "\nSentences by calls until they were proved at the root, and by branching:\n",
+        "| models | words | sentences | 1-3 | 4-10 | 11-20 | 21-50 | more | at root, % |"
+        " proved, % | nodes, most |",
+        "| --- | --- |" + " ---: |" * 9,
+    ]
+    for name in JOINT:
+        for a in rows[name]["agreement"]:
+            if n := a["sentences"]:
+                words = a["words"] if a is not rows[name]["agreement"][0] else "all"
+                calls = " | ".join(f"{100 * c / n:.1f}" for c in [*a["calls"], a["more"]])
+                lines.append(
+                    f"| {name} | {words} | {n} | {calls} | {100 * a['at_root'] / n:.1f} |"
+                    f" {100 * a['proved'] / n:.1f} | {a['most_nodes']} |"
+                )
+    lines += ["\nAll three, without branching, by the limit of calls:\n",
+              "| calls | F1 | certificates, % |", "| ---: | ---: | ---: |"]  # fmt: skip
+    lines += [
+        f"| {one['calls']} | {100 * one['f1']:.2f} | {100 * one['certificates']:.1f} |"
+        for one in result["limits"]
+    ]
+    speed = ", ".join(f"{name} {value:,.0f}" for name, value in result["speed"].items())
+    lines.append(f"\nWords a second: {speed}. Most memory: {result['megabytes']:.0f} MB.")
+    if "nltk" in result:
+        n = result["nltk"]
+        lines.append(
+            f"\nThe plain grammar ({n['rules']:,} rules) on {n['sentences']} sentences of"
+            f" {n['words']} words, gold tags: {n['ours'] * 1e3:.1f} ms, NLTK's `ViterbiParser`"
+            f" {n['nltk']:.0f} s; {n['same']} best trees score the same."
+        )
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -67,45 +254,50 @@ def main() -> None:
     arguments.add_argument("gold")
     arguments.add_argument("--every", type=int, default=1, help="Of so many sentences one.")
     arguments.add_argument("--longest", type=int, default=60, help="Words.")
-    settings = arguments.parse_args()
-    parser = load_phrases(settings.model)
-    trees = [t for t in read_treebank(settings.gold) if len(t.words) <= settings.longest]
-    trees = trees[:: settings.every]
-    uses = WITH if parser.dependencies is not None else WITH[:2]
-    rows, scores = [], {}
-    for use in uses:
-        row, scores[use] = measure(parser, trees, use)
-        row["p against none"] = paired_p(scores[use], scores["none"])
-        rows.append(row)
-        print(json.dumps(row), flush=True)
-    rows.append(measure(parser, trees, "none", gold_tags=True)[0])
-    figure = []
-    for limit in CALLS:
-        few = PhraseParser(
-            parser.vocabulary, parser.coarse, parser.grammar, parser.tagger, parser.dependencies,
-            replace(parser.settings, root_calls=limit),
-        )
-        found = [few.parse(t.words, use=uses[-1], node_limit=1) for t in trees]
-        figure.append(
-            {
-                "calls": limit,
-                "F1": compare_trees([(t, f.trees[0]) for t, f in zip(trees, found)]).f1,
-                "certificates": sum(f.agreement is not None and f.agreement.proved for f in found)
-                / len(trees),
-            }
-        )
-    result = {"gold": Path(settings.gold).name, "sentences": len(trees), "rows": rows,
-              "limits": figure}  # fmt: skip
-    (RESULTS / "phrases.json").write_text(json.dumps(result, indent=1) + "\n")
-    names = ("with", "gold tags", "F1", "exact", "tags", "heads", "words/s", "proved", "branched")
-    lines = [" | ".join(names), " | ".join("---" for _ in names)]
-    for row in rows:
-        lines.append(
-            " | ".join(
-                f"{row[n]:.3f}" if isinstance(row[n], float) else str(row[n]) for n in names
-            )
-        )
-    (RESULTS / "phrases.md").write_text("\n".join(f"| {line} |" for line in lines) + "\n")
+    arguments.add_argument("--nltk", type=int, default=0, help="Sentences for NLTK.")
+    given = arguments.parse_args()
+    parser = load_phrases(given.model)
+    trees = [t for t in read_treebank(given.gold) if len(t.words) <= given.longest]
+    trees = trees[:: given.every]
+    words = sum(len(tree.words) for tree in trees)
+    dependencies(parser, trees[0].words)
+    start = time.process_time()
+    alone = [dependencies(parser, tree.words) for tree in trees]
+    speed = {"dependency parser": words / (time.process_time() - start)}
+    start = time.process_time()
+    for tree in trees:
+        leaves, scores, labels = parser.tagger.leaves(tree.words)
+        parser.tagger.chart(leaves, scores, labels)
+    speed["tagger"] = words / (time.process_time() - start)
+    of = {id(tree): found for tree, found in zip(trees, alone)}
+    gold = [to_phrase(tree, default_rules()).heads() for tree in trees]
+    right = sum(a == b for (_, one), two in zip(alone, gold) for a, b in zip(one, two))
+    parse = parser.parse
+    ways: dict[str, Callable[[PhraseTree], PhraseParse]] = {
+        "gold tags": lambda t: parse(t.words, t.tags, use="none"),
+        "naive": lambda t: parse(t.words, of[id(t)][0], use="none", heads=of[id(t)][1]),
+        **{use: lambda t, use=use: parse(t.words, use=use) for use in ("none", *JOINT)},
+    }
+    rows = {}
+    for name, _, against in ROWS:
+        rows[name] = row(*timed(ways[name], trees), trees)
+        if against is not None:
+            pair = (scores_of(rows[one]["by_sentence"]) for one in (name, against))
+            rows[name]["p"] = paired_p(*pair)
+        print(name, {k: v for k, v in rows[name].items() if k != "by_sentence"}, flush=True)
+    speed |= {name: rows[name]["words_per_second"] for name in ("none", *JOINT)}
+    result = {
+        "gold": Path(given.gold).name, "sentences": len(trees), "words": words,
+        "heads_alone": right / words, "speed": speed, "rows": rows,
+        "limits": list(limits(parser, trees)),
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "machine": machine("nltk") if given.nltk else machine(),
+    }  # fmt: skip
+    if given.nltk:
+        result["nltk"] = against_nltk(parser, trees, given.nltk)
+    for one in rows.values():
+        del one["by_sentence"]
+    write_result("phrases", result, shown(result))
 
 
 if __name__ == "__main__":

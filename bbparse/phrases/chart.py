@@ -24,7 +24,7 @@ from bbparse.jit import kernel
 from bbparse.phrases.grammar import STATES, head_weight, modifier_weight, next_state
 from bbparse.phrases.prune import AFTER, BARE, LEFT, RIGHT, cell
 
-__all__ = ["FORBIDDEN", "FREE", "Chart", "Leaves", "build_chart", "keep"]
+__all__ = ["FORBIDDEN", "FREE", "Chart", "Leaves", "build_chart"]
 
 NEG = -np.inf
 #: Instead of a coordinate: none; the step is not to be made.
@@ -233,8 +233,6 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
         The first item alone where there is no tree.
     step_of : int8[I]
         0 for words and phrases, RIGHT and LEFT for the others.
-    cell_of : int32[I]
-        The span of an item.
     full : bool
         There were more steps than `room`; the chart is useless.
     """
@@ -249,7 +247,7 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
         np.empty(room), np.empty(room, np.int32), np.full(room, -1, np.int32),
         np.zeros(room, np.int32),
     )  # fmt: skip
-    step_of, cell_of = np.zeros(room, np.int8), np.zeros(room, np.int32)
+    step_of = np.zeros(room, np.int8)
     steps = _Steps(
         np.zeros(2, np.int32), np.empty(room, np.int32), np.empty(room, np.int32),
         np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room),
@@ -348,8 +346,6 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
                 if turn == 0:
                     n_items, n_edges = _emit(steps, chart, step_of, n_items, n_edges, 0)
             last[c] = n_items
-            for item in range(begin, n_items):
-                cell_of[item] = c
             for r in range(begin, on_way):
                 x, state, q = chart.symbol[r] // STATES, chart.symbol[r] % STATES, chart.head[r]
                 if step_of[r] == LEFT:
@@ -361,7 +357,7 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
                     _add_base(left_bases, n_bases, 0, r, x, STATES - 1, q, weight, steps)
             right_bases.end[c], left_bases.end[c] = n_bases[1], n_bases[0]
             if steps.counts[1]:
-                return chart, step_of, cell_of, True
+                return chart, step_of, True
     top = cell(n, 0, n)
     for p in range(first[top], last[top]):
         label, q = chart.symbol[p], chart.head[p]
@@ -370,18 +366,7 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
             weight = np.float64(pairs.root[label])
             if lexical > 0:
                 weight = modifier_weight(
-                    table,
-                    2,
-                    0,
-                    0,
-                    0,
-                    0,
-                    0,
-                    label,
-                    leaves.tag[q],
-                    leaves.number[q],
-                    forms,
-                    scratch,
+                    table, 2, 0, 0, 0, 0, 0, label, leaves.tag[q], leaves.number[q], forms, scratch
                 )
             _offer(steps, 0, 0, p, 0, weight, arc)
     found = steps.counts[0] > 0
@@ -394,30 +379,8 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
             chart.weight[:n_edges], chart.coordinate[:n_edges], chart.symbol[:n_items],
             chart.head[:n_items],
         ),
-        step_of[:n_items], cell_of[:n_items], steps.counts[1] != 0,
+        step_of[:n_items], steps.counts[1] != 0,
     )  # fmt: skip
-
-
-@kernel
-def keep(chart, step_of, cell_of, weight, inside, outside, floor, kept, kept_pair):
-    """Mark what derivations that score at least `floor` are made of, as `prune` does."""
-    for i in range(1, step_of.shape[0]):
-        if inside[i] + outside[i] < floor:
-            continue
-        x = chart.symbol[i] // STATES
-        if step_of[i] == 0:
-            kept[cell_of[i], chart.symbol[i]] = True
-        else:
-            kept_pair[cell_of[i], x] |= 1 << step_of[i]
-        for e in range(chart.item_ptr[i], chart.item_ptr[i + 1]):
-            a, b = chart.left[e], chart.right[e]
-            if a == 0 or outside[i] + weight[e] + inside[a] + inside[b] < floor:
-                continue
-            if step_of[i] == LEFT and step_of[b] != LEFT:
-                kept_pair[cell_of[b], x] |= 1 << AFTER
-            base = b if step_of[i] == LEFT else a
-            if step_of[i] != 0 and step_of[base] == 0:
-                kept_pair[cell_of[base], x] |= 1 << BARE
 
 
 @kernel

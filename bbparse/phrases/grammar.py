@@ -228,7 +228,9 @@ _NO_TABLE = (np.empty(0, np.uint64), np.empty(0, np.float32))
 _NO_PAIRS = Pairs(*(np.empty(0, np.int32),) * 9)  # type: ignore[arg-type]
 
 
-def learn_grammar(phrases: Sequence[Phrase], numbers: Sequence[Sequence[int]]) -> Grammar:
+def learn_grammar(
+    phrases: Sequence[Phrase], numbers: Sequence[Sequence[int]], *, with_words: bool = True
+) -> Grammar:
     """A grammar from phrases and the numbers of their words.
 
     Parameters
@@ -236,6 +238,8 @@ def learn_grammar(phrases: Sequence[Phrase], numbers: Sequence[Sequence[int]]) -
     phrases : sequence of Phrase
     numbers : sequence of sequences of int
         Of each sentence's words; see `bbparse.phrases.words.Vocabulary`.
+    with_words : bool
+        Whether probabilities with words are wanted.
     """
     nodes = [list(_nodes(phrase)) for phrase in phrases]
     tags = {n.label for some in nodes for n in some if n.head is None}
@@ -268,19 +272,25 @@ def learn_grammar(phrases: Sequence[Phrase], numbers: Sequence[Sequence[int]]) -
         top = some[0]  # a tree is the modifier of nothing
         modifiers.append((2, 0, 0, 0, 0, 0, symbol(top), tag_of[top.tag], words[top.word]))
     head_array, modifier_array = np.array(heads, np.int64), np.array(modifiers, np.int64)
+    grammar.pairs = _pairs(head_array, modifier_array, roots, len(symbols))
+    if with_words:
+        grammar.table = _learn_table(head_array, modifier_array, grammar.forms)
+    return grammar
+
+
+def _learn_table(heads: Any, modifiers: Any, forms: Forms) -> Table:
+    """Probabilities with words of what was observed."""
     head_keys = np.empty((2, len(heads), 4), np.uint64)
     label_keys = np.empty((2, len(modifiers), 7), np.uint64)
-    word_keys = np.empty((2, int((modifier_array[:, 6] >= 0).sum()), 5), np.uint64)
-    _keys(head_array, modifier_array, grammar.forms, head_keys, label_keys, word_keys)
+    word_keys = np.empty((2, int((modifiers[:, 6] >= 0).sum()), 5), np.uint64)
+    _keys(heads, modifiers, forms, head_keys, label_keys, word_keys)
     parts = [
         estimate(contexts, outcomes, FACTOR, FLOOR)
         for contexts, outcomes in (head_keys, label_keys, word_keys)
     ]
     every, at = np.unique(np.concatenate([keys for keys, _ in parts]), return_index=True)
     values = np.concatenate([values for _, values in parts])[at]
-    grammar.pairs = _pairs(head_array, modifier_array, roots, len(symbols))
-    grammar.table = open_table(every, values)
-    return grammar
+    return open_table(every, values)
 
 
 def _nodes(phrase: Phrase) -> Any:

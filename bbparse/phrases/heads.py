@@ -24,11 +24,13 @@ SPLIT = "~"
 
 @dataclass(frozen=True)
 class HeadRules:
-    """Which child is the head; see ``heads.toml``."""
+    """Which child is the head, and kinds of categories; see ``heads.toml``."""
 
     rules: dict[str, list[dict[str, Any]]]
     coordination: frozenset[str]
     punctuation: frozenset[str]
+    kinds: dict[str, str]
+    other_kind: str
 
     def head(self, label: str, children: list[str]) -> int:
         """The head's place among the labels of the children of a phrase."""
@@ -55,9 +57,11 @@ class HeadRules:
 def default_rules() -> HeadRules:
     """Collins' rules for the categories and tags of the Penn Treebank."""
     table = tomllib.loads(files("bbparse.phrases").joinpath("heads.toml").read_text("utf-8"))
+    kinds = {label: kind for kind, labels in table["kinds"].items() for label in labels}
     return HeadRules(
-        table["rules"], frozenset(table["coordination"]), frozenset(table["punctuation"])
-    )
+        table["rules"], frozenset(table["coordination"]), frozenset(table["punctuation"]),
+        kinds, list(table["kinds"])[-1],
+    )  # fmt: skip
 
 
 @dataclass(slots=True)

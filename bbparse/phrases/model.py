@@ -26,6 +26,7 @@ __all__ = ["KIND", "load_phrases", "save_phrases"]
 
 KIND = "bbparse.Phrases"
 VERSION = 1
+LEVELS = ("kinds", "plain", "split")
 
 
 def _pairs_rules(name: str) -> dict[str, Rule]:
@@ -41,8 +42,7 @@ def _pairs_rules(name: str) -> dict[str, Rule]:
 
 _RULES: dict[str, Rule] = {
     "header": (TEXT, 0, None),
-    **_pairs_rules("coarse"),
-    **_pairs_rules("fine"),
+    **{name: rule for level in LEVELS for name, rule in _pairs_rules(level).items()},
     "table_keys": ("u", 1, "table_keys"),
     "table_values": (REALS, 1, "table_keys"),
     "trigram_keys": ("u", 1, "trigram_keys"),
@@ -56,8 +56,7 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
     """Write a model file, whole or not at all; raises `OutputError` if it cannot be written."""
     header = {
         "entries": parser.vocabulary.entries,
-        "coarse": parser.coarse.symbols,
-        "fine": parser.grammar.symbols,
+        "symbols": [grammar.symbols for grammar in parser.grammars],
         "n_tags": parser.grammar.n_tags,
         "settings": asdict(parser.settings),
         "tagger": {
@@ -66,7 +65,7 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
         },
     }  # fmt: skip
     arrays: dict[str, NDArray[Any]] = {"header": np.array(json.dumps(header))}
-    for name, grammar in (("coarse", parser.coarse), ("fine", parser.grammar)):
+    for name, grammar in zip(LEVELS, parser.grammars):
         for field, array in grammar.pairs._asdict().items():
             arrays[f"{name}_{field}"] = array
     for name, (slots, values) in (
@@ -97,16 +96,17 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
     try:
         header = json.loads(str(arrays["header"].item()))
         vocabulary = Vocabulary(header["entries"])
-        coarse, fine = (
-            _grammar(header[name], int(header["n_tags"]), _pairs(name, arrays, header[name], where))
-            for name in ("coarse", "fine")
-        )
-        fine.table = _table("table", arrays)
+        grammars = [
+            _grammar(symbols, int(header["n_tags"]), _pairs(name, arrays, symbols, where))
+            for name, symbols in zip(LEVELS, header["symbols"], strict=True)
+        ]
+        grammars[-1].table = _table("table", arrays)
         tagger = TrigramTagger(
-            tagger_from(arrays, where), _table("trigram", arrays), fine, vocabulary,
+            tagger_from(arrays, where), _table("trigram", arrays), grammars[-1], vocabulary,
             **header["tagger"],
         )  # fmt: skip
-        settings = PhraseSettings(**header["settings"])
+        margins = tuple(map(float, header["settings"].pop("margins")))
+        settings = PhraseSettings(margins, **header["settings"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{where}: the header is damaged: {error}") from None
     dependencies = None
@@ -118,7 +118,10 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
                 dependencies = Parser.load(file)
             except ModelError as error:
                 raise ModelError(f"{where}: its dependency parser: {error}") from None
-    return PhraseParser(vocabulary, coarse, fine, tagger, dependencies, settings)
+    try:
+        return PhraseParser(vocabulary, grammars, tagger, dependencies, settings)
+    except KeyError as error:
+        raise ModelError(f"{where}: its grammars do not fit each other: {error}") from None
 
 
 def _grammar(symbols: list[str], n_tags: int, pairs: Pairs) -> Grammar:
@@ -134,15 +137,12 @@ def _table(name: str, arrays: dict[str, NDArray[Any]]) -> Table:
 
 
 def _pairs(name: str, arrays: dict[str, NDArray[Any]], symbols: list[str], where: str) -> Pairs:
-    pairs = Pairs._make(
-
-            np.ascontiguousarray(
-                arrays[f"{name}_{field}"],
-                np.float32 if field in ("score", "stop", "rule_score", "root") else np.int32,
-            )
-            for field in Pairs._fields
-
-    )
+    types = dict.fromkeys(("score", "stop", "rule_score", "root"), np.float32)
+    own: dict[str, NDArray[Any]] = {
+        field: np.ascontiguousarray(arrays[f"{name}_{field}"], types.get(field, np.int32))
+        for field in Pairs._fields
+    }
+    pairs = Pairs(**own)
     n_symbols, n_pairs, n_rules = len(symbols), len(pairs.parent), len(pairs.rule_pair)
     for field, least, most, shape in (
         ("parent", 0, n_symbols, (n_pairs,)), ("head", 0, n_symbols, (n_pairs,)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bbparse.jit import kernel
 from bbparse.oracle.projective.passes import inside_pass, outside_pass
 from bbparse.oracle.protocol import Best, Flags, Floats, Oracle
-from bbparse.phrases.chart import Chart, keep
+from bbparse.phrases.chart import Chart
 
 __all__ = ["ChartOracle", "Scaled"]
 
@@ -181,23 +181,6 @@ class ChartOracle:
         on[used[used >= 0]] = True
         return on
 
-    def keep(
-        self, step_of: NDArray[np.int8], cell_of: Ints, margin: float, kept: Flags, kept_pair: Any
-    ) -> bool:
-        """Mark what good derivations are made of (`bbparse.phrases.chart.keep`); False: none is."""
-        best = self._sweep(np.zeros(self.n_coordinates))
-        if best == NEG:
-            return False
-        self._sweep_outside()
-        keep(
-            self.chart, step_of, cell_of, self._weight, self._inside, self._outside,
-            best - margin, kept, kept_pair,
-        )  # fmt: skip
-        return True
-
-    def _sweep_outside(self) -> None:
-        outside_pass(self._swept, _NONE, self._inside, self._outside)
-
     def k_steps(self, scores: Floats, k: int) -> list[tuple[float, Ints]]:
         """The k best derivations with their scores, best first; see `steps`."""
         if self._sweep(scores) == NEG:
@@ -209,7 +192,7 @@ class ChartOracle:
         """See `bbparse.oracle.protocol.Oracle`; exact."""
         out = np.full(self.n_coordinates, NEG)
         if self._sweep(scores) > NEG:
-            self._sweep_outside()
+            outside_pass(self._swept, _NONE, self._inside, self._outside)
             coordinate_marginals(self.chart, self._weight, self._inside, self._outside, out)
         return out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from bbparse.oracle.protocol import Oracle
 from bbparse.parsing.parser import Parser
 from bbparse.phrases.chart import FORBIDDEN, FREE, Chart, Leaves, build_chart
 from bbparse.phrases.grammar import Grammar
-from bbparse.phrases.heads import SPLIT, Phrase, from_phrase
+from bbparse.phrases.heads import Phrase, default_rules, from_phrase
 from bbparse.phrases.oracles import ChartOracle, Scaled
 from bbparse.phrases.prune import LEFT, dense_rules, prune
+from bbparse.phrases.refine import refine
+from bbparse.phrases.split import divide
 from bbparse.phrases.tagger import TrigramTagger
 from bbparse.phrases.trees import ROOT, PhraseTree, sentence_of
 from bbparse.phrases.words import Vocabulary
@@ -37,17 +40,15 @@ class PhraseSettings:
 
     Attributes
     ----------
-    coarse, fine : float
-        What may score so much less than the best tree stays in the chart: of the plain grammar, of
-        the split one.
+    margins : tuple of float
+        What may score so much less than the best tree stays in the chart, by grammar.
     lexical : float
         Share of the grammar with words in the score, above 0 to 1; the split one has the rest.
     tags, arcs : float
         Weights of the tagger's scores and of the dependency parser's, against the grammar's.
     """
 
-    coarse: float = 8.0
-    fine: float = 6.0
+    margins: tuple[float, ...] = (9.0, 8.0, 6.0)
     lexical: float = 1.0
     tags: float = 1.0
     arcs: float = 0.1
@@ -87,8 +88,9 @@ class PhraseParser:
     Parameters
     ----------
     vocabulary : Vocabulary
-    coarse, grammar : Grammar
-        Of plain categories and of split ones.
+    grammars : sequence of Grammar
+        The coarsest first, each finer than the one before: of kinds of categories, of plain ones,
+        of split ones.
     tagger : TrigramTagger
     dependencies : Parser, optional
         For `arcs` and `both`.
@@ -96,29 +98,21 @@ class PhraseParser:
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, coarse: Grammar, grammar: Grammar, tagger: TrigramTagger,
+        self, vocabulary: Vocabulary, grammars: Sequence[Grammar], tagger: TrigramTagger,
         dependencies: Parser | None = None, settings: PhraseSettings | None = None,
     ) -> None:  # fmt: skip
-        self.vocabulary, self.coarse, self.grammar = vocabulary, coarse, grammar
+        self.vocabulary, self.grammars, self.grammar = vocabulary, list(grammars), grammars[-1]
         self.tagger, self.dependencies = tagger, dependencies
         self.settings = settings or PhraseSettings()
-        self._coarse_rules, self._rules = dense_rules(coarse.pairs), dense_rules(grammar.pairs)
-        plain = [symbol.partition(SPLIT)[0] for symbol in grammar.symbols]
-        self._symbol = np.array([coarse.number[symbol] for symbol in plain])
-        pair_of = {
-            (int(p), int(h)): x
-            for x, (p, h) in enumerate(zip(coarse.pairs.parent, coarse.pairs.head))
-        }
-        self._pair = np.array(
-            [
-                pair_of[int(self._symbol[p]), int(self._symbol[h])]
-                for p, h in zip(grammar.pairs.parent, grammar.pairs.head)
-            ]
-        )
+        self.rules = dense_rules(self.grammar.pairs)
+        self.divisions = [
+            divide(coarse, fine, default_rules()) for coarse, fine in pairwise(self.grammars)
+        ]
 
     def parse(
         self, words: Sequence[str], tags: Sequence[str] | None = None, *, use: str = "both",
-        k: int = 1, time_limit: float | None = None, node_limit: int | None = None,
+        k: int = 1, heads: Sequence[int] | None = None, time_limit: float | None = None,
+        node_limit: int | None = None,
     ) -> PhraseParse:  # fmt: skip
         """Parse a sentence.
 
@@ -131,16 +125,33 @@ class PhraseParser:
             Models that have to agree with the grammar.
         k : int
             Trees wanted; the others are of the grammar alone, around the best one's tags and arcs.
+        heads : sequence of int, optional
+            Only trees with these heads (0 for the root) are looked at, if there is any; with `use`
+            none or tags.
         time_limit, node_limit
             See `bbparse.agree`.
+
+        Raises
+        ------
+        ConfigError
+            If `use` is impossible, or `heads` do not go with it or with the words.
         """
         if use not in WITH:
             raise ConfigError(f"with is {use!r}, expected one of {list(WITH)}")
         if use in ("arcs", "both") and self.dependencies is None:
             raise ConfigError(f"with is {use!r}: the model has no dependency parser")
+        if heads is not None and (
+            use in ("arcs", "both") or len(heads) != len(words)
+            or not all(0 <= head <= len(words) for head in heads)
+        ):  # fmt: skip
+            raise ConfigError(
+                f"heads: {len(heads)} with {use!r}, expected {len(words)} words from 0 to"
+                f" {len(words)} and with none or tags"
+            )
         if not words:
             return PhraseParse([PhraseTree(ROOT)], [0.0], False, None)
-        return _Sentence(self, words, tags, use).parse(k, time_limit, node_limit)
+        sentence = _Sentence(self, words, tags, use)
+        return sentence.parse(k, heads, time_limit, node_limit)
 
 
 class _Sentence:
@@ -173,14 +184,17 @@ class _Sentence:
             )  # fmt: skip
             self.tag_scores = np.zeros(n)
 
-    def parse(self, k: int, time_limit: float | None, node_limit: int | None) -> PhraseParse:
+    def parse(
+        self, k: int, heads: Sequence[int] | None, time_limit: float | None, node_limit: int | None
+    ) -> PhraseParse:
         """With ever less asked for, until there is a tree."""
         s = self.parser.settings
         if len(self.words) > LONGEST:
             return self._in_parts()
         problem = self._problem()
-        for wider in (1.0, 2.0):
-            made = self._chart(problem, s.coarse * wider, s.fine * wider)
+        attempts = [(1.0, heads)] * (heads is not None) + [(1.0, None), (2.0, None)]
+        for wider, fixed in attempts:
+            made = self._chart(problem, fixed, wider)
             if made is None:
                 continue
             chart, step_of = made
@@ -220,47 +234,37 @@ class _Sentence:
         return self.parser.dependencies.problem(sentence_of(self.words, self.tags))
 
     def _chart(
-        self, problem: Problem | None, coarse: float, fine: float
+        self, problem: Problem | None, heads: Sequence[int] | None, wider: float
     ) -> tuple[Chart, NDArray[np.int8]] | None:
-        """The chart of the grammar with words, by way of the plain and of the split one."""
+        """The chart of the grammar with words, by way of those without them."""
         p, n = self.parser, len(self.words)
-        leaf = np.full((n, p.coarse.n_tags), -np.inf, np.float32)
+        margins = [wider * margin for margin in p.settings.margins]
+        leaf = np.full((n, p.grammar.n_tags), -np.inf, np.float32)
         leaf[self.leaves.word, self.leaves.tag] = self.tag_scores
-        best, kept, kept_pair = prune(
-            p.coarse.n_tags, leaf, p.coarse.pairs, p._coarse_rules, coarse
-        )
+        best, kept, kept_pair = prune(leaf, p.grammars[0].pairs, margins[0])
+        for grammar, division, margin in zip(p.grammars[1:], p.divisions, margins[1:]):
+            if best == -np.inf:
+                return None
+            best, kept, kept_pair = refine(leaf, grammar.pairs, division, kept, kept_pair, margin)
         if best == -np.inf:
             return None
-        free = np.full((n + 1, n), FREE, np.int32)
-        leaves = self.leaves._replace(
-            score=self.tag_scores, coordinate=np.full(len(self.tag_scores), FREE, np.int32)
-        )
-        kept, kept_pair = kept[:, p._symbol], kept_pair[:, p._pair]
-        chart, step_of, cell_of = self._build(leaves, kept, kept_pair, free, 0.0)
-        oracle = ChartOracle(chart, np.empty(0, np.int32))
-        kept[:], kept_pair[:] = False, 0
-        if not oracle.keep(step_of, cell_of, fine, kept, kept_pair):
-            return None
-        arcs = free
+        arcs = np.full((n + 1, n), FREE, np.int32)
         if problem is not None:
-            arcs = np.full((n + 1, n), FORBIDDEN, np.int32)
+            arcs[:] = FORBIDDEN
             arcs[problem.arc_head, problem.arc_mod - 1] = len(self.leaves.word) + np.arange(
                 len(problem.arc_mod)
             )
-        chart, step_of, _ = self._build(self.leaves, kept, kept_pair, arcs, p.settings.lexical)
-        return (chart, step_of) if len(chart.symbol) > 1 else None
-
-    def _build(
-        self, leaves: Leaves, kept: Any, kept_pair: Any, arcs: Any, lexical: float
-    ) -> tuple[Chart, NDArray[np.int8], NDArray[np.int32]]:
-        g, room = self.parser.grammar, 1 << 16
+        elif heads is not None:
+            arcs[:] = FORBIDDEN
+            arcs[list(heads), range(n)] = FREE
+        g, room = p.grammar, 1 << 16
         while True:
-            chart, step_of, cell_of, full = build_chart(
-                leaves, g.forms, g.kind, g.pairs, self.parser._rules, g.table, kept, kept_pair,
-                arcs, lexical, room,
+            chart, step_of, full = build_chart(
+                self.leaves, g.forms, g.kind, g.pairs, p.rules, g.table, kept, kept_pair, arcs,
+                p.settings.lexical, room,
             )  # fmt: skip
             if not full:
-                return chart, step_of, cell_of
+                return (chart, step_of) if len(chart.symbol) > 1 else None
             room *= 4
 
     def _in_parts(self) -> PhraseParse:
@@ -277,7 +281,7 @@ class _Sentence:
         heads: list[int] = []
         for start, end in ((0, at), (at, n)):
             some = _Sentence(self.parser, self.words[start:end], self.tags[start:end], self.use)
-            found = some.parse(1, None, None)
+            found = some.parse(1, None, None, None)
             tree = found.trees[0]
             inner = tree.children[0]
             parts += inner.children if found.fallback and inner.label == "X" else tree.children

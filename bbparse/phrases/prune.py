@@ -13,8 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from bbparse.jit import kernel
+from bbparse.phrases.grammar import Pairs
 
-__all__ = ["AFTER", "BARE", "LEFT", "RIGHT", "prune"]
+__all__ = [
+    "AFTER", "BARE", "LEFT", "NEG", "RIGHT", "cell", "dense_rules", "narrow", "prune", "raise_to",
+    "widen",
+]  # fmt: skip
 
 NEG = np.float32(-np.inf)
 
@@ -87,7 +91,7 @@ def _inside(n, n_tags, leaf, pairs, dense, phrase, pair, hook):
 
 
 @kernel
-def _raise(out, at, value):
+def raise_to(out, at, value):
     if value > out[at]:
         out[at] = value
 
@@ -120,23 +124,23 @@ def _outside(
                     for r in range(ptr[m], ptr[m + 1]):
                         x, side = rule_pair[r], rule_side[r]
                         for far in range(2):
-                            _raise(around, m, o_hook[c, side, far, x] + rule_score[r, far])
+                            raise_to(around, m, o_hook[c, side, far, x] + rule_score[r, far])
             for tags in range(2):  # phrases over tags are done before the tags
                 for x in range(n_pairs):
                     if (head[x] < n_tags) != (tags == 1):
                         continue
                     if tags == 1 and width == 1:
                         over = around[parent[x]]
-                        _raise(ring[BARE], x, over + stop[1, 0, x] + stop[0, 0, x])
-                    _raise(ring[BARE], x, ring[AFTER, x] + stop[1, 0, x])
-                    _raise(around, head[x], ring[BARE, x] + score[x])
+                        raise_to(ring[BARE], x, over + stop[1, 0, x] + stop[0, 0, x])
+                    raise_to(ring[BARE], x, ring[AFTER, x] + stop[1, 0, x])
+                    raise_to(around, head[x], ring[BARE, x] + score[x])
             for m in range(own.shape[0]):
                 kept[c, m] = own[m] + around[m] >= floor
             for x in range(n_pairs):
                 over = around[parent[x]]
-                _raise(ring[LEFT], x, over + stop[0, 1, x])
-                _raise(ring[RIGHT], x, over + stop[1, 1, x] + stop[0, 0, x])
-                _raise(ring[RIGHT], x, ring[AFTER, x] + stop[1, 1, x])
+                raise_to(ring[LEFT], x, over + stop[0, 1, x])
+                raise_to(ring[RIGHT], x, over + stop[1, 1, x] + stop[0, 0, x])
+                raise_to(ring[RIGHT], x, ring[AFTER, x] + stop[1, 1, x])
                 for step in range(4):
                     if here[step, x] + ring[step, x] >= floor:
                         kept_pair[c, x] |= 1 << step
@@ -145,19 +149,19 @@ def _outside(
                     for k in range(i + 1, j):
                         a, b = cell(n, i, k), cell(n, k, j)
                         reached[a] = reached[b] = True
-                        _raise(o_pair[a, BARE], x, o + hook[b, 1, 0, x])
-                        _raise(o_pair[a, RIGHT], x, o + hook[b, 1, 1, x])
-                        _raise(o_hook[b, 1, 0], x, o + pair[a, BARE, x])
-                        _raise(o_hook[b, 1, 1], x, o + pair[a, RIGHT, x])
+                        raise_to(o_pair[a, BARE], x, o + hook[b, 1, 0, x])
+                        raise_to(o_pair[a, RIGHT], x, o + hook[b, 1, 1, x])
+                        raise_to(o_hook[b, 1, 0], x, o + pair[a, BARE, x])
+                        raise_to(o_hook[b, 1, 1], x, o + pair[a, RIGHT, x])
                 if kept_pair[c, x] & (1 << LEFT):
                     o = ring[LEFT, x]
                     for k in range(i + 1, j):
                         a, b = cell(n, i, k), cell(n, k, j)
                         reached[a] = reached[b] = True
-                        _raise(o_pair[b, AFTER], x, o + hook[a, 0, 0, x])
-                        _raise(o_pair[b, LEFT], x, o + hook[a, 0, 1, x])
-                        _raise(o_hook[a, 0, 0], x, o + pair[b, AFTER, x])
-                        _raise(o_hook[a, 0, 1], x, o + pair[b, LEFT, x])
+                        raise_to(o_pair[b, AFTER], x, o + hook[a, 0, 0, x])
+                        raise_to(o_pair[b, LEFT], x, o + hook[a, 0, 1, x])
+                        raise_to(o_hook[a, 0, 0], x, o + pair[b, AFTER, x])
+                        raise_to(o_hook[a, 0, 1], x, o + pair[b, LEFT, x])
 
 
 @kernel
@@ -171,18 +175,54 @@ def dense_rules(pairs):
 
 
 @kernel
-def prune(n_tags, leaf, pairs, dense, margin):
+def narrow(pairs, wanted):
+    """The grammar with some pairs only, bool[X], and their numbers in the whole one."""
+    number = np.flatnonzero(wanted).astype(np.int32)
+    place = np.full(wanted.shape[0], -1, np.int32)
+    place[number] = np.arange(number.shape[0])
+    left = np.flatnonzero(place[pairs.rule_pair] >= 0)
+    ptr = np.searchsorted(left, pairs.rule_ptr).astype(np.int32)
+    stop = np.empty((2, 2, number.shape[0]), np.float32)
+    for side in range(2):
+        for far in range(2):
+            stop[side, far] = pairs.stop[side, far][number]
+    return (
+        Pairs(
+            pairs.parent[number], pairs.head[number], pairs.score[number], stop, ptr,
+            place[pairs.rule_pair[left]], pairs.rule_side[left], pairs.rule_score[left],
+            pairs.root,
+        ),
+        number,
+    )  # fmt: skip
+
+
+@kernel
+def _possible(leaf, pairs):
+    """Pairs that some phrase of a sentence with these tags may have."""
+    there = np.zeros(pairs.root.shape[0], np.bool_)
+    for i in range(leaf.shape[0]):
+        for tag in range(leaf.shape[1]):
+            there[tag] |= leaf[i, tag] > NEG
+    wanted = np.zeros(pairs.score.shape[0], np.bool_)
+    more = True
+    while more:
+        more = False
+        for x in range(wanted.shape[0]):
+            if there[pairs.head[x]] and not wanted[x]:
+                wanted[x] = there[pairs.parent[x]] = more = True
+    return wanted
+
+
+@kernel
+def prune(leaf, pairs, margin):
     """What good trees are made of.
 
     Parameters
     ----------
-    n_tags : int
     leaf : float32[n, T]
         Scores of tags, -inf for those that a word cannot have.
     pairs : Pairs
         See `bbparse.phrases.grammar`.
-    dense : float32[S, 2, 2, X]
-        See `dense_rules`.
     margin : float
         In the logarithm of probabilities.
 
@@ -195,22 +235,33 @@ def prune(n_tags, leaf, pairs, dense, margin):
     kept_pair : uint8[cells, X]
         Bit BARE, RIGHT, AFTER, LEFT of a pair over a span.
     """
-    n = leaf.shape[0]
-    n_cells = n * (n + 1) // 2
-    n_symbols, n_pairs = pairs.root.shape[0], pairs.score.shape[0]
-    phrase = np.empty((n_cells, n_symbols), np.float32)
-    pair = np.empty((n_cells, 4, n_pairs), np.float32)
-    hook = np.empty((n_cells, 2, 2, n_pairs), np.float32)
-    _inside(n, n_tags, leaf, pairs, dense, phrase, pair, hook)
+    n, n_tags = leaf.shape
+    n_cells, n_symbols = n * (n + 1) // 2, pairs.root.shape[0]
+    few, number = narrow(pairs, _possible(leaf, pairs))
+    phrase = np.empty((2, n_cells, n_symbols), np.float32)
+    pair = np.empty((2, n_cells, 4, number.shape[0]), np.float32)
+    hook = np.empty((2, n_cells, 2, 2, number.shape[0]), np.float32)
+    _inside(n, n_tags, leaf, few, dense_rules(few), phrase[0], pair[0], hook[0])
     best = NEG
     for m in range(n_symbols):
-        best = max(best, phrase[cell(n, 0, n), m] + pairs.root[m])
+        best = max(best, phrase[0, cell(n, 0, n), m] + pairs.root[m])
     kept = np.zeros((n_cells, n_symbols), np.bool_)
-    kept_pair = np.zeros((n_cells, n_pairs), np.uint8)
+    kept_pair = np.zeros((n_cells, pairs.score.shape[0]), np.uint8)
     if best > NEG:
         floor = best - np.float32(margin) - np.float32(1e-4) * n
+        few_kept = np.zeros((n_cells, number.shape[0]), np.uint8)
         _outside(
-            n, n_tags, pairs, floor, phrase, pair, hook, np.empty_like(phrase),
-            np.empty_like(pair), np.empty_like(hook), kept, kept_pair,
+            n, n_tags, few, floor, phrase[0], pair[0], hook[0], phrase[1], pair[1], hook[1],
+            kept, few_kept,
         )  # fmt: skip
+        widen(few_kept, number, kept_pair)
     return best, kept, kept_pair
+
+
+@kernel
+def widen(few, number, out):
+    """What is kept of a narrow grammar, in the numbers of the whole one."""
+    for c in range(few.shape[0]):
+        for x in range(few.shape[1]):
+            if few[c, x] != 0:
+                out[c, number[x]] = few[c, x]

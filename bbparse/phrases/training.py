@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 
 from bbparse.errors import TreebankError
@@ -11,7 +10,7 @@ from bbparse.phrases.counts import open_table
 from bbparse.phrases.grammar import learn_grammar
 from bbparse.phrases.heads import Phrase, default_rules, to_phrase
 from bbparse.phrases.parser import PhraseParser
-from bbparse.phrases.split import split
+from bbparse.phrases.split import merge, split
 from bbparse.phrases.tagger import TrigramTagger, learn_trigrams
 from bbparse.phrases.trees import PhraseTree, clean, read_trees, sentence_of
 from bbparse.phrases.words import Vocabulary
@@ -86,11 +85,16 @@ def train_phrases(
     report("learning the grammar")
     vocabulary = Vocabulary.learn(words)
     numbers = [vocabulary.numbers(some) for some in words]
-    coarse = learn_grammar(phrases, numbers)
-    fine = copy.deepcopy(phrases)
-    for phrase in fine:
-        split(phrase)
-    grammar = learn_grammar(fine, numbers)
+    grammars = []
+    for level in range(3):
+        changed = [to_phrase(tree, rules) for tree in trees]
+        for phrase in changed:
+            if level == 0:
+                merge(phrase, rules)
+            elif level == 2:
+                split(phrase)
+        grammars.append(learn_grammar(changed, numbers, with_words=level == 2))
+    grammar = grammars[-1]
     report("learning the tagger")
     sentences = [_sentence(tree, phrase) for tree, phrase in zip(trees, phrases)]
     tags = [[grammar.number[tag] for tag in tree.tags] for tree in trees]
@@ -107,7 +111,7 @@ def train_phrases(
             [_sentence(tree, phrase) for tree, phrase in zip(dev, dev_phrases)],
             config,
         )
-    return PhraseParser(vocabulary, coarse, grammar, tagger, parser)
+    return PhraseParser(vocabulary, grammars, tagger, parser)
 
 
 def _sentence(tree: PhraseTree, phrase: Phrase) -> Sentence:

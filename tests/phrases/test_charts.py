@@ -18,6 +18,7 @@ from bbparse.phrases.grammar import FLOOR, head_weight, modifier_weight, next_st
 from bbparse.phrases.heads import SPLIT
 from bbparse.phrases.oracles import ChartOracle, Scaled
 from bbparse.phrases.prune import dense_rules, prune
+from bbparse.phrases.refine import refine
 
 _spec = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("toy.py"))
 assert _spec is not None and _spec.loader is not None
@@ -40,7 +41,7 @@ def _chart(words: list[str], lexical: float, arcs: Any = None) -> tuple[Any, Any
     kept = np.ones((n * (n + 1) // 2, len(g.symbols)), bool)
     kept_pair = np.full((len(kept), len(g.pairs.score)), 15, np.uint8)
     free = np.full((n + 1, n), FREE, np.int32) if arcs is None else arcs
-    chart, _, _, full = build_chart(
+    chart, _, full = build_chart(
         leaves, g.forms, g.kind, g.pairs, dense_rules(g.pairs), g.table, kept, kept_pair, free,
         lexical, 1 << 17,
     )  # fmt: skip
@@ -174,26 +175,50 @@ def test_sweeps_are_those_of_all_derivations(lexical: float) -> None:
         assert not having or best.on[other]
 
 
-def test_pruning_keeps_the_best_tree() -> None:
+def _leaf(words: list[str]) -> tuple[Any, Any]:
+    """Scores of the tags of words, as pruning takes them, and as leaves."""
+    p = toy.parser()
+    leaves, scores, _ = p.tagger.leaves(words)
+    leaf = np.full((len(words), p.grammar.n_tags), -np.inf, np.float32)
+    leaf[leaves.word, leaves.tag] = scores
+    return leaf, leaves._replace(score=scores)
+
+
+def _best_kept(grammar: Any, leaves: Any, kept: Any, kept_pair: Any) -> float:
+    """The best tree without words in what was kept."""
+    n = len(leaves.ptr) - 1
+    chart, _, _ = build_chart(
+        leaves, grammar.forms, grammar.kind, grammar.pairs, dense_rules(grammar.pairs),
+        grammar.table, kept, kept_pair, np.full((n + 1, n), FREE, np.int32), 0.0, 1 << 17,
+    )  # fmt: skip
+    return ChartOracle(chart, leaves.word).best(np.zeros(len(leaves.word))).value
+
+
+def test_pruning_keeps_the_best_tree_of_each_grammar() -> None:
     p = toy.parser()
     for text in SENTENCES:
-        words = text.split()
-        leaves, scores, _ = p.tagger.leaves(words)
-        leaf = np.full((len(words), p.coarse.n_tags), -np.inf, np.float32)
-        leaf[leaves.word, leaves.tag] = scores
-        rules = dense_rules(p.coarse.pairs)
-        values = []
+        leaf, leaves = _leaf(text.split())
+        n_cells = len(leaf) * (len(leaf) + 1) // 2
         for margin in (0.0, 3.0, EVERYTHING):
-            best, kept, kept_pair = prune(p.coarse.n_tags, leaf, p.coarse.pairs, rules, margin)
-            chart, _, _, _ = build_chart(
-                leaves._replace(score=scores), p.coarse.forms, p.coarse.kind, p.coarse.pairs, rules,
-                p.coarse.table, kept, kept_pair,
-                np.full((len(words) + 1, len(words)), FREE, np.int32), 0.0, 1 << 17,
-            )  # fmt: skip
-            value = ChartOracle(chart, leaves.word).best(np.zeros(len(leaves.word))).value
-            assert value == pytest.approx(float(best), abs=1e-3)
-            values.append(value)
-        assert values == pytest.approx([values[0]] * 3)
+            best, kept, kept_pair = prune(leaf, p.grammars[0].pairs, margin)
+            for number, grammar in enumerate(p.grammars):
+                if number:
+                    division = p.divisions[number - 1]
+                    every = np.ones_like(kept), np.full_like(kept_pair, 15)
+                    whole, _, _ = refine(leaf, grammar.pairs, division, *every, margin)
+                    coarser = best
+                    best, kept, kept_pair = refine(
+                        leaf, grammar.pairs, division, kept, kept_pair, margin
+                    )
+                    if margin == EVERYTHING:
+                        assert best == pytest.approx(whole, abs=1e-4)
+                        assert best <= whole and coarser > -np.inf
+                if best == -np.inf:
+                    assert margin < EVERYTHING
+                    break
+                assert kept.shape == (n_cells, len(grammar.symbols))
+                value = _best_kept(grammar, leaves, kept, kept_pair)
+                assert value == pytest.approx(float(best), abs=1e-3)
 
 
 def test_tag_sequences_are_scored_by_words_pairs_and_triples() -> None:

@@ -63,8 +63,8 @@ def test_what_is_no_model_is_refused(model: Path, tmp_path: Path) -> None:
     with np.load(model) as archive:
         arrays = {name: archive[name] for name in archive.files if name not in ("kind", "version")}
     for field, value, message in (
-        ("fine_root", np.full_like(arrays["fine_root"], -np.inf), "without a start symbol"),
-        ("fine_parent", arrays["fine_parent"] + 10_000, "fine_parent has shape"),
+        ("split_root", np.full_like(arrays["split_root"], -np.inf), "without a start symbol"),
+        ("split_parent", arrays["split_parent"] + 10_000, "split_parent has shape"),
         ("header", np.array("{"), "the header is damaged"),
     ):
         write_archive(other, KIND, 1, {**arrays, field: value})
@@ -83,6 +83,23 @@ def test_sentences_without_a_tree_are_parsed_in_parts() -> None:
     assert unknown.trees[0].words == "Xqz zzzing 33".split()
     with pytest.raises(ConfigError, match="no dependency parser"):
         toy.parser().parse(["Ada"], use="arcs")
+
+
+def test_heads_that_are_given_are_kept() -> None:
+    words = "Kim saw Ada with it .".split()
+    alone = toy.parser().parse(words, use="none")
+    seen = set()
+    for head in range(1, 7):  # of "with"
+        heads = [*alone.heads[:3], head, *alone.heads[4:]]
+        found = toy.parser().parse(words, use="none", heads=heads)
+        if found.heads == heads:
+            seen.add(head)
+            assert found.scores[0] <= alone.scores[0] + 1e-9
+        else:  # no tree has them
+            assert found.heads == alone.heads
+    assert alone.heads[3] in seen and len(seen) == 2
+    with pytest.raises(ConfigError, match="heads"):
+        toy.parser().parse(words, use="none", heads=[0])
 
 
 def test_commands(model: Path, tmp_path: Path) -> None:
