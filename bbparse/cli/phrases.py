@@ -9,13 +9,15 @@ import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.cli.sources import is_text, read_sentences
+from bbparse.cli.sources import split_of_name
 from bbparse.errors import TreebankError
 from bbparse.phrases.drawing import draw_phrases, phrases_svg
 from bbparse.phrases.model import load_phrases
-from bbparse.phrases.parser import WITH, PhraseParse
+from bbparse.phrases.parser import WITH, PhraseParse, PhraseParser
 from bbparse.phrases.trees import clean, read_trees
 from bbparse.storage.output import open_output
+from bbparse.text.cutting import Split, read_text
+from bbparse.treebank import read_conllu
 
 FORMATS = ("ptb", "tree", "jsonl", "svg")
 
@@ -23,7 +25,7 @@ FORMATS = ("ptb", "tree", "jsonl", "svg")
 @click.command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @click.option("--model", required=True, type=FILE, metavar="FILE", help="See 'train-phrases'.")
-@click.option("--text", is_flag=True, help="INPUT is running text, as are files named .txt.")
+@options.text
 @click.option(
     "--with", "use", type=click.Choice(WITH), default="both", show_default=True,
     help="Models that have to agree with the grammar: the tagger, the dependency parser.",
@@ -37,8 +39,8 @@ FORMATS = ("ptb", "tree", "jsonl", "svg")
 @options.time_limit("For a sentence; the best tree found so far is written then.")
 @options.node_limit("Search nodes for one sentence; 1: no branching.")
 def phrases(
-    source: str, model: str, text: bool, use: str, output: str, format_name: str, k_best: int,
-    time_limit: float | None, node_limit: int | None,
+    source: str, model: str, split: Split | None, use: str, output: str, format_name: str,
+    k_best: int, time_limit: float | None, node_limit: int | None,
 ) -> None:  # fmt: skip
     """Parse running text, CoNLL-U or bracketed trees (files named .ptb or .mrg) into phrases.
 
@@ -58,7 +60,7 @@ def phrases(
         click.echo(f"{model} has no dependency parser: --with {use}", err=True)
     written = 0
     with open_output(output) as out:
-        for words, tags in _sentences(source, text):
+        for words, tags in _sentences(source, parser, split):
             found = parser.parse(
                 words, tags, use=use, k=k_best, time_limit=time_limit, node_limit=node_limit
             )
@@ -70,15 +72,23 @@ def phrases(
             raise TreebankError(f"{source}: no sentence, expected one for a picture")
 
 
-def _sentences(source: str, text: bool) -> Iterator[tuple[list[str], list[str] | None]]:
-    if not is_text(source, text) and source.endswith((".ptb", ".mrg")):
+def _sentences(
+    source: str, parser: PhraseParser, split: Split | None
+) -> Iterator[tuple[list[str], list[str] | None]]:
+    """Words and, where they are known, tags."""
+    split = split or split_of_name(source)
+    if split is None and source.endswith((".ptb", ".mrg")):
         for line, tree in read_trees(source):
             kept = clean(tree)
             if kept is None:
                 raise TreebankError(f"{source}:{line}: a tree without words, expected some")
             yield kept.words, None
         return
-    for sentence in read_sentences(source, text):
+    if split is not None:
+        for sentence in read_text(source, parser.needed_cutter(), split):
+            yield sentence.forms, None
+        return
+    for sentence in read_conllu(source):
         yield sentence.forms, None if "_" in sentence.xpos else sentence.xpos
 
 

@@ -21,6 +21,7 @@ from bbparse.phrases.tagger import TrigramTagger
 from bbparse.phrases.words import Vocabulary
 from bbparse.storage.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.tagging.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
+from bbparse.text.cutter import CUTTER_ARRAYS, Cutter
 
 __all__ = ["KIND", "load_phrases", "save_phrases"]
 
@@ -49,6 +50,7 @@ _RULES: dict[str, Rule] = {
     "trigram_values": (REALS, 1, "trigram_keys"),
     "dependencies": ("u", 1, None),
     **TAGGER_ARRAYS,
+    **CUTTER_ARRAYS,
 }
 
 
@@ -74,6 +76,8 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
         order = np.argsort(slots)[np.count_nonzero(slots == 0) :]
         arrays[f"{name}_keys"], arrays[f"{name}_values"] = slots[order], values[order]
     arrays |= tagger_arrays(parser.tagger.tagger)
+    if parser.cutter is not None:
+        arrays |= parser.cutter.to_arrays()
     if parser.dependencies is not None:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "model"
@@ -90,7 +94,7 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
     ModelError
         If it is missing, damaged, of another kind or of a newer version.
     """
-    optional = {"dependencies", *TAGGER_ARRAYS}
+    optional = {"dependencies", *TAGGER_ARRAYS, *CUTTER_ARRAYS}
     arrays = read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
     where = os.fspath(path)
     try:
@@ -118,8 +122,11 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
                 dependencies = Parser.load(file)
             except ModelError as error:
                 raise ModelError(f"{where}: its dependency parser: {error}") from None
+    cutter = None
+    if not arrays.keys().isdisjoint(CUTTER_ARRAYS):
+        cutter = Cutter.from_arrays(arrays, where)
     try:
-        return PhraseParser(vocabulary, grammars, tagger, dependencies, settings)
+        return PhraseParser(vocabulary, grammars, tagger, dependencies, settings, cutter)
     except KeyError as error:
         raise ModelError(f"{where}: its grammars do not fit each other: {error}") from None
 

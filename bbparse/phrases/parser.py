@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.agreement import Agreement, agree
-from bbparse.errors import ConfigError
+from bbparse.errors import ConfigError, ModelError
 from bbparse.oracle.projective.trees import ProjectiveTrees
 from bbparse.oracle.protocol import Oracle
 from bbparse.parsing.parser import Parser
@@ -26,6 +26,7 @@ from bbparse.phrases.tagger import TrigramTagger
 from bbparse.phrases.trees import ROOT, PhraseTree, sentence_of
 from bbparse.phrases.words import Vocabulary
 from bbparse.problem import Problem
+from bbparse.text.cutter import Cutter
 
 __all__ = ["WITH", "PhraseParse", "PhraseParser", "PhraseSettings"]
 
@@ -95,19 +96,28 @@ class PhraseParser:
     dependencies : Parser, optional
         For `arcs` and `both`.
     settings : PhraseSettings
+    cutter : Cutter, optional
+        For running text.
     """
 
     def __init__(
         self, vocabulary: Vocabulary, grammars: Sequence[Grammar], tagger: TrigramTagger,
         dependencies: Parser | None = None, settings: PhraseSettings | None = None,
+        cutter: Cutter | None = None,
     ) -> None:  # fmt: skip
         self.vocabulary, self.grammars, self.grammar = vocabulary, list(grammars), grammars[-1]
-        self.tagger, self.dependencies = tagger, dependencies
+        self.tagger, self.dependencies, self.cutter = tagger, dependencies, cutter
         self.settings = settings or PhraseSettings()
         self.rules = dense_rules(self.grammar.pairs)
         self.divisions = [
             divide(coarse, fine, default_rules()) for coarse, fine in pairwise(self.grammars)
         ]
+
+    def needed_cutter(self) -> Cutter:
+        """What cuts running text; raises `ModelError` if the model has none."""
+        if self.cutter is None:
+            raise ModelError("the model cannot cut running text: give sentences of words")
+        return self.cutter
 
     def parse(
         self, words: Sequence[str], tags: Sequence[str] | None = None, *, use: str = "both",

@@ -15,6 +15,7 @@ from bbparse.phrases.tagger import TrigramTagger, learn_trigrams
 from bbparse.phrases.trees import PhraseTree, clean, read_trees, sentence_of
 from bbparse.phrases.words import Vocabulary
 from bbparse.tagging import TaggerSettings, train_tagger
+from bbparse.text import train_cutter
 from bbparse.treebank import Sentence, read_conllu
 
 __all__ = ["read_treebank", "train_phrases"]
@@ -111,7 +112,7 @@ def train_phrases(
             [_sentence(tree, phrase) for tree, phrase in zip(dev, dev_phrases)],
             config,
         )
-    return PhraseParser(vocabulary, grammars, tagger, parser)
+    return PhraseParser(vocabulary, grammars, tagger, parser, cutter=train_cutter(sentences))
 
 
 def _sentence(tree: PhraseTree, phrase: Phrase) -> Sentence:
