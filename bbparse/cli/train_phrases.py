@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from bbparse.cli.files import FILE, FileOrName
 from bbparse.configuration.path import configuration_names
-from bbparse.errors import OutputError
 from bbparse.phrases.evaluation import compare_trees
 from bbparse.phrases.model import save_phrases
 from bbparse.phrases.training import read_treebank
 from bbparse.phrases.training import train_phrases as learn
+from bbparse.storage.output import check_output
 
 
 @click.command("train-phrases")
@@ -20,7 +18,7 @@ from bbparse.phrases.training import train_phrases as learn
 @click.option("--dev", type=FILE, metavar="FILE", help="Trees to report the accuracy on.")
 @click.option("--model", required=True, type=FILE, metavar="FILE", help="Where to write the model.")
 @click.option(
-    "--config", default="english", show_default=True, type=FileOrName(configuration_names),
+    "--config", default="phrases", show_default=True, type=FileOrName(configuration_names),
     metavar="NAME|FILE|none", help="Configuration of the dependency parser; none: without one.",
 )  # fmt: skip
 @click.option(
@@ -39,19 +37,15 @@ def train_phrases(
     Example:
       bbparse train-phrases train.ptb --dev dev.ptb --model phrases.model
     """
-    target = Path(model)
-    if not target.parent.is_dir():
-        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}")
-    if target.is_dir():
-        raise OutputError(f"{target}: cannot be written: it is a folder")
+    check_output(model)
     trees = read_treebank(treebank, conllu)
     dev_trees = read_treebank(dev) if dev is not None else []
     parser = learn(
         trees, dev_trees, None if config == "none" else config,
         report=lambda line: click.echo(line, err=True),
     )  # fmt: skip
-    save_phrases(parser, target)
-    click.echo(f"wrote {target}", err=True)
+    save_phrases(parser, model)
+    click.echo(f"wrote {model}", err=True)
     use = "none" if config == "none" else "both"
     if dev_trees:
         parsed = [(tree, parser.parse(tree.words, use=use).trees[0]) for tree in dev_trees]

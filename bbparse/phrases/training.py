@@ -65,7 +65,7 @@ def read_treebank(path: str, conllu: str | None = None) -> list[PhraseTree]:
 
 
 def train_phrases(
-    trees: Sequence[PhraseTree], dev: Sequence[PhraseTree] = (), config: str | None = "english", *,
+    trees: Sequence[PhraseTree], dev: Sequence[PhraseTree] = (), config: str | None = "phrases", *,
     tagger_settings: TaggerSettings | None = None, report: Callable[[str], None] = lambda _: None,
 ) -> PhraseParser:  # fmt: skip
     """Learn a grammar, a tagger and a dependency parser from clean trees.
