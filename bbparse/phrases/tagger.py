@@ -20,7 +20,7 @@ from bbparse.phrases.words import Vocabulary
 from bbparse.tagging import Tagger
 from bbparse.tagging.encode import PAD
 from bbparse.tagging.kernels import best_first, feature_keys, score_labels
-from bbparse.tagging.layer import LAYER_QUANTUM, flat, template_arrays
+from bbparse.tagging.layer import LAYER_QUANTUM, flat
 
 __all__ = ["TrigramTagger", "learn_trigrams"]
 
@@ -65,15 +65,14 @@ def score_words(values, pad, cand_ptr, cand_label, most, least, templates, table
     Tags that score less than `least` below the best of a word are left out.
     """
     n = cand_ptr.shape[0] - 1
-    ptr, offset, column, multiplier = templates
     first, shift, keys, entries, n_labels = table
-    features = np.empty(ptr.shape[0] - 1, np.uint32)
+    features = np.empty(templates.ptr.shape[0] - 1, np.uint32)
     every = np.zeros(n_labels, np.int64)
     own_labels, own_scores = np.empty(n_labels, np.int32), np.empty(n_labels, np.int64)
     counts = np.empty(n, np.int32)
     labels, scores = np.zeros((n, most), np.int32), np.zeros((n, most), np.int64)
     for i in range(n):
-        feature_keys(values, pad + i, ptr, offset, column, multiplier, features)
+        feature_keys(values, pad + i, templates, features)
         every[:] = 0
         score_labels(features, first, shift, keys, entries, every)
         count = cand_ptr[i + 1] - cand_ptr[i]
@@ -185,7 +184,7 @@ class TrigramTagger:
         scale = self.scale * LAYER_QUANTUM
         counts, labels, scores = score_words(
             self.tagger.encode(words), PAD, ptr, numbers, MOST,
-            int(self.margin / scale), template_arrays(layer.compiled), layer.weights.table,
+            int(self.margin / scale), layer.compiled, layer.weights.table,
         )  # fmt: skip
         keep = np.arange(MOST) < counts[:, None]
         known = self._tag[labels] >= 0

@@ -145,7 +145,7 @@ class Layer:
         self.weights = weights
         self.bigrams = bigrams
         self.templates = list(templates)
-        self._compiled = compile_tag_templates(templates, columns, reach)
+        self.compiled = compile_tag_templates(templates, columns, reach)
         self._reach = reach
         n = len(self.labels)
         if not 1 <= n <= MAX_LABELS or len(set(self.labels)) < n:
@@ -171,7 +171,7 @@ class Layer:
             return [labels[some[0]] for some in lists]
         ptr, numbers = flat(lists)
         found = label_words(
-            values, self._reach, ptr, numbers, MOST, self._compiled, self.weights.table,
+            values, self._reach, ptr, numbers, MOST, self.compiled, self.weights.table,
             self.bigrams,
         )  # fmt: skip
         return [labels[number] for number in found.tolist()]
