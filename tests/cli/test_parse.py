@@ -139,7 +139,8 @@ def test_blank_lines_stay_however_the_input_comes(
     for size, threads in product((1, 5, 1000), ("1", "2")):
         stream = io.BytesIO(text.encode())
         stdin = SimpleNamespace(read1=lambda _, stream=stream, size=size: stream.read(size))
-        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stdin, fileno=stream.fileno))
+        given = SimpleNamespace(buffer=stdin, fileno=stream.fileno, close=int)
+        monkeypatch.setattr("sys.stdin", given)
         done = run("parse", "--model", model, "--k-best", "2", "--threads", threads)
         assert done.code == 0
         outputs.add(done.out)

@@ -114,7 +114,7 @@ def test_text_is_the_same_however_it_comes(
     for size, threads in product((1, 6, 1000), ("1", "2")):
         stream = io.BytesIO(text.encode())
         stdin = SimpleNamespace(read1=lambda _, stream=stream, size=size: stream.read(size))
-        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stdin))
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stdin, close=int))
         assert run("parse", "--text", "--model", both, "--threads", threads).out == expected
 
 
