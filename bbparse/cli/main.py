@@ -28,6 +28,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "parse": ("bbparse.cli.parse:parse", "Find the best trees of every sentence of a file."),
     "explain": ("bbparse.cli.explain:explain", "Say why a tree is the best, as a page of HTML."),
     "evaluate": ("bbparse.cli.evaluate:evaluate", "Compare predicted trees with gold trees."),
+    "check": ("bbparse.cli.check:check", "Say which trees of a file break which rules."),
+    "rules": ("bbparse.cli.rules:rules", "List the rules that trees should keep."),
     "tune": ("bbparse.cli.tune:tune", "Find how much to prune: accuracy against speed."),
     "train": ("bbparse.cli.train:train", "Learn a model from a treebank."),
     "train-tagger": ("bbparse.cli.train_tagger:train_tagger", "Learn a tagger from a treebank."),
@@ -37,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "phrases": ("bbparse.cli.phrases:phrases", "Find the phrase structure of every sentence."),
     "tag": ("bbparse.cli.tag:tag", "Find tags, features and lemmas of every word of a file."),
     "bundle": ("bbparse.cli.bundle:bundle", "Put a tagger into a parser's model."),
+    "calibrate": ("bbparse.cli.calibrate:calibrate", "Learn how sure a model may be of arcs."),
     "factors": ("bbparse.cli.factors:factors", "List the factor families that are installed."),
     "solve": ("bbparse.cli.solve:solve", "Find the best trees of a problem in a file."),
     "verify": ("bbparse.cli.verify:verify", "Check the proof that comes with a solution."),
@@ -52,9 +55,9 @@ _SIGNALLED = 128
 COMPLETE = "_BBPARSE_COMPLETE"
 
 _EXIT_STATUS = (
-    "Exit status: 0 done; 1 no proof (solve --proof, verify); 2 something is wrong with the command"
-    " or a file; 70 a fault of the program; 130 interrupted; 141 the reader of the output has left;"
-    " 129, 143 ended by SIGHUP, SIGTERM."
+    "Exit status: 0 done; 1 no proof (solve --proof, verify), or invalid trees (check); 2 something"
+    " is wrong with the command or a file; 70 a fault of the program; 130 interrupted; 141 the"
+    " reader of the output has left; 129, 143 ended by SIGHUP, SIGTERM."
 )
 
 # Disk full, over quota, file too large: the system's fault or the user's, not the program's.

@@ -91,6 +91,17 @@ prune = click.option(
     help="Candidate heads of a word, instead of the model's.",
 )  # fmt: skip
 
+valid = click.option(
+    "--valid", metavar="none|ud|NAME|FILE",
+    help="Rules that trees keep: none, those of Universal Dependencies, or those of a TOML file or"
+    " a plug-in besides. Default: ud for models trained on such relations.",
+)  # fmt: skip
+
+rules = click.option(
+    "--valid", default="ud", show_default=True, metavar="ud|NAME|FILE",
+    help="The rules: those of Universal Dependencies, of a plug-in, or of a TOML file.",
+)  # fmt: skip
+
 output = click.option(
     "--output", "-o", default="-", type=FILE, metavar="FILE", help="Default: the standard output."
 )

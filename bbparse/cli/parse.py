@@ -14,8 +14,9 @@ from bbparse.cli.files import FILE
 from bbparse.cli.loading import load_parser
 from bbparse.cli.sources import read_sections, sentences_of
 from bbparse.cli.workers import answers
-from bbparse.parsing.given_heads import fill_in_all, with_given_labels
+from bbparse.parsing.given_heads import fill_in_all
 from bbparse.parsing.parser import Parser
+from bbparse.parsing.valid import rules_for
 from bbparse.show.formats import FORMATS, Style
 from bbparse.show.text import wants_ascii, wants_colour
 from bbparse.storage.output import open_binary_output
@@ -42,6 +43,11 @@ from bbparse.treebank.sections import Section
 @click.option(
     "--projective", type=click.Choice(["yes", "no"]),
     help="Whether no two arcs of a tree cross, instead of what the model says.",
+)  # fmt: skip
+@options.valid
+@click.option(
+    "--confidence", is_flag=True,
+    help="Write into MISC how sure each arc is, and into a comment how sure the tree is.",
 )  # fmt: skip
 @options.prune
 @click.option(
@@ -77,6 +83,9 @@ def parse(
     tree of that rank, and whether it is proved to be the tree of its rank. With one tree a comment
     is added only where the search was cut short.
 
+    Trees of a model that was trained on Universal Dependencies keep what UD's validator asks of
+    heads and relations; see 'bbparse rules'. Where no tree does, comments say what is broken.
+
     With --keep-heads, words that have a HEAD keep it, and their DEPREL if they have one: the trees
     are the best of those with these arcs.
 
@@ -109,10 +118,12 @@ def parse_file(
     threads: int = 1,
     colour: bool | None = None,
     ascii_only: bool = False,
+    valid: str | None = None,
     **limits: Any,
 ) -> None:
     """What the command does once the model is loaded; see its options."""
     style = _style(output, k_best, colour, ascii_only)
+    limits["valid"] = rules_for(valid, parser.labeller) or "none"
     parse_all = fill_in_all if keep_heads else Parser.parse_all
     write = FORMATS[format_name]
 
@@ -122,10 +133,7 @@ def parse_file(
             yield section.raw.decode("latin-1")  # blank lines
         sentences = map(parser.tagged, sentences_of(section, source))
         for found in parse_all(parser, sentences, k_best=k_best, **limits):
-            trees = found.trees
-            if keep_heads:
-                trees = with_given_labels(found.sentence, trees)
-            yield write(found.sentence, trees, found.solution.status, style)
+            yield write(found.sentence, found.trees, found.solution.status, style)
 
     def whole_text(section: Section) -> str:
         return "".join(texts(section))

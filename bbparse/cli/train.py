@@ -16,6 +16,8 @@ from bbparse.learning.reading import Reading, learn_to_read
 from bbparse.learning.train import train as learn
 from bbparse.model.file import load_tagger
 from bbparse.model.path import model_names, model_path
+from bbparse.parsing.calibrating import calibrate
+from bbparse.parsing.parser import Parser
 from bbparse.storage.output import check_output
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.progress import progress_bars
@@ -135,6 +137,9 @@ def train(
         )
     kept.unlink(missing_ok=True)
     if dev_sentences:
+        parser = Parser(learned)
+        calibrate(parser, dev_sentences)
+        parser.save(target)
         _say(results(learned, dev_sentences))
     _say(f"wrote {target}")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bbparse.errors import ProblemError
 from bbparse.explain.losses import ArcLoss, arc_losses
+from bbparse.explain.rules import RuleCost, rule_costs
 from bbparse.explain.terms import Feature, Term, terms_of, with_features
 from bbparse.explain.trace import Trace, trace_search
 
@@ -33,6 +34,7 @@ class Explanation:
     trace: Trace  #: The search for the best tree.
     backbone: str  #: The dynamic program.
     families: list[str]  #: Names of the factor families.
+    rules: list[RuleCost] = field(default_factory=list)  #: Rules that the best tree breaks.
 
     @property
     def best(self) -> ScoredTree:
@@ -144,7 +146,11 @@ def explain(
         problem, backbone=backbone, settings=settings, node_limit=node_limit,
         time_limit=time_limit,
     )  # fmt: skip
+    trees = parser.labelled(sentence, solution).trees
+    rules = rule_costs(
+        parser, sentence, trees[0], prune=prune, node_limit=node_limit, time_limit=time_limit
+    )
     return Explanation(
-        sentence, problem, solution, parser.labelled(sentence, solution).trees, terms, losses,
-        trace, backbone, [family.name for family in parser.maker.families],
+        sentence, problem, solution, trees, terms, losses, trace, backbone,
+        [family.name for family in parser.maker.families], rules,
     )  # fmt: skip

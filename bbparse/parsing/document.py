@@ -6,6 +6,7 @@ as plain dictionaries for everything else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, overload
 
@@ -30,6 +31,8 @@ class Word(NamedTuple):
         Number of its head, 0 for the root.
     label : str
         Of the arc from the head; empty where the model has no labels.
+    confidence : float
+        The chance of the arc, with its label, to be right; nan if it was not asked for.
     """
 
     id: int
@@ -40,6 +43,7 @@ class Word(NamedTuple):
     feats: str
     head: int
     label: str
+    confidence: float = math.nan
 
 
 class Tree:
@@ -62,9 +66,18 @@ class Tree:
         No tree of this rank scores more.
     proved : bool
         Whether it is proved to be the tree of its rank.
+    broken : tuple of str
+        The rules of valid trees that it breaks, because all do or the search was cut short.
+    confidences : tuple of float, length n
+        The chance of each arc to be right; empty if they were not asked for.
+    confidence : float
+        The chance of the whole tree; nan if it was not asked for.
     """
 
-    __slots__ = ("heads", "labels", "proved", "rank", "score", "sentence", "upper_bound")
+    __slots__ = (
+        "broken", "confidence", "confidences", "heads", "labels", "proved", "rank", "score",
+        "sentence", "upper_bound",
+    )  # fmt: skip
 
     def __init__(self, sentence: Sentence, scored: ScoredTree, rank: int = 1) -> None:
         self.sentence = sentence
@@ -74,6 +87,9 @@ class Tree:
         self.score = scored.score
         self.upper_bound = scored.upper_bound
         self.proved = scored.proved
+        self.broken = scored.broken
+        self.confidences = scored.confidences
+        self.confidence = scored.confidence
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -81,10 +97,12 @@ class Tree:
     def __iter__(self) -> Iterator[Word]:
         s = self.sentence
         labels = self.labels or ("",) * len(self)
+        sure = self.confidences or (math.nan,) * len(self)
         for i, (head, label) in enumerate(zip(self.heads, labels)):
             yield Word(
-                i + 1, s.forms[i], s.lemmas[i], s.upos[i], s.xpos[i], s.feats[i], head, label
-            )
+                i + 1, s.forms[i], s.lemmas[i], s.upos[i], s.xpos[i], s.feats[i], head, label,
+                sure[i],
+            )  # fmt: skip
 
     @overload
     def __getitem__(self, index: int) -> Word: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,12 @@ import numpy as np
 from bbparse.errors import TreebankError
 from bbparse.parsing.parser import Parse, Parser
 from bbparse.problem import Solution
+from bbparse.scoring.problem_maker import Scored
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
-from bbparse.treebank.scored import ScoredTree
 from bbparse.treebank.sentence import NO_HEAD
 from bbparse.treebank.structure import crossing_words
+from bbparse.validity.rules import Rules
 
 # Arcs that a message names.
 _FEW = 6
@@ -48,6 +48,14 @@ def fill_in(
     TreebankError
         If no tree has all these heads; says which of them contradict each other.
     """
+    limits = {"k_best": k_best, "time_limit": time_limit, "node_limit": node_limit}
+    return _filled(parser, sentence, prune, limits)[1]
+
+
+def _filled(
+    parser: Parser, sentence: Sentence, prune: int | None, limits: dict[str, Any]
+) -> tuple[Scored, Solution]:
+    """What `fill_in` does, and what it solved."""
     given = {m: h for m, h in enumerate(sentence.heads, start=1) if h != NO_HEAD}
     where = f"{sentence.source or 'input'}, {sentence.name}: no"
     crossing = sorted(crossing_words(sentence.heads)) if parser.config.projective else []
@@ -59,45 +67,47 @@ def fill_in(
             " model trained with --projective no keeps them"
         )
     maker, values = parser.maker, encode(sentence)
+    guide = maker.guide
     for heads, margin in ((prune, None), (prune, np.inf), (0, None)):
         head, mod = maker.pruner.candidates(values, heads, margin)
         candidates = set(zip(head.tolist(), mod.tolist())) | {(h, m) for m, h in given.items()}
         head, mod = np.array(sorted(candidates), np.int32).T.copy()
-        solution = parser.solve_problem(
-            maker.over_arcs(sentence, values, head, mod).with_heads(given),
-            k_best=k_best, time_limit=time_limit, node_limit=node_limit,
-        )  # fmt: skip
-        found = len(solution) >= k_best or solution.status not in ("optimal", "infeasible")
-        if found or prune == 0:  # then no arc was left out
+        marks = None if guide is None else guide.marks(values, head, mod)
+        problem = maker.over_arcs(sentence, values, head, mod, marks).with_heads(given)
+        solution = parser.solve_problem(problem, **limits)
+        done = solution.status not in ("optimal", "infeasible")
+        if done or len(solution) >= limits["k_best"] or prune == 0:  # then no arc was left out
             break
     if solution.status == "infeasible":
         reasons = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
         kind = "projective tree" if parser.config.projective else "tree"
         raise TreebankError(f"{where} {kind} with one root has all heads that are given{reasons}")
-    return solution
+    return Scored(sentence, values, marks, problem), solution
 
 
 def fill_in_all(
-    parser: Parser, sentences: Iterable[Sentence], **options: Any
+    parser: Parser,
+    sentences: Iterable[Sentence],
+    *,
+    k_best: int = 1,
+    prune: int | None = None,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    valid: str | Rules | None = None,
+    confidence: bool = False,
 ) -> Iterator[Parse]:
-    """`fill_in` of one sentence after the other; those without any head as by `Parser.solve`."""
+    """Parses of one sentence after the other with the heads, and their labels, that each has.
+
+    Parameters are those of `Parser.parse`. Rules that the given arcs break themselves are told with
+    the tree, as are all that no tree around them keeps.
+    """
+    limits = {"k_best": k_best, "time_limit": time_limit, "node_limit": node_limit}
+    wanted = parser.wanted(valid, confidence)
     for sentence in sentences:
-        some = any(head != NO_HEAD for head in sentence.heads)
-        solution = (
-            fill_in(parser, sentence, **options) if some else parser.solve(sentence, **options)
-        )
-        yield parser.labelled(sentence, solution)
-
-
-def with_given_labels(sentence: Sentence, trees: Iterable[ScoredTree]) -> list[ScoredTree]:
-    """The trees of a sentence, with the labels that it has for its given heads."""
-    return [
-        replace(
-            tree,
-            labels=tuple(
-                own if head != NO_HEAD and own != "_" else label
-                for label, head, own in zip(tree.labels, sentence.heads, sentence.deprels)
-            ),
-        )
-        for tree in trees
-    ]
+        if any(head != NO_HEAD for head in sentence.heads):
+            found = _filled(parser, sentence, prune, limits)
+        else:
+            found = parser.widened(sentence, prune, limits)
+        rows = enumerate(zip(sentence.heads, sentence.deprels), start=1)
+        given = {m: own for m, (head, own) in rows if head != NO_HEAD and own != "_"}
+        yield parser.finished(*found, wanted, limits, given)

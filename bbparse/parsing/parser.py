@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,18 +17,23 @@ from bbparse.errors import ModelError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
+from bbparse.parsing.confidence import Calibration, Confidences, evidence_of
+from bbparse.parsing.valid import keep_rules, rules_for
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.delayed import DelayedScorer
 from bbparse.scoring.marks import NO_MARKS, sure_marks
 from bbparse.scoring.problem_maker import Scored, batches
 from bbparse.solving.in_order import in_order
+from bbparse.solving.options import time_left
 from bbparse.solving.solve import solve
 from bbparse.text.cutter import Cutter
 from bbparse.treebank import Sentence
 from bbparse.treebank.columns import has_tags
 from bbparse.treebank.encode import encode
 from bbparse.treebank.scored import ScoredTree
+from bbparse.validity.check import Fault, RuledSentence
+from bbparse.validity.rules import Rules
 
 #: Hyperedges that the search of one sentence may visit unless told otherwise: seventy times what
 #: any of the 2,001 sentences of UD English EWT's dev set needs.
@@ -45,16 +51,35 @@ class Parse(NamedTuple):
     solution : Solution
     labels : list of list of str
         For each tree of the solution the labels of its arcs; no list where the model has none.
+    faults : list of list of Fault
+        For each tree the rules that it breaks in spite of all; no list where none breaks any.
+    sure : list of Confidences
+        Of each tree, if they were asked for.
     """
 
     sentence: Sentence
     solution: Solution
     labels: list[list[str]]
+    faults: Sequence[Sequence[Fault]] = ()
+    sure: Sequence[Confidences] = ()
 
     @property
     def trees(self) -> list[ScoredTree]:
         """The trees as plain records, best first."""
-        return trees_of(self.solution, self.labels)
+        trees = trees_of(self.solution, self.labels)
+        for k, faults in enumerate(self.faults):
+            texts = [f.text(self.sentence, trees[k].heads, trees[k].labels) for f in faults]
+            trees[k] = replace(trees[k], broken=tuple(texts))
+        for k, sure in enumerate(self.sure):
+            trees[k] = replace(trees[k], confidences=sure.arcs, confidence=sure.tree)
+        return trees
+
+
+class Wanted(NamedTuple):
+    """What is done with the trees found: rules that they keep, and how sure they are."""
+
+    rules: Rules | None = None
+    calibration: Calibration | None = None
 
 
 class Parser:
@@ -185,9 +210,9 @@ class Parser:
         where no more exist.
         """
         limits = {"k_best": k_best, "time_limit": time_limit, "node_limit": node_limit}
-        return self._widened(sentence, prune, limits)[1]
+        return self.widened(sentence, prune, limits)[1]
 
-    def _widened(
+    def widened(
         self, sentence: Sentence, prune: int | None, limits: dict[str, Any]
     ) -> tuple[Scored, Solution]:
         """What `solve` does, and what it solved."""
@@ -208,7 +233,7 @@ class Parser:
     def _on_demand(
         self, delayed: DelayedScorer, sentence: Sentence, limits: dict[str, Any]
     ) -> tuple[Scored, Solution]:
-        """As `_widened`, over all arcs, with scores of grandchildren on demand."""
+        """As `widened`, over all arcs, with scores of grandchildren on demand."""
         values, config = encode(sentence), self.config
         problem = Problem.from_arc_scores(
             delayed.arcs.score_all_arcs(values),
@@ -229,7 +254,10 @@ class Parser:
         limited = limits.get("time_limit") is not None or limits.get("node_limit") is not None
         if not limited and "method" not in self.config.method:
             limits["work_limit"] = WORK_LIMIT
-        return solve(problem, **self.config.method, **limits)
+        method = self.config.method
+        if problem.arc_label is not None and "method" in method:
+            method = {}  # made for problems without labels, as rules do not leave them
+        return solve(problem, **method, **limits)
 
     def parse(
         self,
@@ -239,6 +267,8 @@ class Parser:
         prune: int | None = None,
         time_limit: float | None = None,
         node_limit: int | None = None,
+        valid: str | Rules | None = None,
+        confidence: bool = False,
     ) -> list[ScoredTree]:
         """The k best trees of a sentence, best first.
 
@@ -253,9 +283,15 @@ class Parser:
         time_limit, node_limit : optional
             Seconds, or nodes, for the search. Without both, it may do what takes about a second,
             the same on every machine; ``time_limit=inf`` lets it come to its end.
+        valid : str or Rules, optional
+            The rules that trees keep: UD's if the model's labels are relations of UD, and those of
+            a file or a plug-in besides; "ud" or "none".
+        confidence : bool
+            Say how sure each arc and each tree is, for models that are calibrated.
         """
         limits = {"k_best": k_best, "time_limit": time_limit, "node_limit": node_limit}
-        return self._labelled(*self._widened(sentence, prune, limits)).trees
+        wanted = self.wanted(valid, confidence)
+        return self.finished(*self.widened(sentence, prune, limits), wanted, limits).trees
 
     def labelled(self, sentence: Sentence, solution: Solution) -> Parse:
         """A solution of a sentence's problem, with the labels of its trees."""
@@ -285,6 +321,81 @@ class Parser:
         labels = [labeller.name(scored.values, heads, marks) for heads in solution.heads]
         return Parse(scored.sentence, solution, labels)
 
+    def wanted(self, valid: str | Rules | None, confidence: bool) -> Wanted:
+        """What `finished` is to do; the parameters are those of `parse`."""
+        sure = Calibration.of(self.model) if confidence else None
+        return Wanted(rules_for(valid, self.labeller), sure)
+
+    def finished(
+        self,
+        scored: Scored,
+        solution: Solution,
+        wanted: Wanted,
+        limits: dict[str, Any],
+        given: Mapping[int, str] | None = None,
+    ) -> Parse:
+        """A solution of a scored sentence with its labels, solved again where it breaks rules.
+
+        Parameters
+        ----------
+        scored : Scored
+        solution : Solution
+            Of its problem, without rules.
+        wanted : Wanted
+        limits : dict
+            As for `solve_problem`, for each time that it is solved.
+        given : {word: label}, optional
+            Labels that stay.
+        """
+        found = self._labelled(scored, solution)
+        if given:
+            found = found._replace(
+                labels=[
+                    [given.get(m, label) for m, label in enumerate(labels, start=1)]
+                    for labels in found.labels
+                ]
+            )
+        if wanted.rules is not None:
+            found = self._valid(scored, found, wanted.rules, limits, given)
+        if wanted.calibration is not None:
+            rows = zip(found.solution.arcs, found.labels or [[]] * len(found.solution))
+            evidence = [evidence_of(self.model, scored, *row) for row in rows]
+            found = found._replace(sure=[wanted.calibration(one) for one in evidence])
+        return found
+
+    def _valid(
+        self,
+        scored: Scored,
+        found: Parse,
+        rules: Rules,
+        limits: dict[str, Any],
+        given: Mapping[int, str] | None,
+    ) -> Parse:
+        if self.labeller is None or not len(found.solution):
+            return found
+        if self._delayed is not None and not len(scored.problem.gc_score):
+            scored = self.maker([scored.sentence])[0]  # with all parts, but of likely arcs only
+        started = time.perf_counter()
+
+        def solve_again(problem: Problem, k: int) -> Solution:
+            left = time_left(limits["time_limit"], started)
+            own = {**limits, "k_best": k, "time_limit": left, "explain": False}
+            return self.solve_problem(problem, **own)
+
+        kept = keep_rules(
+            self.labeller, scored, found.solution, found.labels, rules, solve_again,
+            limits["k_best"], given,
+        )  # fmt: skip
+        if kept is None:
+            return found
+        if len(kept.solution) < len(found.solution) and kept.solution.status != "optimal":
+            # a limit was reached before there were as many trees
+            ruled = RuledSentence(rules, scored.sentence)
+            rows = zip(found.solution.heads[:, 1:].tolist(), found.labels)
+            return found._replace(faults=[ruled.faults(*row) for row in rows])
+        kept.solution.stats["rounds"] = kept.rounds
+        return Parse(scored.sentence, kept.solution, kept.labels, kept.faults)
+
     def parse_all(
         self,
         sentences: Iterable[Sentence],
@@ -293,53 +404,66 @@ class Parser:
         prune: int | None = None,
         time_limit: float | None = None,
         node_limit: int | None = None,
+        valid: str | Rules | None = None,
+        confidence: bool = False,
         threads: int = 1,
     ) -> Iterator[Parse]:
-        """What `solve` gives for many sentences, in their order, with labels.
+        """What `solve` gives for many sentences, in their order, with labels, and keeping rules.
 
         Parameters
         ----------
         sentences : iterable of Sentence
             Read a little ahead only.
-        k_best, prune, time_limit, node_limit
-            As for `solve`.
+        k_best, prune, time_limit, node_limit, valid, confidence
+            As for `parse`.
         threads : int
             Batches of sentences that are parsed at the same time. Threads take turns in Python, a
             fifth of the work; ``bbparse parse`` has processes instead.
         """
         limits = {"k_best": k_best, "time_limit": time_limit, "node_limit": node_limit}
+        wanted = self.wanted(valid, confidence)
         some = batches(sentences, together=prune != 0)
-        for found, error in in_order(partial(self._tried, prune, limits), some, threads):
+        for found, error in in_order(partial(self._tried, prune, limits, wanted), some, threads):
             yield from found
             if error is not None:
                 raise error
 
     def _tried(
-        self, prune: int | None, limits: dict[str, Any], batch: list[Sentence]
+        self,
+        prune: int | None,
+        limits: dict[str, Any],
+        wanted: Wanted,
+        batch: list[Sentence],
     ) -> tuple[list[Parse], Exception | None]:
         """What is found for a batch up to the first sentence that fails, and its error."""
         try:
-            return self._parse_together(prune, limits, batch), None
+            return self._parse_together(prune, limits, wanted, batch), None
         except Exception:  # which of them it was shows one by one
             found: list[Parse] = []
             try:
                 for sentence in batch:
-                    found.append(self._labelled(*self._widened(sentence, prune, limits)))
+                    one = self.widened(sentence, prune, limits)
+                    found.append(self.finished(*one, wanted, limits))
             except Exception as error:  # raised after the sentences before it have come back
                 return found, error
             return found, None
 
     def _parse_together(
-        self, prune: int | None, limits: dict[str, Any], batch: list[Sentence]
+        self,
+        prune: int | None,
+        limits: dict[str, Any],
+        wanted: Wanted,
+        batch: list[Sentence],
     ) -> list[Parse]:
         if self._delayed is not None and not prune:
-            return [self._labelled(*self._widened(one, prune, limits)) for one in batch]
+            some = [self.widened(one, prune, limits) for one in batch]
+            return [self.finished(*one, wanted, limits) for one in some]
         scored = self.maker(batch, prune)
         found = [(one, self.solve_problem(one.problem, **limits)) for one in scored]
         for i, (one, solution) in enumerate(found):
             if len(solution) < limits["k_best"] and solution.status == "optimal":
-                found[i] = self._widened(one.sentence, prune, limits)
-        return [self._labelled(*one) for one in found]
+                found[i] = self.widened(one.sentence, prune, limits)
+        return [self.finished(*one, wanted, limits) for one in found]
 
 
 def trees_of(solution: Solution, labels: Sequence[Sequence[str]] = ()) -> list[ScoredTree]:

@@ -11,10 +11,11 @@ from bbparse.factors import FactorFamily
 from bbparse.model.path import DEFAULT_MODEL
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.document import Document, ParsedSentence
-from bbparse.parsing.given_heads import fill_in_all, with_given_labels
+from bbparse.parsing.given_heads import fill_in_all
 from bbparse.parsing.parser import Parser
 from bbparse.text.cutting import Split, sentences_of_text
 from bbparse.treebank import Sentence
+from bbparse.validity.rules import Rules
 
 Token: TypeAlias = "str | Sequence[str]"
 """A word: its form, or (form, UPOS, XPOS, lemma, FEATS); the last of these may be left out."""
@@ -76,6 +77,8 @@ class Pipeline:
         prune: int | None = None,
         time_limit: float | None = None,
         node_limit: int | None = None,
+        valid: str | Rules | None = None,
+        confidence: bool = False,
         threads: int = 1,
     ) -> Document:
         """Parse.
@@ -101,6 +104,11 @@ class Pipeline:
         time_limit, node_limit : optional
             Seconds, or nodes, for the search of one sentence. Without both, it may do what takes
             about a second, the same on every machine; ``time_limit=inf`` lets it come to its end.
+        valid : str or Rules, optional
+            The rules that trees keep: by default UD's, if the model's labels are relations of UD;
+            those of a file or a plug-in besides; "ud" or "none".
+        confidence : bool
+            Say how sure each arc and each tree is, for models that are calibrated.
         threads : int
             Batches of sentences that are parsed at the same time, by threads of this process. They
             take turns in Python, so two are 1.2 to 1.5 times as fast as one; for a corpus, the
@@ -116,6 +124,7 @@ class Pipeline:
         sentences = [text] if isinstance(text, Sentence) else self._sentences(text)
         options = {
             "k_best": k_best, "prune": prune, "time_limit": time_limit, "node_limit": node_limit,
+            "valid": valid, "confidence": confidence,
         }  # fmt: skip
         found = self.pipe(sentences, threads=threads, keep_heads=keep_heads, split=split, **options)
         return Document(list(found))
@@ -147,8 +156,7 @@ class Pipeline:
             else self.parser.parse_all(tagged, threads=threads, **options)
         )
         for one in found:
-            trees = with_given_labels(one.sentence, one.trees) if keep_heads else one.trees
-            yield ParsedSentence(one.sentence, trees, one.solution.status)
+            yield ParsedSentence(one.sentence, one.trees, one.solution.status)
 
     def _sentences(self, text: Any) -> Iterable[Any]:
         """What was given, as a stream of sentences."""

@@ -114,6 +114,23 @@ def label_features(
 
 
 @kernel
+def label_scores(
+    values: Hashes,
+    pad: int,
+    heads: Ints,
+    reach: int,
+    templates: CompiledTemplates,
+    marks: NDArray[np.uint16],
+    weights: NDArray[np.int16],
+) -> Ints:
+    """Scores of all labels, int32[n+1, width], in quanta."""
+    owner, indices = label_features(values, pad, heads, reach, templates, marks)
+    scores = np.zeros((heads.shape[0], weights.shape[1]), np.int32)
+    add_rows(indices, owner, weights, scores)
+    return scores
+
+
+@kernel
 def best_labels(
     values: Hashes,
     pad: int,
@@ -129,9 +146,7 @@ def best_labels(
 
     All arcs from the root have the label `root`, if it is not -1, and no others.
     """
-    owner, indices = label_features(values, pad, heads, reach, templates, marks)
-    scores = np.zeros((heads.shape[0], weights.shape[1]), np.int32)
-    add_rows(indices, owner, weights, scores)
+    scores = label_scores(values, pad, heads, reach, templates, marks, weights)
     n = heads.shape[0] - 1
     out = np.empty(n, np.int32)
     for m in range(1, n + 1):

@@ -32,7 +32,7 @@ from bbparse.configuration.label_templates import check_label_templates
 from bbparse.configuration.templates import TemplateSet
 from bbparse.errors import ModelError
 from bbparse.scoring.compile import compile_templates
-from bbparse.scoring.label_kernels import best_labels
+from bbparse.scoring.label_kernels import best_labels, label_scores
 from bbparse.scoring.marks import NO_MARKS, checked_marks
 from bbparse.scoring.scorer import checked_heads
 from bbparse.scoring.weights import aligned_zeros
@@ -145,6 +145,24 @@ class Labeller:
         )  # fmt: skip
         labels = self.labels
         return [labels[i] for i in found.tolist()]
+
+    def scores(
+        self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
+    ) -> NDArray[np.float64]:
+        """Scores float64[n_words, L] of all labels of the arcs of a tree, of which as of `name`.
+
+        Up to a constant for each word, the logarithm of the label's probability; -inf where the
+        rule about the root excludes a label.
+        """
+        own = heads.copy()
+        own[0] = 0
+        found = label_scores(
+            values, PAD, own, *self._features, marks if self.guided else NO_MARKS, self.weights
+        )
+        out = found[1:, : len(self.labels)] * LABEL_QUANTUM
+        if self.root >= 0:
+            out[np.equal.outer(own[1:] == 0, np.arange(len(self.labels)) != self.root)] = -np.inf
+        return out
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What `from_arrays` reads: the arrays of `LABEL_ARRAYS`, zeros left out."""

@@ -39,10 +39,13 @@ def as_conllu(sentence: Sentence, trees: Sequence[ScoredTree], status: str, styl
             comments.append(f"score = {tree.score:.6f}")
             comments.append(f"upper_bound = {tree.upper_bound:.6f}")
             comments.append(f"proved = {'yes' if tree.proved else 'no'}")
+        if tree.confidences:
+            comments.append(f"confidence = {tree.confidence:.4f}")
+        comments += [f"broken_rule = {text}" for text in tree.broken]
         blocks.append(
             format_sentence(
                 sentence if last else between, tree.heads, tree.labels or None, comments=comments,
-                first=k == 0, last=style.last and last,
+                confidences=tree.confidences, first=k == 0, last=style.last and last,
             )
         )
     return "".join(blocks)
@@ -58,6 +61,9 @@ def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
         facts = [f"score {tree.score:.4f}"]
         if not tree.proved:
             facts.append(f"not proved: at most {tree.upper_bound:.4f}")
+        if tree.confidences:
+            facts.append(f"confidence {tree.confidence:.2f}")
+        facts += [f"breaks {text}" for text in tree.broken]
         changed: list[int] = []
         if k:
             best = trees[0]

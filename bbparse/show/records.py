@@ -26,6 +26,13 @@ The schema, version 1; within a version, fields are added but none changes or go
         No tree of this rank scores more; null where that is not known.
     ``proved``
         Whether this is proved to be the tree of its rank among the candidate arcs.
+    ``broken``
+        List of strings: the rules of valid trees that it breaks, because all trees do, or the
+        search was cut short.
+    ``confidences``
+        List of n numbers: the chance of each arc to be right; null if not asked for.
+    ``confidence``
+        The chance of the whole tree; null if not asked for.
 """
 
 from __future__ import annotations
@@ -50,6 +57,9 @@ def tree_record(tree: ScoredTree) -> dict[str, Any]:
         "score": finite(tree.score),
         "upper_bound": finite(tree.upper_bound),
         "proved": tree.proved,
+        "broken": list(tree.broken),
+        "confidences": list(tree.confidences) or None,
+        "confidence": finite(tree.confidence),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -15,3 +16,8 @@ class ScoredTree:
     proved: bool  #: Whether this is proved to be the tree of its rank.
     #: length n: label of the arc to each word; empty where the parser has no labels.
     labels: tuple[str, ...] = ()
+    #: The rules it breaks, in words, where no tree keeps them all or the search was cut short.
+    broken: tuple[str, ...] = ()
+    #: length n: the chance of each arc, with its label, to be right; empty if not asked for.
+    confidences: tuple[float, ...] = ()
+    confidence: float = math.nan  #: The chance of the whole tree; nan if not asked for.

@@ -18,6 +18,7 @@ def format_sentence(
     deprels: Sequence[str] | None = None,
     *,
     comments: Sequence[str] = (),
+    confidences: Sequence[float] = (),
     first: bool = True,
     last: bool = True,
 ) -> str:
@@ -33,6 +34,8 @@ def format_sentence(
         New labels.
     comments : sequence of str
         Lines to add after the sentence's own comments, with or without the ``# `` before them.
+    confidences : sequence of float, length n or 0
+        Written as ``Confidence=0.97`` into MISC, if the words have that column.
     first, last : bool, default True
         To write several trees of one sentence, give `first` with the first and `last` with the
         last of them only, so that what surrounded the sentence is written once.
@@ -53,6 +56,8 @@ def format_sentence(
         if deprels is not None:
             columns[7] = checked_column("deprels", deprels, n)
         lines = with_fields(sentence, columns)
+        for i, chance in zip(sentence.word_lines, confidences):
+            lines[i] = _with_confidence(lines[i], chance)
     if comments:
         start = 0
         while start < len(lines) and lines[start].startswith("#"):
@@ -78,6 +83,19 @@ def _whole_break(sentence: Sentence) -> str:
         # A last line without a line break had no carriage return either.
         return "\n\r\n" if sentence.lines[-1].endswith("\r") else "\r\n\r\n"
     return "\n\n"
+
+
+def _with_confidence(line: str, chance: float) -> str:
+    """The line of a word with a confidence in its MISC, instead of the one that was there."""
+    before, tab, misc = line.rpartition("\t")
+    if before.count("\t") != 8:
+        return line
+    end = "\r" if misc.endswith("\r") else ""
+    items = [
+        item for item in misc.rstrip("\r").split("|")
+        if item != "_" and not item.startswith("Confidence=")
+    ]  # fmt: skip
+    return before + tab + "|".join([*items, f"Confidence={chance:.2f}"]) + end
 
 
 def _head_texts(sentence: Sentence, heads: Sequence[int]) -> list[str]:

@@ -78,19 +78,19 @@ class RuledSentence:
     def faults(self, heads: Sequence[int], labels: Sequence[str]) -> list[Fault]:
         """What is wrong with a tree; int[n] and n texts. Words whose head is -1 have no arc."""
         size, of_kind = self.rules.size, self.rules.of_kind
-        of_label, own_heads, own_mods = self.rules.bits.of_label, self._heads, self._mods
+        own_heads, own_mods = self._heads, self._mods
         left, right = self.rules.bits.left, self.rules.bits.right
         simple = not self.rules.bits.functions
         found: list[Fault] = []
         arcs = [0]
-        for m, (head, label) in enumerate(zip(heads, labels), start=1):
+        for m, (head, bits) in enumerate(zip(heads, self.rules.bits.of_labels(labels)), start=1):
             if head < 0:
                 arcs.append(0)
             elif simple:  # as `bits`; a call for each word takes longer
                 side = left if m < head else right
-                arcs.append(of_label(label) & own_heads[head] & own_mods[m] & side)
+                arcs.append(bits & own_heads[head] & own_mods[m] & side)
             else:
-                arcs.append(self.bits(head, m, label))
+                arcs.append(self.bits(head, m, labels[m - 1]))
 
         def add(hits: int, head: int, first: int, *others: int) -> None:
             for e in ones(hits):
@@ -105,18 +105,16 @@ class RuledSentence:
                 word = head if at == "head" else others[0] if at == "other" else first
                 found.append(Fault(rule.name, word, (first, *others), e))
 
-        alone, below, beside = of_kind[""], of_kind["below"] << size, of_kind["beside"]
+        alone, below, beside = of_kind[""], of_kind["below"], of_kind["beside"]
         either = beside | beside << size
         rivals: dict[int, list[int]] = {}
         for m, bits in enumerate(arcs):
             if bits & alone:
                 add(bits & alone, heads[m - 1], m)
-            if bits & below:
-                head = heads[m - 1]
-                if hits := (bits & below) >> size & arcs[head]:
-                    add(hits, heads[head - 1], head, m)
+            head = heads[m - 1]
+            if (firsts := arcs[head] & below) and (hits := bits >> size & firsts):
+                add(hits, heads[head - 1], head, m)
             if bits & either:
-                head = heads[m - 1]
                 for x in rivals.setdefault(head, []):
                     add(arcs[x] & bits >> size & beside, head, x, m)
                     add(bits & arcs[x] >> size & beside & ~self.rules.mutual, head, m, x)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import islice, repeat
 from typing import NamedTuple
 
 from bbparse.treebank import Sentence
@@ -116,25 +117,18 @@ class ArcCondition:
         return True
 
 
-def words_of(sentence: Sentence, misc: Collection[str]) -> list[Word]:
-    """What conditions may ask of each word, in the order of `COLUMNS`; first of all the root.
-
-    Of MISC those items are kept that are asked for: some treebanks have others at every word.
-    """
-    words = [ROOT]
-    for i in range(sentence.n_words):
-        feats, upos = sentence.feats[i], sentence.upos[i]
-        other = ""
-        if misc:
-            column = sentence.lines[sentence.word_lines[i]].rpartition("\t")[2].rstrip("\r")
-            if column != "_":
-                other = "|".join([item for item in column.split("|") if item in misc])
-        at = feats.find("ExtPos=")
-        pos = upos if at < 0 else feats[at + 7 :].partition("|")[0]
-        words.append(
-            (upos, pos, sentence.xpos[i], sentence.forms[i], sentence.lemmas[i], feats, other)
-        )
-    return words
+def misc_of(sentence: Sentence, items: Collection[str]) -> list[str]:
+    """Those of some items that the MISC of each word has; treebanks have others at every word."""
+    found = []
+    for i in sentence.word_lines:
+        line, own = sentence.lines[i], ""
+        for item in items:
+            if item in line:
+                column = line.rpartition("\t")[2].rstrip("\r").split("|")
+                own = "|".join([one for one in column if one in items])
+                break
+        found.append(own)
+    return found
 
 
 class ArcBits:
@@ -157,11 +151,12 @@ class ArcBits:
         ]
         tests = [test for _, c in self._conditions for test in c.tests]
         asked = {test.what.partition(".")[2] for test in tests}
-        self._columns = [i for i, name in enumerate(COLUMNS) if name in asked]
+        with_pos = asked | {"upos", "feats"} if "pos" in asked else asked
+        self._asked = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
         self._misc = {v for test in tests if test.what.endswith(".misc") for v in test.values}
         self._labels: dict[str, int] = {}
-        self._heads: dict[Word, int] = {}
-        self._mods: dict[Word, int] = {}
+        self._words: dict[tuple[str, ...], tuple[int, int]] = {}
+        self._root = self._of_word(ROOT)
         #: Those that hold for modifiers to the left and to the right.
         self.left = self._those(lambda c: c.allows_side("left"))
         self.right = self._those(lambda c: c.allows_side("right"))
@@ -171,21 +166,40 @@ class ArcBits:
 
     def of_label(self, label: str) -> int:
         """Those that an arc with a label may fulfil."""
-        found = self._labels.get(label)
-        if found is None:
-            found = self._labels[label] = self._those(lambda c: c.allows_label(label))
+        (found,) = self.of_labels([label])
         return found
 
-    def of_words(self, sentence: Sentence) -> tuple[list[int], list[int]]:
+    def of_labels(self, labels: Sequence[str]) -> list[int]:
+        """The same for each of several."""
+        known = self._labels
+        for label in {*labels} - known.keys():
+            known[label] = self._those(lambda c, label=label: c.allows_label(label))  # type: ignore[misc]
+        return [known[label] for label in labels]
+
+    def of_words(self, sentence: Sentence) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Those that each word, the root first, may fulfil as a head, and as a modifier."""
-        heads, mods = [], []
-        for word in words_of(sentence, self._misc):
-            key = tuple([word[i] for i in self._columns])
-            if key not in self._heads:
-                if len(self._heads) > 50_000:  # forms and MISC have no end
-                    self._heads, self._mods = {}, {}
-                self._mods[key] = self._those(lambda c, w=word: c.allows_word("mod", w))  # type: ignore[misc]
-                self._heads[key] = self._those(lambda c, w=word: c.allows_word("head", w))  # type: ignore[misc]
-            heads.append(self._heads[key])
-            mods.append(self._mods[key])
+        columns = [sentence.upos, sentence.xpos, sentence.forms, sentence.lemmas, sentence.feats]
+        keys = zip(
+            *(column if asked else repeat("") for column, asked in zip(columns, self._asked)),
+            misc_of(sentence, self._misc) if self._misc else repeat(""),
+        )
+        found = [self._root]
+        for key in islice(keys, sentence.n_words):
+            bits = self._words.get(key)
+            if bits is None:
+                upos, xpos, form, lemma, feats, misc = key
+                at = feats.find("ExtPos=")
+                pos = upos if at < 0 else feats[at + 7 :].partition("|")[0]
+                bits = self._of_word((upos, pos, xpos, form, lemma, feats, misc))
+                if len(self._words) > 50_000:  # forms and MISC have no end
+                    self._words = {}
+                self._words[key] = bits
+            found.append(bits)
+        heads, mods = zip(*found)
         return heads, mods
+
+    def _of_word(self, word: Word) -> tuple[int, int]:
+        return (
+            self._those(lambda c: c.allows_word("head", word)),
+            self._those(lambda c: c.allows_word("mod", word)),
+        )

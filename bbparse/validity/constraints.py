@@ -325,21 +325,19 @@ def split_arcs(
         more = _joined("factor", factor_ptr, factor_arcs, [*chain(*several)])
         factor_ptr, factor_arcs = more["factor_ptr"], more["factor_arcs"]
         rows = np.append(np.flatnonzero(whole), np.repeat(split, [len(one) for one in several]))
-    counts = [
-        [*chain(*places(low, high, p.count_arcs))]
-        for low, high in zip(p.count_ptr[:-1].tolist(), p.count_ptr[1:].tolist())
-    ]
-    tables = [  # of the copies of an arc one is in a tree at most
-        np.append(table, np.full(max(len(arcs) + 1 - len(table), 0), table[-1]))[: len(arcs) + 1]
-        for arcs, table in zip(counts, np.split(p.count_score, p.count_score_ptr[1:-1]))
-    ]
-    zero = np.zeros(1, np.int64)
+    each = number[p.count_arcs]  # copies of the arcs of count factors, one after the other
+    ends = np.concatenate([[0], np.cumsum(each)])
+    count_arcs = np.repeat(first[p.count_arcs] - ends[:-1], each) + np.arange(ends[-1])
+    count_ptr = ends[p.count_ptr]
+    times = np.ones(len(p.count_score), np.int64)  # of the copies of an arc a tree has one at most
+    times[p.count_score_ptr[1:] - 1] += np.diff(count_ptr) - np.diff(p.count_ptr)
+    table_ptr = np.concatenate([[0], np.cumsum(times)])[p.count_score_ptr]
     changed = p.changed(
         arc_head=p.arc_head[copies], arc_mod=p.arc_mod[copies],
         arc_score=p.arc_score[copies] + lost, arc_state=state[copies],
         arc_label=np.maximum(labels, 0),
         factor_ptr=factor_ptr, factor_arcs=factor_arcs, factor_score=p.factor_score[rows],
-        **_joined("count", zero, np.zeros(0, np.int32), counts),
-        count_score_ptr=_longer(zero, tables), count_score=np.concatenate([np.zeros(0), *tables]),
+        count_ptr=count_ptr, count_arcs=count_arcs.astype(np.int32), count_score_ptr=table_ptr,
+        count_score=np.repeat(p.count_score, times),
     )  # fmt: skip
     return SplitArcs(changed, copies, labels)

@@ -15,7 +15,7 @@ fewest faults.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,10 @@ from bbparse.validity.constraints import (
     split_arcs,
 )
 
-__all__ = ["ValidTrees", "solve_valid"]
+__all__ = ["Solve", "ValidTrees", "solve_valid"]
+
+#: Finds the k best trees of a problem.
+Solve = Callable[[Problem, int], Solution]
 
 
 class ValidTrees(NamedTuple):
@@ -43,8 +46,8 @@ class ValidTrees(NamedTuple):
     solution : Solution
         Trees that differ in heads, in arcs of the problem given. Scores are those of trees with
         labels, without what broken rules cost.
-    labels : list of lists of int
-        Of each tree, the number of each word's label.
+    labels : list of lists of str
+        Of each tree, the label of each word.
     faults : list of lists of Fault
         Of each tree, the rules it breaks; empty lists, unless no tree keeps them all or a limit
         was reached.
@@ -55,7 +58,7 @@ class ValidTrees(NamedTuple):
     """
 
     solution: Solution
-    labels: list[list[int]]
+    labels: list[list[str]]
     faults: list[list[Fault]]
     rounds: int
     constraints: int
@@ -66,7 +69,7 @@ def solve_valid(
     ruled: RuledSentence,
     names: Sequence[str],
     label_scores: LabelScores,
-    solve: Callable[[Problem, int], Solution],
+    solve: Solve,
     *,
     weight: float = 1.0,
     k_best: int = 1,
@@ -104,7 +107,7 @@ def solve_valid(
     while True:
         split = split_arcs(problem, active.values(), scores, weight)
         whole = constrained(split.problem, active.values(), split.labels, penalty)
-        found = _distinct(whole, k_best, solve)
+        found = _distinct(whole, split.labels, k_best, solve)
         rounds += 1
         if found.status == "infeasible" and np.isinf(penalty) and active:
             penalty, k_best = _more_than_all(split.problem), 1
@@ -122,11 +125,11 @@ def solve_valid(
                 constraint = constraint_of(ruled, fault, by_word, arcs)
                 if constraint.key not in active:
                     new[constraint.key] = constraint
-        if not new:
+        if not new or found.status != "optimal":  # at a limit there is no proof to come
             break
         active.update(new)
     taken = split.base[found.arcs].astype(np.int32)
-    if np.isfinite(penalty):  # one tree, which is worth what it scores itself
+    if np.isfinite(penalty) and len(found):  # one tree, which is worth what it scores itself
         own = split.problem.score(found.arcs[0])
         gain = own - float(found.scores[0])
         bounds = found.upper_bounds + gain if found.proved[0] else np.full(1, np.inf)
@@ -138,7 +141,8 @@ def solve_valid(
             found.heads, taken, found.scores, found.upper_bounds, found.proved, found.status,
             found.stats,
         )  # fmt: skip
-    return ValidTrees(solution, labels, faults, rounds, len(active))
+    texts = [[names[i] for i in numbers] for numbers in labels]
+    return ValidTrees(solution, texts, faults, rounds, len(active))
 
 
 def _labels_of(
@@ -151,27 +155,37 @@ def _labels_of(
     ]
 
 
-def _distinct(problem: Problem, k_best: int, solve: Callable[[Problem, int], Solution]) -> Solution:
-    """The k best trees that differ in heads, each with the labels it scores most with."""
-    wanted = k_best
+def _distinct(problem: Problem, labels: NDArray[np.int32], k_best: int, solve: Solve) -> Solution:
+    """The k best trees that differ in heads, each with the labels it scores most with.
+
+    Where trees with other labels take the places of some, what was found is forbidden, and the
+    others are looked for.
+    """
+    every = frozenset(labels.tolist())
+    parts: list[tuple[NDArray[Any], ...]] = []
+    left, proved = k_best, True
     while True:
-        found = solve(problem, wanted)
-        seen: dict[bytes, int] = {}
-        for row, heads in enumerate(found.heads):
-            seen.setdefault(heads.tobytes(), row)
-        rows = np.array([*seen.values()][:k_best], np.int64)
-        if len(rows) == k_best or len(found) < wanted or found.status != "optimal":
+        found = solve(problem, left)
+        rows: dict[tuple[int, ...], int] = {}
+        for row, heads in enumerate(found.heads[:, 1:].tolist()):
+            rows.setdefault((*heads,), row)
+        if not parts and len(rows) == len(found):
+            return found
+        # what is proved of a tree supposes that those before it are the ones that are better
+        sure = np.logical_and.accumulate(found.proved) & proved
+        bounds = np.where(sure, found.scores, np.inf)
+        own = [*rows.values()]
+        every_array = (found.heads, found.arcs, found.scores, bounds, sure)
+        parts.append(tuple([array[own] for array in every_array]))
+        left -= len(rows)
+        if not left or len(rows) == len(found) or found.status != "optimal":
             break
-        wanted *= 2
-    if len(rows) == len(found):
-        return found
-    # what is proved of a tree supposes that those before it are the ones that are better
-    proved = np.logical_and.accumulate(found.proved)[rows]
-    bounds = np.where(proved, found.scores[rows], found.upper_bounds[: len(rows)])
-    return Solution.trusted(
-        found.heads[rows], found.arcs[rows], found.scores[rows], bounds, proved, found.status,
-        found.stats,
-    )  # fmt: skip
+        proved = bool(sure.all())
+        again = [tuple([{(h, m): every} for m, h in enumerate(r, start=1)]) for r in rows]
+        problem = constrained(problem, [Constraint((), groups) for groups in again], labels)
+    heads, arcs, scores, bounds, sure = (np.concatenate(column) for column in zip(*parts))
+    status = "optimal" if found.status == "infeasible" else found.status  # there are no more
+    return Solution.trusted(heads, arcs, scores, bounds, sure, status, found.stats)
 
 
 def _more_than_all(problem: Problem) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
@@ -49,9 +50,7 @@ class Rules(RuleTable):
             was expected.
         """
         if name == "ud":
-            return cls._parsed(
-                (files("bbparse.validity") / "ud.toml").read_text("utf-8"), "ud.toml"
-            )
+            return _of_ud()
         path = Path(name)
         if path.is_file():
             try:
@@ -103,6 +102,12 @@ class Rules(RuleTable):
             numbers = np.zeros(len(problem.arc_head), np.int32)
         ruled = RuledSentence(self.binding, sentence)
         return constrained(problem, all_constraints(ruled, Arcs(problem, names)), numbers)
+
+
+@cache
+def _of_ud() -> Rules:
+    text = (files("bbparse.validity") / "ud.toml").read_text("utf-8")
+    return Rules(_rules_of(tomllib.loads(text), text.splitlines(), "ud.toml"))
 
 
 def _rules_of(table: dict[str, Any], lines: list[str], where: str) -> list[Rule]:

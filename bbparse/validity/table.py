@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import NamedTuple, Self
 
@@ -104,7 +105,8 @@ class RuleTable:
     def __add__(self, other: Self) -> Self:
         return type(self)(self.rules + other.rules)
 
-    @property
+    @cached_property
     def binding(self) -> Self:
         """Those that are no mere warnings."""
-        return type(self)(rule for rule in self.rules if not rule.warning)
+        kept = [rule for rule in self.rules if not rule.warning]
+        return self if len(kept) == len(self) else type(self)(kept)

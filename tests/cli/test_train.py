@@ -65,10 +65,12 @@ def test_the_whole_way(run: Run, config: Path, tmp_path: Path) -> None:
     assert loaded.config.factors.families == ("siblings", "combs")
     assert (loaded.config.pruner.k, loaded.config.learning.epochs) == (5, 3)
     assert loaded.config.learning.seed == 4
-    assert run("parse", toy.DEV, "--model", model, "--output", predicted).code == 0
+    options = ("--model", model, "--output", predicted, "--valid", "none")  # as in training
+    assert run("parse", toy.DEV, *options).code == 0
     scores = json.loads(run("evaluate", toy.DEV, predicted, "--json").out)
     assert scores["uas"] > 0.85
     assert scores["uas"] == pytest.approx(loaded.notes["dev_uas"], abs=1e-9)
+    assert {*loaded.notes["confidence"]} == {"arc", "tree"}
 
 
 def test_the_same_seed_gives_the_same_model(run: Run, config: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from bbparse.errors import TreebankError
-from bbparse.parsing.given_heads import fill_in, with_given_labels
+from bbparse.parsing.given_heads import fill_in, fill_in_all
 from bbparse.parsing.pipeline import Pipeline
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
@@ -61,7 +61,8 @@ def test_labels_of_given_heads_only() -> None:
     parser, sentence = toy.parser(), toy.dev_sentences()[0]
     free = parser.parse(sentence)
     given = with_heads(sentence, {1: free[0].heads[0]}, {1: "mine", 2: "of no head"})
-    (tree,) = with_given_labels(given, free)
+    (found,) = fill_in_all(parser, [given], valid="none")
+    (tree,) = found.trees
     assert tree.labels == ("mine", *free[0].labels[1:])
 
 

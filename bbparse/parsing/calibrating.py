@@ -1,0 +1,57 @@
+"""Calibrating a parser: how often its arcs are right, given the evidence on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.parsing.confidence import NOTE, Calibration, evidence_of
+from bbparse.parsing.parser import Parser
+from bbparse.scoring.problem_maker import batches
+from bbparse.treebank import Sentence
+
+__all__ = ["calibrate", "judged"]
+
+
+def calibrate(parser: Parser, sentences: Iterable[Sentence]) -> NDArray[np.bool_]:
+    """Note in a parser's model how sure it may be; see `judged`.
+
+    Parameters
+    ----------
+    parser : Parser
+    sentences : iterable of Sentence
+        Gold trees that it was not trained on.
+
+    Returns
+    -------
+    bool[arcs]
+        Whether each arc is right.
+    """
+    rows = list(judged(parser, sentences))
+    parser.model.notes[NOTE] = Calibration.fitted(rows).note()
+    return np.concatenate([right for _, right in rows])
+
+
+def judged(
+    parser: Parser, sentences: Iterable[Sentence], node_limit: int = 200
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.bool_]]]:
+    """The evidence on the arcs of each sentence's best tree, and whether each is right.
+
+    An arc is right if the head is, and the label without its subtype (of a labelled model).
+    """
+    limits = {"k_best": 1, "time_limit": None, "node_limit": node_limit}
+    wanted = parser.wanted(None, False)
+    for batch in batches(sentences):
+        for gold, scored in zip(batch, parser.maker([parser.tagged(one) for one in batch])):
+            solution = parser.solve_problem(scored.problem, **limits)
+            found = parser.finished(scored, solution, wanted, limits)
+            if not len(found.solution):
+                continue
+            labels = found.labels[0] if found.labels else []
+            right = found.solution.heads[0, 1:] == np.array(gold.heads)
+            if labels:
+                pairs = zip(labels, gold.deprels)
+                right &= np.array([a.split(":")[0] == b.split(":")[0] for a, b in pairs])
+            yield evidence_of(parser.model, scored, found.solution.arcs[0], labels), right

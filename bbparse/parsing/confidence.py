@@ -1,0 +1,199 @@
+"""How sure a parser is of its arcs: what is lost without them, as chances of being right.
+
+The loss of an arc is the score of its tree minus that of the best tree without it. One inside and
+outside pass of the dynamic program finds a bound for all arcs of a sentence: factors, which it does
+not hold, are replaced by scores of their arcs that sum up to no less in any tree and to the same in
+the tree itself, so that the loss is at least what the pass finds (count factors are left out, and
+in crossing trees all parts; there it is an estimate). A logistic regression, fitted to a treebank
+that the parser did not see, turns losses, the guide's opinion and the labeller's into chances: of
+the head, of head and label, and of the whole tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import ModelError
+from bbparse.model.model import Model
+from bbparse.oracle.nonprojective.trees import Arborescences
+from bbparse.oracle.projective.trees import ProjectiveTrees
+from bbparse.problem import Problem
+from bbparse.scoring.labeller import NO_MARKS
+from bbparse.scoring.marks import steps_of, sure_marks
+from bbparse.scoring.problem_maker import Scored
+
+__all__ = ["Calibration", "Confidences", "evidence_of", "least_losses"]
+
+Floats = NDArray[np.float64]
+
+#: The name of a calibration among the notes of a model.
+NOTE = "confidence"
+#: Losses beyond these say no more.
+KNOTS = (0.5, 1.0, 2.0, 4.0, 8.0)
+#: Steps of the guide's odds from this one on are evidence each of its own.
+STEPS = np.arange(3, 12)
+
+
+class Confidences(NamedTuple):
+    """Chances of being right: of each arc (with its label, if there are labels), and of all."""
+
+    arcs: tuple[float, ...]
+    tree: float
+
+
+def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Floats:
+    """For each arc of a tree, a bound on what is lost without it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Without labels.
+    arcs : int32[n]
+        The tree, a row of `Solution.arcs`.
+
+    Returns
+    -------
+    float64[n]
+        Negative for trees that are not the best; inf where every tree has the arc.
+    """
+    own = _factors_as_arcs(problem, arcs)
+    oracle = ProjectiveTrees(problem) if problem.projective else Arborescences(problem)
+    on = np.zeros(len(own), np.bool_)
+    on[arcs] = True
+    score = oracle.restrict(on, ~on).best(own).value
+    each = oracle.with_each(own)
+    each[arcs] = -np.inf
+    others = np.full(problem.n_words + 1, -np.inf)
+    np.maximum.at(others, problem.arc_mod, each)
+    return score - others[1:]
+
+
+def _factors_as_arcs(problem: Problem, arcs: NDArray[np.int32]) -> Floats:
+    """Scores float64[A] of arcs that stand for all factors, up to a constant, in a tree."""
+    p = problem
+    own = np.zeros(len(p.arc_head))
+    if not len(p.factor_score):
+        return own
+    on = np.zeros(len(own), np.bool_)
+    on[arcs] = True
+    inside = on[p.factor_arcs]
+    size = np.diff(p.factor_ptr)
+    missing = size - np.add.reduceat(inside, p.factor_ptr[:-1], dtype=np.int64)
+    weight = np.where(np.isfinite(p.factor_score), p.factor_score, 0.0)
+    fires = missing == 0
+    gain, loss = np.maximum(weight, 0.0), np.minimum(weight, 0.0)
+    # what fires is shared by its arcs, or lost with each of them; the rest by those that lack
+    share = np.where(fires, gain / size + loss, gain / np.maximum(missing, 1))
+    given = np.repeat(fires, size) | ~inside
+    np.add.at(own, p.factor_arcs[given], np.repeat(share, size)[given])
+    return own
+
+
+def evidence_of(model: Model, scored: Scored, arcs: NDArray[np.int32], labels: list[str]) -> Floats:
+    """What is known of the arcs of a tree: float64[n, columns]."""
+    losses = least_losses(scored.problem, arcs)
+    heads = scored.problem.arc_head[arcs]
+    n = len(arcs)
+    columns = [np.ones(n), *(np.clip(losses, -knot, knot) for knot in KNOTS)]
+    most = columns[-1]
+    columns += [np.append(KNOTS[-1], most)[heads], np.full(n, most.min()), np.full(n, np.log(n))]
+    if scored.marks is not None:
+        steps = steps_of(scored.marks[heads, np.arange(1, n + 1)])
+        columns += [(steps == step).astype(np.float64) for step in STEPS]
+    if model.labeller is not None:
+        marks = NO_MARKS
+        if model.labeller.guided and scored.marks is not None:
+            marks = sure_marks(scored.marks)
+        tree = np.concatenate([[0], heads]).astype(np.int32)
+        scores = model.labeller.scores(scored.values, tree, marks)
+        number = {label: i for i, label in enumerate(model.labeller.labels)}
+        chosen = [number.get(label, 0) for label in labels]
+        chance = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+        own = np.clip(chance[np.arange(n), chosen], 1e-4, 1 - 1e-4)
+        columns += [np.log(own), np.log(own / (1.0 - own))]
+    return np.stack(columns, axis=1)
+
+
+def fit(evidence: Floats, right: NDArray[np.bool_], rounds: int = 30) -> Floats:
+    """Weights of a logistic regression, by Newton's method with a little shrinking.
+
+    Parameters
+    ----------
+    evidence : float64[rows, columns]
+    right : bool[rows]
+    """
+    weights = np.zeros(evidence.shape[1])
+    shrink = 0.1 * np.eye(evidence.shape[1])
+    for _ in range(rounds):
+        chance = chances(evidence, weights)
+        slope = evidence.T @ (right - chance) - shrink @ weights
+        bend = (evidence * (chance * (1.0 - chance))[:, None]).T @ evidence + shrink
+        step = np.linalg.solve(bend, slope)
+        weights = weights + step
+        if np.abs(step).max() < 1e-8:
+            break
+    return weights
+
+
+def chances(evidence: Floats, weights: Floats) -> Floats:
+    """What a logistic regression makes of evidence."""
+    return 1.0 / (1.0 + np.exp(-np.clip(evidence @ weights, -30.0, 30.0)))
+
+
+def _tree_evidence(arcs: Floats) -> Floats:
+    """What the chances of its arcs say of a tree: float64[columns]."""
+    surprise = -np.log(np.clip(arcs, 1e-6, 1.0))
+    return np.array([1.0, surprise.sum(), surprise.max(), np.sqrt(surprise.sum())])
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """From evidence to chances.
+
+    Attributes
+    ----------
+    arc, tree : float64[columns]
+        Weights of logistic regressions.
+    """
+
+    arc: Floats
+    tree: Floats
+
+    @classmethod
+    def of(cls, model: Model) -> Calibration:
+        """That of a model.
+
+        Raises
+        ------
+        ModelError
+            If it has none.
+        """
+        note = model.notes.get(NOTE)
+        if note is None:
+            raise ModelError(
+                "the model cannot say how sure it is: calibrate it with 'bbparse calibrate'"
+            )
+        return cls(np.array(note["arc"]), np.array(note["tree"]))
+
+    @classmethod
+    def fitted(cls, rows: Iterable[tuple[Floats, NDArray[np.bool_]]]) -> Calibration:
+        """Fitted to the evidence of trees, and whether each arc is right."""
+        trees = list(rows)
+        arc = fit(np.concatenate([e for e, _ in trees]), np.concatenate([r for _, r in trees]))
+        whole = np.stack([_tree_evidence(chances(e, arc)) for e, _ in trees])
+        return cls(arc, fit(whole, np.array([r.all() for _, r in trees])))
+
+    def note(self) -> dict[str, Any]:
+        """What a model keeps of it."""
+        return {"arc": self.arc.tolist(), "tree": self.tree.tolist()}
+
+    def __call__(self, evidence: Floats) -> Confidences:
+        """Chances of the arcs of a tree, and of the tree."""
+        arcs = chances(evidence, self.arc)
+        tree = chances(_tree_evidence(arcs)[None], self.tree)
+        return Confidences(tuple(arcs.tolist()), float(tree[0]))

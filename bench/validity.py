@@ -1,0 +1,230 @@
+"""Valid trees and confidence on a treebank: faults, accuracy, time, reliability.
+
+    python bench/validity.py NAME MODEL DEV [--tags own] [--repeat 3]
+
+Parses DEV with and without rules, in turns, with the tags that it has or those of the model, and
+counts faults of level 3 by the official validator (udtools), those of heads and relations and, in
+brackets, others. Confidence is fitted to one half of the sentences and measured on the other, and
+the other way round: expected calibration error (ten bins of as many arcs), and the share of wrong
+arcs among the least sure tenth, against softmax (the guide's probability of the arc times the
+labeller's of its label), and against how many of the 8 best trees have the arc. Each run adds a row
+to bench/results/validity.json, and writes validity.md and validity.svg anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure import RESULTS, machine, markdown, write_result
+from udtools import Validator
+
+from bbparse.parsing.calibrating import judged
+from bbparse.parsing.confidence import STEPS, Calibration
+from bbparse.parsing.parser import Parse, Parser
+from bbparse.treebank import Sentence, format_sentence, read_conllu
+from bbparse.treebank.evaluation import evaluate
+from bbparse.treebank.significance import compare
+from bbparse.tuning.plots import label, legend_below, new_figure, save_figure
+from bbparse.validity.rules import Rules
+
+UD = Rules.load("ud")
+
+
+def parse(parser: Parser, sentences: list[Sentence], valid: str) -> tuple[list[Parse], float]:
+    started = time.process_time()
+    found = list(parser.parse_all(sentences, node_limit=200, valid=valid))
+    return found, time.process_time() - started
+
+
+def written(found: list[Parse], path: Path) -> list[Sentence]:
+    """The trees as a file, read again."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        for one in found:
+            tree = one.trees[0]
+            stream.write(format_sentence(one.sentence, tree.heads, tree.labels))
+    return list(read_conllu(path))
+
+
+def official_faults(path: Path) -> Counter[str]:
+    """Errors of level 3 in heads and relations, by name, with those of rules left out of ours."""
+    found = Validator(lang="ud", level=3, output=None).validate_files([str(path)])
+    ours = {rule.name for rule in UD.rules} | {"punct-causes-nonproj"}
+    return Counter(
+        i.testid if i.testid in ours else f"({i.testid})"
+        for i in found.error_tracker
+        if i.level == 3 and i.is_error() and str(i.testclass) == "SYNTAX"
+    )
+
+
+def calibration_error(chance: np.ndarray, right: np.ndarray) -> float:
+    """Mean distance of chance and share in ten bins of as many arcs."""
+    bins = np.array_split(np.argsort(chance, kind="stable"), 10)
+    return sum(abs(chance[b].mean() - right[b].mean()) * len(b) for b in bins) / len(chance)
+
+
+def errors_found(sure: np.ndarray, right: np.ndarray, share: float) -> float:
+    """Which share of the wrong arcs is among the least sure ones."""
+    least = np.argsort(sure, kind="stable")[: round(share * len(sure))]
+    return float((~right[least]).sum() / (~right).sum())
+
+
+def softmax(evidence: np.ndarray) -> list[float]:
+    """Logarithm of what the guide and the labeller give arcs by themselves, from the evidence."""
+    lowest = np.log([0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999])
+    hot = evidence[:, -2 - len(STEPS) : -2]
+    guide = np.where(hot.any(axis=1), hot @ lowest, np.log(0.001))
+    return (guide + evidence[:, -2]).tolist()
+
+
+def confidence(parser: Parser, gold: list[Sentence], k: int = 8) -> dict[str, Any]:
+    started = time.process_time()
+    rows = list(judged(parser, gold))
+    seconds = time.process_time() - started
+    halves = [rows[0::2], rows[1::2]]
+    arcs, trees, right, whole, alone = [], [], [], [], []
+    for own, other in (halves, halves[::-1]):
+        fitted = Calibration.fitted(other)
+        for evidence, hits in own:
+            sure = fitted(evidence)
+            arcs += sure.arcs
+            trees.append(sure.tree)
+            right += hits.tolist()
+            whole.append(bool(hits.all()))
+            alone += softmax(evidence)
+    order = [*range(0, len(gold), 2), *range(1, len(gold), 2)]
+    counted: list[float] = []
+    for i in order:
+        found = parser.parse(gold[i], k_best=k, node_limit=200, valid="none")
+        best = zip(*(zip(tree.heads, tree.labels) for tree in found))
+        counted += [sum(one == column[0] for one in column) / len(found) for column in best]
+    a, r = np.array(arcs), np.array(right)
+    tenths = np.array_split(np.argsort(a, kind="stable"), 20)
+    return {
+        "arcs": len(a), "right": float(r.mean()), "seconds": seconds,
+        "ece": calibration_error(a, r),
+        "ece_trees": calibration_error(np.array(trees), np.array(whole)),
+        "reliability": [[float(a[b].mean()), float(r[b].mean())] for b in tenths],
+        "errors_10": {
+            "confidence": errors_found(a, r, 0.1),
+            "softmax": errors_found(np.array(alone), r, 0.1),
+            "k best": errors_found(np.array(counted), r, 0.1),
+        },
+        "errors_5": errors_found(a, r, 0.05),
+    }  # fmt: skip
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.2f}"
+
+
+def signed(row: dict[str, Any], name: str) -> str:
+    difference, low, high, p = row["difference"][name]
+    return f"{100 * difference:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}] (p = {p:.3f})"
+
+
+def write(rows: dict[str, Any]) -> None:
+    """The tables and the plot."""
+    first = markdown("treebank, tags", rows.items(), (
+        ("sentences", lambda r: f"{r['sentences']:,}"),
+        ("faults", lambda r: f"{r['faults'][0]}"),
+        ("with rules", lambda r: f"{r['faults'][1]}"),
+        ("LAS", lambda r: percent(r["before"]["las"])),
+        ("LAS with rules", lambda r: signed(r, "las")),
+        ("UAS with rules", lambda r: signed(r, "uas")),
+        ("complete with labels", lambda r: signed(r, "complete_labelled")),
+        ("solved again", lambda r: f"{r['again']}"),
+        ("words/s", lambda r: f"{r['words'] / r['seconds']['none']:,.0f}"),
+        ("time more, %", lambda r: f"{r['more']:.1f}"),
+        ("longest, ms more", lambda r: f"{r['longest'][0] if r['longest'] else 0}"),
+    ))  # fmt: skip
+    second = markdown("confidence: treebank, tags", rows.items(), (
+        ("right arcs, %", lambda r: percent(r["confidence"]["right"])),
+        ("calibration error, %", lambda r: percent(r["confidence"]["ece"])),
+        ("of trees, %", lambda r: percent(r["confidence"]["ece_trees"])),
+        ("errors in the least sure 5 %", lambda r: percent(r["confidence"]["errors_5"])),
+        ("10 %", lambda r: percent(r["confidence"]["errors_10"]["confidence"])),
+        ("10 %, by softmax", lambda r: percent(r["confidence"]["errors_10"]["softmax"])),
+        ("10 %, by k best", lambda r: percent(r["confidence"]["errors_10"]["k best"])),
+    ))  # fmt: skip
+    names = Counter[str]()
+    for row in rows.values():
+        names.update(row["rules"][0])
+    third = markdown("rule", ((name, name) for name, _ in names.most_common()), [
+        (title, lambda n, r=row: f"{r['rules'][0].get(n, 0)} → {r['rules'][1].get(n, 0)}")
+        for title, row in rows.items()
+    ])  # fmt: skip
+    result = {"machine": machine("udtools"), "rows": rows}
+    write_result("validity", result, "\n".join([first, second, third]))
+    figure, (ax,) = new_figure(1, width=5.5, height=5.0)
+    ax.plot([0, 1], [0, 1], color="#999999", linewidth=0.8)
+    for name, row in rows.items():
+        ax.plot(*zip(*row["confidence"]["reliability"]), marker="o", markersize=3, label=name)
+    label(ax, "Of arcs with this confidence, how many are right", "confidence", "right")
+    legend_below(figure, ax)
+    save_figure(figure, RESULTS / "validity.svg")
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("name")
+    arguments.add_argument("model")
+    arguments.add_argument("dev")
+    arguments.add_argument("--tags", choices=["given", "own"], default="given")
+    arguments.add_argument("--repeat", type=int, default=3)
+    arguments.add_argument("--sentences", type=int)
+    given = arguments.parse_args()
+    parser = Parser.load(given.model)
+    gold = list(read_conllu(given.dev, require_heads=True))[: given.sentences]
+    sentences = gold if given.tags == "given" else [parser.tagger(s) for s in gold]
+    times: dict[str, list[float]] = {"none": [], "ud": []}
+    for turn in range(given.repeat + 1):
+        for valid, seconds in times.items():
+            parses, took = parse(parser, sentences, valid)
+            if turn:
+                seconds.append(took)
+            if valid == "none":
+                plain = parses
+    again = [one for one in parses if one.solution.stats.get("rounds")]
+    slowest = []
+    for one in again:
+        took = {v: parse(parser, [one.sentence], v)[1] for v in ("none", "ud", "none", "ud")}
+        slowest.append(round(1000 * (took["ud"] - took["none"]), 1))
+    with tempfile.TemporaryDirectory() as folder:
+        before = written(plain, Path(folder) / "plain.conllu")
+        after = written(parses, Path(folder) / "valid.conllu")
+        faults = [official_faults(Path(folder) / f"{n}.conllu") for n in ("plain", "valid")]
+    scores = [evaluate(gold, trees) for trees in (before, after)]
+    row = {
+        "sentences": len(gold), "words": sum(s.n_words for s in gold),
+        "rules": [dict(one) for one in faults],
+        "faults": [sum(n for name, n in f.items() if name[0] != "(") for f in faults],
+        "before": scores[0].as_dict(), "after": scores[1].as_dict(),
+        "difference": {
+            name: [one.difference, one.low, one.high, one.p_value]
+            for name, one in compare(gold, after, before).items()
+            if name in ("uas", "las", "complete", "complete_labelled")
+        },
+        "again": len(again),
+        "rounds": max((one.solution.stats["rounds"] for one in again), default=0),
+        "proved": sum(bool(one.solution.proved.all()) for one in again),
+        "seconds": {name: min(seconds) for name, seconds in times.items()},
+        "more": 100 * (min(times["ud"]) / min(times["none"]) - 1),
+        "longest": sorted(slowest, reverse=True)[:5],
+        "confidence": confidence(parser, sentences),
+    }  # fmt: skip
+    path = RESULTS / "validity.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else {}
+    rows[f"{given.name}, {given.tags}"] = row
+    write(rows)
+    print(json.dumps(row))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""``bbparse check``, ``bbparse rules`` and ``bbparse parse --valid``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bbparse.treebank import Sentence
+from tests import toy
+
+BROKEN = Sentence.from_words(
+    ["This", "he", "said"], upos=["PRON", "PRON", "VERB"], heads=[3, 3, 0],
+    deprels=["nsubj", "nsubj", "root"], name="s1",
+)  # fmt: skip
+
+
+def test_check(run: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "in.conllu"
+    path.write_text("\n".join(BROKEN.lines) + "\n\n")
+    done = run("check", str(path))
+    assert done.code == 1
+    where, what = f"{path}:4: ", "too-many-subjects: word 1: said -nsubj-> This, word 2: said"
+    assert done.out == f"{where}{what} -nsubj-> he (s1)\n"
+    assert done.err == "1 faults in 1 of 1 sentences (too-many-subjects 1)\n"
+    rules = tmp_path / "mine.toml"
+    rules.write_text("[[rule]]\nname = 'mine'\narc = 'label=obj'\n")
+    assert run("check", str(path), "--valid", str(rules)).code == 0
+
+
+def test_gold_trees_are_valid(run: Callable[..., Any]) -> None:
+    assert run("check", str(toy.DEV)).code == 0
+
+
+def test_rules(run: Callable[..., Any]) -> None:
+    done = run("rules")
+    assert done.code == 0
+    assert "too-many-subjects\n    A word has one subject at most" in done.out
+    assert "not: This he said (word 1: said -nsubj-> This, word 2: said -nsubj-> he)" in done.out
+
+
+def test_one_line_for_what_is_wrong(run: Callable[..., Any], tmp_path: Path) -> None:
+    rules = tmp_path / "mine.toml"
+    rules.write_text("[[rule]]\nname = 'mine'\narc = 'label=objs'\n")
+    for command in ("check", "rules"):
+        arguments = [str(toy.DEV)] if command == "check" else []
+        complaint = run(command, *arguments, "--valid", str(rules)).complaint()
+        assert complaint.startswith(f"{rules}, line 3: arc: 'label=objs' has 'objs', expected one")
+
+
+def test_calibrate(run: Callable[..., Any], model: Path, tmp_path: Path) -> None:
+    sure, trees = tmp_path / "sure.model", []
+    assert run("calibrate", toy.DEV, "--model", model, "--output", sure).code == 0
+    for one in (model, sure):
+        trees.append(run("parse", toy.DEV, "--model", one).out)
+    assert trees[0] == trees[1]
+    found = run("parse", toy.DEV, "--model", sure, "--confidence").out
+    assert found.count("Confidence=") == sum(one.n_words for one in toy.dev_sentences())
+    assert found.count("# confidence = ") == len(toy.dev_sentences())

@@ -1,0 +1,72 @@
+"""How sure a parser is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bbparse.errors import ModelError
+from bbparse.explain.losses import arc_losses
+from bbparse.parsing.calibrating import judged
+from bbparse.parsing.confidence import NOTE, Calibration, chances, fit, least_losses
+from bbparse.parsing.pipeline import Pipeline
+from bbparse.problem.order import in_order
+from bbparse.solving.solve import solve
+from tests import toy
+from tests.strategies import random_problem
+
+
+def sure_parser():  # type: ignore[no-untyped-def]
+    rows = list(judged(toy.parser(), toy.dev_sentences()))
+    return toy.changed(toy.parser(), notes={NOTE: Calibration.fitted(rows).note()}), rows
+
+
+def test_no_loss_is_less_than_its_bound() -> None:
+    rng = np.random.default_rng(2)
+    tight = checked = 0
+    for _ in range(60):
+        problem = in_order(
+            random_problem(rng, max_words=5, projective=True, labelled=False, scale="normal")
+        )[0]
+        found = solve(problem, explain=False)
+        if not len(found):
+            continue
+        least = least_losses(problem, found.arcs[0])
+        for m, loss in enumerate(arc_losses(problem, found.arcs[0], found.scores[0])):
+            assert loss.loss >= least[m] - 1e-6
+            checked += 1
+            tight += bool(math.isclose(loss.loss, least[m], abs_tol=1e-6))
+    assert checked > 100 and tight > checked / 3
+
+
+def test_regression_finds_the_chances() -> None:
+    rng = np.random.default_rng(5)
+    evidence = np.column_stack([np.ones(20_000), rng.normal(size=20_000)])
+    right = rng.random(20_000) < chances(evidence, np.array([1.0, 2.0]))
+    assert np.abs(fit(evidence, right) - [1.0, 2.0]).max() < 0.1
+
+
+def test_confidence_of_arcs_and_trees() -> None:
+    parser, rows = sure_parser()
+    right = np.concatenate([r for _, r in rows])
+    nlp = Pipeline(parser)
+    doc = nlp(toy.dev_sentences(), confidence=True)
+    sure = np.array([word.confidence for sentence in doc for word in sentence])
+    assert len(sure) == len(right) and ((sure > 0) & (sure < 1)).all()
+    assert abs(sure.mean() - right.mean()) < 0.01
+    assert sure[right].mean() > sure[~right].mean() + 0.05
+    assert all(0 < sentence.best.confidence < 1 for sentence in doc)
+    assert f"Confidence={sure[0]:.2f}" in doc[0].to_conllu()
+    assert "# confidence = 0." in doc[0].to_conllu()
+    assert doc[0].to_dict()["trees"][0]["confidences"][0] == sure[0]
+
+
+def test_confidence_only_where_asked_for_and_calibrated() -> None:
+    nlp = Pipeline(toy.parser())
+    word = nlp(toy.dev_sentences()[0])[0][0]
+    assert math.isnan(word.confidence)
+    assert "onfidence" not in nlp(toy.dev_sentences()[0]).to_conllu()
+    with pytest.raises(ModelError, match="bbparse calibrate"):
+        nlp(toy.dev_sentences()[0], confidence=True)
