@@ -13,9 +13,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
@@ -102,21 +103,25 @@ def load_families(
         for text in (family.name, target, target[target.index(":") :]):
             stand_ins[text] = family
     loaded: dict[str, FactorFamily] = {}
+    installed = cache(available)  # reads a file of every package that is installed
     for item in families:
         if not isinstance(item, str):
             family = _make(item, f"factor family {item!r}")
         else:
             _, colon, name = item.partition(":")
-            family = stand_ins.get(item) or stand_ins.get(colon + name) or _named(item, paths)
+            known_as = stand_ins.get(item) or stand_ins.get(colon + name)
+            family = known_as or _named(item, paths, installed)
         if family.name in loaded:
             raise FactorError(f"factor family {family.name!r} is there twice")
         loaded[family.name] = family
     return list(loaded.values())
 
 
-def _named(item: str, paths: bool) -> FactorFamily:
+def _named(
+    item: str, paths: bool, installed: Callable[[], dict[str, FamilyEntry]]
+) -> FactorFamily:
     if ":" not in item:
-        entries = available()
+        entries = installed()
         if item not in entries:
             known = ", ".join(entries) or "none"
             raise FactorError(f"no factor family {item!r}; there are: {known}")

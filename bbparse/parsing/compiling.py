@@ -47,9 +47,10 @@ def load_compiled(
 
 def compile_solving() -> None:
     """Compile the kernels that solve a problem with grand-siblings and factors."""
-    problem = Problem(
-        3, [0, 1, 1, 2], [1, 2, 3, 3], [1.0, 1.0, 1.0, 1.0],
-        factor_ptr=[0, 2], factor_arcs=[1, 2], factor_score=[1.0],
+    heads, mods = np.array([0, 1, 1, 2], np.int32), np.array([1, 2, 3, 3], np.int32)
+    problem = Problem.trusted(  # checking has kernels of its own
+        3, heads, mods, np.ones(4), factor_ptr=np.array([0, 2]),
+        factor_arcs=np.array([1, 2], np.int32), factor_score=np.ones(1),
     )  # fmt: skip
     solve(problem, backbone="grandsib")
 

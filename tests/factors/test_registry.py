@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from bbparse.cli.factors import factors as factors_command
 from bbparse.errors import FactorError
-from bbparse.factors import FactorFamily, available, load_families, specification
+from bbparse.factors import FactorFamily, available, load_families, registry, specification
 
 OURS = {
     "combs": "bbparse_families.combs:Combs",
@@ -222,3 +222,12 @@ def test_the_command_says_if_there_are_none(monkeypatch: pytest.MonkeyPatch) -> 
     result = CliRunner().invoke(factors_command)
     assert result.exit_code == 0
     assert result.output == "no factor families are installed\n"
+
+
+def test_packages_are_asked_once_for_all_families(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or else a model waits for as many looks at all packages as it has families."""
+    asked = []
+    known = available()
+    monkeypatch.setattr(registry, "available", lambda: asked.append(1) or known)
+    load_families(list(OURS)[:3])
+    assert len(asked) == 1
