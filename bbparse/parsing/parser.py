@@ -25,7 +25,7 @@ from bbparse.scoring.delayed import DelayedScorer
 from bbparse.scoring.marks import NO_MARKS, sure_marks
 from bbparse.scoring.problem_maker import Scored, batches
 from bbparse.solving.in_order import in_order
-from bbparse.solving.options import time_left
+from bbparse.solving.options import Options
 from bbparse.solving.solve import solve
 from bbparse.text.cutter import Cutter
 from bbparse.treebank import Sentence
@@ -378,7 +378,7 @@ class Parser:
         started = time.perf_counter()
 
         def solve_again(problem: Problem, k: int) -> Solution:
-            left = time_left(limits["time_limit"], started)
+            left = Options(time_limit=limits["time_limit"], started=started).time_left()
             own = {**limits, "k_best": k, "time_limit": left, "explain": False}
             return self.solve_problem(problem, **own)
 
