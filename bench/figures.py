@@ -58,6 +58,9 @@ SECTIONS = (
      " and relations that the official validator finds; LAS, UAS and complete trees are the"
      " differences that rules make, with 95 % intervals. Confidence is fitted to one half of dev,"
      " and measured on the other; see [Valid trees](validity.md) and [Confidence](confidence.md)."),
+    ("Crossing arcs", "crossing",
+     "Models of projective trees against models that draw crossing arcs, gold tags; differences are"
+     " to the projective one. [Crossing arcs](crossing.md) says more."),
     ("Choices of learning", "learning",
      "Each choice against the one before it; see [Learning](learning.md)."),
 )  # fmt: skip
