@@ -27,7 +27,8 @@ from udtools import Validator
 
 from bbparse.parsing.calibrating import judged
 from bbparse.parsing.confidence import STEPS, Calibration
-from bbparse.parsing.parser import Parse, Parser
+from bbparse.parsing.parse import Parse
+from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.treebank.evaluation import evaluate
 from bbparse.treebank.significance import compare

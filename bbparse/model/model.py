@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bbparse.configuration import Configuration
+from bbparse.errors import ModelError
 from bbparse.scoring.labeller import Labeller
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.tagging.tagger import Tagger
@@ -31,3 +32,37 @@ class Model:
     def config(self) -> Configuration:
         """How it was trained, and how it parses."""
         return self.maker.config
+
+    def needed_cutter(self) -> Cutter:
+        """What cuts running text.
+
+        Raises
+        ------
+        ModelError
+            If the model has none.
+        """
+        if self.cutter is None:
+            raise ModelError(
+                "the model cannot cut running text: give sentences of words, or train it anew on a"
+                " treebank with its text"
+            )
+        return self.cutter
+
+    def with_projective(self, projective: bool) -> Model:
+        """The same model, drawing only trees without crossing arcs, or crossing ones, too.
+
+        Raises
+        ------
+        ModelError
+            If it is to draw crossing trees, and was trained on projective ones: nothing in such a
+            model knows what a crossing is.
+        """
+        if projective == self.config.projective:
+            return self
+        if not projective:
+            raise ModelError(
+                "the model was trained to draw projective trees, and cannot draw crossing ones:"
+                " train one with --projective no"
+            )
+        config = self.config.with_("model", projective=True)
+        return replace(self, maker=self.maker.with_(config=config))

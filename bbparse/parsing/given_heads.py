@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from bbparse.errors import TreebankError
-from bbparse.parsing.parser import Parse, Parser
+from bbparse.parsing.parse import Parse
+from bbparse.parsing.parser import Parser
 from bbparse.problem import Solution
 from bbparse.scoring.problem_maker import Scored
 from bbparse.treebank import Sentence

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,8 +16,9 @@ from bbparse.errors import ModelError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
-from bbparse.parsing.confidence import Calibration, Confidences, evidence_of
-from bbparse.parsing.valid import keep_rules, rules_for
+from bbparse.parsing.confidence import Calibration, evidence_of
+from bbparse.parsing.parse import Parse
+from bbparse.parsing.valid import kept_parse, rules_for
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.delayed import DelayedScorer
@@ -31,7 +31,6 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.columns import has_tags
 from bbparse.treebank.encode import encode
 from bbparse.treebank.scored import ScoredTree
-from bbparse.validity.check import Fault, RuledSentence
 from bbparse.validity.rules import Rules
 
 #: Hyperedges that the search of one sentence may visit unless told otherwise: seventy times what
@@ -39,39 +38,6 @@ from bbparse.validity.rules import Rules
 WORK_LIMIT = 3e7
 #: Nodes of price and cut of one sentence unless told otherwise: almost all need one.
 NODE_LIMIT = 50
-
-
-class Parse(NamedTuple):
-    """What parsing a sentence found.
-
-    Attributes
-    ----------
-    sentence : Sentence
-    solution : Solution
-    labels : list of list of str
-        For each tree of the solution the labels of its arcs; no list where the model has none.
-    faults : list of list of Fault
-        For each tree the rules that it breaks in spite of all; no list where none breaks any.
-    sure : list of Confidences
-        Of each tree, if they were asked for.
-    """
-
-    sentence: Sentence
-    solution: Solution
-    labels: list[list[str]]
-    faults: Sequence[Sequence[Fault]] = ()
-    sure: Sequence[Confidences] = ()
-
-    @property
-    def trees(self) -> list[ScoredTree]:
-        """The trees as plain records, best first."""
-        trees = trees_of(self.solution, self.labels)
-        for k, faults in enumerate(self.faults):
-            texts = [f.text(self.sentence, trees[k].heads, trees[k].labels) for f in faults]
-            trees[k] = replace(trees[k], broken=tuple(texts))
-        for k, sure in enumerate(self.sure):
-            trees[k] = replace(trees[k], confidences=sure.arcs, confidence=sure.tree)
-        return trees
 
 
 class Wanted(NamedTuple):
@@ -114,39 +80,13 @@ class Parser:
         return cls(load_model(path, factors))
 
     def needed_cutter(self) -> Cutter:
-        """What cuts running text.
-
-        Raises
-        ------
-        ModelError
-            If the model has none.
-        """
-        if self.cutter is None:
-            raise ModelError(
-                "the model cannot cut running text: give sentences of words, or train it anew on a"
-                " treebank with its text"
-            )
-        return self.cutter
+        """What cuts running text; raises `ModelError` if the model has none."""
+        return self.model.needed_cutter()
 
     def with_projective(self, projective: bool) -> Parser:
-        """The same parser, drawing only trees without crossing arcs, or crossing ones, too.
-
-        Raises
-        ------
-        ModelError
-            If it is to draw crossing trees, and was trained on projective ones: nothing in such a
-            model knows what a crossing is.
-        """
-        if projective == self.config.projective:
-            return self
-        if not projective:
-            raise ModelError(
-                "the model was trained to draw projective trees, and cannot draw crossing ones:"
-                " train one with --projective no"
-            )
-        config = self.config.with_("model", projective=True)
-        model = self.model
-        return Parser(replace(model, maker=model.maker.with_(config=config)))
+        """The same parser for other trees; see `Model.with_projective`."""
+        model = self.model.with_projective(projective)
+        return self if model is self.model else Parser(model)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file, whole or not at all."""
@@ -382,19 +322,9 @@ class Parser:
             own = {**limits, "k_best": k, "time_limit": left, "explain": False}
             return self.solve_problem(problem, **own)
 
-        kept = keep_rules(
-            self.labeller, scored, found.solution, found.labels, rules, solve_again,
-            limits["k_best"], given,
-        )  # fmt: skip
-        if kept is None:
-            return found
-        if len(kept.solution) < len(found.solution) and kept.solution.status != "optimal":
-            # a limit was reached before there were as many trees
-            ruled = RuledSentence(rules, scored.sentence)
-            rows = zip(found.solution.heads[:, 1:].tolist(), found.labels)
-            return found._replace(faults=[ruled.faults(*row) for row in rows])
-        kept.solution.stats["rounds"] = kept.rounds
-        return Parse(scored.sentence, kept.solution, kept.labels, kept.faults)
+        return kept_parse(
+            self.labeller, scored, found, rules, solve_again, limits["k_best"], given
+        )
 
     def parse_all(
         self,
@@ -464,15 +394,3 @@ class Parser:
             if len(solution) < limits["k_best"] and solution.status == "optimal":
                 found[i] = self.widened(one.sentence, prune, limits)
         return [self.finished(*one, wanted, limits) for one in found]
-
-
-def trees_of(solution: Solution, labels: Sequence[Sequence[str]] = ()) -> list[ScoredTree]:
-    """The trees of a solution as plain records, with the labels of each if they are given."""
-    rows = zip(
-        solution.heads[:, 1:].tolist(), solution.scores.tolist(), solution.upper_bounds.tolist(),
-        solution.proved.tolist(), labels or [()] * len(solution),
-    )  # fmt: skip
-    return [
-        ScoredTree(tuple(heads), score, bound, proved, tuple(own))
-        for heads, score, bound, proved, own in rows
-    ]

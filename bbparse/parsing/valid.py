@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
+from bbparse.parsing.parse import Parse
 from bbparse.problem import Solution
 from bbparse.scoring.labeller import NO_MARKS, Labeller
 from bbparse.scoring.marks import sure_marks
@@ -17,7 +18,7 @@ from bbparse.validity.constraints import Arcs, LabelScores, constraint_of
 from bbparse.validity.lazily import Solve, ValidTrees, solve_valid
 from bbparse.validity.rules import Rules, speaks_of_ud
 
-__all__ = ["keep_rules", "label_scores_around", "rules_for"]
+__all__ = ["keep_rules", "kept_parse", "label_scores_around", "rules_for"]
 
 #: What a difference of 1 between log-probabilities of labels is worth in the score of a tree.
 LABEL_WEIGHT = 1.0
@@ -135,3 +136,27 @@ def keep_rules(
         scored.problem, ruled, names, scores, solve,
         weight=LABEL_WEIGHT, k_best=k_best, constraints=constraints,
     )  # fmt: skip
+
+
+def kept_parse(
+    labeller: Labeller,
+    scored: Scored,
+    found: Parse,
+    rules: Rules,
+    solve: Solve,
+    k_best: int,
+    given: Mapping[int, str] | None = None,
+) -> Parse:
+    """As `keep_rules`, for a parse, which says what its trees break in spite of all."""
+    kept = keep_rules(
+        labeller, scored, found.solution, found.labels, rules, solve, k_best, given
+    )
+    if kept is None:
+        return found
+    if len(kept.solution) < len(found.solution) and kept.solution.status != "optimal":
+        # a limit was reached before there were as many trees
+        ruled = RuledSentence(rules, scored.sentence)
+        rows = zip(found.solution.heads[:, 1:].tolist(), found.labels)
+        return found._replace(faults=[ruled.faults(*row) for row in rows])
+    kept.solution.stats["rounds"] = kept.rounds
+    return Parse(scored.sentence, kept.solution, kept.labels, kept.faults)

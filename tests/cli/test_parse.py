@@ -17,7 +17,8 @@ from types import SimpleNamespace
 import pytest
 
 from bbparse.cli import workers
-from bbparse.parsing.parser import Parse, Parser, ScoredTree, trees_of
+from bbparse.parsing.parse import Parse, trees_of
+from bbparse.parsing.parser import Parser, ScoredTree
 from bbparse.treebank import evaluate, read_conllu, sections
 from tests import toy
 from tests.cli.conftest import Done

@@ -189,7 +189,7 @@ def _explanation_of(problem: Any, node_limit: int | None = None) -> Explanation:
     """An explanation of a problem that no parser made."""
     from bbparse.explain.losses import arc_losses
     from bbparse.explain.terms import terms_of
-    from bbparse.parsing.parser import trees_of
+    from bbparse.parsing.parse import trees_of
 
     solution = solve(problem, k_best=2, node_limit=node_limit)
     score = float(solution.scores[0])

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from bbparse.errors import ModelError, ProblemError, TreebankError
-from bbparse.parsing.parser import WORK_LIMIT, Parser, ScoredTree, trees_of
+from bbparse.parsing.parse import trees_of
+from bbparse.parsing.parser import WORK_LIMIT, Parser, ScoredTree
 from bbparse.treebank import Sentence, check_tree
 from tests import toy
 from tests.oracles.enumerate import enumerate_trees
