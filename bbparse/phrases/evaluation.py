@@ -137,4 +137,4 @@ def paired_p(one: BracketScores, other: BracketScores, draws: int = 10_000, seed
         right, gold, found = (counts * drawn[:, None]).sum(1).T
         f1 = 2 * right / np.maximum(gold + found, 1)
         beyond += abs(f1[0] - f1[1] - difference) >= abs(difference)
-    return (beyond + 1) / (draws + 1)
+    return float((beyond + 1) / (draws + 1))
