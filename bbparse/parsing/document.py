@@ -8,42 +8,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple, overload
 
+from bbparse.errors import BBParseError
 from bbparse.show.formats import Style, as_conllu, as_tree
 from bbparse.show.records import VERSION, sentence_record
 from bbparse.show.svg import draw_svg, markup
 from bbparse.show.text import draw_text
 from bbparse.treebank import Sentence
 from bbparse.treebank.scored import ScoredTree
+from bbparse.treebank.tokens import miscs, offsets
 
 
 class Word(NamedTuple):
-    """A word and its place in a tree.
+    """A word and its place in a tree; ``_`` stands in columns where nothing is known."""
 
-    Attributes
-    ----------
-    id : int
-        Its number, from 1.
-    form, lemma, upos, xpos, feats : str
-        ``_`` where not known.
-    head : int
-        Number of its head, 0 for the root.
-    label : str
-        Of the arc from the head; empty where the model has no labels.
-    confidence : float
-        The chance of the arc, with its label, to be right; nan if it was not asked for.
-    """
-
-    id: int
+    id: int  #: Its number, from 1.
     form: str
     lemma: str
     upos: str
     xpos: str
     feats: str
-    head: int
-    label: str
-    confidence: float = math.nan
+    head: int  #: Number of its head, 0 for the root.
+    label: str  #: Of the arc from the head; empty where the model has no labels.
+    confidence: float = math.nan  #: The chance of the arc to be right; nan if not asked for.
+    misc: str = "_"
+    start: int = -1  #: Where it begins in the text, in characters; -1 if that is not known.
+    end: int = -1
+    children: tuple[int, ...] = ()  #: Numbers of its modifiers, in their order.
 
 
 class Tree:
@@ -98,10 +91,14 @@ class Tree:
         s = self.sentence
         labels = self.labels or ("",) * len(self)
         sure = self.confidences or (math.nan,) * len(self)
-        for i, (head, label) in enumerate(zip(self.heads, labels)):
+        children: list[list[int]] = [[] for _ in range(len(self) + 1)]
+        for modifier, head in enumerate(self.heads, start=1):
+            children[head].append(modifier)
+        rows = zip(self.heads, labels, sure, miscs(s), offsets(s))
+        for i, (head, label, chance, misc, place) in enumerate(rows):
             yield Word(
                 i + 1, s.forms[i], s.lemmas[i], s.upos[i], s.xpos[i], s.feats[i], head, label,
-                sure[i],
+                chance, misc, *place, tuple(children[i + 1]),
             )  # fmt: skip
 
     @overload
@@ -124,6 +121,43 @@ class Tree:
     def arcs(self) -> list[tuple[int, int, str]]:
         """(head, modifier, label) of each word, in their order."""
         return [(word.head, word.id, word.label) for word in self]
+
+    def to_networkx(self) -> Any:
+        """The tree as a `networkx.DiGraph`: node 0 is the root, others have what a `Word` has.
+
+        Raises
+        ------
+        BBParseError
+            If NetworkX is not installed.
+        """
+        graph = _library("networkx").DiGraph()
+        graph.add_node(0)
+        for word in self:
+            graph.add_node(word.id, **word._asdict())
+            graph.add_edge(word.head, word.id, label=word.label)
+        return graph
+
+    def to_nltk(self) -> Any:
+        """The tree as an `nltk.parse.DependencyGraph`.
+
+        Raises
+        ------
+        BBParseError
+            If NLTK is not installed.
+        """
+        graph = _library("nltk.parse").DependencyGraph()
+        for word in self:
+            graph.add_node(
+                {
+                    "address": word.id, "word": word.form, "lemma": word.lemma,
+                    "ctag": word.upos, "tag": word.xpos, "feats": word.feats,
+                    "head": word.head, "rel": word.label,
+                }
+            )  # fmt: skip
+        for word in self:
+            graph.add_arc(word.head, word.id)
+        graph.root = graph.nodes[self.root.id]
+        return graph
 
     def to_svg(self, title: str = "", *, against: Tree | None = None) -> str:
         """The tree as an SVG image; see `bbparse.show.draw_svg`.
@@ -305,6 +339,18 @@ class Document(Sequence[ParsedSentence]):
             for i, s in enumerate(self)
         )
 
+    def to_pandas(self) -> Any:
+        """The words of all best trees as a `pandas.DataFrame`, by sentence and word.
+
+        Raises
+        ------
+        BBParseError
+            If pandas is not installed.
+        """
+        rows = [(number, *word) for number, one in enumerate(self, start=1) for word in one]
+        frame = _library("pandas").DataFrame(rows, columns=["sentence", *Word._fields])
+        return frame.set_index(["sentence", "id"])
+
     def to_dict(self) -> dict[str, Any]:
         """``version`` and the records of the ``sentences``; see `bbparse.show.records`."""
         return {"version": VERSION, "sentences": [sentence.to_dict() for sentence in self]}
@@ -322,6 +368,14 @@ class Document(Sequence[ParsedSentence]):
         shown = "".join(sentence._repr_html_() for sentence in self[: self.SHOWN])
         rest = len(self) - self.SHOWN
         return shown + (f"<p>… and {_count(rest, 'sentence')} more</p>" if rest > 0 else "")
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        package = name.partition(".")[0]
+        raise BBParseError(f"{package} is not installed: pip install {package}") from None
 
 
 def _count(number: int, noun: str) -> str:

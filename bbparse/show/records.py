@@ -8,8 +8,11 @@ The schema, version 1; within a version, fields are added but none changes or go
     The ``sent_id`` of the sentence, or ``sentence #k`` where it has none.
 ``words``
     List of n strings: the syntactic words as written.
-``upos``
-    List of n strings, ``_`` where no tag is given.
+``lemmas``, ``upos``, ``xpos``, ``feats``
+    Lists of n strings, ``_`` where nothing is given.
+``offsets``
+    List of n pairs: where each word begins and ends in the text, in characters; null where the
+    MISC column has no ``TokenRange``.
 ``status``
     What ended the search: ``optimal``, ``gap``, ``node_limit``, ``time_limit``, ``work_limit``, or
     ``infeasible`` where no tree exists.
@@ -42,6 +45,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from bbparse.treebank.tokens import offsets
+
 if TYPE_CHECKING:
     from bbparse.treebank import Sentence
     from bbparse.treebank.scored import ScoredTree
@@ -67,11 +72,16 @@ def sentence_record(
     sentence: Sentence, trees: Sequence[ScoredTree], status: str
 ) -> dict[str, Any]:
     """A sentence and its trees, as the schema says."""
+    places = offsets(sentence)
     return {
         "version": VERSION,
         "sentence": sentence.name,
         "words": list(sentence.forms),
+        "lemmas": list(sentence.lemmas),
         "upos": list(sentence.upos),
+        "xpos": list(sentence.xpos),
+        "feats": list(sentence.feats),
+        "offsets": None if (-1, -1) in places else [list(place) for place in places],
         "status": status,
         "trees": [tree_record(tree) for tree in trees],
     }

@@ -31,7 +31,11 @@ def test_json_lines(run: Run, model: Path) -> None:
             "version": 1,
             "sentence": sentence.name,
             "words": sentence.forms,
+            "lemmas": sentence.lemmas,
             "upos": sentence.upos,
+            "xpos": sentence.xpos,
+            "feats": sentence.feats,
+            "offsets": None,
             "status": "optimal",
             "trees": [
                 {
@@ -40,6 +44,9 @@ def test_json_lines(run: Run, model: Path) -> None:
                     "score": tree.score,
                     "upper_bound": tree.upper_bound,
                     "proved": True,
+                    "broken": [],
+                    "confidences": None,
+                    "confidence": None,
                 }
                 for tree in trees
             ],

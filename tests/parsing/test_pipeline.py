@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 import bbparse
-from bbparse import Document, ModelError, Pipeline, Sentence, TreebankError
+from bbparse import BBParseError, Document, ModelError, Pipeline, Sentence, TreebankError
 from bbparse.parsing.document import ParsedSentence
 from bbparse.parsing.parser import ScoredTree
 from bbparse.treebank import read_conllu
@@ -179,3 +180,35 @@ def test_pipelines_can_be_sent_to_other_processes(reader: Pipeline) -> None:
     text = "She slept. I saw the stars."
     assert [s.heads for s in again(text)] == [s.heads for s in reader(text)]
     assert again(text)[0].score == reader(text)[0].score
+
+
+def test_words_say_where_they_stand(reader: Pipeline) -> None:
+    text = "She doesn't sleep. Yes!"
+    doc = reader(text)
+    for sentence in doc:
+        for word in sentence:
+            assert text[word.start : word.end] == word.form
+            assert [sentence[m - 1].head for m in word.children] == [word.id] * len(word.children)
+    first = doc[0]
+    assert first[2].misc.startswith("TokenRange=") and len(first.best.root.children) > 0
+    (record,) = [doc.to_dict()["sentences"][0]]
+    assert record["offsets"] == [[word.start, word.end] for word in first]
+    assert record["lemmas"] == [word.lemma for word in first]
+    (bare,) = reader([["She", "slept"]])
+    assert (bare[0].start, bare[0].misc) == (-1, "_")
+
+
+def test_other_libraries(reader: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    doc = reader("She slept. The cat saw it.")
+    tree = doc[1].best
+    frame = doc.to_pandas()
+    assert frame.loc[(2, 3), "form"] == "saw" and len(frame) == doc.n_words
+    graph = tree.to_networkx()
+    assert sorted(graph.edges) == sorted((head, modifier) for head, modifier, _ in tree.arcs())
+    assert graph.nodes[2]["form"] == "cat"
+    nltk = tree.to_nltk()
+    assert nltk.root["word"] == tree.root.form
+    assert {node["head"] for k, node in nltk.nodes.items() if k} == set(tree.heads)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(BBParseError, match="pandas is not installed: pip install pandas"):
+        doc.to_pandas()
