@@ -178,6 +178,7 @@ def random_problem(
     single_root: bool | None = None,
     labelled: bool | None = None,
     parts: tuple[str, ...] = PARTS,
+    part_shares: tuple[float, ...] = (0.1, 0.5, 1.0),
     max_factors: int = 12,
     max_counts: int = 0,
     scale: str | None = None,
@@ -218,7 +219,7 @@ def random_problem(
     fields: dict[str, Any] = {}
     for kind in parts:
         if rng.random() < 0.5:
-            rows = _chosen(rng, all_parts(kind, n), float(rng.choice([0.1, 0.5, 1.0])))
+            rows = _chosen(rng, all_parts(kind, n), float(rng.choice(part_shares)))
             columns = np.array(rows, dtype=np.int32).reshape(-1, len(COLUMNS[kind])).T
             fields.update({f"{kind}_{c}": columns[i] for i, c in enumerate(COLUMNS[kind])})
             fields[f"{kind}_score"] = random_scores(rng, scale, len(rows))

@@ -25,8 +25,8 @@ def shares(model: Path, settings: tuple[int, ...]) -> list[float]:
     for prune in settings:
         right = sum(
             head == gold
-            for sentence, solution, _ in parser.parse_all(sentences, prune=prune)
-            for head, gold in zip(solution.heads[0, 1:].tolist(), sentence.heads)
+            for parse in parser.parse_all(sentences, prune=prune, valid="none")
+            for head, gold in zip(parse.trees[0].heads, parse.sentence.heads)
         )
         found.append(100 * right / words)
     return found

@@ -20,9 +20,9 @@ def test_agrees_with_the_parser() -> None:
     for setting in (few, all_arcs):
         tally = Tally()
         calls = []
-        for sentence, solution, labels in parser.parse_all(sentences, prune=setting.prune):
-            tally.add(sentence, solution.heads[0, 1:].tolist(), labels[0])
-            calls.append(solution.stats.get("dp_calls", 0))
+        for found in parser.parse_all(sentences, prune=setting.prune, valid="none"):
+            tally.add(found.sentence, found.solution.heads[0, 1:].tolist(), found.labels[0])
+            calls.append(found.solution.stats.get("dp_calls", 0))
         assert setting.scores == tally.scores()
         assert setting.sentence_calls.tolist() == calls
         assert setting.figures["dp_calls"] == pytest.approx(np.mean(calls))
