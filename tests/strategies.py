@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
@@ -177,8 +178,7 @@ def random_problem(
     projective: bool | None = None,
     single_root: bool | None = None,
     labelled: bool | None = None,
-    parts: tuple[str, ...] = PARTS,
-    part_shares: tuple[float, ...] = (0.1, 0.5, 1.0),
+    parts: Iterable[str] = PARTS,
     max_factors: int = 12,
     max_counts: int = 0,
     scale: str | None = None,
@@ -186,6 +186,8 @@ def random_problem(
     hard: bool = True,
 ) -> Problem:
     """A problem with random everything; what is None is drawn too.
+
+    ``parts`` may say of each kind which shares of all such parts it may have.
 
     Non-projective problems keep to five words, so that their trees can be enumerated. About one
     problem in ten has no tree at all.
@@ -217,9 +219,10 @@ def random_problem(
     head, mod = [a[0] for a in arcs], [a[1] for a in arcs]
 
     fields: dict[str, Any] = {}
-    for kind in parts:
+    shares = parts if isinstance(parts, dict) else dict.fromkeys(parts, (0.1, 0.5, 1.0))
+    for kind, some in shares.items():
         if rng.random() < 0.5:
-            rows = _chosen(rng, all_parts(kind, n), float(rng.choice(part_shares)))
+            rows = _chosen(rng, all_parts(kind, n), float(rng.choice(some)))
             columns = np.array(rows, dtype=np.int32).reshape(-1, len(COLUMNS[kind])).T
             fields.update({f"{kind}_{c}": columns[i] for i, c in enumerate(COLUMNS[kind])})
             fields[f"{kind}_score"] = random_scores(rng, scale, len(rows))

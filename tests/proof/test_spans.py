@@ -60,8 +60,8 @@ def test_best_tree_with_one_kind_of_part(parts: tuple[str, ...]) -> None:
     for single_root in (True, False):
         for _ in range(30):
             p = random_problem(
-                rng, max_words=5, projective=True, max_factors=0, states=False, parts=parts,
-                part_shares=(1.0,), scale="normal", single_root=single_root,
+                rng, max_words=5, projective=True, max_factors=0, states=False,
+                parts=dict.fromkeys(parts, (1.0,)), scale="normal", single_root=single_root,
             )  # fmt: skip
             if len(p.arc_head):
                 check_best(rng, p)

@@ -127,7 +127,7 @@ def check_against_program(rng: np.random.Generator, words: int) -> bool:
     """Whether the integer program gave an answer, which solve then has to agree with."""
     p = random_problem(
         rng, min_words=words, max_words=words, labelled=bool(rng.random() < 0.2), max_factors=60,
-        parts=("sib", "gc", "ogc", "gsib") if rng.random() < 0.5 else (), part_shares=(0.03,),
+        parts=dict.fromkeys(("sib", "gc", "ogc", "gsib") if rng.random() < 0.5 else (), (0.03,)),
         scale=str(rng.choice(["normal", "ties", "halves"])),
     )  # fmt: skip
     k = int(rng.integers(1, 4))

@@ -124,7 +124,7 @@ def test_recurrences_agree_where_they_can(parts: tuple[str, ...], names: tuple[s
     for _ in range(60):
         p = random_problem(
             rng, max_words=12, min_words=4, labelled=bool(rng.random() < 0.2), projective=True,
-            parts=parts, part_shares=(0.2, 1.0), max_factors=0,
+            parts=dict.fromkeys(parts, (0.2, 1.0)), max_factors=0,
         )  # fmt: skip
         charts = [Charted(p, name) for name in names]
         tolerance = rounding(p)
