@@ -397,7 +397,8 @@ def planted(
     if proof.pair_multipliers.shape[1] and proof.node_kind[0] == BOUND and free > 1:
         # the tree is paid for all arcs, and automata can do without all but one
         pairs = np.array(proof.pair_multipliers)
-        pairs[:, : pairs.shape[1] // 2] += 1e3 * (spread(problem) + np.abs(pairs).sum())
+        most = max(spread(problem), 1.0) + np.abs(pairs).sum()
+        pairs[:, : pairs.shape[1] // 2] += 1e3 * most
         yield "multipliers of pairs", changed(pair_multipliers=pairs)
     more = solve(problem, k_best=len(answer) + 1, explain=False) if len(answer) else answer
     if len(more) > len(answer) and answer.scores[-1] - more.scores[-1] > size:
