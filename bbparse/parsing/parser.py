@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,6 +24,7 @@ from bbparse.scoring.delayed import DelayedScorer
 from bbparse.scoring.marks import NO_MARKS, sure_marks
 from bbparse.scoring.problem_maker import Scored, batches
 from bbparse.solving.in_order import in_order
+from bbparse.solving.options import Options
 from bbparse.solving.solve import solve
 from bbparse.text.cutter import Cutter
 from bbparse.treebank import Sentence
@@ -314,12 +314,10 @@ class Parser:
             return found
         if self._delayed is not None and not len(scored.problem.gc_score):
             scored = self.maker([scored.sentence])[0]  # with all parts, but of likely arcs only
-        most = limits["time_limit"]
-        end = None if most is None else time.perf_counter() + most
+        whole = Options(time_limit=limits["time_limit"])
 
         def solve_again(problem: Problem, k: int) -> Solution:
-            left = None if end is None else max(0.0, end - time.perf_counter())
-            own = {**limits, "k_best": k, "time_limit": left, "explain": False}
+            own = {**limits, "k_best": k, "time_limit": whole.time_left(), "explain": False}
             return self.solve_problem(problem, **own)
 
         return kept_parse(
