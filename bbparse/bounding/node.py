@@ -48,8 +48,9 @@ from bbparse.oracle.calls import (
 
 NEG = -np.inf
 
-#: No tree of the node would change the k best; branch on an arc; its best tree is known.
-CLOSED, OPEN, SOLVED = 0, 1, 2
+#: No tree of the node would change the k best; branch on an arc; its best tree is known; it is
+#: not bounded yet.
+CLOSED, OPEN, SOLVED, WAITS = 0, 1, 2, 3
 PAPER, POLYAK, LEADS, MIXED = 0, 1, 2, 3
 #: Calls without a better bound before steps grow shorter, of oracles whose components are to agree:
 #: their bound rises as often as it falls, and steps that shrink each time stop short of the best.

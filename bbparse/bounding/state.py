@@ -6,7 +6,7 @@ numba takes some microseconds for each named one, a tenth of a sentence.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,4 +107,20 @@ def copy_node(node):
             counts.score[: counts.score_ptr[n_counts]].copy(), counts.lam[:members].copy(),
             counts.size.copy(),
         ),
+    )  # fmt: skip
+
+
+def empty_record(kind: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:
+    """Empty arrays of the dtypes that the fields of a record have; tables are of two dimensions."""
+    return tuple(
+        np.empty((0, 0) if name in tables else 0, get_args(get_args(hint)[1])[0])
+        for name, hint in get_type_hints(kind).items()
+    )
+
+
+def empty_node(oracle: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:
+    """Stands for a node with an oracle of a type, as a plain tuple, where there is none."""
+    return (
+        empty_record(oracle, tables), np.empty(0, np.int32), np.empty(0), np.empty(0),
+        empty_record(NodeFactors), empty_record(NodeCounts),
     )  # fmt: skip

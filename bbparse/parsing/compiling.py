@@ -15,7 +15,8 @@ from bbparse.factors.family import FactorFamily
 from bbparse.jit.ahead import is_compiled, run_elsewhere
 from bbparse.parsing.parser import Parser
 from bbparse.problem import Problem
-from bbparse.solving.root import solve_projective
+from bbparse.solving.rescore import rescore
+from bbparse.solving.root import call_projective
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 
@@ -31,7 +32,7 @@ def load_compiled(
 
     Takes what :meth:`bbparse.parsing.parser.Parser.load` takes, and raises what it raises.
     """
-    if is_compiled(solve_projective):
+    if is_compiled(call_projective):
         return Parser.load(model, factors)
     with run_elsewhere("bbparse.parsing.compiling"):
         parser = Parser.load(model, factors)
@@ -52,7 +53,8 @@ def compile_solving() -> None:
         3, heads, mods, np.ones(4), factor_ptr=np.array([0, 2]),
         factor_arcs=np.array([1, 2], np.int32), factor_score=np.ones(1),
     )  # fmt: skip
-    solve(problem, backbone="grandsib")
+    found = solve(problem, backbone="grandsib")
+    rescore(problem, found.arcs, found.heads)  # as below an open root
 
 
 if __name__ == "__main__":

@@ -18,12 +18,11 @@ Ints = NDArray[np.int32]
 NO_ARCS = np.empty(0, np.int32)
 
 
-class Root(NamedTuple):
-    """A root as :mod:`bbparse.solving.root` makes it; arcs are in the oracle's order."""
+class Left(NamedTuple):
+    """What is left of a node, as :mod:`bbparse.solving.root` gives it."""
 
     node: tuple[Any, ...]  # as :func:`bbparse.search.kernels.plain_node` makes it
-    best: tuple[Any, ...]  # fields of :class:`bbparse.bounding.state.Incumbents`
-    order: Ints  # the problem's arc at each place
+    order: Ints  # of a root, the problem's arc at each place of the oracle's
     status: int  # this and the next four: what bounding said, a `Verdict`
     bound: float
     arc: int
@@ -32,9 +31,9 @@ class Root(NamedTuple):
     margin: float  # by how much a tree must be better than the k-th one to change the k best
     slack: float  # this and the next: see :class:`bbparse.bounding.state.Limits`
     hard: float
-    size: float  # the largest sum of magnitudes of a tree, and of its positive scores
+    size: float  # of a root, the largest sum of magnitudes of a tree, and of its positive scores
     high: float
-    moved_factors: int  # that the oracle took over
+    moved_factors: int  # of a root, factors that the oracle took over
 
 
 @dataclass(slots=True)

@@ -9,23 +9,20 @@ bound, so that the search stops as soon as the best bound does not beat the k-th
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sortedcontainers import SortedKeyList
 
-from bbparse.bounding.node import CLOSED, SOLVED
+from bbparse.bounding.node import CLOSED, SOLVED, WAITS
 from bbparse.bounding.slack import IMBALANCE, slack_of
 from bbparse.bounding.state import Incumbents
-from bbparse.search.kernels import (
-    bound_nonprojective,
-    bound_projective,
-    start_nonprojective,
-    start_projective,
-)
-from bbparse.search.nodes import NO_ARCS, Open, Root, divided
+from bbparse.search.kernels import start_nonprojective, start_projective
+from bbparse.search.nodes import NO_ARCS, Left, Open, divided
 from bbparse.search.observer import Finished, Observer
 from bbparse.search.settings import METHODS, SearchSettings
 from bbparse.search.watch import NOT_RECORDED, Watch, n_factors
@@ -60,12 +57,14 @@ class Search:
 
     Parameters
     ----------
-    root : Root
-    bounded : bool
-        Whether the root is bounded, and open.
-    full_size : int
+    root : Left
+        Bounded, and open; or it waits.
+    call_node : callable
+        :func:`bbparse.solving.root.call_node`.
+    full_size : float
         Of the oracle at the root.
-    counters : float64[3 or more]
+    best : Incumbents
+    counters : float64[3]
         What was done so far.
     settings : SearchSettings
     quantum : float
@@ -78,21 +77,20 @@ class Search:
     """
 
     def __init__(
-        self, root: Root, bounded: bool, full_size: int, counters: Floats,
-        settings: SearchSettings, quantum: float = 0.0, observer: Observer | None = None,
-        given: Ints | None = None, projective: bool = True,
+        self, root: Left, call_node: Callable[..., Left | None], full_size: float,
+        best: Incumbents, counters: Floats, settings: SearchSettings, quantum: float = 0.0,
+        observer: Observer | None = None, given: Ints | None = None, projective: bool = True,
     ) -> None:  # fmt: skip
         self.settings = settings
         self.quantum = quantum
         self.order = root.order
         self.slack, self.hard = root.slack, root.hard
-        self.best = Incumbents(*root.best)
+        self.best = best
         self.counters = counters
-        self.full_size = full_size
-        self.n_nodes = int(bounded)
-        self._bound_node, self._start = bound_projective, start_projective
-        if not projective:
-            self._bound_node, self._start = bound_nonprojective, start_nonprojective
+        self.full_size = int(full_size)
+        self.n_nodes = int(root.status != WAITS)
+        self._call_node = partial(call_node, projective, observer is not None)
+        self._start = start_projective if projective else start_nonprojective
         self._calls = CALLS[projective]
         self._made = 1  # nodes, so that each has a number
         self._deadline = self._most_nodes = self._most_work = np.inf
@@ -106,7 +104,7 @@ class Search:
         self._watch = None
         if observer is not None:
             self._watch = Watch(observer, root.order if given is None else given)
-            self._watch.started(root.node, full_size, root.moved_factors)
+            self._watch.started(root.node, self.full_size, root.moved_factors)
 
     def run(
         self, time_limit: float | None = None, node_limit: int | None = None,
@@ -183,13 +181,16 @@ class Search:
         inherited = node.bound
         record = NOT_RECORDED if self._watch is None else self._watch.record(calls)
         self.n_nodes += 1
-        status, bound, node.arc, node.lower, tree, node.margin, node.state = self._bound_node(
-            node.state, node.dead, tuple(self.best), self._limits(calls), self.counters, record
+        left = self._call_node(
+            node.state, node.dead, self.best, self._limits(calls), self.counters, record
         )
+        if left is None:
+            return False
+        node.arc, node.lower, node.margin, node.state = left.arc, left.lower, left.margin, left.node
         node.dead = NO_ARCS
-        node.bound = min(node.bound, bound)
-        node.tree = tree if status == SOLVED else None
-        stays = bool(status != CLOSED and self._matters(node))
+        node.bound = min(node.bound, left.bound)
+        node.tree = left.tree if left.status == SOLVED else None
+        stays = bool(left.status != CLOSED and self._matters(node))
         if self._watch is not None:
             calls = int(self.counters[0])
             self._watch.bounded(node, inherited, stays, record, calls, self.best)

@@ -1,26 +1,40 @@
-"""A problem up to the root of its search in one jitted call: factors, oracle, bound, scores.
+"""Nodes of a search, each in one jitted call; the root from possible factors to scores.
 
 Nearly all sentences are closed at the root of the search tree, so that for them this call is the
-whole of solving. Where the root stays open, it hands over what the search goes on with.
+whole of solving. Where the root stays open, it hands over what the search goes on with. The same
+kernel bounds the other nodes: it is long, and compiled once.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.bounding.incumbents import floor_to_beat, margin_of
 from bbparse.bounding.multipliers import start_multipliers
-from bbparse.bounding.node import CLOSED, OPEN, Verdict, bound_node
+from bbparse.bounding.node import CLOSED, WAITS, Verdict, bound_node
 from bbparse.bounding.slack import IMBALANCE, hard_weight, score_spread, slack_of
-from bbparse.bounding.state import Incumbents, Limits, Node, NodeCounts, NodeFactors, Record
+from bbparse.bounding.state import (
+    Incumbents,
+    Limits,
+    Node,
+    NodeCounts,
+    NodeFactors,
+    Record,
+    copy_node,
+    empty_node,
+)
 from bbparse.jit import kernel
 from bbparse.oracle.calls import make, size_of, weights_of
+from bbparse.oracle.nonprojective.automata import Automata
 from bbparse.oracle.nonprojective.calls import Nonprojective
+from bbparse.oracle.projective.build import Chart
 from bbparse.oracle.projective.calls import Projective
 from bbparse.oracle.projective.taken import take_factors
 from bbparse.oracle.projective.weights import index_groups, weight_tables
+from bbparse.problem import Problem
 from bbparse.problem.parts import (
     Arcs,
     Counts,
@@ -31,33 +45,41 @@ from bbparse.problem.parts import (
     Parts,
     Siblings,
 )
-from bbparse.search.kernels import plain_node
+from bbparse.search.kernels import named_node, plain_node
+from bbparse.search.nodes import NO_ARCS, Left
+from bbparse.search.watch import NOT_RECORDED
 from bbparse.solving.factors import possible_factors
 from bbparse.solving.rescore import rescore_trees
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
 NEG = -np.inf
 
-#: What a root call did: found all trees that were asked for, with proof; bounded a root that stays
-#: open; made a root that is to be bounded, as was asked for or as scores are out of proportion.
-SOLVED, BOUNDED, MADE = 0, 1, 2
+#: What a call is to do: make a root; make and bound it; bound another node; the same, and say what
+#: is left of it though it may be closed.
+_MAKE, _SOLVE, _BOUND, _WATCH = 0, 1, 2, 3
 
 
 class Choices(NamedTuple):
-    """A problem's flags, and how its root is to be bounded (as in `Limits`)."""
+    """What a call is to do, and the flags of its problem."""
 
+    task: int
     n_words: int
     labelled: bool
     projective: bool
     single_root: bool
-    k: int
-    method: int
-    calls: int
-    work: float  # in the oracle's places
-    eliminate_every: int
-    close_k: int
-    precision: float
-    quantum: float
-    wait: bool  # the root is to be made only
+
+
+class Made(NamedTuple):
+    """A root that is not bounded."""
+
+    node: Node
+    order: Ints  # this and the next five: see :class:`bbparse.search.nodes.Left`
+    slack: float
+    hard: float
+    size: float
+    high: float
+    moved: int
 
 
 @kernel
@@ -119,15 +141,13 @@ def _named(parts):
 
 
 @kernel
-def _root(kind, arcs, parts, factors, counts, choices):
-    """See :func:`solve_projective`; ``kind`` selects the oracle."""
-    n, single_root, k = choices.n_words, choices.single_root, choices.k
-    counters = np.zeros(4)
-    heads, trees, exact = np.empty((0, n + 1), np.int32), np.empty((0, n), np.int32), np.empty(0)
+def _made(kind, arcs, parts, factors, counts, choices):
+    """The root of a problem's search."""
+    n, single_root = choices.n_words, choices.single_root
     order = _alive(n, arcs)
+    if order.shape[0] < n:  # some word has none: an oracle of no arcs has no tree
+        order = order[:0].copy()
     n_arcs = order.shape[0]
-    if n_arcs < n:  # some word has none
-        return SOLVED, heads, trees, exact, counters, 0, None
     place = np.full(arcs.head.shape[0], np.int32(-1))
     head, mod = np.empty(n_arcs, np.int32), np.empty(n_arcs, np.int32)
     base = np.empty(n_arcs)
@@ -159,45 +179,69 @@ def _root(kind, arcs, parts, factors, counts, choices):
         oracle, mod, base, np.zeros(1),
         NodeFactors(fac_ptr, fac_arcs, fac_weight, lam, np.full(1, n_factors)), node_counts,
     )  # fmt: skip
-    best = Incumbents(np.zeros((k, n), np.int32), np.full(k, NEG), np.zeros(1, np.int64))
-    full_size = size_of(oracle)
-    verdict = Verdict(OPEN, np.inf, -1, NEG, best.trees[0], slack)
-    status = MADE
-    if not choices.wait and size <= IMBALANCE * high:
-        limits = Limits(
-            choices.method, choices.calls, choices.work / max(1, full_size),
-            choices.eliminate_every, choices.close_k,
-            choices.precision, choices.quantum, slack, hard, False, float(max(1, full_size)),
-        )  # fmt: skip
-        record = Record(
-            np.empty((0, 4)), np.empty(0, np.int64), np.empty(0, np.int64), np.zeros(1, np.int64)
-        )
-        verdict = bound_node(node, best, limits, counters, record)
-        floor = floor_to_beat(best, choices.quantum, slack)
-        status = SOLVED if verdict.status == CLOSED or verdict.bound < floor else BOUNDED
-    if status != SOLVED:
-        return status, heads, trees, exact, counters, full_size, (
-            plain_node(node), (best.trees, best.scores, best.found), order, verdict.status,
-            verdict.bound, verdict.arc, verdict.lower, verdict.tree,
-            margin_of(choices.quantum, slack), slack, hard, size, high, moved,
-        )  # fmt: skip
-    found = best.found[0]
-    heads = np.full((found, n + 1), np.int32(-1))
-    trees = np.empty((found, n), np.int32)
-    for t in range(found):
-        for m in range(1, n + 1):
-            a = best.trees[t, m - 1]
-            heads[t, m] = head[a]
-            trees[t, m - 1] = order[a]
-    counters[3] = best.scores[0]
-    exact = np.empty(found)
-    rescore_trees(n, arcs, parts, factors, counts, heads, trees, exact)
-    return SOLVED, heads, trees, exact, counters, full_size, None
+    return Made(node, order, slack, hard, size, high, moved)
 
 
 @kernel
-def solve_projective(mode, arcs, parts, factors, counts, choices):
-    """Bring a projective problem up to the root of its search, and solve it if that closes it.
+def _lacking(parent, dead, limits):
+    """A node that lacks some of its parent's arcs, in place of a root that is made."""
+    node = copy_node(parent)
+    for a in dead:
+        node.base[a] = NEG
+    return Made(node, dead, limits.slack, limits.hard, 0.0, 0.0, 0)
+
+
+@kernel
+def _call(
+    kind, arcs, parts, factors, counts, choices, parent, dead, best, limits, counters, record
+):  # fmt: skip
+    """See :func:`call_projective`; ``kind`` selects the oracle."""
+    task, n = choices.task, choices.n_words
+    work, full_size = limits.work, limits.full_size
+    if task < _BOUND:
+        node, order, slack, hard, size, high, moved = _made(
+            kind, arcs, parts, factors, counts, choices
+        )
+        full_size = float(size_of(node.oracle))
+        work /= max(1.0, full_size)
+    else:
+        node, order, slack, hard, size, high, moved = _lacking(parent, dead, limits)
+    verdict = Verdict(WAITS, np.inf, -1, NEG, best.trees[0], slack)
+    closed = False
+    if task > _MAKE and size <= IMBALANCE * high:
+        verdict = bound_node(
+            node, best, Limits(
+                limits.method, limits.calls, work, limits.eliminate_every, limits.close_k,
+                limits.precision, limits.quantum, slack, hard, limits.wild, max(1.0, full_size),
+            ), counters, record,
+        )  # fmt: skip
+        floor = floor_to_beat(best, limits.quantum, verdict.slack)
+        closed = verdict.status == CLOSED or verdict.bound < floor
+    found = best.found[0] if closed and task == _SOLVE else 0
+    heads = np.full((found, n + 1), np.int32(-1))
+    trees, exact = np.empty((found, n), np.int32), np.empty(found)
+    for t in range(found):
+        for m in range(1, n + 1):
+            a = order[best.trees[t, m - 1]]
+            heads[t, m] = arcs.head[a]
+            trees[t, m - 1] = a
+    if found > 0:
+        rescore_trees(n, arcs, parts, factors, counts, heads, trees, exact)
+    if closed and task != _WATCH:
+        return heads, trees, exact, full_size, None
+    if not closed:
+        node = copy_node(node)  # what waits is no larger than it has to be
+    return heads, trees, exact, full_size, (
+        plain_node(node), order, verdict.status, verdict.bound, verdict.arc, verdict.lower,
+        verdict.tree, margin_of(limits.quantum, verdict.slack), slack, hard, size, high, moved,
+    )  # fmt: skip
+
+
+@kernel
+def call_projective(
+    mode, arcs, parts, factors, counts, choices, parent, dead, best, limits, counters, record
+):  # fmt: skip
+    """Bring a projective problem up to the root of its search, or bound another node.
 
     Parameters
     ----------
@@ -206,30 +250,90 @@ def solve_projective(mode, arcs, parts, factors, counts, choices):
     arcs, parts, factors, counts, choices : tuples
         Fields of the records of :mod:`bbparse.problem.parts` and of :class:`Choices`. Plain
         tuples, as numba takes microseconds for each named one.
+    parent : tuple
+        Of a node that is not the root, what is left of its parent, from `plain_node`; stays as
+        it is.
+    dead : int32[]
+        Arcs of the parent's that die.
+    best, limits, record : tuples
+        Fields of the records of :mod:`bbparse.bounding.state`. At the root, slack, hard and full
+        size are found here, and work counts the oracle's places.
+    counters : float64[3]
+        As `bound_node` takes them.
 
     Returns
     -------
-    status : int
-        ``SOLVED``, ``BOUNDED`` or ``MADE``.
     heads, trees, scores : int32[K, n+1], int32[K, n], float64[K]
-        If solved, the trees in the arcs of the problem, best first; none where none is feasible.
-    counters : float64[4]
-        Calls, full-size calls, trees tried, best score as the search adds it up.
-    full_size : int
-        Of the oracle; 0 where some word has no arc.
+        If the root is closed, the trees in the arcs of the problem, best first; none where none is
+        feasible.
+    full_size : float
+        Of the oracle at the root; 0 where some word has no arc.
     left : tuple or None
-        If not solved, the fields of a :class:`bbparse.search.search.Root`.
+        The fields of a :class:`bbparse.search.nodes.Left`; None if the node is closed and not
+        watched.
     """
-    return _root(
+    return _call(
         Projective(mode), Arcs(*arcs), _named(parts), Factors(*factors), Counts(*counts),
-        Choices(*choices),
+        Choices(*choices), named_node(Chart(*parent[0]), parent), dead, Incumbents(*best),
+        Limits(*limits), counters, Record(*record),
     )  # fmt: skip
 
 
 @kernel
-def solve_nonprojective(mode, arcs, parts, factors, counts, choices):
-    """As :func:`solve_projective`, of a problem that allows crossing arcs."""
-    return _root(
+def call_nonprojective(
+    mode, arcs, parts, factors, counts, choices, parent, dead, best, limits, counters, record
+):  # fmt: skip
+    """As :func:`call_projective`, of a problem that allows crossing arcs."""
+    return _call(
         Nonprojective(mode), Arcs(*arcs), _named(parts), Factors(*factors), Counts(*counts),
-        Choices(*choices),
+        Choices(*choices), named_node(Automata(*parent[0]), parent), dead, Incumbents(*best),
+        Limits(*limits), counters, Record(*record),
     )  # fmt: skip
+
+
+def _plain(p: Problem) -> tuple[Any, ...]:
+    return tuple(p.arcs), tuple(map(tuple, p.parts)), tuple(p.factors), tuple(p.counts)
+
+
+# By whether trees are projective: the kernel, and what stands for the parent of a root.
+_KERNELS = {True: call_projective, False: call_nonprojective}
+NO_NODE = {True: empty_node(Chart), False: empty_node(Automata, ("place",))}
+_NO_PROBLEM = _plain(
+    Problem.trusted(0, np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
+)  # fmt: skip
+
+
+class Called(NamedTuple):
+    """What a call gives, and what it has changed."""
+
+    heads: Ints
+    arcs: Ints
+    scores: Floats
+    full_size: float
+    left: tuple[Any, ...] | None
+    best: Incumbents
+    counters: Floats
+
+
+def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...]) -> Called:
+    """Make the root of a problem; bound it, too, if it is not to wait."""
+    best = Incumbents(np.zeros((k, p.n_words), np.int32), np.full(k, NEG), np.zeros(1, np.int64))
+    counters = np.zeros(3)
+    task = _MAKE if waits else _SOLVE
+    heads, arcs, scores, full_size, left = _KERNELS[p.projective](
+        mode, *_plain(p), (task, p.n_words, p.arc_label is not None, p.projective, p.single_root),
+        NO_NODE[p.projective], NO_ARCS, tuple(best), limits, counters, NOT_RECORDED,
+    )  # fmt: skip
+    return Called(heads, arcs, scores, full_size, left, best, counters)
+
+
+def call_node(
+    projective: bool, watched: bool, parent: tuple[Any, ...], dead: Ints, best: Incumbents,
+    limits: tuple[Any, ...], counters: Floats, record: tuple[Any, ...],
+) -> Left | None:  # fmt: skip
+    """Bound the part of a node in which some arcs are dead; None: it is closed."""
+    *_, left = _KERNELS[projective](
+        0, *_NO_PROBLEM, (_WATCH if watched else _BOUND, 0, False, True, True), parent, dead,
+        tuple(best), limits, counters, record,
+    )  # fmt: skip
+    return None if left is None else Left(*left)

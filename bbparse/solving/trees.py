@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.bounding.state import Incumbents
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
 from bbparse.oracle.projective.dense import eisner
@@ -22,12 +22,13 @@ from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_counts
 from bbparse.problem.tree import heads_of, most_trees
+from bbparse.search.nodes import Left
 from bbparse.search.observer import Finished
-from bbparse.search.search import CALLS, Outcome, Root, Search
+from bbparse.search.search import CALLS, Outcome, Search
 from bbparse.search.settings import METHODS as MULTIPLIERS
 from bbparse.solving.options import Options
 from bbparse.solving.rescore import rescore
-from bbparse.solving.root import BOUNDED, SOLVED, solve_nonprojective, solve_projective
+from bbparse.solving.root import Called, call_node, call_root
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -73,45 +74,27 @@ def _branch_and_bound(problem: Problem, given: Ints | None, options: Options) ->
         and _is_dense(problem)
     ):
         return _solve_dense(problem, options)
-    found = call_root(problem, options, wait=s.lower_start > 0 or observer is not None)
-    if found.status == SOLVED:
+    found = make_root(problem, options, waits=s.lower_start > 0 or observer is not None)
+    if found.left is None:
         return _solved(problem, found, options)
-    root = Root(*found.left)
+    root = Left(*found.left)
     search = Search(
-        root, found.status == BOUNDED, found.full_size, found.counters, s, problem.quantum,
+        root, call_node, found.full_size, found.best, found.counters, s, problem.quantum,
         observer, root.order if given is None else given[root.order], problem.projective,
     )  # fmt: skip
     outcome = search.run(options.time_left(), options.node_limit, options.work_limit, options.gap)
     return _solution(problem, outcome, options)
 
 
-class RootCall(NamedTuple):
-    """What :func:`bbparse.solving.root.solve_projective` gives."""
-
-    status: int
-    heads: Ints
-    arcs: Ints
-    scores: Floats
-    counters: Floats
-    full_size: int
-    left: tuple[Any, ...]
-
-
-def call_root(p: Problem, options: Options, wait: bool) -> RootCall:
-    """Make the root of a problem; bound it, too, if it is not to wait."""
+def make_root(p: Problem, options: Options, waits: bool) -> Called:
+    """The root of a problem's search, bounded if it is not to wait."""
     s = options.settings
-    solve = solve_projective if p.projective else solve_nonprojective
-    return RootCall(
-        *solve(
-            recurrence_for(p, options.backbone).mode, tuple(p.arcs), tuple(map(tuple, p.parts)),
-            tuple(p.factors), tuple(p.counts),
-            (
-                p.n_words, p.arc_label is not None, p.projective, p.single_root, options.k_best,
-                MULTIPLIERS[s.method], s.root_calls * CALLS[p.projective],
-                options.work_left(), s.eliminate_every, s.close_k, s.precision, p.quantum, wait,
-            ),
-        )
+    limits = (
+        MULTIPLIERS[s.method], s.root_calls * CALLS[p.projective], options.work_left(),
+        s.eliminate_every, s.close_k, s.precision, p.quantum, 0.0, 0.0, False, 0.0,
     )  # fmt: skip
+    mode = recurrence_for(p, options.backbone).mode
+    return call_root(p, mode, waits, options.k_best, limits)
 
 
 def _is_dense(problem: Problem) -> bool:
@@ -137,18 +120,19 @@ def _solve_dense(problem: Problem, options: Options) -> Solution:
     wanted = heads[1:].astype(np.int64) * (n + 1) + np.arange(1, n + 1)
     arcs = np.searchsorted(keys, wanted).astype(np.int32)
     scores = rescore(p, arcs[np.newaxis], heads[np.newaxis])
-    counters = np.array([1.0, 1.0, 1.0, scores[0]])
-    found = RootCall(SOLVED, heads[np.newaxis], arcs[np.newaxis], scores, counters, 0, ())
+    best = Incumbents(arcs[np.newaxis], scores, np.ones(1, np.int64))
+    found = Called(heads[np.newaxis], arcs[np.newaxis], scores, 0.0, None, best, np.ones(3))
     return _solved(p, found, options)
 
 
-def _solved(problem: Problem, found: RootCall, options: Options) -> Solution:
+def _solved(problem: Problem, found: Called, options: Options) -> Solution:
     """What was found at the root."""
     heads, arcs, scores = found.heads, found.arcs, found.scores
-    calls, work, tried, best = found.counters.tolist()
+    calls, work, tried = found.counters.tolist()
     stats: dict[str, float | int] = {
         "nodes": 1, "dp_calls": int(calls), "dp_work": work, "trees_tried": int(tried),
-        "closed_at_root": 1, "edges": found.full_size, "upper_bound": best,
+        "closed_at_root": 1, "edges": int(found.full_size),
+        "upper_bound": float(found.best.scores[0]),
     }  # fmt: skip
     if not len(scores):
         return _nothing(problem, options, stats)

@@ -6,24 +6,19 @@ import numpy as np
 import pytest
 
 from bbparse.problem import Problem
-from bbparse.search.search import Search
 from bbparse.search.settings import DEFAULT
 from tests.oracles.enumerate import enumerate_trees
-from tests.search.helpers import made
+from tests.search.helpers import search_of
 from tests.strategies import random_problem
 
 
 def start(p: Problem, k: int, max_calls: int) -> tuple[list[tuple[int, ...]], list[float], int]:
     """Trees (original arcs), scores and number of passes of the start alone."""
-    made_root = made(p, k, DEFAULT)
-    if made_root is None:
-        return [], [], 0
-    root, full_size, counters = made_root
-    search = Search(root, False, full_size, counters, DEFAULT)
+    search = search_of(p, k, DEFAULT)
     search._start_with(max_calls)
     found = int(search.best.found[0])
-    rows = [tuple(row) for row in root.order[search.best.trees[:found]].tolist()]
-    return rows, search.best.scores[:found].tolist(), int(counters[0])
+    rows = [tuple(row) for row in search.order[search.best.trees[:found]].tolist()]
+    return rows, search.best.scores[:found].tolist(), int(search.counters[0])
 
 
 def test_it_inserts_only_real_trees_with_their_scores() -> None:

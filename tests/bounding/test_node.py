@@ -12,7 +12,7 @@ import pytest
 from bbparse.search.search import Open, Search
 from bbparse.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
 from tests.oracles.enumerate import enumerate_trees
-from tests.search.helpers import made
+from tests.search.helpers import search_of
 from tests.strategies import random_problem
 
 SETTINGS = {
@@ -50,15 +50,13 @@ def cases(
             states=False,
         )  # fmt: skip
         k = int(rng.choice([1, 1, 2, 5]))
-        found = made(p, k, settings)
-        if found is None:
+        run = search_of(p, k, settings)
+        if not len(run.order):
             continue
         count -= 1
-        root, full_size, counters = found
         place = np.full(len(p.arc_head), -1, np.int32)
-        place[root.order] = np.arange(len(root.order), dtype=np.int32)
+        place[run.order] = np.arange(len(run.order), dtype=np.int32)
         truth = {tuple(place[list(arcs)].tolist()): score for score, arcs in enumerate_trees(p)}
-        run = Search(root, False, full_size, counters, settings)
         yield Bounded(run, truth, 4 * run.slack)
 
 

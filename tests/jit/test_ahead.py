@@ -12,13 +12,13 @@ from bbparse.jit.ahead import is_compiled
 from bbparse.parsing import compiling
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.parser import Parser
-from bbparse.solving.root import solve_projective
+from bbparse.solving.root import call_projective
 from bbparse.treebank import Sentence
 
 
 def test_the_other_process_compiles_what_solves() -> None:
     compiling.compile_solving()
-    assert solve_projective.signatures and is_compiled(solve_projective)
+    assert call_projective.signatures and is_compiled(call_projective)
     subprocess.run([sys.executable, "-m", "bbparse.parsing.compiling"], check=True)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from bbparse import jit
-from bbparse.solving.root import solve_projective
+from bbparse.solving.root import call_projective
 
 TWO_FILES = {
     "below.py": """
@@ -115,7 +115,7 @@ def test_what_operators_return_is_asked_again_for_other_types() -> None:
 
 
 def test_kernels_are_linked_with_versions_of_numba_that_were_tried() -> None:
-    assert isinstance(solve_projective, jit.Kernel) == jit.linking.is_tried()
+    assert isinstance(call_projective, jit.Kernel) == jit.linking.is_tried()
 
 
 INTERRUPTED = """

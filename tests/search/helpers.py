@@ -1,4 +1,4 @@
-"""Roots of searches, made and not bounded."""
+"""Searches whose roots are made, and not bounded."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import numpy as np
 
 from bbparse.problem import Problem
 from bbparse.problem.order import in_order
-from bbparse.search.search import Root
+from bbparse.search.nodes import Left
+from bbparse.search.search import Search
 from bbparse.search.settings import SearchSettings
 from bbparse.solving.options import Options
-from bbparse.solving.trees import call_root
+from bbparse.solving.root import call_node
+from bbparse.solving.trees import make_root
 
 
-def made(
-    problem: Problem, k: int, settings: SearchSettings, backbone: str | None = None
-) -> tuple[Root, int, np.ndarray] | None:
-    """The root of a problem, the size of its oracle, and counters; None: a word has no arc."""
+def search_of(problem: Problem, k: int, settings: SearchSettings) -> Search:
+    """The search of a problem; of one where a word has no arc, over no arcs at all."""
     ordered, order = in_order(problem)
-    found = call_root(ordered, Options(k, settings=settings, backbone=backbone), wait=True)
-    if found.left is None:
-        return None
-    root = Root(*found.left)
+    found = make_root(ordered, Options(k, settings=settings), waits=True)
+    assert found.left is not None
+    root = Left(*found.left)
     if order is not None:
         root = root._replace(order=order[root.order].astype(np.int32))
-    return root, found.full_size, found.counters
+    return Search(
+        root, call_node, found.full_size, found.best, found.counters, settings,
+        projective=problem.projective,
+    )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -12,7 +13,8 @@ from bbparse.problem import Problem, Solution
 from bbparse.search.observer import Finished, NodeEvent, Observer, Started
 from bbparse.search.settings import DEFAULT
 from bbparse.solving import trees
-from bbparse.solving.root import MADE, SOLVED
+from bbparse.solving.options import Options
+from bbparse.solving.root import NO_NODE
 from bbparse.solving.solve import solve
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
@@ -85,22 +87,22 @@ def test_limits_below_an_open_root() -> None:
 def test_what_is_made_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Penalties out of proportion, and a lower-bound start."""
     plain = Problem.from_arc_scores(np.full((4, 4), 1.0))
-    taken: list[int] = []
-    call = trees.call_root
+    taken: list[bool] = []
+    call = trees.make_root
 
     def spy(*args: Any, **options: Any) -> Any:
         found = call(*args, **options)
-        taken.append(found.status)
+        taken.append(found.left is None)
         return found
 
-    monkeypatch.setattr(trees, "call_root", spy)
+    monkeypatch.setattr(trees, "make_root", spy)
     solve(plain)  # arcs alone, over a matrix
     assert taken == []
     solve(plain, k_best=2)
     solve(plain.with_factors([([(0, 1), (1, 2)], -1e9)]))
     solve(plain.with_valency(1, high=1))
     solve(plain, k_best=2, settings=DEFAULT.with_(lower_start=2))
-    assert taken == [SOLVED, MADE, SOLVED, MADE]
+    assert taken == [True, False, True, False]
 
 
 class Watch(Observer):
@@ -159,3 +161,12 @@ def test_what_an_observer_is_told() -> None:
         calls += names.count("called")
     assert branched > 20
     assert calls > 60
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_what_stands_for_no_node_is_of_a_nodes_type(projective: bool) -> None:
+    """Or else the kernel is compiled twice."""
+    p = Problem.from_arc_scores(np.full((4, 4), 1.0), projective=projective)
+    found = trees.make_root(p, Options(1), waits=True)
+    assert found.left is not None
+    assert numba.typeof(found.left[0]) == numba.typeof(NO_NODE[projective])

@@ -15,7 +15,7 @@ from bbparse.problem.parts import Factors
 from bbparse.solving.factors import possible_factors
 from bbparse.solving.options import Options
 from bbparse.solving.solve import solve
-from bbparse.solving.trees import call_root
+from bbparse.solving.trees import make_root
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem, shuffled_factors
 
@@ -125,7 +125,7 @@ def test_answers_are_those_of_enumeration() -> None:
 def test_scores_that_no_tree_can_have_say_nothing_of_rounding() -> None:
     """A count factor that lost arcs has fewer scores than there is room for."""
     p = dense(4).with_count_scores([(1, 2), (2, 3), (3, 4), (1, 3)], [0, 1, 2, 3, 1e90])
-    found = call_root(p.without_arcs([(1, 2), (2, 3)]), Options(), wait=True)
+    found = make_root(p.without_arcs([(1, 2), (2, 3)]), Options(), waits=True)
     size = dict(zip(("slack", "hard", "size"), found.left[-5:-2]))["size"]
     assert size < 1e3
 
