@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bbparse.agreement import Agreement, agree
+    from bbparse.corpus.frames import mapper
     from bbparse.errors import (
         BBParseError,
         ConfigError,
@@ -57,6 +58,7 @@ _HOME = {
     "expand_count_factors": "bbparse.problem",
     "explain_infeasible": "bbparse.solving.conflict",
     "load": "bbparse.parsing.pipeline",
+    "mapper": "bbparse.corpus.frames",
     "read_conllu": "bbparse.treebank",
     "solve": "bbparse.solving.solve",
     "solve_batch": "bbparse.solving.batch",
@@ -88,6 +90,7 @@ __all__ = [
     "expand_count_factors",
     "explain_infeasible",
     "load",
+    "mapper",
     "read_conllu",
     "solve",
     "solve_batch",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = [
     "BBParseError",
+    "ClusterError",
     "ConfigError",
     "FactorError",
     "ModelError",
@@ -53,3 +54,7 @@ class VerificationError(BBParseError):
 
 class WorkerError(BBParseError):
     """A process that does a part of the work, and was killed or cannot be started."""
+
+
+class ClusterError(BBParseError):
+    """A cluster that does not answer, or cannot do what it is asked to."""

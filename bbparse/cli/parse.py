@@ -12,6 +12,7 @@ import click
 from bbparse.cli import options
 from bbparse.cli.files import FILE
 from bbparse.cli.loading import load_parser
+from bbparse.cli.shards import parse_shards
 from bbparse.cli.sources import read_sections, sentences_of
 from bbparse.cli.workers import answers
 from bbparse.parsing.given_heads import fill_in_all
@@ -26,11 +27,12 @@ from bbparse.treebank.sections import Section
 
 
 @click.command()
-@click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
+@click.argument("sources", type=FILE, metavar="[INPUT|-]…", nargs=-1)
 @options.model
 @options.factors
 @options.text
 @options.output
+@options.corpus
 @click.option(
     "--format", "format_name", type=click.Choice(list(FORMATS)), default="conllu",
     show_default=True, help="CoNLL-U, JSON lines, or trees drawn for reading.",
@@ -71,7 +73,13 @@ from bbparse.treebank.sections import Section
     help="Draw trees in ASCII, as is done where the terminal has no box characters.",
 )  # fmt: skip
 def parse(
-    model: str, source: str, output: str, projective: str | None, **settings: Any
+    model: str,
+    sources: tuple[str, ...],
+    output: str,
+    projective: str | None,
+    output_dir: str | None,
+    cluster: str | None,
+    **settings: Any,
 ) -> None:
     """Parse CoNLL-U, CoNLL-X or running text.
 
@@ -99,11 +107,22 @@ def parse(
       bbparse parse in.conllu --model en.model --k-best 3
       bbparse parse in.conllu --model en.model --format tree | less -R
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
+      bbparse parse 'corpus/*.conllu.xz' --output-dir out --threads 4
     """
+    if output_dir is not None:
+        if output != "-":
+            raise click.UsageError("--output is for one file, --output-dir for many: give one")
+        asked = {"projective": None if projective is None else projective == "yes", **settings}
+        parse_shards(sources, output_dir, model, cluster, **asked)
+        return
+    if cluster is not None:
+        raise click.UsageError("--cluster is for shards: give --output-dir, too")
+    if len(sources) > 1:
+        raise click.UsageError(f"{len(sources)} inputs: give --output-dir to parse several")
     parser = load_parser(model)
     if projective is not None:
         parser = parser.with_projective(projective == "yes")
-    parse_file(parser, source, output, **settings)
+    parse_file(parser, sources[0] if sources else "-", output, **settings)
 
 
 def parse_file(

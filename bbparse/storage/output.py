@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import time
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from bbparse.errors import OutputError
 
@@ -134,7 +134,7 @@ def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
     file = _open(temporary, name, "xb")
     try:
         with file:
-            _lock(file)
+            lock_file(file)
             yield file
         if os.path.exists(target):
             with suppress(OSError):
@@ -149,13 +149,20 @@ def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
         raise
 
 
-def _lock(file: IO[bytes]) -> bool:
-    """Lock a file until it is closed or the process is gone; whether nobody else has."""
-    if fcntl is not None:
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-    return False
+def lock_file(file: IO[Any]) -> bool | None:
+    """Lock a file until it is closed or the process is gone; whether nobody else has.
+
+    None where the system, or that of the file, knows no locks.
+    """
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 def _remove_leftovers(folder: str) -> None:
@@ -166,7 +173,7 @@ def _remove_leftovers(folder: str) -> None:
                 # one that was just made may not be locked yet
                 if _UNFINISHED.fullmatch(entry.name) and time() - entry.stat().st_mtime > _YOUNG:
                     with open(entry.path, "rb") as file:
-                        if _lock(file):
+                        if lock_file(file):
                             os.unlink(entry.path)
 
 

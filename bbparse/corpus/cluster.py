@@ -1,0 +1,248 @@
+"""Workers on a Ray cluster: one for each processor of each node.
+
+The folders of shards and outputs are on a disk that all nodes share; what goes over the wire is the
+recipe, once a node, and names. A node is looked at before it gets work, and the first thing that it
+does is to compile, so that its workers find the code in its cache.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from bbparse import __version__
+from bbparse.corpus.manifest import LOCK
+from bbparse.corpus.recipe import Recipe
+from bbparse.corpus.work import Outcome, Task, parse_task, warm_up
+from bbparse.errors import ClusterError
+
+__all__ = ["ray_crew"]
+
+#: Seconds after which an address counts as one that does not answer.
+PATIENCE = 10.0
+#: Seconds between looks at which nodes there are.
+LOOK = 5.0
+
+
+def sources_digest() -> str:
+    """Of the code of this bbparse, which its version may not tell from another."""
+    folder = Path(__file__).resolve().parents[1]
+    files = sorted(folder.rglob("*.py"))
+    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+
+
+def _inspection() -> Callable[..., str]:
+    """What a node is asked: what is wrong with it, empty if nothing is.
+
+    A function made here goes to the node as code, which may have another bbparse or none.
+    """
+
+    def inspect(wanted: dict[str, str], lock: str, word: str) -> str:
+        import sys
+
+        found = {"Python": ".".join(map(str, sys.version_info[:2]))}
+        try:
+            from bbparse import __version__ as version
+            from bbparse.corpus.cluster import sources_digest
+
+            found |= {"bbparse": version, "the code of bbparse": sources_digest()}
+        except ImportError as error:
+            return f"bbparse cannot be imported there ({error})"
+        for name, value in wanted.items():
+            if found[name] != value:
+                return f"{name} is {found[name]} there, and {value} here"
+        try:
+            with open(lock, encoding="utf-8") as file:
+                seen = word in file.read()
+        except OSError:
+            seen = False
+        if not seen:
+            return f"the output folder is not what it is here ({lock}): use one that nodes share"
+        return ""
+
+    return inspect
+
+
+class _Parser:
+    """The actor: a process of its own on some node."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+
+    def ready(self) -> None:
+        """Answers when the process has started, which other jobs may hold up."""
+
+    def parse(self, task: Task) -> Outcome:
+        """See `parse_task`."""
+        return parse_task(self.recipe, task)
+
+
+class RayCrew:
+    """Workers on all nodes that there are, as they come and go; see `Crew`.
+
+    Parameters
+    ----------
+    ray : module
+        With a cluster to talk to.
+    recipe : Recipe
+    tasks : sequence of Task
+        The beginning of the first is what nodes compile with.
+    word : str
+        What stands in the lock of the output folder.
+    """
+
+    def __init__(self, ray: Any, recipe: Recipe, tasks: Sequence[Task], word: str) -> None:
+        self.ray = ray
+        self.recipe = ray.put(recipe)
+        self.first = tasks[0].shard
+        self.wanted = {
+            "Python": ".".join(map(str, sys.version_info[:2])),
+            "bbparse": __version__,
+            "the code of bbparse": sources_digest(),
+        }
+        self.seal = str(tasks[0].output.parent / LOCK), word
+        self.nodes: set[str] = set()  # by their ids, those that have been looked at
+        self.idle: list[tuple[Any, str]] = []  # workers and their nodes
+        self.starting: dict[Any, tuple[str, Callable[[Any], None]]] = {}  # future → node, then
+        self.busy: dict[Any, tuple[Task, Any, str]] = {}
+        self.looked = -LOOK
+
+    def has_room(self) -> bool:
+        """Whether a worker is idle."""
+        if time.monotonic() - self.looked > LOOK:
+            self.looked = time.monotonic()
+            alive = self._alive()
+            self.idle = [(worker, node) for worker, node in self.idle if node in alive]
+            for node in alive.keys() - self.nodes:
+                self._inspect(node, alive[node])
+        return bool(self.idle)
+
+    def take(self, task: Task) -> None:
+        """Begin with a task."""
+        worker, node = self.idle.pop()
+        self.busy[worker.parse.remote(task)] = task, worker, node
+
+    def wait(self) -> list[tuple[Task, Outcome | None]]:
+        """Wait for a task to end, or for a node to be ready."""
+        futures = [*self.starting, *self.busy]
+        if not futures:
+            raise ClusterError(
+                "no node is left that can parse: start the cluster anew; the same command goes on"
+            )
+        ready, _ = self.ray.wait(futures, num_returns=1, timeout=LOOK)
+        found: list[tuple[Task, Outcome | None]] = []
+        for future in ready:
+            try:
+                result = self.ray.get(future)
+            except self.ray.exceptions.RayTaskError as error:
+                cause = " ".join(str(error.cause).split())
+                raise ClusterError(f"{type(error.cause).__name__} on a node: {cause}") from error
+            except self.ray.exceptions.RayError:  # the worker, or its node, was lost
+                result = None
+                if future in self.starting:  # to be looked at again, should it live
+                    self.nodes.discard(self.starting[future][0])
+            if future in self.starting:
+                self.starting.pop(future)[1](result)
+                continue
+            task, worker, node = self.busy.pop(future)
+            found.append((task, result))
+            if result is not None:
+                self.idle.append((worker, node))
+            else:
+                self._employ(node)
+        return found
+
+    def _alive(self) -> dict[str, dict[str, Any]]:
+        nodes = {node["NodeID"]: node for node in self.ray.nodes() if node["Alive"]}
+        return {key: node for key, node in nodes.items() if node["Resources"].get("CPU", 0) >= 1}
+
+    def _on(self, node: str, function: Any) -> Any:
+        """A function or a class as something that runs on this node, on one processor."""
+        place = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+        return self.ray.remote(num_cpus=1, scheduling_strategy=place)(function)
+
+    def _inspect(self, node: str, facts: dict[str, Any]) -> None:
+        """Take a node in: look at it, have it compile, start its workers."""
+        self.nodes.add(node)
+
+        def compile_there(complaint: str | None) -> None:
+            if complaint:
+                raise ClusterError(f"node {facts['NodeManagerAddress']}: {complaint}")
+            if complaint is not None:
+                warming = self._on(node, warm_up).remote(self.recipe, self.first)
+                self.starting[warming] = node, start_workers
+
+        def start_workers(_: object) -> None:
+            for _ in range(int(facts["Resources"]["CPU"])):
+                self._employ(node)
+
+        inspecting = self._on(node, _inspection()).remote(self.wanted, *self.seal)
+        self.starting[inspecting] = node, compile_there
+
+    def _employ(self, node: str) -> None:
+        """Start a worker on a node, unless that was lost."""
+
+        def take_on(_: object) -> None:
+            if node in self.nodes:
+                self.idle.append((worker, node))
+
+        if node in self.nodes:
+            worker = self._on(node, _Parser).remote(self.recipe)
+            self.starting[worker.ready.remote()] = node, take_on
+
+
+@contextmanager
+def ray_crew(
+    recipe: Recipe, tasks: Sequence[Task], address: str, word: str
+) -> Iterator[RayCrew]:
+    """Workers of a cluster, while the block lasts.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    tasks : sequence of Task
+        At least one.
+    address : str
+        ``auto`` for the cluster that this machine is in, or ``host:port``.
+    word : str
+        What stands in the lock of the output folder.
+
+    Raises
+    ------
+    ClusterError
+        If Ray is not installed, or no cluster answers; within the block, if a node has another
+        version of bbparse or Python, does not see the output folder, or none is left.
+    """
+    try:
+        import ray
+        import ray.exceptions
+        import ray.util.scheduling_strategies
+    except ImportError:
+        raise ClusterError("--cluster needs Ray: pip install 'bbparse[ray]'") from None
+    _connect(ray, address)
+    try:
+        yield RayCrew(ray, recipe, tasks, word)
+    finally:
+        ray.shutdown()
+
+
+def _connect(ray: Any, address: str) -> None:
+    host, colon, port = address.rpartition(":")
+    if address != "auto":
+        if not (colon and port.isdigit()):
+            raise ClusterError(f"--cluster {address}: expected auto or HOST:PORT")
+        try:  # Ray would wait for minutes
+            socket.create_connection((host.removeprefix("ray://"), int(port)), PATIENCE).close()
+        except OSError as error:
+            raise ClusterError(f"--cluster {address}: does not answer: {error}") from None
+    try:
+        ray.init(address, log_to_driver=False, logging_level="ERROR")
+    except Exception as error:  # which, depends on the version
+        what = " ".join(str(error).split())
+        raise ClusterError(f"--cluster {address}: {what or type(error).__name__}") from error

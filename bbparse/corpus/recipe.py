@@ -1,0 +1,143 @@
+"""A model and how to parse with it, as one thing that other processes and machines are given."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from bbparse import __version__
+from bbparse.errors import ModelError
+from bbparse.model.path import DEFAULT_MODEL, model_path
+from bbparse.parsing.compiling import load_compiled
+from bbparse.parsing.given_heads import fill_in_all
+from bbparse.parsing.parse import Parse
+from bbparse.parsing.parser import Parser
+from bbparse.parsing.valid import rules_for
+from bbparse.show.formats import FORMATS, Style
+from bbparse.text.cutting import Split
+from bbparse.treebank import Sentence
+from bbparse.validity.rules import Rules
+
+__all__ = ["Recipe", "Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to read, parse and write; the fields are what ``bbparse parse`` has as options."""
+
+    split: Split | None = None
+    format_name: str = "conllu"
+    k_best: int = 1
+    keep_heads: bool = False
+    projective: bool | None = None
+    valid: str | None = None
+    confidence: bool = False
+    ascii_only: bool = False
+    prune: int | None = None
+    time_limit: float | None = None
+    node_limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that outputs depend on but their inputs. It may be pickled, and is equal by content."""
+
+    model: str  #: Name of the model, for messages.
+    content: bytes = field(repr=False)  #: Of the model's file.
+    settings: Settings = Settings()
+    factors: tuple[str, ...] = ()  #: Families that the model needs, as ``"module:Class"``.
+    rules: Rules | None = field(default=None, compare=False)  #: Those of ``settings.valid``.
+    rules_digest: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        model: str | os.PathLike[str] = DEFAULT_MODEL,
+        settings: Settings | None = None,
+        factors: Iterable[str] = (),
+    ) -> Recipe:
+        """Read what is needed, so that nobody else has to.
+
+        Raises
+        ------
+        ModelError
+            If there is no such model.
+        ConfigError
+            If rules cannot be read.
+        """
+        settings = settings or Settings()
+        path = model_path(model)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+        rules, digest, valid = None, "", settings.valid
+        if valid not in (None, "none", "ud"):
+            rules = Rules.load(valid)
+            digest = sha256(Path(valid).read_bytes()).hexdigest() if Path(valid).is_file() else ""
+        return cls(os.fspath(model), content, settings, tuple(factors), rules, digest)
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """What tells it apart, for manifests; of the model its hash."""
+        about = {
+            "bbparse": __version__,
+            "model_sha256": sha256(self.content).hexdigest(),
+            "settings": asdict(self.settings),
+            "factors": list(self.factors),
+        }
+        return {**about, "rules_sha256": self.rules_digest} if self.rules_digest else about
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the description, in hexadecimal."""
+        return sha256(json.dumps(self.description, sort_keys=True).encode()).hexdigest()
+
+    def parser(self) -> Parser:
+        """The parser, which a process loads once; raises what loading a model raises."""
+        return _loaded(self)
+
+    def parses(self, parser: Parser, sentences: Iterable[Sentence]) -> Iterator[Parse]:
+        """What the parser, which is this recipe's, finds for sentences.
+
+        What is wrong with the recipe is raised at once, what is with a sentence when it is reached.
+        """
+        asked = self.settings
+        valid: Rules | str | None = asked.valid
+        if self.rules is not None:
+            valid = (rules_for(None, parser.labeller) or Rules(())) + self.rules
+        limits = {"time_limit": asked.time_limit, "node_limit": asked.node_limit}
+        options: dict[str, Any] = {
+            "k_best": asked.k_best, "prune": asked.prune, "confidence": asked.confidence,
+            "valid": rules_for(valid, parser.labeller) or "none", **limits,
+        }  # fmt: skip
+        parser.wanted(options["valid"], asked.confidence)
+        parse_all = fill_in_all if asked.keep_heads else Parser.parse_all
+        return parse_all(parser, map(parser.tagged, sentences), **options)
+
+    def text(self, found: Parse) -> str:
+        """What is written for a sentence."""
+        write = FORMATS[self.settings.format_name]
+        style = Style(self.settings.k_best, ascii_only=self.settings.ascii_only)
+        return write(found.sentence, found.trees, found.solution.status, style)
+
+
+@lru_cache(maxsize=2)
+def _loaded(recipe: Recipe) -> Parser:
+    with tempfile.TemporaryDirectory(prefix="bbparse-") as folder:
+        path = Path(folder, "model")
+        path.write_bytes(recipe.content)
+        try:
+            parser = load_compiled(path, recipe.factors)
+        except ModelError as error:
+            raise ModelError(str(error).replace(str(path), recipe.model)) from None
+    if recipe.settings.projective is not None:
+        parser = parser.with_projective(recipe.settings.projective)
+    return parser

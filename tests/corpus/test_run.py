@@ -1,0 +1,299 @@
+"""Shards in, shards out: the same bytes whatever is lost on the way, and nothing twice."""
+
+from __future__ import annotations
+
+import errno
+import json
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bbparse.corpus import Done, Manifest, Recipe, Settings, parse_corpus
+from bbparse.corpus import local as local_module
+from bbparse.corpus.local import LocalCrew
+from bbparse.corpus.manifest import LOCK, locked
+from bbparse.corpus.work import MOST_LOSSES, Outcome, Task, parse_task, work_through
+from bbparse.errors import BBParseError, ModelError, OutputError, TreebankError
+from bbparse.parsing.parser import Parser
+from bbparse.treebank import read_conllu
+from tests import toy
+
+Contents = Callable[[Path], dict[str, bytes]]
+needs_forks = pytest.mark.skipif(local_module.START != "fork", reason="processes are not forked")
+
+
+def parse(shards: Path, out: Path, recipe: Recipe, **options: object) -> Done:
+    return parse_corpus([f"{shards}/*.conllu.xz"], out, recipe, **options)  # type: ignore[arg-type]
+
+
+def test_the_same_bytes_whatever_the_number_of_workers(
+    shards: Path, tmp_path: Path, recipe: Recipe, contents: Contents
+) -> None:
+    one, three = tmp_path / "one", tmp_path / "a" / "three"
+    done = parse(shards, one, recipe)
+    assert (done.parsed, done.kept, done.failed) == (8, 0, 0)
+    assert parse(shards, three, recipe, workers=3) == done
+    assert contents(one) == contents(three)
+    sentences = 0
+    for shard in shards.iterdir():
+        expected = [found.trees[0].heads for found in toy.parser().parse_all(read_conllu(shard))]
+        trees = list(read_conllu(one / shard.name))
+        assert [tuple(sentence.heads) for sentence in trees] == expected
+        sentences += len(trees)
+    header, *lines = map(json.loads, (one / "manifest.jsonl").read_text().splitlines())
+    assert header["sentences"] == done.sentences == sentences
+    assert header["words"] == done.words == sum(line["words"] for line in lines)
+    assert [line["output"] for line in lines] == sorted(path.name for path in shards.iterdir())
+
+
+def test_what_is_done_is_kept_as_long_as_it_is_what_it_was(
+    shards: Path, tmp_path: Path, recipe: Recipe, contents: Contents, model: Path
+) -> None:
+    out = tmp_path / "out"
+    parse(shards, out, recipe)
+    first = contents(out)
+    dates = {path: path.stat().st_mtime_ns for path in out.glob("*.xz")}
+    assert parse(shards, out, recipe, workers=2) == Done(kept=8)
+    assert dates == {path: path.stat().st_mtime_ns for path in out.glob("*.xz")}
+    # cut off, changed, gone
+    (out / "shard-0.conllu.xz").write_bytes(first["shard-0.conllu.xz"][:-8])
+    (out / "shard-1.conllu.xz").write_bytes(b"")
+    (out / "shard-2.conllu.xz").unlink()
+    done = parse(shards, out, recipe)
+    assert (done.parsed, done.kept) == (3, 5)
+    assert contents(out) == first
+    # the same name with another content; and another name
+    (shards / "shard-3.conllu.xz").write_bytes((shards / "shard-4.conllu.xz").read_bytes())
+    (shards / "shard-5.conllu.xz").rename(shards / "shard-9.conllu.xz")
+    done = parse(shards, out, recipe)
+    assert (done.parsed, done.kept) == (2, 6)
+    assert (out / "shard-3.conllu.xz").read_bytes() == first["shard-4.conllu.xz"]
+    # other settings, another model of the same name
+    done = parse(shards, out, Recipe.of(model, Settings(prune=2)))
+    assert (done.parsed, done.kept) == (8, 0)
+    other = tmp_path / "toy.model"
+    Parser(replace(toy.parser().model, notes={"another": 1})).save(other)
+    assert parse(shards, out, Recipe.of(other, Settings(prune=2))).parsed == 8
+
+
+def test_a_corrupt_shard_is_named_and_the_rest_is_done(
+    shards: Path, tmp_path: Path, recipe: Recipe
+) -> None:
+    out = tmp_path / "out"
+    parse(shards, out, recipe)
+    text = lzma.decompress((shards / "shard-0.conllu.xz").read_bytes())
+    (shards / "shard-0.conllu.xz").write_bytes(lzma.compress(text + b"1\tone\ttwo\n\n"))
+    whole = (shards / "shard-1.conllu.xz").read_bytes()
+    (shards / "shard-1.conllu.xz").write_bytes(whole[: len(whole) // 2])
+    told: list[str] = []
+    done = parse(shards, out, recipe, workers=2, tell=told.append)
+    assert (done.parsed, done.kept, done.failed) == (0, 6, 2)
+    line = text.count(b"\n") + 1
+    name = str(shards / "shard-0.conllu.xz")
+    assert f"{name}, line {line}: expected 10 columns, found 3" in told
+    assert any("shard-1.conllu.xz: cannot be read" in text for text in told)
+    assert len(list(out.glob("*.xz"))) == 6, "what is old is no output of what is corrupt"
+    assert Manifest(out).entries["shard-0.conllu.xz"].error in told
+    # mended, it is done
+    (shards / "shard-1.conllu.xz").write_bytes(whole)
+    done = parse(shards, out, recipe, tell=told.append)
+    assert (done.parsed, done.kept, done.failed) == (1, 6, 1)
+
+
+@needs_forks
+def test_a_lost_worker_costs_nothing_but_time(
+    shards: Path, tmp_path: Path, recipe: Recipe, contents: Contents,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    one, out = tmp_path / "one", tmp_path / "out"
+    parse(shards, one, recipe)
+    killed = tmp_path / "killed"
+
+    def dies_once(recipe: Recipe, task: Task) -> Outcome:
+        if "shard-3" in task.shard.name and not killed.exists():
+            killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return parse_task(recipe, task)
+
+    monkeypatch.setattr(local_module, "parse_task", dies_once)
+    assert parse(shards, out, recipe, workers=2).parsed == 8
+    assert killed.exists()
+    assert contents(one) == contents(out)
+
+
+@needs_forks
+def test_a_shard_that_kills_is_given_up(
+    shards: Path, tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(recipe: Recipe, task: Task) -> Outcome:
+        if "shard-3" in task.shard.name:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return parse_task(recipe, task)
+
+    monkeypatch.setattr(local_module, "parse_task", dies)
+    told: list[str] = []
+    done = parse(shards, tmp_path / "out", recipe, workers=2, tell=told.append)
+    assert (done.parsed, done.failed) == (7, 1)
+    (line,) = told
+    assert "shard-3.conllu.xz: 3 processes were killed that parsed it" in line
+
+
+COMMAND = [sys.executable, "-m", "bbparse", "parse", "--threads", "2", "--output-dir"]
+
+
+@needs_forks
+def test_a_run_that_is_killed_goes_on(
+    shards: Path, tmp_path: Path, recipe: Recipe, model: Path, contents: Contents
+) -> None:
+    one, out = tmp_path / "one", tmp_path / "out"
+    parse(shards, one, recipe)
+    command = [*COMMAND, str(out), f"{shards}/*.xz", "--model", str(model)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as run:
+        while run.poll() is None and not list(out.glob("*.xz")):
+            time.sleep(0.002)
+        run.kill()
+    # at once, and whatever it was that was being written
+    done = parse(shards, out, recipe, workers=2)
+    assert done.parsed + done.kept == 8 and done.failed == 0
+    assert contents(out) == contents(one)
+    assert {path.name for path in out.iterdir()} == {*contents(one), LOCK}
+
+
+def test_a_folder_has_one_run(
+    shards: Path, tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bbparse.corpus.manifest.PATIENCE", 0.1)
+    out = tmp_path / "out"
+    with locked(out):
+        if os.name == "posix":
+            with pytest.raises(OutputError, match=rf"another run is writing .*{os.getpid()} on"):
+                parse(shards, out, recipe)
+    # of a process that is gone, which had no time to say so
+    (out / LOCK).write_text('{"process": 1, "machine": "here"}')
+    assert parse(shards, out, recipe).parsed == 8
+
+
+def test_names_of_outputs(tmp_path: Path, recipe: Recipe, shards: Path, model: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.conllu").write_bytes(toy.DEV.read_bytes())
+    out = tmp_path / "out"
+    both = r"a/x.conllu and .*b/x.conllu: both would be written as .*out/x.conllu"
+    with pytest.raises(OutputError, match=both):
+        parse_corpus([f"{tmp_path}/?/x.conllu"], out, recipe)
+    with pytest.raises(OutputError, match="its output would take its place"):
+        parse_corpus([f"{tmp_path}/a/*"], tmp_path / "a", recipe)
+    with pytest.raises(TreebankError, match="names no file"):
+        parse_corpus([f"{tmp_path}/a/*.xz"], out, recipe)
+    with pytest.raises(TreebankError, match="is a folder"):
+        parse_corpus([str(tmp_path)], out, recipe)
+    assert not out.exists()
+    lines = Recipe.of(model, Settings(format_name="jsonl"))
+    twice = [f"{tmp_path}/a/*", str(tmp_path / "a" / "x.conllu")]
+    assert parse_corpus(twice, out, lines).parsed == 1
+    assert json.loads((out / "x.jsonl").read_text().splitlines()[0])["trees"]
+
+
+@pytest.mark.parametrize(
+    ("where", "what"),
+    [("manifest.jsonl", '{"something": "else"}\n'), ("manifest.jsonl", "[1, 2]\n"), (".", "")],
+)
+def test_what_else_lies_there_is_left_alone(
+    shards: Path, tmp_path: Path, recipe: Recipe, where: str, what: str
+) -> None:
+    out = tmp_path / "out"
+    if where == ".":
+        out.write_text(what)
+    else:
+        out.mkdir()
+        (out / where).write_text(what)
+    with pytest.raises(OutputError, match=r"not a manifest|cannot be written"):
+        parse(shards, out, recipe)
+    assert (out / where if where != "." else out).read_text() == what
+
+
+def test_a_line_that_was_cut_off_does_not_count(
+    shards: Path, tmp_path: Path, recipe: Recipe, contents: Contents
+) -> None:
+    out = tmp_path / "out"
+    parse(shards, out, recipe)
+    first = contents(out)
+    (out / "manifest.jsonl").write_bytes(first["manifest.jsonl"][:-20])
+    done = parse(shards, out, recipe)
+    assert (done.parsed, done.kept) == (1, 7)
+    assert contents(out) == first
+
+
+def test_what_is_no_fault_of_a_shard_ends_the_run(
+    shards: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ModelError, match="no such file"):
+        Recipe.of("nothing.model")
+    damaged = tmp_path / "damaged.model"
+    damaged.write_bytes(model.read_bytes()[:-100])
+    with pytest.raises(ModelError, match=r"^.*damaged\.model: not a complete"):
+        parse(shards, tmp_path / "out", Recipe.of(damaged))
+    with pytest.raises(ModelError, match="calibrate"):
+        parse(shards, tmp_path / "out", Recipe.of(model, Settings(confidence=True)))
+
+
+@needs_forks
+def test_a_full_disk(
+    shards: Path, tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    monkeypatch.setattr(Recipe, "text", lambda self, found: _raise(errno.ENOSPC))
+    with pytest.raises(BBParseError, match="cannot be written: No space left on device"):
+        parse(shards, out, recipe, workers=2)
+    assert [path.name for path in out.iterdir() if path.name != LOCK] == ["manifest.jsonl"]
+
+
+def _raise(number: int) -> None:
+    raise OSError(number, os.strerror(number))
+
+
+def test_work_goes_on_until_it_is_done() -> None:
+    """Who takes what, with workers that are lost."""
+    tasks = [Task(Path(str(i)), Path(str(i))) for i in range(5)]
+
+    class Crew:
+        def __init__(self) -> None:
+            self.busy: list[Task] = []
+            self.taken: list[Task] = []
+
+        def has_room(self) -> bool:
+            return len(self.busy) < 2
+
+        def take(self, task: Task) -> None:
+            self.busy.append(task)
+            self.taken.append(task)
+
+        def wait(self) -> list[tuple[Task, Outcome | None]]:
+            task = self.busy.pop()
+            lost = task is tasks[1] or (task is tasks[2] and self.taken.count(task) < 2)
+            entry = recipe_free(task)
+            return [(task, None if lost else Outcome(task, entry, "parsed"))]
+
+    crew = Crew()
+    found = list(work_through(crew, tasks))
+    assert {outcome.task: outcome.state for outcome in found} == {
+        task: "failed" if task is tasks[1] else "parsed" for task in tasks
+    }
+    assert len(found) == 5
+    assert crew.taken.count(tasks[1]) == MOST_LOSSES
+    assert crew.taken.count(tasks[2]) == 2
+    assert isinstance(LocalCrew(None, 2).has_room(), bool)  # type: ignore[arg-type]
+
+
+def recipe_free(task: Task) -> object:
+    from bbparse.corpus import Entry
+
+    return Entry(task.output.name, task.shard.name, "")
