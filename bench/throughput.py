@@ -21,7 +21,7 @@ from typing import Any
 from measure import RESULTS, machine, markdown, prune_of, race, read_sample, write_result
 
 from bbparse.cli.main import collect_less_garbage
-from bbparse.cli.parse import parse_file
+from bbparse.cli.parse import parse_files
 from bbparse.parsing.parser import Parser
 from bbparse.scoring.problem_maker import Scored, batches
 from bbparse.treebank import Sentence, format_sentence, read_conllu
@@ -73,8 +73,8 @@ class Run:
     def whole(self, threads: int) -> Path:
         """From file to file: what ``bbparse parse`` does when the model is loaded."""
         output = self.path.with_name(f"parsed-{threads}.conllu")
-        parse_file(
-            self.parser, str(self.path), str(output), threads=threads, prune=self.prune,
+        parse_files(
+            self.parser, [str(self.path)], str(output), threads=threads, prune=self.prune,
             node_limit=NODE_LIMIT,
         )  # fmt: skip
         return output

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import Any
 
@@ -13,8 +13,9 @@ from bbparse.cli import options
 from bbparse.cli.files import FILE
 from bbparse.cli.loading import load_parser
 from bbparse.cli.shards import parse_shards
-from bbparse.cli.sources import read_sections, sentences_of
+from bbparse.cli.sources import check_sources, read_sections, sentences_of
 from bbparse.cli.workers import answers
+from bbparse.errors import BBParseError, TreebankError
 from bbparse.parsing.given_heads import fill_in_all
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import rules_for
@@ -51,6 +52,10 @@ from bbparse.treebank.sections import Section
     "--confidence", is_flag=True,
     help="Write into MISC how sure each arc is, and into a comment how sure the tree is.",
 )  # fmt: skip
+@click.option(
+    "--skip-invalid", is_flag=True,
+    help="Leave out sentences that are no sentences or cannot be parsed; name and count them.",
+)  # fmt: skip
 @options.prune
 @click.option(
     "--threads", type=click.IntRange(1), default=1, show_default=True, metavar="T",
@@ -83,6 +88,9 @@ def parse(
 ) -> None:
     """Parse CoNLL-U, CoNLL-X or running text.
 
+    The trees of several INPUTs are written one after the other. Each INPUT is read as its name
+    says, and each text begins with a comment that names it.
+
     Of words with tags only HEAD and DEPREL change. Words without tags, and those of running text
     (--text, or a file named .txt), are tagged first, by the tagger in the model; see 'bbparse
     bundle'. Text is cut into sentences and words as the treebank of the model is.
@@ -104,6 +112,7 @@ def parse(
     Examples:
       echo "Time flies." | bbparse parse --text --format tree
       bbparse parse in.conllu --output out.conllu
+      bbparse parse a.conllu b.conllu c.txt --output out.conllu
       bbparse parse in.conllu --model en.model --k-best 3
       bbparse parse in.conllu --model en.model --format tree | less -R
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
@@ -112,22 +121,23 @@ def parse(
     if output_dir is not None:
         if output != "-":
             raise click.UsageError("--output is for one file, --output-dir for many: give one")
+        if settings.pop("skip_invalid"):
+            raise click.UsageError("--skip-invalid is for one output, not for --output-dir")
         asked = {"projective": None if projective is None else projective == "yes", **settings}
         parse_shards(sources, output_dir, model, cluster, **asked)
         return
     if cluster is not None:
         raise click.UsageError("--cluster is for shards: give --output-dir, too")
-    if len(sources) > 1:
-        raise click.UsageError(f"{len(sources)} inputs: give --output-dir to parse several")
+    check_sources(sources)
     parser = load_parser(model)
     if projective is not None:
         parser = parser.with_projective(projective == "yes")
-    parse_file(parser, sources[0] if sources else "-", output, **settings)
+    parse_files(parser, sources or ["-"], output, **settings)
 
 
-def parse_file(
+def parse_files(
     parser: Parser,
-    source: str,
+    sources: Sequence[str],
     output: str,
     *,
     split: Split | None = None,
@@ -138,6 +148,7 @@ def parse_file(
     colour: bool | None = None,
     ascii_only: bool = False,
     valid: str | None = None,
+    skip_invalid: bool = False,
     **limits: Any,
 ) -> None:
     """What the command does once the model is loaded; see its options."""
@@ -150,7 +161,7 @@ def parse_file(
         """One for each sentence."""
         if not section.n_sentences and format_name == "conllu":
             yield section.raw.decode("latin-1")  # blank lines
-        sentences = map(parser.tagged, sentences_of(section, source))
+        sentences = map(parser.tagged, sentences_of(section))
         for found in parse_all(parser, sentences, k_best=k_best, **limits):
             yield write(found.sentence, found.trees, found.solution.status, style)
 
@@ -158,27 +169,76 @@ def parse_file(
         return "".join(texts(section))
 
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
-    found = answers(whole_text, read_sections(source, parser, split), threads, _descriptor(source))
+    sections = read_sections(sources, parser, split)
+    found = answers(whole_text, sections, threads, _descriptor(sources))
+    valid_text = _ValidText(whole_text)
+    count, name, last = 0, "", b""
     with (
         open_binary_output(output) as stream,
         Bar(unit=" sentences", delay=2, disable=silent) as bar,
         closing(found),
     ):
         for section, answer in found:
+            count += section.n_sentences
+            if name != section.name:
+                if format_name == "conllu" and last and not last.endswith((b"\n\n", b"\n\r\n")):
+                    stream.write(b"\n" if last.endswith(b"\n") else b"\n\n")
+                name = section.name
+            if answer is None and skip_invalid:
+                answer = valid_text(section).encode()
             if answer is None:
                 for one in texts(section):
-                    stream.write(one.encode())
+                    last = one.encode()
+                    stream.write(last)
                     bar.update()
             else:
+                last = answer or last
                 stream.write(answer)
                 bar.update(section.n_sentences)
             if output == "-":
                 stream.flush()  # whoever waits for it may give us the next section then
+        valid_text.conclude(count)
 
 
-def _descriptor(source: str) -> int | None:
-    """Of the standard input, if that is the source and a file of the system."""
-    if source == "-":
+class _ValidText:
+    """The text of those sentences that can be parsed; the others are told on the standard error."""
+
+    def __init__(self, whole_text: Callable[[Section], str]) -> None:
+        self.whole_text = whole_text
+        self.left_out = 0
+
+    def __call__(self, section: Section) -> str:
+        """That of a section."""
+        with suppress(BBParseError):
+            return self.whole_text(section)
+        texts = []
+        for one in section.singly():
+            try:
+                texts.append(self.whole_text(one))
+            except BBParseError as error:
+                self.left_out += 1
+                start = f"{one.name}, line "
+                where = "" if str(error).startswith(start) else f"{start}{one.line_number}: "
+                click.echo(f"bbparse: left out: {where}{error}", err=True)
+        return "".join(texts)
+
+    def conclude(self, count: int) -> None:
+        """Say how many of so many sentences were left out.
+
+        Raises
+        ------
+        TreebankError
+            If none is left.
+        """
+        if self.left_out and self.left_out == count:
+            raise TreebankError(f"no sentence is left to parse: {count} are invalid")
+        if self.left_out:
+            click.echo(f"bbparse: {self.left_out} of {count} sentences were left out", err=True)
+
+
+def _descriptor(sources: Sequence[str]) -> int | None:
+    """Of the standard input, if that is a source and a file of the system."""
+    if "-" in sources:
         with suppress(AttributeError, OSError, ValueError):
             return sys.stdin.fileno()
     return None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bbparse.errors import TreebankError
 from bbparse.parsing.parser import Parser
@@ -21,28 +23,50 @@ def read_sentences(source: str, parser: Parser, split: Split | None) -> Iterator
     Without `split`, files named ``.txt`` are running text, and others are not. `TreebankError` if
     the source cannot be read or is neither, `ModelError` if the model cannot cut text.
     """
-    for section in read_sections(source, parser, split):
+    for section in read_sections([source], parser, split):
         if section is not None:
-            yield from sentences_of(section, source)
+            yield from sentences_of(section)
 
 
 def read_sections(
-    source: str, parser: Parser, split: Split | None
+    sources: Sequence[str], parser: Parser, split: Split | None
 ) -> Iterator[Section | None]:
-    """The same sentences in sections, for `sentences_of`, and with the same errors.
+    """The same sentences of several sources in sections, for `sentences_of`, with the same errors.
 
-    None comes before more of the standard input is read, which may have to be waited for.
+    None comes before more of the standard input is read, which may have to be waited for. Several
+    texts are one treebank of several documents: their sentences are numbered through.
     """
-    split = split or split_of_name(source)
-    if split is None:
-        return cut_conllu(source)
-    return cut_sentences(text_as_it_comes(source, parser.needed_cutter(), split))
+    number = 1
+    for source in sources:
+        how = split or split_of_name(source)
+        if how is None:
+            yield from cut_conllu(source)
+            continue
+        document = source if len(sources) > 1 else None
+        text = text_as_it_comes(source, parser.needed_cutter(), how, number, document)
+        for section in cut_sentences(text):
+            number += section.n_sentences if section is not None else 0
+            yield section
 
 
-def sentences_of(section: Section, source: str) -> Iterator[Sentence]:
+def sentences_of(section: Section) -> Iterator[Sentence]:
     """The sentences of a section of a source, with the errors that `read_sentences` has."""
-    sentences = section.sentences("standard input" if source == "-" else source)
-    return _with_hint(sentences) if section.number == 1 else sentences
+    return _with_hint(section.sentences()) if section.number == 1 else section.sentences()
+
+
+def check_sources(sources: Sequence[str]) -> None:
+    """Find out that some source is not there, or there twice, before the work on the others.
+
+    Raises
+    ------
+    TreebankError
+    """
+    for i, source in enumerate(sources):
+        name = "standard input" if source == "-" else source
+        if source in sources[:i]:
+            raise TreebankError(f"{name}: is given twice as an input")
+        if source != "-" and len(sources) > 1 and not os.path.exists(source):
+            raise TreebankError(f"{name}: cannot be read: {os.strerror(errno.ENOENT)}")
 
 
 def split_of_name(source: str) -> Split | None:

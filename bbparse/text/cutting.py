@@ -58,14 +58,19 @@ def read_text(source: Source, cutter: Cutter, split: Split = "text") -> Iterator
 
 
 def text_as_it_comes(
-    source: Source, cutter: Cutter, split: Split = "text"
+    source: Source,
+    cutter: Cutter,
+    split: Split = "text",
+    first: int = 1,
+    document: str | None = None,
 ) -> Iterator[Sentence | None]:
     """As `read_text`; with None before more of the standard input is read.
 
     All sentences of paragraphs that have come before, with the blank line after them, have been
-    yielded by then.
+    yielded by then. ``first`` is the number of the first sentence; ``document``, if given, the name
+    that a comment before it gives to the text.
     """
-    number = offset = 0
+    number, offset = first, 0
     likeness = Likeness(cutter)
     with open_source(source) as (stream, name):
         read = arriving_lines if source == "-" else raw_lines
@@ -74,13 +79,16 @@ def text_as_it_comes(
                 yield None
                 continue
             for sentence in sentences_of_text(
-                paragraph, cutter, split=split, offset=offset, first=number + 1, likeness=likeness
+                paragraph, cutter, split=split, offset=offset, first=number, likeness=likeness
             ):
+                if number == first and document is not None:
+                    sentence.lines.insert(0, f"# newdoc id = {' '.join(document.split())}")
+                    sentence.word_lines = [line + 1 for line in sentence.word_lines]
                 number += 1
                 sentence.source = name
                 yield sentence
             offset += len(paragraph)
-        if not number:
+        if number == first:
             raise TreebankError(f"{name}: there are no words in it")
 
 

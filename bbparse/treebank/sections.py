@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bbparse.errors import TreebankError
-from bbparse.treebank.reading import Source, blocks_of, no_sentence, open_source, raw_lines
+from bbparse.treebank.reading import Block, Source, blocks_of, no_sentence, open_source, raw_lines
 from bbparse.treebank.sentence import Sentence
 
 #: Words that the sentences of a section have together, unless it is a single one: what the parser
@@ -32,12 +32,23 @@ class Section:
     line_number: int  # of the first line in the file, from 1
     number: int  # of the first sentence in the file, from 1
     n_sentences: int  # 0 where there are only blank lines
+    name: str = "input"  # of the file, for messages
 
-    def sentences(self, name: str) -> Iterator[Sentence]:
-        """What `read_conllu` gives for these lines of the file of that name, or raises."""
-        lines = io.BytesIO(self.raw)
-        for block in blocks_of(lines, self.line_number, self.number):
-            yield block.sentence(name)
+    def sentences(self) -> Iterator[Sentence]:
+        """What `read_conllu` gives for these lines of the file, or raises."""
+        for block in self._blocks():
+            yield block.sentence(self.name)
+
+    def singly(self) -> Iterator[Section]:
+        """Sections of one sentence each."""
+        for block in self._blocks():
+            before, after = block.before.encode("latin-1"), block.after.encode("latin-1")
+            raw = before + b"".join(block.lines) + after
+            line_number = block.line_number - before.count(b"\n")
+            yield Section(raw, line_number, block.number, 1, self.name)
+
+    def _blocks(self) -> Iterator[Block]:
+        return blocks_of(io.BytesIO(self.raw), self.line_number, self.number)
 
 
 def cut_conllu(source: Source) -> Iterator[Section | None]:
@@ -47,7 +58,7 @@ def cut_conllu(source: Source) -> Iterator[Section | None]:
     All sentences that have come before, with the blank line after them, have been yielded by then.
     """
     with open_source(source) as (stream, name):
-        gathered = _Gathered()
+        gathered = _Gathered(name)
         lines: list[bytes] = []
         words = 0
         try:
@@ -79,13 +90,14 @@ def cut_conllu(source: Source) -> Iterator[Section | None]:
 
 def cut_sentences(sentences: Iterable[Sentence | None]) -> Iterator[Section | None]:
     """Put sentences into sections; None, and errors, come after the sentences before them."""
-    gathered = _Gathered()
+    gathered = _Gathered("input")
     try:
         for sentence in sentences:
             if sentence is None:
                 yield from gathered.take()
                 yield None
             else:
+                gathered.name = sentence.source or gathered.name
                 text = sentence.before + "\n".join(sentence.lines) + sentence.after
                 yield from gathered.add(text.encode(), sentence.n_words)
     except Exception:
@@ -119,7 +131,8 @@ def arriving_lines(stream: Any, name: str) -> Iterator[bytes | None]:
 class _Gathered:
     """Sentences on their way into a section."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.raw: list[bytes] = []
         self.line_number = 1
         self.number = 1
@@ -139,7 +152,7 @@ class _Gathered:
         """What there is, if there is anything."""
         raw = b"".join(self.raw)
         if raw:
-            yield Section(raw, self.line_number, self.number, self.n_sentences)
+            yield Section(raw, self.line_number, self.number, self.n_sentences, self.name)
         self.line_number += raw.count(b"\n")
         self.number += self.n_sentences
         self.raw = []

@@ -152,3 +152,68 @@ def test_models_of_treebanks_without_tags_take_words_as_they_are() -> None:
     parser = toy.parser()
     other = toy.changed(parser, {**parser.notes, "tagged": False})
     assert other.tagged(sentence) is sentence
+
+
+def test_several_inputs(run: Run, both: Path, bare: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a.txt", "b.conllu", "c.txt")]
+    paths[0].write_text("She sleeps. Yes!", encoding="utf-8")
+    paths[1].write_text(toy.DEV.read_text(encoding="utf-8").rstrip("\n"), encoding="utf-8")
+    paths[2].write_text("He doesn't.\n", encoding="utf-8")
+    for threads in ("1", "2"):
+        done = run("parse", *paths, bare, "--model", both, "--threads", threads)
+        assert done.code == 0
+        found = list(read_conllu(io.StringIO(done.out)))
+        count = len(toy.dev_sentences())
+        assert [len(s.forms) for s in found[:2]] == [3, 2] and len(found) == 2 * count + 3
+        one_by_one = [run("parse", path, "--model", both).out for path in (paths[1], bare)]
+        assert one_by_one[0] in done.out and done.out.endswith(one_by_one[1])
+        assert [line for line in done.out.splitlines() if line.startswith("# newdoc")] == [
+            f"# newdoc id = {paths[0]}", f"# newdoc id = {paths[2]}",
+        ]  # fmt: skip
+        assert "# sent_id = 3\n# text = He doesn't.\n" in done.out
+    out = tmp_path / "out.conllu"
+    for wrong, message in (
+        ([paths[0], bare, paths[0]], f"{paths[0]}: is given twice"),
+        (["-", "-"], "standard input: is given twice"),
+        ([paths[0], tmp_path / "none"], f"{tmp_path / 'none'}: cannot be read: No such file"),
+    ):
+        done = run("parse", *wrong, "--model", both, "--output", out)
+        assert done.complaint().startswith(message) and not out.exists()
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_bad_sentences_may_be_left_out(
+    run: Run, both: Path, bare: Path, tmp_path: Path, threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sections, "SECTION_WORDS", 8)
+    good = bare.read_text(encoding="utf-8")
+    bad = "1\tHello\n\n"
+    path = tmp_path / "some.conllu"
+    path.write_text(bad + good + bad + "# nothing\n\n" + good, encoding="utf-8")
+    limits = ("--model", both, "--threads", threads)
+    done = run("parse", path, *limits, "--skip-invalid")
+    assert done.code == 0
+    assert done.out == 2 * run("parse", bare, *limits).out
+    lines = done.err.splitlines()
+    first = good.count("\n") + 3
+    assert lines[:2] == [
+        f"bbparse: left out: {path}, line {number}: expected 10 columns, found 2"
+        for number in (1, first)
+    ]
+    assert lines[2].startswith(f"bbparse: left out: {path}, line {first + 2}: ")
+    count = 2 * len(toy.dev_sentences()) + 3
+    assert lines[3:] == [f"bbparse: 3 of {count} sentences were left out"]
+    path.write_text(bad, encoding="utf-8")
+    out = tmp_path / "out.conllu"
+    complaint = run("parse", path, *limits, "--skip-invalid", "--output", out).complaint()
+    assert complaint == "no sentence is left to parse: 1 are invalid" and not out.exists()
+
+
+def test_given_heads_without_a_tree_are_left_out(run: Run, both: Path, tmp_path: Path) -> None:
+    rows = ["\t".join((str(i), "a", "a", "X", "X", "_", "{}", "_", "_", "_")) for i in (1, 2)]
+    text = "\n".join(rows) + "\n\n"
+    path = tmp_path / "heads.conllu"
+    path.write_text(text.format("2", "1") + text.format("2", "_"), encoding="utf-8")
+    done = run("parse", path, "--model", both, "--keep-heads", "--skip-invalid")
+    assert done.code == 0 and done.out.count("\n\n") == 1
+    assert f"left out: {path}, line 1: {path}, sentence #1: no" in done.err

@@ -53,7 +53,7 @@ def by_sections(stream: io.BytesIO) -> Iterator[Sentence]:
     for section in cut_conllu(stream):
         assert section is not None, "only the standard input is waited for"
         assert pickle.loads(pickle.dumps(section)) == section
-        good = list(section.sentences("input"))
+        good = list(section.sentences())
         assert len(good) == section.n_sentences
         yield from good
 
@@ -61,7 +61,7 @@ def by_sections(stream: io.BytesIO) -> Iterator[Sentence]:
 def by_sections_up_to_an_error(stream: io.BytesIO) -> Iterator[Sentence]:
     for section in cut_conllu(stream):
         assert section is not None
-        yield from section.sentences("input")
+        yield from section.sentences()
 
 
 @given(
@@ -153,7 +153,7 @@ def test_sentences_in_sections(monkeypatch: pytest.MonkeyPatch) -> None:
         for section in cut_sentences(some()):
             cut.append(section)
     assert [section and section.n_sentences for section in cut] == [3, None, 2]
-    read = [s for section in cut if section for s in section.sentences("input")]
+    read = [s for section in cut if section for s in section.sentences()]
     assert [s.lines for s in read] == [s.lines for s in sentences[:5]]
     assert [s.number for s in read] == [1, 2, 3, 4, 5]
 
@@ -170,7 +170,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     def again() -> Iterator[Sentence]:
         for section in cut_conllu(packed):
             if section is not None:
-                yield from section.sentences(str(packed))
+                yield from section.sentences()
 
     assert "cannot be read" in expected[1]
     assert found(again())[1] == expected[1]
