@@ -13,7 +13,7 @@ scores -inf, and, as the flags say, it is projective and the root has exactly on
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -191,6 +191,45 @@ class Problem(ProblemArrays):
             projective=arrays.as_flag("projective", projective),
             single_root=arrays.as_flag("single_root", single_root),
         )
+
+    @classmethod
+    def from_batch(
+        cls,
+        scores: Iterable[ArrayLike],
+        lengths: Sequence[int] | None = None,
+        *,
+        projective: bool = True,
+        single_root: bool = True,
+    ) -> list[Problem]:
+        """Problems of a batch of score matrices; see `from_arc_scores`, and `solve_batch`.
+
+        Parameters
+        ----------
+        scores : float[b, n + 1, n + 1], or b matrices
+            scores[i, h, m] of arcs of sentence i.
+        lengths : sequence of b int, optional
+            Words of each sentence: rows and columns behind those of its words are padding.
+
+        Raises
+        ------
+        ProblemError
+            As `from_arc_scores`, with the place of the sentence.
+        """
+        matrices = list(scores)
+        if lengths is not None and len(lengths) != len(matrices):
+            raise ProblemError(f"{len(lengths)} lengths, expected {len(matrices)}, one a matrix")
+        found = []
+        for i, matrix in enumerate(matrices):
+            try:
+                if lengths is not None:
+                    padded = arrays.as_floats("scores", matrix, ndim=2)
+                    n = arrays.as_count("lengths", lengths[i], 1, min(padded.shape) - 1)
+                    matrix = padded[: n + 1, : n + 1]
+                one = cls.from_arc_scores(matrix, projective=projective, single_root=single_root)
+            except ProblemError as error:
+                raise ProblemError(f"sentence {i} of the batch: {error}") from None
+            found.append(one)
+        return found
 
     with_factors = edit.with_factors
     with_heads = edit.with_heads
