@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tag": ("bbparse.cli.tag:tag", "Find tags, features and lemmas of every word of a file."),
     "bundle": ("bbparse.cli.bundle:bundle", "Put a tagger into a parser's model."),
     "calibrate": ("bbparse.cli.calibrate:calibrate", "Learn how sure a model may be of arcs."),
+    "model": ("bbparse.cli.model:model", "Show what a model was learned from and reaches."),
     "factors": ("bbparse.cli.factors:factors", "List the factor families that are installed."),
     "solve": ("bbparse.cli.solve:solve", "Find the best trees of a problem in a file."),
     "verify": ("bbparse.cli.verify:verify", "Check the proof that comes with a solution."),

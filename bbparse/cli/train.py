@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 
 from bbparse.cli.files import FILE, FileOrName
-from bbparse.cli.results import results
+from bbparse.cli.results import results, table
 from bbparse.configuration import Configuration
 from bbparse.configuration.path import configuration_names, configuration_path
 from bbparse.errors import BBParseError, TreebankError
 from bbparse.learning.reading import Reading, learn_to_read
 from bbparse.learning.train import train as learn
+from bbparse.model.card import NOTE
 from bbparse.model.file import load_tagger
 from bbparse.model.path import model_names, model_path
 from bbparse.parsing.calibrating import calibrate
@@ -71,6 +72,9 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 @click.option(
     "--skip-invalid", is_flag=True, help="Leave out sentences without a proper tree; count them."
 )
+@click.option("--name", metavar="TEXT", help="Of the treebank, for the model's card.")
+@click.option("--language", metavar="CODE", help="Of the treebank, for the card, such as hu.")
+@click.option("--license", metavar="TEXT", help="Of the model, for the card.")
 def train(
     treebank: str,
     dev: str | None,
@@ -84,11 +88,13 @@ def train(
     text_from: str | None,
     no_text: bool,
     skip_invalid: bool,
+    **about: str | None,
 ) -> None:
     """Learn a model from the trees of TRAIN.
 
     The model also learns how text is cut into sentences and words, and how words are tagged, so
-    that it parses running text.
+    that it parses running text. A card in it says what it was learned from, how, and what it
+    reaches on the dev treebank; see 'bbparse model'.
 
     TRAIN and the dev treebank are CoNLL-U or CoNLL-X files, packed with .gz or .xz or not. A run
     that is interrupted leaves a checkpoint beside the model; the same command goes on from there.
@@ -132,6 +138,7 @@ def train(
             model=target,
             reading=None if no_text else reading,
             checkpoint=target.with_name(target.name + ".checkpoint"),
+            about=about,
             progress=terminal,
             report=_say,
         )
@@ -140,7 +147,9 @@ def train(
         parser = Parser(learned)
         calibrate(parser, dev_sentences)
         parser.save(target)
-        _say(results(learned, dev_sentences))
+        learned.notes[NOTE]["results"] = found = results(learned, dev_sentences)
+        parser.save(target)
+        _say(table(found))
     _say(f"wrote {target}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from bbparse.learning.labeller import train_labeller
 from bbparse.learning.reading import Reading
 from bbparse.learning.run import Run
 from bbparse.learning.stages import train_in_stages
+from bbparse.model.card import NOTE, card_note
 from bbparse.model.file import save_model
 from bbparse.model.model import Model
 from bbparse.treebank import Sentence, check_tree, is_projective
@@ -39,6 +40,7 @@ def train(
     checkpoint: str | os.PathLike[str] | None = None,
     model: str | os.PathLike[str] | None = None,
     reading: Callable[[], Reading] | None = None,
+    about: Mapping[str, str | None] | None = None,
     progress: bool = False,
     report: Any = None,
 ) -> Model:
@@ -60,6 +62,8 @@ def train(
     reading : callable, optional
         Gives what the model is to cut text and to tag words with (`bbparse.learning.reading`);
         called when the configuration and the trees have been checked.
+    about : mapping, optional
+        What the model's card is to say: ``name`` of the treebank, ``language``, ``license``.
     progress : bool
         Whether to draw progress bars on standard error.
     report : callable, optional
@@ -86,6 +90,7 @@ def train(
         read = Reading(None, None) if reading is None else reading()
         best = _learned(config, families, sentences, dev, kept, say)
         best.tagger, best.cutter = read
+        best.notes[NOTE] = card_note(sentences, dev, about or {})
     if model is not None:
         save_model(best, model)
     kept.remove()

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from bbparse.errors import ModelError, TreebankError
 from bbparse.factors import FactorFamily
+from bbparse.model.card import card
 from bbparse.model.path import DEFAULT_MODEL
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.document import Document, ParsedSentence
@@ -66,6 +67,11 @@ class Pipeline:
 
     def __init__(self, parser: Parser) -> None:
         self.parser = parser
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """What the model was learned from, how, and what it reaches: `bbparse.model.card.card`."""
+        return card(self.parser.model)
 
     def __call__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from bbparse.configuration import Configuration
 from bbparse.learning.trainer import Trainer
 from bbparse.parsing.parser import Parser
+from bbparse.parsing.pipeline import Pipeline
 from tests import toy
 from tests.cli.conftest import Done
 
@@ -293,13 +295,21 @@ def test_a_configuration_can_be_printed(run: Run, tmp_path: Path) -> None:
 def test_text_is_learned_too(run: Run, config: Path, tmp_path: Path) -> None:
     model = tmp_path / "toy.model"
     start = ("train", toy.TRAIN, "--config", config, "--epochs", "1", "--model")
-    done = run(*start, model, "--dev", toy.DEV)
+    done = run(*start, model, "--dev", toy.DEV, "--name", "Toys", "--license", "none at all")
     assert done.code == 0 and "cutter of text trained" in done.err
     table = [line.split() for line in done.err.splitlines() if line.startswith("its ")]
     assert [row[0:2] for row in table] == [["its", "words"], ["its", "words"], ["its", "text"]]
     assert float(table[2][-2]) > 60  # LAS of running text
     learned = Parser.load(model)
     assert learned.tagger is not None and learned.cutter is not None
+    shown = run("model", model).out
+    for line in ("treebank +Toys", "licence +none at all", "language +-", "scripts +Latin",
+                 f"trained on +{len(toy.sentences())} sentences", "takes +text, words, words and"):
+        assert re.search(f"^{line}", shown, re.MULTILINE)
+    assert shown.endswith("\n" + done.err[done.err.index("dev, %") : done.err.index("wrote")])
+    card = json.loads(run("model", model, "--json").out)
+    assert card == Pipeline(learned).card
+    assert card["results"]["its text"]["las"] == float(table[2][-2])
     other = tmp_path / "other.model"
     assert run(*start, other, "--text-from", model).code == 0
     taken = Parser.load(other)

@@ -1,0 +1,34 @@
+"""What models say of themselves."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from bbparse.model.card import card, card_note, scripts
+from tests import toy
+
+
+def test_scripts_are_named_by_their_letters() -> None:
+    assert scripts(["das", "Größe", "3", "!"]) == ["Latin"]
+    assert scripts(["我们", "喜欢", "DNA", "。"]) == ["CJK", "Latin"]
+    assert scripts(["и" * 200, "a"]) == ["Cyrillic"]
+    assert scripts([]) == []
+
+
+def test_a_card_takes_what_it_can_from_file_names() -> None:
+    named = [
+        dataclasses.replace(one, source="/data/hu_szeged-ud-train.conllu")
+        for one in toy.sentences()
+    ]
+    note = card_note(named, [], {"license": "CC0"})
+    assert note["name"] == "hu_szeged-ud-train.conllu"
+    assert (note["language"], note["license"]) == ("hu", "CC0")
+    assert note["train"]["sentences"] == len(named) and note["dev"]["words"] == 0
+    assert card_note(named, [], {"language": "xx", "name": "Own"})["language"] == "xx"
+    assert card_note([], [], {})["name"] is None
+
+
+def test_models_without_a_card_say_what_can_be_seen() -> None:
+    found = card(toy.parser().model)
+    assert found["takes"][-1] == "words and tags" and found["projective"]
+    assert found["configuration"]["learning"]["seed"] == found["seed"]
