@@ -7,14 +7,16 @@ around a word say the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import ModelError
+from bbparse.errors import BBParseError, ModelError
 from bbparse.storage.archive import INTS, TEXT, Rule
 from bbparse.tagging.encode import COLUMNS, PAD
 from bbparse.tagging.kernels import label_words
@@ -50,6 +52,22 @@ def flat(lists: Lists) -> tuple[Ints, Ints]:
     ptr = np.zeros(len(lists) + 1, np.int32)
     np.cumsum([len(some) for some in lists], out=ptr[1:])
     return ptr, np.fromiter(chain.from_iterable(lists), np.int32, int(ptr[-1]))
+
+
+@contextmanager
+def reading_header(
+    name: str, needed: Iterable[str], arrays: Mapping[str, NDArray[Any]], where: str
+) -> Iterator[dict[str, Any]]:
+    """The header of what layers belong to; what goes wrong with it is a `ModelError`."""
+    missing = sorted(set(needed) - set(arrays))
+    if missing:
+        raise ModelError(f"{where}: field {missing[0]} of the {name} is missing")
+    try:
+        yield json.loads(str(arrays[f"{name}_header"].item()))
+    except ModelError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, BBParseError) as error:
+        raise ModelError(f"{where}: header of the {name} is damaged: {error}") from error
 
 
 def layer_rules(name: str) -> dict[str, Rule]:

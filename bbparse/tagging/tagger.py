@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse import __version__
-from bbparse.errors import BBParseError, ModelError
+from bbparse.errors import ModelError
 from bbparse.storage.archive import TEXT, Rule
 from bbparse.tagging.encode import FormEncoder, fill_tags
-from bbparse.tagging.layer import Layer, layer_rules
+from bbparse.tagging.layer import Layer, layer_rules, reading_header
 from bbparse.tagging.lemmas import apply_rule
 from bbparse.treebank import Sentence
 from bbparse.treebank.columns import with_columns
@@ -230,11 +230,7 @@ def tagger_from(arrays: Mapping[str, NDArray[Any]], where: str) -> Tagger:
     ModelError
         If some are missing or damaged. Names the file, `where`.
     """
-    missing = sorted(set(_NEEDED) - set(arrays))
-    if missing:
-        raise ModelError(f"{where}: field {missing[0]} of the tagger is missing")
-    try:
-        header = json.loads(str(arrays["tagger_header"].item()))
+    with reading_header("tagger", _NEEDED, arrays, where) as header:
         templates = {name: list(map(str, lines)) for name, lines in header["templates"].items()}
         known, habits = (
             {str(form): str(value) for form, value in header[name].items()}
@@ -253,10 +249,6 @@ def tagger_from(arrays: Mapping[str, NDArray[Any]], where: str) -> Tagger:
         for name in ("tags", "lemmas"):
             if name in layers and "" not in layers[name].lists:
                 raise ModelError(f"{where}: tagger, {name}: no candidates for new words")
-    except ModelError:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError, BBParseError) as error:
-        raise ModelError(f"{where}: header of the tagger is damaged: {error}") from error
     lexicon: dict[str, str] = {}
     if "tagger_lexicon" in arrays:
         for line in str(arrays["tagger_lexicon"].item()).split("\n"):

@@ -8,6 +8,7 @@ looked up.
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -16,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import BBParseError, ModelError
+from bbparse.errors import ModelError
 from bbparse.storage.archive import TEXT, Rule
-from bbparse.tagging.layer import Layer, layer_rules
+from bbparse.tagging.layer import Layer, layer_rules, reading_header
 from bbparse.text.characters import (
     BLANK,
     CHARACTER_COLUMNS,
@@ -34,6 +35,9 @@ from bbparse.text.characters import (
 CHARACTER_LABELS = ("in", "word", "token")
 #: What a token may be: within a sentence, or its last.
 TOKEN_LABELS = ("in", "end")
+
+# Names that no treebank has enough of to learn (C++, C#, g++), but not the mark A++: one token.
+_NAME = re.compile(r"(?<![\w+])(?:(?![Aa]\+)[A-Za-z]+\+\+|[A-Z]#)(?![\w+#])")
 
 CUTTER_ARRAYS: dict[str, Rule] = {
     "cutter_header": (TEXT, 0, None), **layer_rules("characters"), **layer_rules("sentences"),
@@ -147,6 +151,9 @@ class Cutter:
             allowed.get(place) or (apart if place.count(" ") == 2 else new)
             for place in places(text)
         ]
+        for name in _NAME.finditer(text):
+            inside = name.end() - name.start() - 1
+            lists[name.start() : name.end()] = [*[(0,)] * inside, (2,)]
         labels = self.characters.find(encode_characters(text), lists)
         out: list[Token] = []
         start, cuts = -1, []
@@ -193,11 +200,7 @@ class Cutter:
         ModelError
             If some are missing or damaged. Names the file, `where`.
         """
-        missing = sorted(set(CUTTER_ARRAYS) - set(arrays))
-        if missing:
-            raise ModelError(f"{where}: field {missing[0]} of the cutter is missing")
-        try:
-            header = json.loads(str(arrays["cutter_header"].item()))
+        with reading_header("cutter", CUTTER_ARRAYS, arrays, where) as header:
             multiwords = {
                 str(form): tuple(str(word) for word in words)
                 for form, words in header["multiwords"].items()
@@ -206,8 +209,6 @@ class Cutter:
             float(notes.get("share", 0.0))
             lines = [[str(line) for line in some] for some in header["templates"]]
             of_characters, of_tokens = lines
-        except (ValueError, KeyError, TypeError, AttributeError, BBParseError) as error:
-            raise ModelError(f"{where}: header of the cutter is damaged: {error}") from error
         characters = Layer.from_arrays(
             "characters", of_characters, arrays, where, CHARACTER_COLUMNS, REACH
         )

@@ -55,12 +55,21 @@ def paragraphs(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
         yield group
 
 
+def readings(sentences: Sequence[Sentence]) -> list[list[list[list[Piece]]]]:
+    """The tokens of each sentence of each paragraph, as the text may be written.
+
+    Once, if the treebank says where blanks are; otherwise with a blank between any two tokens, and
+    with blanks where they are usual.
+    """
+    groups = [[pieces(one) for one in group] for group in paragraphs(sentences)]
+    if is_spaced(one for group in groups for one in group):
+        return [groups]
+    return [groups, [[with_guessed_blanks(one) for one in group] for group in groups]]
+
+
 def plain_text(sentences: Sequence[Sentence]) -> str:
     """The text of a treebank, a blank line between its paragraphs."""
-    groups = [[pieces(one) for one in group] for group in paragraphs(sentences)]
-    if not is_spaced(one for group in groups for one in group):
-        groups = [[with_guessed_blanks(one) for one in group] for group in groups]
     return "\n\n".join(
         "".join(piece.form + " " * piece.blank for one in group for piece in one).rstrip()
-        for group in groups
+        for group in readings(sentences)[-1]
     )

@@ -22,10 +22,10 @@ from bbparse.text.characters import (
     encode_tokens,
 )  # fmt: skip
 from bbparse.text.cutter import CHARACTER_LABELS, TOKEN_LABELS, Cutter, has_letter, places
-from bbparse.text.raw import is_spaced, paragraphs, with_guessed_blanks
+from bbparse.text.raw import readings
 from bbparse.text.templates import CHARACTERS, TOKENS
 from bbparse.treebank import Sentence
-from bbparse.treebank.tokens import Piece, pieces
+from bbparse.treebank.tokens import Piece
 
 IN, WORD, TOKEN = range(3)
 #: Words that tell what language a text is in.
@@ -69,13 +69,13 @@ def texts_of(sentences: Sequence[Sentence], block: int = 8) -> list[Text]:
     tokens, and with blanks where they are usual. Where there are no paragraphs, every ``block``
     sentences are one.
     """
-    groups = [[pieces(one) for one in group] for group in paragraphs(sentences)]
-    if len(groups) * 50 < len(sentences):
-        every = [one for group in groups for one in group]
-        groups = [every[i : i + block] for i in range(0, len(every), block)]
-    if not is_spaced(one for group in groups for one in group):
-        groups += [[with_guessed_blanks(one) for one in group] for group in groups]
-    return [_text(group) for group in groups]
+    out: list[Text] = []
+    for groups in readings(sentences):
+        if len(groups) * 50 < len(sentences):
+            every = [one for group in groups for one in group]
+            groups = [every[i : i + block] for i in range(0, len(every), block)]
+        out += map(_text, groups)
+    return out
 
 
 def _text(group: Sequence[Sequence[Piece]]) -> Text:

@@ -44,6 +44,10 @@ def forms(text: str) -> list[str]:
         ("$5,000.50 (10%) :-)", "$ 5,000.50 ( 10 % ) :-)"),
         ("my iPhone, McDonald's and O'Neill", "my iPhone , McDonald 's and O'Neill"),
         ("and/or on 9/11", "and / or on 9/11"),
+        ("C++, (C#) and g++. F#", "C++ , ( C# ) and g++ . F#"),
+        ("A++ tele#84 job#", "A ++ tele # 84 job #"),
+        ("Come at five o'clock 😀.", "Come at five o'clock 😀 ."),
+        ("She got her Ph.D. in the govern\u00adment", "She got her Ph.D. in the govern\u00adment"),
         ("Ph.D., .NET, o'clock 😀. co\u00adop", "Ph.D. , .NET , o'clock 😀 . co\u00adop"),
     ],
 )
