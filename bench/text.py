@@ -1,0 +1,208 @@
+"""Running text: cut, tagged and parsed by bbparse and by UDPipe 1, trained on the same treebank.
+
+    python bench/text.py NAME TRAIN DEV [--model MODEL] [--udpipe FILE [--options EPOCHS]]
+        [--full FILE] [--before PARSED]
+
+The text is that of DEV with its paragraphs, on which nothing is trained. Where a treebank does not
+say where blanks are, they are as they are usual, and UDPipe learns from TRAIN with such blanks.
+Measured are F1 of tokens, words and sentences, UPOS, UAS, LAS and MLAS, as the official scorer has
+them; words a second of processor time from text to trees, both in turns; processor time of
+training (of bbparse: of the cutter, where there is no MODEL) and size of the file. UDPipe's
+tokenizer is trained into FILE unless that is there; ``--full`` trains a tagger and a parser, too.
+``--before`` takes what another version has made of the text. Each run adds rows to
+bench/results/text.json, and writes text.md anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from measure import RESULTS, machine, markdown, write_result
+
+from bbparse.parsing.parser import Parser
+from bbparse.text import Cutter, sentences_of_text, train_cutter
+from bbparse.text.raw import is_spaced, plain_text, with_guessed_blanks
+from bbparse.treebank import Sentence, format_sentence, read_conllu
+from bbparse.treebank.alignment import evaluate_text
+from bbparse.treebank.tokens import pieces
+
+#: Of text; the others are of trees.
+CUT = ("tokens", "words", "sentences")
+TREES = ("upos", "uas", "las", "mlas")
+
+
+def with_blanks(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
+    """Sentences that say where there are no blanks, as usual if their treebank does not know."""
+    known = is_spaced(map(pieces, sentences))
+    for sentence in sentences:
+        if known:
+            yield sentence
+            continue
+        lines = list(sentence.lines)
+        for line, piece in zip(sentence.word_lines, with_guessed_blanks(pieces(sentence))):
+            if not piece.blank:
+                lines[line] = lines[line].rpartition("\t")[0] + "\tSpaceAfter=No"
+        yield replace(sentence, lines=lines)
+
+
+def train_udpipe(path: Path, sentences: Sequence[Sentence], options: str, full: bool) -> None:
+    """Train UDPipe 1 into a file, with its time beside it."""
+    from ufal import udpipe
+
+    reader = udpipe.InputFormat.newConlluInputFormat()
+    reader.setText("".join(map(format_sentence, with_blanks(sentences))))
+    error, found, one = udpipe.ProcessingError(), udpipe.Sentences(), udpipe.Sentence()
+    while reader.nextSentence(one, error):
+        found.push_back(one)
+        one = udpipe.Sentence()
+    rest = udpipe.Trainer.DEFAULT if full else udpipe.Trainer.NONE
+    started = time.process_time()
+    trained = udpipe.Trainer.train(
+        "morphodita_parsito", found, udpipe.Sentences(), options, rest, rest, error
+    )
+    if error.occurred():
+        raise SystemExit(f"UDPipe: {error.message}")
+    seconds = time.process_time() - started
+    raw = trained if isinstance(trained, bytes) else trained.encode("utf-8", "surrogateescape")
+    path.write_bytes(raw)
+    note = {"training_seconds": seconds, "options": options}
+    path.with_suffix(".json").write_text(json.dumps(note), encoding="utf-8")
+
+
+def udpipe(path: Path, full: bool) -> Callable[[str], list[Sentence]]:
+    """What makes sentences of text by a model of UDPipe."""
+    from ufal import udpipe
+
+    rest = udpipe.Pipeline.DEFAULT if full else udpipe.Pipeline.NONE
+    model = udpipe.Model.load(str(path))
+    pipeline = udpipe.Pipeline(model, "tokenize", rest, rest, "conllu")
+    return lambda text: list(read_conllu(io.StringIO(pipeline.process(text))))
+
+
+def bbparse(parser: Parser) -> Callable[[str], list[Sentence]]:
+    """The same by a model of ours."""
+
+    def parse(text: str) -> list[Sentence]:
+        cut = map(parser.tagged, sentences_of_text(text, parser.needed_cutter()))
+        return [
+            replace(one.sentence, heads=list(one.trees[0].heads), deprels=one.trees[0].labels)
+            for one in parser.parse_all(cut)
+        ]
+
+    return parse
+
+
+def cut_only(cutter: Cutter) -> Callable[[str], list[Sentence]]:
+    """Sentences of words."""
+    return lambda text: list(sentences_of_text(text, cutter))
+
+
+def scores(gold: Sequence[Sentence], found: Sequence[Sentence]) -> dict[str, float]:
+    """F1 in percent; of trees where there are any."""
+    whole = all(one.has_heads for one in found)
+    if not whole:
+        found = [replace(one, heads=[0] * one.n_words) for one in found]
+    shares = evaluate_text(gold, found).as_dict()
+    return {name: 100 * shares[name] for name in (*CUT, *(TREES if whole else ()))}
+
+
+def measured(
+    gold: Sequence[Sentence], systems: dict[str, Callable[[str], list[Sentence]]], repeat: int
+) -> dict[str, dict[str, Any]]:
+    """Scores and speed of systems, in turns, after one turn that does not count."""
+    text = plain_text(gold)
+    words = sum(one.n_words for one in gold)
+    seconds: dict[str, list[float]] = {name: [] for name in systems}
+    rows: dict[str, dict[str, Any]] = {}
+    for turn in range(repeat + 1):
+        for name, system in systems.items():
+            started = time.process_time()
+            found = system(text)
+            if turn:
+                seconds[name].append(time.process_time() - started)
+            else:
+                rows[name] = scores(gold, found)
+    for name, row in rows.items():
+        row["words_per_second"] = words / median(seconds[name])
+    return rows
+
+
+def _share(name: str) -> Callable[[dict[str, Any]], str]:
+    return lambda row: f"{row[name]:.2f}" if name in row else ""
+
+
+def _number(name: str, form: str) -> Callable[[dict[str, Any]], str]:
+    return lambda row: form.format(row[name]) if row.get(name) is not None else ""
+
+
+def text_table(rows: dict[str, Any]) -> str:
+    """For reading."""
+    return markdown("treebank, system", rows.items(), (
+        *((name, _share(name)) for name in CUT), ("UPOS", _share("upos")), ("UAS", _share("uas")),
+        ("LAS", _share("las")), ("MLAS", _share("mlas")),
+        ("words/s", _number("words_per_second", "{:,.0f}")),
+        ("training, s", _number("training_seconds", "{:,.0f}")),
+        ("MB", _number("megabytes", "{:.1f}")),
+    ))  # fmt: skip
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("name")
+    arguments.add_argument("train")
+    arguments.add_argument("dev")
+    arguments.add_argument("--model", help="that reads text; else a cutter is trained")
+    arguments.add_argument("--seconds", type=float, help="what training the model took")
+    arguments.add_argument("--udpipe", type=Path, help="where the model of UDPipe is, or goes")
+    arguments.add_argument("--options", default="epochs=100", help="of UDPipe's tokenizer")
+    arguments.add_argument("--full", action="store_true", help="UDPipe tags and parses, too")
+    arguments.add_argument("--only-train", action="store_true", help="UDPipe, and stop")
+    arguments.add_argument("--before", help="what another version made of the text")
+    arguments.add_argument("--repeat", type=int, default=3)
+    given = arguments.parse_args()
+    sentences = list(read_conllu(given.train))
+    if given.udpipe is not None and not given.udpipe.exists():
+        train_udpipe(given.udpipe, sentences, given.options, given.full)
+    if given.only_train:
+        return
+    gold = list(read_conllu(given.dev, require_heads=True))
+    systems: dict[str, Callable[[str], list[Sentence]]] = {}
+    notes: dict[str, dict[str, Any]] = {}
+    if given.model is None:
+        started = time.process_time()
+        cutter = train_cutter(sentences)
+        seconds = time.process_time() - started
+        systems["bbparse, text only"] = cut_only(cutter)
+        notes["bbparse, text only"] = {"training_seconds": seconds}
+    else:
+        systems["bbparse"] = bbparse(Parser.load(given.model))
+        size = Path(given.model).stat().st_size / 1e6
+        notes["bbparse"] = {"training_seconds": given.seconds, "megabytes": size}
+    if given.udpipe is not None:
+        note = json.loads(given.udpipe.with_suffix(".json").read_text(encoding="utf-8"))
+        title = f"UDPipe 1{'' if given.full else ', text only'} ({note['options']})"
+        systems[title] = udpipe(given.udpipe, given.full)
+        notes[title] = {**note, "megabytes": given.udpipe.stat().st_size / 1e6}
+    rows = measured(gold, systems, given.repeat)
+    if given.before is not None:
+        rows["bbparse, by rules"] = scores(gold, list(read_conllu(given.before)))
+    path = RESULTS / "text.json"
+    every = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else {}
+    for title, row in rows.items():
+        every[f"{given.name}, {title}"] = {**row, **notes.get(title, {})}
+    every = dict(sorted(every.items()))
+    result = {"machine": machine("ufal.udpipe"), "rows": every}
+    write_result("text", result, text_table(every))
+    print(text_table(every))
+
+
+if __name__ == "__main__":
+    main()
