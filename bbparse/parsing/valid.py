@@ -17,6 +17,7 @@ from bbparse.validity.check import RuledSentence
 from bbparse.validity.constraints import Arcs, LabelScores, constraint_of
 from bbparse.validity.lazily import Solve, ValidTrees, solve_valid
 from bbparse.validity.rules import Rules, speaks_of_ud
+from bbparse.validity.screen import may_break
 
 __all__ = ["keep_rules", "kept_parse", "label_scores_around", "rules_for"]
 
@@ -114,7 +115,8 @@ def keep_rules(
     ruled = RuledSentence(rules, scored.sentence)
     found = []
     for heads, own in zip(solution.heads[:, 1:].tolist(), labels):
-        found += [(fault, heads) for fault in ruled.faults(heads, own)]
+        if may_break(ruled, heads, own):
+            found += [(fault, heads) for fault in ruled.faults(heads, own)]
     if not found:
         return None
     names = [*labeller.labels, *sorted({*(given or {}).values()} - {*labeller.labels})]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from bbparse.treebank import Sentence
@@ -60,17 +60,19 @@ class RuledSentence:
     def __init__(self, rules: RuleTable, sentence: Sentence) -> None:
         self.rules = rules
         self.sentence = sentence
-        self._heads, self._mods = rules.bits.of_words(sentence)
+        self.words = rules.bits.of_words(sentence)
 
-    def bits(self, head: int, mod: int, label: str) -> int:
+    def _between(self, head: int, mod: int) -> int:
+        """Conditions that hold of an arc as far as its words tell."""
+        bits = self.rules.bits
+        side = bits.left if mod < head else bits.right
+        return self.words[head].head & self.words[mod].mod & side
+
+    def _bits(self, head: int, mod: int, label: str, of_label: int) -> int:
         """Conditions that hold of an arc: bits e, size + e and 2 size + e are those of the arc, the
         other arc and the exception of entry e."""
-        bits = self.rules.bits
-        found = (
-            bits.of_label(label) & self._heads[head] & self._mods[mod]
-            & (bits.left if mod < head else bits.right)
-        )  # fmt: skip
-        for bit, function in bits.functions:
+        found = of_label & self._between(head, mod)
+        for bit, function in self.rules.bits.functions:
             if function(self.sentence, head, mod, label):
                 found |= bit
         return found
@@ -78,19 +80,10 @@ class RuledSentence:
     def faults(self, heads: Sequence[int], labels: Sequence[str]) -> list[Fault]:
         """What is wrong with a tree; int[n] and n texts. Words whose head is -1 have no arc."""
         size, of_kind = self.rules.size, self.rules.of_kind
-        own_heads, own_mods = self._heads, self._mods
-        left, right = self.rules.bits.left, self.rules.bits.right
-        simple = not self.rules.bits.functions
         found: list[Fault] = []
         arcs = [0]
-        for m, (head, bits) in enumerate(zip(heads, self.rules.bits.of_labels(labels)), start=1):
-            if head < 0:
-                arcs.append(0)
-            elif simple:  # as `bits`; a call for each word takes longer
-                side = left if m < head else right
-                arcs.append(bits & own_heads[head] & own_mods[m] & side)
-            else:
-                arcs.append(self.bits(head, m, labels[m - 1]))
+        for m, (head, own) in enumerate(zip(heads, self.rules.bits.of_labels(labels)), start=1):
+            arcs.append(self._bits(head, m, labels[m - 1], own[0]) if head >= 0 else 0)
 
         def add(hits: int, head: int, first: int, *others: int) -> None:
             for e in ones(hits):
@@ -152,14 +145,21 @@ class RuledSentence:
         yield "crossing", above
 
     def labels_of(
-        self, entry: int, part: int, arc: Arc, labels: Sequence[str]
-    ) -> frozenset[int]:
-        """Numbers of the labels under which an arc is the first (part 0), the second (1) or an
-        exception (2) of an entry."""
-        bit = part * self.rules.size + entry
-        return frozenset(
-            i for i, label in enumerate(labels) if self.bits(*arc, label) >> bit & 1
-        )
+        self, entry: int, part: int, arcs: Iterable[Arc], labels: Sequence[str]
+    ) -> dict[Arc, frozenset[int]]:
+        """Numbers of the labels under which arcs are the first (part 0), the second (1) or an
+        exception (2) of an entry; without those arcs that never are."""
+        bits, bit = self.rules.bits, part * self.rules.size + entry
+        functions = [function for own, function in bits.functions if own >> bit & 1]
+        if functions:
+            (holds,) = functions
+            found = {
+                arc: frozenset(i for i, x in enumerate(labels) if holds(self.sentence, *arc, x))
+                for arc in arcs
+            }
+            return {arc: numbers for arc, numbers in found.items() if numbers}
+        allowed = frozenset(i for i, own in enumerate(bits.of_labels(labels)) if own[0] >> bit & 1)
+        return {arc: allowed for arc in arcs if allowed and self._between(*arc) >> bit & 1}
 
 
 def is_projective(heads: Sequence[int]) -> bool:

@@ -7,6 +7,7 @@ each is a bit of an integer, and what a label, a head, a modifier and a side all
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
@@ -131,16 +132,26 @@ def misc_of(sentence: Sentence, items: Collection[str]) -> list[str]:
     return found
 
 
+class WordBits(NamedTuple):
+    """Conditions that a word may fulfil, as a head and as a modifier, and both as `ArcBits.row`."""
+
+    head: int
+    mod: int
+    row: bytes
+
+
 class ArcBits:
     """Which of several conditions hold for an arc, as the bits of an integer.
 
     Parameters
     ----------
     conditions : sequence of ArcCondition, function or None
-        None holds for no arc. Of functions see `ArcFunction`.
+        Those of first arcs, as many of second ones, as many of exceptions. None holds for no arc.
+        Of functions see `ArcFunction`.
     """
 
     def __init__(self, conditions: Sequence[ArcCondition | ArcFunction | None]) -> None:
+        self._size = len(conditions) // 3
         self._conditions = [
             (1 << i, c) for i, c in enumerate(conditions) if isinstance(c, ArcCondition)
         ]
@@ -154,8 +165,8 @@ class ArcBits:
         with_pos = asked | {"upos", "feats"} if "pos" in asked else asked
         self._asked = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
         self._misc = {v for test in tests if test.what.endswith(".misc") for v in test.values}
-        self._labels: dict[str, int] = {}
-        self._words: dict[tuple[str, ...], tuple[int, int]] = {}
+        self._labels: dict[str, tuple[int, bytes]] = {}
+        self._words: dict[tuple[str, ...], WordBits] = {}
         self._root = self._of_word(ROOT)
         #: Those that hold for modifiers to the left and to the right.
         self.left = self._those(lambda c: c.allows_side("left"))
@@ -164,20 +175,22 @@ class ArcBits:
     def _those(self, holds: Callable[[ArcCondition], bool]) -> int:
         return sum(bit for bit, condition in self._conditions if holds(condition))
 
-    def of_label(self, label: str) -> int:
-        """Those that an arc with a label may fulfil."""
-        (found,) = self.of_labels([label])
-        return found
+    def row(self, bits: int) -> bytes:
+        """Bits of first arcs, and those of second arcs, as whole numbers of 64 bits each."""
+        size, width = self._size, 8 * -(-self._size // 64)
+        parts = (bits, bits >> size)
+        return b"".join([(one & (1 << size) - 1).to_bytes(width, sys.byteorder) for one in parts])
 
-    def of_labels(self, labels: Sequence[str]) -> list[int]:
-        """The same for each of several."""
+    def of_labels(self, labels: Sequence[str]) -> list[tuple[int, bytes]]:
+        """Those that arcs with some labels may fulfil, and the same as `row`."""
         known = self._labels
         for label in {*labels} - known.keys():
-            known[label] = self._those(lambda c, label=label: c.allows_label(label))  # type: ignore[misc]
+            bits = self._those(lambda c, label=label: c.allows_label(label))  # type: ignore[misc]
+            known[label] = bits, self.row(bits)
         return [known[label] for label in labels]
 
-    def of_words(self, sentence: Sentence) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Those that each word, the root first, may fulfil as a head, and as a modifier."""
+    def of_words(self, sentence: Sentence) -> list[WordBits]:
+        """Those that each word, the root first, may fulfil."""
         columns = [sentence.upos, sentence.xpos, sentence.forms, sentence.lemmas, sentence.feats]
         keys = zip(
             *(column if asked else repeat("") for column, asked in zip(columns, self._asked)),
@@ -195,11 +208,9 @@ class ArcBits:
                     self._words = {}
                 self._words[key] = bits
             found.append(bits)
-        heads, mods = zip(*found)
-        return heads, mods
+        return found
 
-    def _of_word(self, word: Word) -> tuple[int, int]:
-        return (
-            self._those(lambda c: c.allows_word("head", word)),
-            self._those(lambda c: c.allows_word("mod", word)),
-        )
+    def _of_word(self, word: Word) -> WordBits:
+        head = self._those(lambda c: c.allows_word("head", word))
+        mod = self._those(lambda c: c.allows_word("mod", word))
+        return WordBits(head, mod, self.row(head) + self.row(mod))

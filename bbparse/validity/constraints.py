@@ -20,7 +20,9 @@ from bbparse.problem import Problem
 from bbparse.problem.parts import take_sets
 from bbparse.validity.check import Arc, Fault, RuledSentence
 
-__all__ = ["Constraint", "all_constraints", "constrained", "constraint_of", "split_arcs"]
+__all__ = [
+    "Constraint", "all_constraints", "constrained", "constraint_of", "joined", "split_arcs",
+]  # fmt: skip
 
 #: Labels by arc: under these an arc belongs to a group.
 Group = Mapping[Arc, frozenset[int]]
@@ -45,26 +47,28 @@ class Constraint(NamedTuple):
 
 
 class Arcs:
-    """The candidate arcs of a problem, by modifier and by head, with the labels they may have."""
+    """The candidate arcs of a problem, with the labels they may have."""
 
     def __init__(self, problem: Problem, labels: Sequence[str]) -> None:
         self.labels = labels
         self.projective = problem.projective
-        self.heads: dict[int, list[int]] = {m: [] for m in range(1, problem.n_words + 1)}
-        self.mods: dict[int, list[int]] = {h: [] for h in range(problem.n_words + 1)}
-        pairs = zip(problem.arc_head.tolist(), problem.arc_mod.tolist())
-        for h, m in sorted(set(pairs)):
-            self.heads[m].append(h)
-            self.mods[h].append(m)
+        self._head, self._mod = problem.arc_head, problem.arc_mod
 
     def group(self, ruled: RuledSentence, e: int, part: int, arcs: Iterable[Arc]) -> Group:
         """Those of some arcs, with their labels, that are the given part of an entry."""
-        found = {arc: ruled.labels_of(e, part, arc, self.labels) for arc in arcs}
-        return {arc: labels for arc, labels in found.items() if labels}
+        return ruled.labels_of(e, part, arcs, self.labels)
 
     def into(self, m: int) -> list[Arc]:
         """Candidate arcs into a word."""
-        return [(h, m) for h in self.heads[m]]
+        return [(h, m) for h in self._head[self._mod == m].tolist()]
+
+    def below(self, h: int) -> list[Arc]:
+        """Candidate arcs from a word."""
+        return [(h, m) for m in self._mod[self._head == h].tolist()]
+
+    def all(self) -> list[Arc]:
+        """All candidate arcs, each pair of words once."""
+        return sorted({*zip(self._head.tolist(), self._mod.tolist())})
 
 
 def constraint_of(
@@ -99,7 +103,7 @@ def constraint_of(
         groups += [{(heads[word], word): every} for word in above]
     unless = None
     if ruled.rules.entries[e].unless is not None:
-        unless = arcs.group(ruled, e, 2, [(first, m) for m in arcs.mods[first]])
+        unless = arcs.group(ruled, e, 2, arcs.below(first))
     return Constraint((e, *fault.arcs), tuple(groups), unless)
 
 
@@ -124,7 +128,7 @@ def all_constraints(ruled: RuledSentence, arcs: Arcs) -> Iterator[Constraint]:
     ProblemError
         Where that depends on more than a few arcs: of punctuation in trees that are not projective.
     """
-    pairs = [(h, m) for m, found in arcs.heads.items() for h in found]
+    pairs = arcs.all()
     for e, entry in enumerate(ruled.rules.entries):
         kind = entry.rule.kind
         if kind == "crossing" and arcs.projective:
@@ -213,9 +217,9 @@ def constrained(
     return p.changed(
         arc_score=score,
         arc_state=state,
-        **_joined("factor", p.factor_ptr, p.factor_arcs, factors),
+        **joined("factor", p.factor_ptr, p.factor_arcs, factors),
         factor_score=np.append(p.factor_score, np.full(len(factors), -penalty)),
-        **_joined("count", p.count_ptr, p.count_arcs, [arcs for arcs, _ in counts]),
+        **joined("count", p.count_ptr, p.count_arcs, [arcs for arcs, _ in counts]),
         count_score_ptr=_longer(p.count_score_ptr, [table for _, table in counts]),
         count_score=np.concatenate([p.count_score, *(table for _, table in counts)]),
     )
@@ -233,9 +237,10 @@ def _longer(ptr: NDArray[np.int64], sets: Sequence[Any]) -> NDArray[np.int64]:
     return np.concatenate([ptr, ptr[-1] + np.cumsum(lengths, dtype=np.int64)])
 
 
-def _joined(
+def joined(
     name: str, ptr: NDArray[np.int64], arcs: NDArray[np.int32], sets: Sequence[Sequence[int]]
 ) -> dict[str, Any]:
+    """The sets of arcs of factors (or count factors), and more of them, by the names of fields."""
     more = np.array([*chain(*sets)], np.int32)
     return {f"{name}_ptr": _longer(ptr, sets), f"{name}_arcs": np.concatenate([arcs, more])}
 
@@ -322,7 +327,7 @@ def split_arcs(
             [*product(*places(low, high, p.factor_arcs))]
             for low, high in zip(p.factor_ptr[split].tolist(), p.factor_ptr[split + 1].tolist())
         ]
-        more = _joined("factor", factor_ptr, factor_arcs, [*chain(*several)])
+        more = joined("factor", factor_ptr, factor_arcs, [*chain(*several)])
         factor_ptr, factor_arcs = more["factor_ptr"], more["factor_arcs"]
         rows = np.append(np.flatnonzero(whole), np.repeat(split, [len(one) for one in several]))
     each = number[p.count_arcs]  # copies of the arcs of count factors, one after the other

@@ -7,9 +7,10 @@ A tree with labels scores
 so where every arc has its best label, φ. It is solved, the trees found are checked, what they break
 becomes constraints over copies of the arcs concerned, and it is solved again, until nothing is
 broken. The last trees are the best of all valid ones: each problem on the way holds all valid
-trees, with all labels that may be in a best one, and its best tree is valid. Where no tree is
-valid, constraints cost more than trees can differ by, and the best tree is one of those with the
-fewest faults.
+trees, with all labels that may be in a best one, and its best tree is valid. Nearly always what the
+constraints cost can be said without copies (`bbparse.validity.folding`). Where no tree is valid,
+constraints cost more than trees can differ by, and the best tree is one of those with the fewest
+faults.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from bbparse.validity.constraints import (
     Arcs,
     Constraint,
     LabelScores,
-    SplitArcs,
     constrained,
     constraint_of,
     split_arcs,
 )
+from bbparse.validity.folding import fold
+from bbparse.validity.screen import may_break
 
 __all__ = ["Solve", "ValidTrees", "solve_valid"]
 
@@ -97,7 +99,7 @@ def solve_valid(
     arcs = Arcs(problem, names)
     active = {constraint.key: constraint for constraint in constraints}
     known: dict[tuple[int, int], NDArray[np.float64]] = {}
-    penalty, rounds = np.inf, 0
+    possible, rounds = True, 0  # to keep all rules, as far as is known
 
     def scores(head: int, mod: int) -> NDArray[np.float64]:
         if (head, mod) not in known:
@@ -105,54 +107,49 @@ def solve_valid(
         return known[head, mod]
 
     while True:
-        split = split_arcs(problem, active.values(), scores, weight)
-        whole = constrained(split.problem, active.values(), split.labels, penalty)
-        found = _distinct(whole, split.labels, k_best, solve)
+        labels: list[dict[int, int]] = []  # of each tree, those that need not be an arc's best
+        split = None
+        folded = fold(problem, active.values(), scores, weight) if possible else None
+        if folded is not None:
+            found = solve(folded.problem, k_best)
+            labels = [folded.of_tree(row) for row in found.arcs]
+        else:
+            split = split_arcs(problem, active.values(), scores, weight)
+            penalty = np.inf if possible else _more_than_all(split.problem)
+            whole = constrained(split.problem, active.values(), split.labels, penalty)
+            found = _distinct(whole, split.labels, k_best, solve)
+            for row in split.labels[found.arcs].tolist():
+                labels.append({m: label for m, label in enumerate(row, start=1) if label >= 0})
         rounds += 1
-        if found.status == "infeasible" and np.isinf(penalty) and active:
-            penalty, k_best = _more_than_all(split.problem), 1
+        if found.status == "infeasible" and possible and active:
+            possible, k_best = False, 1
             continue
-        labels = [
-            _labels_of(split, row, heads, scores) for row, heads in zip(found.arcs, found.heads)
-        ]
         faults: list[list[Fault]] = []
+        texts: list[list[str]] = []
         new = {}
-        for k, numbers in enumerate(labels):
-            heads = found.heads[k, 1:].tolist()
-            faults.append(ruled.faults(heads, [names[i] for i in numbers]))
+        for row, own in zip(found.heads, labels):
+            heads = row[1:].tolist()
+            by_word = dict(enumerate(heads, start=1))
+            best = (own[m] if m in own else int(scores(h, m).argmax()) for m, h in by_word.items())
+            texts.append([names[i] for i in best])
+            broken = may_break(ruled, heads, texts[-1])
+            faults.append(ruled.faults(heads, texts[-1]) if broken else [])
             for fault in faults[-1]:
-                by_word = dict(enumerate(heads, start=1))
                 constraint = constraint_of(ruled, fault, by_word, arcs)
                 if constraint.key not in active:
                     new[constraint.key] = constraint
         if not new or found.status != "optimal":  # at a limit there is no proof to come
             break
         active.update(new)
-    taken = split.base[found.arcs].astype(np.int32)
-    if np.isfinite(penalty) and len(found):  # one tree, which is worth what it scores itself
-        own = split.problem.score(found.arcs[0])
-        gain = own - float(found.scores[0])
-        bounds = found.upper_bounds + gain if found.proved[0] else np.full(1, np.inf)
-        solution = Solution.trusted(
-            found.heads, taken, np.array([own]), bounds, found.proved, found.status, found.stats
-        )
-    else:
-        solution = Solution.trusted(
-            found.heads, taken, found.scores, found.upper_bounds, found.proved, found.status,
-            found.stats,
-        )  # fmt: skip
-    texts = [[names[i] for i in numbers] for numbers in labels]
+    taken = found.arcs if split is None else split.base[found.arcs].astype(np.int32)
+    values, bounds = found.scores, found.upper_bounds
+    if split is not None and not possible and len(found):
+        values = np.array([split.problem.score(found.arcs[0])])  # what the tree scores itself
+        bounds = bounds + values - found.scores if found.proved[0] else np.full(1, np.inf)
+    solution = Solution.trusted(
+        found.heads, taken, values, bounds, found.proved, found.status, found.stats
+    )
     return ValidTrees(solution, texts, faults, rounds, len(active))
-
-
-def _labels_of(
-    split: SplitArcs, arcs: NDArray[np.int32], heads: NDArray[np.int32], scores: LabelScores
-) -> list[int]:
-    """The label of each word's arc: that of its copy, or the arc's best one."""
-    return [
-        int(np.argmax(scores(int(heads[m]), m))) if label < 0 else label
-        for m, label in enumerate(split.labels[arcs].tolist(), start=1)
-    ]
 
 
 def _distinct(problem: Problem, labels: NDArray[np.int32], k_best: int, solve: Solve) -> Solution:

@@ -8,6 +8,9 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bbparse.validity.conditions import ArcBits, ArcCondition, ArcFunction
 
 __all__ = ["KINDS", "Entry", "Rule", "RuleTable"]
@@ -93,11 +96,18 @@ class RuleTable:
             kind: sum(1 << i for i, e in enumerate(self.entries) if e.rule.kind == kind)
             for kind in KINDS
         }
-
+        #: uint64[5, w]: the same, 64 entries a number.
+        self.kinds = self._rows(self.of_kind.values())[:, 0].copy()
+        #: uint64[2, 2, w]: first arcs and second ones that may be to the left, and to the right.
+        self.sides = self._rows([self.bits.left, self.bits.right])
         #: Entries that ask the same of both arcs, so that these may change places.
         self.mutual = sum(
             1 << i for i, e in enumerate(self.entries) if e.arc == e.other and e.unless is None
         )
+
+    def _rows(self, bits: Iterable[int]) -> NDArray[np.uint64]:
+        rows = [self.bits.row(one) for one in bits]
+        return np.frombuffer(b"".join(rows), np.uint64).reshape(len(rows), 2, -1)
 
     def __len__(self) -> int:
         return len(self.rules)

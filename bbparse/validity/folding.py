@@ -1,0 +1,194 @@
+"""What constraints cost trees without labels, as scores of arcs and factors.
+
+The labels of a tree's arcs are best chosen for each set of words that constraints connect, one set
+after the other. What that loses against the best label of each arc is a function of the arcs into
+these words: a polynomial, whose coefficients (by Möbius' inversion) are scores of arcs and of
+factors. So the best tree of a problem that has them is the best one with labels that break no
+constraint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations, product
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.problem import Problem
+from bbparse.validity.constraints import Arc, Constraint, LabelScores, joined
+
+__all__ = ["Folded", "fold"]
+
+#: Sets of arcs into words that constraints connect; where there are more, labels join the problem.
+MOST = 500
+
+Arcs = tuple[int, ...]
+
+
+class Option(NamedTuple):
+    """A label of an arc, what it scores less than the arc's best one, and the groups (as bits) that
+    the arc is a member of with it."""
+
+    label: int
+    loss: float
+    groups: int
+
+
+class Folded(NamedTuple):
+    """A problem that holds what constraints cost.
+
+    Attributes
+    ----------
+    problem : Problem
+        With the arcs of the one given.
+    words : list of lists of int
+        The words that constraints connect, each set by itself.
+    labels : dict
+        By arcs into these words, which labels they have; other arcs have their best ones.
+    """
+
+    problem: Problem
+    words: list[list[int]]
+    labels: dict[Arcs, tuple[int, ...]]
+
+    def of_tree(self, arcs: NDArray[np.int32]) -> dict[int, int]:
+        """By word, the labels that need not be the best ones of a tree's arcs int32[n]."""
+        found: dict[int, int] = {}
+        for words in self.words:
+            own = tuple(arcs[[m - 1 for m in words]].tolist())
+            own = tuple(a for a in own if (a,) in self.labels)
+            found.update(zip(self.problem.arc_mod[[*own]].tolist(), self.labels.get(own, ())))
+        return found
+
+
+def fold(
+    problem: Problem, constraints: Iterable[Constraint], label_scores: LabelScores, weight: float
+) -> Folded | None:
+    """The problem with what constraints cost; None where that takes too many factors.
+
+    Parameters
+    ----------
+    problem : Problem
+        Without labels, its arcs sorted by head and modifier.
+    constraints : iterable of Constraint
+    label_scores, weight
+        As for `bbparse.validity.lazily.solve_valid`.
+    """
+    members: dict[Arc, list[tuple[int, frozenset[int]]]] = {}
+    masks, bit = [], 1  # each group is a bit
+    for constraint in constraints:
+        if constraint.unless is not None:
+            return None
+        mask = 0
+        for group in constraint.groups:
+            for arc, labels in group.items():
+                members.setdefault(arc, []).append((bit, labels))
+            mask, bit = mask | bit, bit << 1
+        masks.append(mask)
+    n = problem.n_words
+    keys = problem.arc_head.astype(np.int64) * (n + 1) + problem.arc_mod
+    places = np.searchsorted(keys, [h * (n + 1) + m for h, m in members]).tolist()
+    options = {}
+    for a, (arc, groups) in zip(places, members.items()):
+        own = _options(label_scores(*arc), groups, weight, problem.quantum)
+        if not own or own[0].groups:  # otherwise its best label is the best, whatever the others'
+            options[a] = own
+    every = 0
+    for own in options.values():
+        for option in own:
+            every |= option.groups
+    masks = [mask for mask in masks if not mask & ~every]  # others cannot be broken
+    score, state = problem.arc_score.copy(), problem.arc_state.copy()
+    factors: dict[Arcs, float] = {}
+    chosen: dict[Arcs, tuple[int, ...]] = {}
+    components = _connected(problem.arc_mod, options, masks)
+    for by_word in components:
+        if prod(1 + len(arcs) for arcs in by_word.values()) > MOST:
+            return None
+        factors |= _polynomial(options, by_word, masks, chosen)
+    for arcs in [one for one in factors if len(one) == 1]:
+        (a,), cost = arcs, factors.pop(arcs)
+        if np.isfinite(cost):
+            score[a] += cost
+        else:
+            if state[a] == 1:  # required, and forbidden: no tree will do
+                state[problem.arc_mod == problem.arc_mod[a]] = -1
+            state[a] = -1
+    changed = problem.changed(
+        arc_score=score, arc_state=state,
+        **joined("factor", problem.factor_ptr, problem.factor_arcs, [*factors]),
+        factor_score=np.append(problem.factor_score, [*factors.values()]),
+    )  # fmt: skip
+    return Folded(changed, [[*by_word] for by_word in components], chosen)
+
+
+def _options(
+    scores: NDArray[np.float64], groups: Sequence[tuple[int, frozenset[int]]], weight: float,
+    quantum: float,
+) -> list[Option]:  # fmt: skip
+    """The labels of an arc that may be in a best tree, the best first: each avoids a group that
+    better ones do not."""
+    found: list[Option] = []
+    order = np.argsort(-scores, kind="stable")
+    for label in order.tolist():
+        if scores[label] == -np.inf:
+            break
+        own = sum(bit for bit, labels in groups if label in labels)
+        if all(option.groups & ~own for option in found):
+            loss = weight * float(scores[order[0]] - scores[label])
+            if quantum:
+                loss = round(loss / quantum) * quantum
+            found.append(Option(label, loss, own))
+        if not own:
+            break
+    return found
+
+
+def _connected(
+    mods: NDArray[np.int32], options: dict[int, list[Option]], masks: Sequence[int]
+) -> list[dict[int, list[int]]]:
+    """The words that constraints connect, each with its arcs that have options."""
+    groups: dict[int, int] = {}  # that a word's arcs may be members of
+    arcs: dict[int, list[int]] = {}
+    for a, own in options.items():
+        m = int(mods[a])
+        arcs.setdefault(m, []).append(a)
+        for option in own:
+            groups[m] = groups.get(m, 0) | option.groups
+    sets = [({m}, groups.get(m, 0)) for m in arcs]
+    for mask in masks:
+        together = [one for one in sets if one[1] & mask]
+        sets = [one for one in sets if not one[1] & mask]
+        words, held = set[int](), 0
+        for one in together:
+            words, held = words | one[0], held | one[1]
+        sets.append((words, held))
+    return [{m: arcs[m] for m in sorted(words)} for words, _ in sets if words]
+
+
+def _polynomial(
+    options: dict[int, list[Option]], by_word: dict[int, list[int]], masks: Sequence[int],
+    chosen: dict[Arcs, tuple[int, ...]],
+) -> dict[Arcs, float]:  # fmt: skip
+    """What arcs into some words lose together, as coefficients; notes the labels that are best."""
+    terms: dict[Arcs, float] = {}
+    rows = product(*[(-1, *arcs) for arcs in by_word.values()])
+    for arcs in sorted((tuple(a for a in row if a >= 0) for row in rows), key=len):
+        parts = [one for r in range(1, len(arcs)) for one in combinations(arcs, r)]
+        if any(terms.get(one) == -np.inf for one in parts):  # and so is this
+            continue
+        least = np.inf
+        for labels in product(*[options[a] for a in arcs]):
+            held = 0
+            for option in labels:
+                held |= option.groups
+            loss = sum(option.loss for option in labels)
+            if loss < least and all(mask & ~held for mask in masks):
+                least, chosen[arcs] = loss, tuple([option.label for option in labels])
+        cost = -least - sum(terms.get(one, 0.0) for one in parts)
+        if cost and arcs:
+            terms[arcs] = cost
+    return terms
