@@ -14,6 +14,7 @@ __all__ = [
     "ModelError",
     "OutputError",
     "ProblemError",
+    "ServiceError",
     "TreebankError",
     "VerificationError",
     "WorkerError",
@@ -50,6 +51,10 @@ class OutputError(BBParseError):
 
 class VerificationError(BBParseError):
     """A proof that does not show what it says, or a solution that is wrong."""
+
+
+class ServiceError(BBParseError):
+    """A service that cannot listen where it should, or whose packages are not installed."""
 
 
 class WorkerError(BBParseError):

@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "calibrate": ("bbparse.cli.calibrate:calibrate", "Learn how sure a model may be of arcs."),
     "model": ("bbparse.cli.model:model", "Show what a model was learned from and reaches."),
     "factors": ("bbparse.cli.factors:factors", "List the factor families that are installed."),
+    "serve": ("bbparse.cli.serve:serve", "Parse for others, over HTTP."),
     "solve": ("bbparse.cli.solve:solve", "Find the best trees of a problem in a file."),
     "verify": ("bbparse.cli.verify:verify", "Check the proof that comes with a solution."),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,16 @@ import numpy as np
 from bbparse.errors import TreebankError
 from bbparse.parsing.parse import Parse
 from bbparse.parsing.parser import Parser
-from bbparse.problem import Solution
+from bbparse.problem import Problem, Solution
 from bbparse.scoring.problem_maker import Scored
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from bbparse.treebank.sentence import NO_HEAD
 from bbparse.treebank.structure import crossing_words
 from bbparse.validity.rules import Rules
+
+#: What is asked of the trees of a sentence besides its heads: makes a problem of its problem.
+Restriction = Callable[[Problem], Problem]
 
 # Arcs that a message names.
 _FEW = 6
@@ -54,7 +57,11 @@ def fill_in(
 
 
 def _filled(
-    parser: Parser, sentence: Sentence, prune: int | None, limits: dict[str, Any]
+    parser: Parser,
+    sentence: Sentence,
+    prune: int | None,
+    limits: dict[str, Any],
+    restrict: Restriction | None = None,
 ) -> tuple[Scored, Solution]:
     """What `fill_in` does, and what it solved."""
     given = {m: h for m, h in enumerate(sentence.heads, start=1) if h != NO_HEAD}
@@ -75,6 +82,8 @@ def _filled(
         head, mod = np.array(sorted(candidates), np.int32).T.copy()
         marks = None if guide is None else guide.marks(values, head, mod)
         problem = maker.over_arcs(sentence, values, head, mod, marks).with_heads(given)
+        if restrict is not None:
+            problem = restrict(problem)
         solution = parser.solve_problem(problem, **limits)
         done = solution.status not in ("optimal", "infeasible")
         if done or len(solution) >= limits["k_best"] or prune == 0:  # then no arc was left out
@@ -82,7 +91,10 @@ def _filled(
     if solution.status == "infeasible":
         reasons = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
         kind = "projective tree" if parser.config.projective else "tree"
-        raise TreebankError(f"{where} {kind} with one root has all heads that are given{reasons}")
+        and_more = " and keeps to the constraints" if restrict is not None else ""
+        raise TreebankError(
+            f"{where} {kind} with one root has all heads that are given{and_more}{reasons}"
+        )
     return Scored(sentence, values, marks, problem), solution
 
 
@@ -96,17 +108,20 @@ def fill_in_all(
     node_limit: int | None = None,
     valid: str | Rules | None = None,
     confidence: bool = False,
+    restrict: Restriction | None = None,
 ) -> Iterator[Parse]:
     """Parses of one sentence after the other with the heads, and their labels, that each has.
 
-    Parameters are those of `Parser.parse`. Rules that the given arcs break themselves are told with
-    the tree, as are all that no tree around them keeps.
+    Parameters are those of `Parser.parse`. `restrict` may forbid arcs of each problem, or add
+    factors (see `bbparse.problem`), and raises `ProblemError` if that cannot be done. Rules that
+    the given arcs break themselves are told with the tree, as are all that no tree around them
+    keeps.
     """
     limits = {"k_best": k_best, "time_limit": time_limit, "node_limit": node_limit}
     wanted = parser.wanted(valid, confidence)
     for sentence in sentences:
-        if any(head != NO_HEAD for head in sentence.heads):
-            found = _filled(parser, sentence, prune, limits)
+        if restrict is not None or any(head != NO_HEAD for head in sentence.heads):
+            found = _filled(parser, sentence, prune, limits, restrict)
         else:
             found = parser.widened(sentence, prune, limits)
         rows = enumerate(zip(sentence.heads, sentence.deprels), start=1)

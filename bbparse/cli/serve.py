@@ -1,0 +1,114 @@
+"""``bbparse serve``: parse for others, over HTTP."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bbparse.cli import options
+from bbparse.cli.files import FileOrName
+from bbparse.errors import ModelError, ServiceError
+from bbparse.model.path import DEFAULT_MODEL, model_names, model_path
+from bbparse.parsing.compiling import load_compiled
+from bbparse.parsing.parser import Parser
+
+
+@click.command()
+@click.option(
+    "--model", "models", multiple=True, default=(DEFAULT_MODEL,), show_default=True,
+    type=FileOrName(model_names), metavar="[NAME=]NAME|FILE",
+    help="A model, and by what name clients know it; may be given several times. The first is what"
+    " those get who name none.",
+)  # fmt: skip
+@options.factors
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8080, show_default=True,
+    help="Port to listen on; 0: any that is free.",
+)  # fmt: skip
+@click.option(
+    "--workers", type=click.IntRange(1), metavar="N", help="Processes that parse.  [default: one"
+    " for each processor]",
+)  # fmt: skip
+@click.option(
+    "--queue", type=click.IntRange(1), default=128, show_default=True, metavar="N",
+    help="Requests that may wait for a worker; others are told to come back (429).",
+)  # fmt: skip
+@click.option(
+    "--deadline", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+    metavar="SECONDS",
+    help="For a request; searches that it interrupts give the best trees so far.",
+)  # fmt: skip
+@click.option(
+    "--max-size", type=click.FloatRange(0, min_open=True), default=4.0, show_default=True,
+    metavar="MB", help="Of a request.",
+)  # fmt: skip
+@click.option(
+    "--max-words", type=click.IntRange(1), default=1000, show_default=True, metavar="N",
+    help="Of a sentence.",
+)  # fmt: skip
+def serve(
+    models: tuple[str, ...],
+    host: str,
+    port: int,
+    workers: int | None,
+    max_size: float,
+    **limits: Any,
+) -> None:
+    """Parse for others, over HTTP, until SIGTERM or Ctrl-C.
+
+    /process and /models answer as UDPipe's REST service does. /v1/parse takes text, CoNLL-U and
+    JSON, with all that 'bbparse parse' can do and more; /openapi.json says how. On / there is a
+    page to try it by hand. SIGHUP loads the models anew, and no request is lost.
+
+    \b
+    Examples:
+      bbparse serve
+      bbparse serve --model english --model hu=hungarian.model --port 9000 --workers 8
+      curl -H 'Content-Type: text/plain' -d 'Time flies.' http://127.0.0.1:8080/v1/parse
+      curl -F 'data=Time flies.' -F tokenizer= -F parser= http://127.0.0.1:8080/process
+    """
+    try:
+        from bbparse.serve.service import serve as run
+        from bbparse.serve.settings import Settings
+    except ImportError as error:
+        if (error.name or "").startswith("bbparse"):
+            raise
+        raise ServiceError(
+            f"{error.name} is not installed: pip install 'bbparse[serve]'"
+        ) from None
+    paths: dict[str, Path] = {}
+    for text in models:
+        name, path = _named(text)
+        if paths.setdefault(name, path) != path:
+            raise ModelError(f"two models are named {name}: give one as NAME={path}")
+    factors = options.given_factors()
+
+    def load() -> Mapping[str, Parser]:
+        return {name: load_compiled(path, factors) for name, path in paths.items()}
+
+    settings = replace(
+        Settings(workers=workers or _processors(), max_bytes=int(max_size * (1 << 20))), **limits
+    )
+    run(load, host, port, settings, lambda line: click.echo(f"bbparse: {line}", err=True))
+
+
+def _named(text: str) -> tuple[str, Path]:
+    """A model's name for clients, and its file; ``NAME=FILE`` if that is no file itself."""
+    name, equals, rest = text.partition("=")
+    if equals and name and not Path(text).exists():
+        return name, model_path(rest).resolve()
+    path = model_path(text).resolve()
+    return path.stem, path
+
+
+def _processors() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

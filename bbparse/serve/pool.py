@@ -1,0 +1,241 @@
+"""The queue of requests, and the workers that take them. Runs in the event loop of `http`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import signal
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from bbparse.serve import wire
+from bbparse.serve.metrics import Metrics
+from bbparse.serve.settings import Refused, Settings
+
+#: Bytes of an answer that wait for a slow client before its worker has to wait, too.
+_AHEAD = 1 << 20
+#: Workers that may die of a request.
+_TRIES = 2
+
+
+class Ticket:
+    """A request on its way: pieces of its answer come out in order."""
+
+    def __init__(self, job: dict[str, Any], until: float) -> None:
+        self.job, self.until = job, until
+        self.received = self.tries = 0
+        self.waited = False  # for a worker
+        self.done: dict[str, Any] | None = None  # what the worker said at the end
+        self.refused: Refused | None = None
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+        self._news, self._room = asyncio.Event(), asyncio.Event()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more is to come."""
+        return self.done is not None or self.refused is not None
+
+    async def add(self, piece: bytes) -> None:
+        """Take a piece from a worker; waits where the client is slow."""
+        self.received += 1
+        if self.ended:
+            return
+        self._pieces.append(piece)
+        self._size += len(piece)
+        self._news.set()
+        while self._size > _AHEAD and not self.ended:
+            self._room.clear()
+            await self._room.wait()
+
+    def end(self, done: dict[str, Any] | None = None, refused: Refused | None = None) -> None:
+        """Let the pieces end; the first end counts."""
+        if not self.ended:
+            self.done, self.refused = done, refused
+        self._news.set()
+        self._room.set()
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The answer; raises `Refused` where it ends."""
+        while True:
+            while self._pieces:
+                piece = self._pieces.popleft()
+                self._size -= len(piece)
+                self._room.set()
+                yield piece
+            if self.refused is not None:
+                raise self.refused
+            if self.done is not None:
+                return
+            self._news.clear()
+            await self._news.wait()
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    pid: int
+    generation: int
+    writer: asyncio.StreamWriter
+    ticket: Ticket | None = None
+    since: float = 0.0  # when it was given the request
+
+
+class Pool:
+    """Hands requests to workers, first come, first served.
+
+    Parameters
+    ----------
+    settings : Settings
+    metrics : Metrics
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+        self.settings, self.metrics = settings, metrics
+        self.models: dict[str, list[str]] = {}  #: What each model can do; the first is the default.
+        self.announced = self.models  #: Those that workers to come have.
+        self.generation = 0  #: Of the models that requests are answered by.
+        self._waiting: deque[Ticket] = deque()
+        self._workers: set[_Worker] = set()
+        self._idle: list[_Worker] = []
+        self._seconds = 0.05  # that a request takes, about
+        metrics.watch(waiting=lambda: len(self._waiting), workers=lambda: len(self._workers))
+
+    async def listen(self, address: str) -> None:
+        """Take workers that connect to a socket."""
+        self._server = await asyncio.start_unix_server(self._serve, address, limit=_AHEAD)
+
+    async def close(self) -> None:
+        """Let the workers end."""
+        self._server.close()
+        for worker in self._workers:
+            worker.writer.close()
+        while self._workers:
+            await asyncio.sleep(0.01)
+
+    def facts(self) -> dict[str, Any]:
+        """How it is."""
+        return {
+            "models": self.models, "generation": self.generation,
+            "workers": len(self._workers), "busy": len(self._workers) - len(self._idle),
+            "waiting": len(self._waiting),
+        }  # fmt: skip
+
+    def submit(self, job: dict[str, Any], deadline: float | None = None) -> Ticket:
+        """Put a request into the queue; `Refused` if it is full."""
+        if not self._idle and len(self._waiting) >= self.settings.queue:
+            after = len(self._waiting) * self._seconds / max(1, len(self._workers))
+            raise Refused(
+                429, f"{len(self._waiting)} requests are waiting already", max(1, math.ceil(after))
+            )
+        most = self.settings.deadline
+        loop = asyncio.get_running_loop()
+        ticket = Ticket(job, loop.time() + (most if deadline is None else min(deadline, most)))
+        loop.call_at(ticket.until + self.settings.grace, self._overdue, ticket)
+        self._waiting.append(ticket)
+        self._match()
+        ticket.waited = True
+        return ticket
+
+    def drop(self, ticket: Ticket) -> None:
+        """Forget a request that nobody waits for; harmless where it is answered."""
+        if ticket.ended:
+            return
+        ticket.end(done={})
+        with suppress(ValueError):
+            self._waiting.remove(ticket)
+        for worker in self._workers:
+            if worker.ticket is ticket:
+                worker.writer.write(wire.frame(wire.STOP))
+
+    def _match(self) -> None:
+        now = asyncio.get_running_loop().time()
+        while self._idle and self._waiting:
+            ticket = self._waiting.popleft()
+            if ticket.waited and not ticket.received and ticket.until < now:
+                ticket.end(refused=Refused(503, "there was no worker before the deadline", 1))
+                continue
+            worker = self._idle.pop()
+            worker.ticket, worker.since = ticket, now
+            job = {**ticket.job, "left": ticket.until - now, "skip": ticket.received}
+            worker.writer.write(wire.json_frame(wire.JOB, job))
+
+    def _overdue(self, ticket: Ticket) -> None:
+        if ticket.ended:
+            return
+        late = Refused(504, "the deadline is over, and the work on it would not end: send less")
+        for worker in self._workers:
+            if worker.ticket is ticket:
+                os.kill(worker.pid, signal.SIGKILL)
+        ticket.end(refused=late)
+        with suppress(ValueError):
+            self._waiting.remove(ticket)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Everything that one worker says."""
+        worker = None
+        loop = asyncio.get_running_loop()
+        try:
+            _, text = await wire.next_frame(reader)
+            worker = _Worker(writer=writer, **json.loads(text))
+            self._workers.add(worker)
+            self._move_on(worker.generation)
+            self._free(worker)
+            while True:
+                kind, text = await wire.next_frame(reader)
+                ticket = worker.ticket
+                if ticket is None:
+                    continue
+                if kind == wire.PIECE:
+                    await ticket.add(text)
+                    continue
+                if kind == wire.END:
+                    done = json.loads(text)
+                    self.metrics.parsed(done["sentences"], done["words"])
+                    ticket.end(done=done)
+                else:
+                    ticket.end(refused=Refused(**json.loads(text)))
+                self._seconds += 0.1 * (loop.time() - worker.since - self._seconds)
+                worker.ticket = None
+                self._free(worker)
+        except (asyncio.IncompleteReadError, OSError):
+            pass
+        finally:
+            writer.close()
+            if worker is not None:
+                self._workers.discard(worker)
+                if worker in self._idle:
+                    self._idle.remove(worker)
+                if worker.ticket is not None:
+                    self.metrics.deaths.inc()
+                    self._again(worker.ticket)
+
+    def _again(self, ticket: Ticket) -> None:
+        """Give the request of a worker that died to another one."""
+        ticket.tries += 1
+        if ticket.ended:
+            return
+        if ticket.tries >= _TRIES:
+            ticket.end(refused=Refused(500, f"{_TRIES} workers died of the request"))
+        else:
+            self._waiting.appendleft(ticket)
+            self._match()
+
+    def _free(self, worker: _Worker) -> None:
+        if worker.generation < self.generation:
+            worker.writer.close()  # which ends it
+        else:
+            self._idle.append(worker)
+            self._match()
+
+    def _move_on(self, generation: int) -> None:
+        """From the first worker of newer models on, those of older ones only end what they do."""
+        if generation > self.generation:
+            self.generation, self.models = generation, self.announced
+            old, self._idle = self._idle, []
+            for worker in old:
+                self._free(worker)

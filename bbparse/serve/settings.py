@@ -1,0 +1,43 @@
+"""What the service allows, and how it says no."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Limits of the service, those that the command has options for, and others."""
+
+    workers: int = 1  #: Processes that parse.
+    queue: int = 128  #: Requests that may wait for them.
+    deadline: float = 60.0  #: Seconds that a request may take from when it is there.
+    max_bytes: int = 4 << 20  #: Of the body of a request.
+    max_words: int = 1000  #: Of a sentence.
+    upload: float = 30.0  #: Seconds that a client may take to send a request,
+    stall: float = 30.0  #: or to take a piece of the answer.
+    connections: int = 1000  #: Open ones.
+    grace: float = 10.0  #: Seconds after its deadline when a worker at it is killed.
+
+    @property
+    def all_bytes(self) -> int:
+        """Of all bodies that are held at a time."""
+        return 16 * self.max_bytes
+
+
+class Refused(Exception):
+    """A request that is not answered.
+
+    Parameters
+    ----------
+    status : int
+        Of HTTP.
+    text : str
+        One line for the client: what was found and what was expected.
+    after : int
+        Seconds after which to try again; 0: does not help.
+    """
+
+    def __init__(self, status: int, text: str, after: int = 0) -> None:
+        super().__init__(text)
+        self.status, self.text, self.after = status, text, after

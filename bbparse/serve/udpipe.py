@@ -1,0 +1,138 @@
+"""What UDPipe's REST service takes and gives, so that its clients work with this one.
+
+Its reference is at https://lindat.mff.cuni.cz/services/udpipe/api-reference.php; what is made of
+the parameters follows UDPipe 2's own server.
+"""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from bbparse import __version__
+from bbparse.errors import ModelError, TreebankError
+from bbparse.parsing.parse import Parse
+from bbparse.parsing.parser import Parser
+from bbparse.serve.settings import Refused
+from bbparse.show.formats import Style, as_conllu
+from bbparse.text import sentences_of_text
+from bbparse.text.cutting import Split
+from bbparse.treebank import Sentence, format_sentence, read_conllu
+
+#: The formats of ``input`` and ``output``; what stands behind ``=`` are options.
+INPUTS = ("conllu", "generic_tokenizer", "horizontal", "vertical")
+OUTPUTS = ("conllu", "horizontal", "vertical", "plaintext")
+
+
+def check(options: Mapping[str, str]) -> None:
+    """Refuse what can be seen to be wrong without a model."""
+    if "data" not in options:
+        raise Refused(400, "The parameter 'data' is required.")
+    kind = _name(options, "input")
+    if "tokenizer" not in options and kind not in INPUTS:
+        raise Refused(400, f"Unknown input format '{kind}', expected {', '.join(INPUTS)}.")
+    kind = _name(options, "output")
+    if kind not in OUTPUTS:
+        raise Refused(400, f"Unknown output format '{kind}', expected {', '.join(OUTPUTS)}.")
+
+
+def answer(
+    parser: Parser,
+    model: str,
+    options: Mapping[str, str],
+    parse: Callable[[Iterable[Sentence]], Iterator[Parse]],
+) -> Iterator[str]:
+    """Pieces of the result: what goes before, and one for each sentence.
+
+    Parameters
+    ----------
+    parser : Parser
+    model : str
+        Its name.
+    options : mapping
+        The parameters of the request: ``data``, ``tokenizer``, ``tagger``, ``parser``, ``input``,
+        ``output``.
+    parse : function of sentences
+    """
+    output = _name(options, "output")
+    if output == "conllu":
+        yield f"# generator = bbparse {__version__}\n# udpipe_model = {model}\n"
+    sentences = _read(parser, options)
+    if "tagger" in options:
+        if parser.tagger is None:
+            raise ModelError(f"The model '{model}' has no tagger.")
+        sentences = map(parser.tagger, sentences)
+    if "parser" not in options:
+        for sentence in sentences:
+            yield _written(sentence, format_sentence(sentence), output)
+        return
+    for found in parse(map(parser.tagged, sentences)):
+        text = as_conllu(found.sentence, found.trees, found.solution.status, Style(last=False))
+        yield _written(found.sentence, text, output)
+
+
+def _name(options: Mapping[str, str], key: str) -> str:
+    return options.get(key, "conllu").partition("=")[0]
+
+
+def _read(parser: Parser, options: Mapping[str, str]) -> Iterator[Sentence]:
+    data = unicodedata.normalize("NFC", options["data"])
+    kind, _, more = options.get("input", "conllu").partition("=")
+    if "tokenizer" in options or kind == "generic_tokenizer":
+        how = options.get("tokenizer", more).split(";")
+        split: Split = "lines" if "presegmented" in how else "text"
+        found = sentences_of_text(data, parser.needed_cutter(), split=split)
+        return found if "ranges" in how else map(_without_ranges, found)
+    if kind == "horizontal":
+        found = sentences_of_text(data, parser.needed_cutter(), split="words")
+        return map(_without_ranges, found)
+    if kind == "vertical":
+        return _vertical(data)
+    return _conllu(data)
+
+
+def _conllu(data: str) -> Iterator[Sentence]:
+    if not data.strip():
+        return
+    try:
+        yield from read_conllu(io.BytesIO(data.encode("utf-8", "surrogatepass")))
+    except TreebankError as error:
+        raise Refused(400, f"Cannot parse the input in 'conllu' format: {error}") from None
+
+
+def _vertical(data: str) -> Iterator[Sentence]:
+    words: list[str] = []
+    number = 0
+    for line in [*data.splitlines(), ""]:
+        form = " ".join(line.partition("\t")[0].split())
+        if form:
+            words.append(form)
+        elif words:
+            number += 1
+            yield Sentence.from_words(words, name=str(number))
+            words = []
+
+
+def _without_ranges(sentence: Sentence) -> Sentence:
+    """Without ``TokenRange``, which UDPipe gives only where it is asked for."""
+    lines = []
+    for line in sentence.lines:
+        before, tab, misc = line.rpartition("\t")
+        if tab and not line.startswith("#"):
+            rest = [item for item in misc.split("|") if not item.startswith("TokenRange=")]
+            line = before + tab + ("|".join(rest) or "_")
+        lines.append(line)
+    return replace(sentence, lines=lines)
+
+
+def _written(sentence: Sentence, conllu: str, output: str) -> str:
+    if output == "conllu":
+        return conllu if conllu.endswith("\n\n") else conllu.rstrip("\n") + "\n\n"
+    if output == "vertical":
+        return "\n".join(sentence.forms) + "\n\n"
+    if output == "horizontal":
+        return " ".join(form.replace(" ", "\u00a0") for form in sentence.forms) + "\n"
+    texts = [line for line in sentence.lines if line.startswith("# text = ")]
+    return (texts[0].removeprefix("# text = ") if texts else sentence.text) + "\n"
