@@ -155,7 +155,7 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
     for name, kind in _PAGE.items():
         show(name, kind)
     document = app.openapi
-    app.openapi = lambda: with_bodies(document(), ("/v1/parse", "/v1/explain"))  # type: ignore[method-assign]
+    app.openapi = lambda: with_bodies(document(), ("/v1/parse", "/v1/explain"))
     return app
 
 

@@ -19,6 +19,7 @@ import pytest
 from bbparse.parsing.parser import Parser
 from bbparse.serve.service import serve
 from bbparse.serve.settings import Settings
+from bbparse.serve.work import warm_up
 from bbparse.treebank import Sentence
 from tests import toy
 
@@ -89,7 +90,8 @@ class Running:
 @contextmanager
 def running(folder: Path, load: Callable[[], Any] | None = None, **settings: Any) -> Iterator[Any]:
     """A service on a free port."""
-    toy.reader()  # trained here, once, and not in each process
+    # trained and compiled here, once, and not in each process
+    warm_up({"toy": toy.reader()})
 
     def models() -> dict[str, Parser]:
         odd = Odd(toy.reader().model)
