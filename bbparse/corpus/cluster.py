@@ -19,7 +19,7 @@ from typing import Any
 from bbparse import __version__
 from bbparse.corpus.manifest import LOCK
 from bbparse.corpus.recipe import Recipe
-from bbparse.corpus.work import Outcome, Task, parse_task, warm_up
+from bbparse.corpus.work import Outcome, Task, first_new, parse_task, warm_up
 from bbparse.errors import ClusterError
 
 __all__ = ["ray_crew"]
@@ -92,7 +92,7 @@ class RayCrew:
         With a cluster to talk to.
     recipe : Recipe
     tasks : sequence of Task
-        The beginning of the first is what nodes compile with.
+        The beginning of the first new one is what nodes compile with.
     word : str
         What stands in the lock of the output folder.
     """
@@ -100,7 +100,7 @@ class RayCrew:
     def __init__(self, ray: Any, recipe: Recipe, tasks: Sequence[Task], word: str) -> None:
         self.ray = ray
         self.recipe = ray.put(recipe)
-        self.first = tasks[0].shard
+        self.first = first_new(recipe, tasks)
         self.wanted = {
             "Python": ".".join(map(str, sys.version_info[:2])),
             "bbparse": __version__,
@@ -174,7 +174,9 @@ class RayCrew:
         def compile_there(complaint: str | None) -> None:
             if complaint:
                 raise ClusterError(f"node {facts['NodeManagerAddress']}: {complaint}")
-            if complaint is not None:
+            if self.first is None:
+                start_workers(None)
+            elif complaint is not None:
                 warming = self._on(node, warm_up).remote(self.recipe, self.first)
                 self.starting[warming] = node, start_workers
 

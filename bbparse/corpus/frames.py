@@ -89,8 +89,8 @@ class Mapper:
         texts = [None if pandas.isna(value) else str(value) for value in frame[self.column]]
         trees, errors = self._trees(texts) if len(texts) else ([], [])
         new = {self.output: trees, self.error: errors}
-        columns = {
-            name: pandas.Series(values, frame.index, dtype=object) for name, values in new.items()
+        columns = {  # of text even where all are missing, as files of columns have types
+            name: pandas.Series(values, frame.index, dtype="string") for name, values in new.items()
         }
         return frame.assign(**columns)
 

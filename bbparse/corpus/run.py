@@ -12,7 +12,7 @@ from bbparse.corpus.local import local_crew
 from bbparse.corpus.manifest import Manifest, locked
 from bbparse.corpus.recipe import Recipe
 from bbparse.corpus.shards import find_shards, output_names
-from bbparse.corpus.work import Crew, Outcome, Task, warm_up, work_through
+from bbparse.corpus.work import Crew, Outcome, Task, first_new, warm_up, work_through
 from bbparse.errors import BBParseError
 from bbparse.treebank.progress import Bar
 
@@ -79,6 +79,7 @@ def parse_corpus(
         tasks = [Task(shard, folder / name, known.get(name)) for name, shard in outputs.items()]
         if cluster is not None:  # elsewhere, names mean something else
             tasks = [replace(task, shard=task.shard.resolve()) for task in tasks]
+        tasks.sort(key=lambda task: -task.shard.stat().st_size)  # so that all end together
         about = {"model": Path(recipe.model).name, "recipe": recipe.digest, **recipe.description}
         manifest.write(about)
         with closing(manifest), _crew(recipe, tasks, workers, cluster, word) as crew:
@@ -94,9 +95,9 @@ def _crew(
         from bbparse.corpus.cluster import ray_crew  # only where Ray is asked for
 
         return ray_crew(recipe, tasks, cluster, word)
-    new = [task for task in tasks if task.known is None or task.known.recipe != recipe.digest]
-    if new:
-        warm_up(recipe, new[0].shard)  # once, for all forks
+    new = first_new(recipe, tasks)
+    if new is not None:
+        warm_up(recipe, new)  # once, for all forks
     return local_crew(recipe, min(workers, len(tasks)))
 
 

@@ -18,7 +18,7 @@ from bbparse.storage.output import open_binary_output
 from bbparse.text.cutting import read_text
 from bbparse.treebank import Sentence, read_conllu
 
-__all__ = ["Crew", "Outcome", "Task", "parse_task", "warm_up", "work_through"]
+__all__ = ["Crew", "Outcome", "Task", "first_new", "parse_task", "warm_up", "work_through"]
 
 #: Workers that may be lost with one shard before it counts as what they die of.
 MOST_LOSSES = 3
@@ -97,6 +97,12 @@ def sentences_of(shard: Path, parser: Parser, recipe: Recipe) -> Iterator[Senten
     if split is None:
         return read_conllu(shard)
     return read_text(shard, parser.needed_cutter(), split)
+
+
+def first_new(recipe: Recipe, tasks: Iterable[Task]) -> Path | None:
+    """The first shard that is certainly to be parsed."""
+    other = (one for one in tasks if one.known is None or one.known.recipe != recipe.digest)
+    return next((one.shard for one in other), None)
 
 
 def warm_up(recipe: Recipe, shard: Path) -> None:

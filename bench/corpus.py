@@ -1,0 +1,219 @@
+"""Shards in, shards out: what the engines cost, and the constants of a plan for a large corpus.
+
+    python bench/corpus.py MODEL DEV [--sentences N] [--shards N] [--repeat N] [--no-ray]
+
+The sentences of DEV, in shards, are parsed without any engine, by one and by two processes, and on
+a Ray cluster of two nodes on this machine with a processor each; all of them take turns, and must
+write the same bytes. Processor time is that of all processes but Ray's. Beside that: what a shard
+costs however small it is, hashing, loading, shipping the model, and the memory of a worker.
+Writes bench/results/corpus.json and .md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import lzma
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from measure import machine, markdown, read_sample, write_result
+
+from bbparse.corpus import Recipe, parse_corpus
+from bbparse.corpus.shards import digest_of
+from bbparse.corpus.work import sentences_of, warm_up
+from bbparse.storage.output import open_binary_output
+from bbparse.treebank import format_sentence
+
+
+class Corpus:
+    """Sentences in shards, in a folder of their own."""
+
+    def __init__(self, folder: Path, recipe: Recipe, texts: list[str], shards: int) -> None:
+        self.folder, self.recipe = folder, recipe
+        (folder / "in").mkdir(parents=True)
+        self.runs = 0
+        for i in range(shards):
+            some = "".join(texts[i::shards]).encode()
+            (folder / "in" / f"{i:04}.conllu.xz").write_bytes(lzma.compress(some))
+
+    def out(self) -> Path:
+        """A new folder."""
+        self.runs += 1
+        return self.folder / f"out-{self.runs}"
+
+    def plain(self) -> Path:
+        """Shard after shard, in this process, with nothing around it."""
+        out, parser = self.out(), self.recipe.parser()
+        out.mkdir()
+        for shard in sorted((self.folder / "in").iterdir()):
+            with open_binary_output(out / shard.name) as file:
+                sentences = sentences_of(shard, parser, self.recipe)
+                for found in self.recipe.parses(parser, sentences):
+                    file.write(self.recipe.text(found).encode())
+        return out
+
+    def run(self, workers: int, cluster: str | None = None) -> Path:
+        """What ``bbparse parse --output-dir`` does when the model is loaded."""
+        out = self.out()
+        pattern = f"{self.folder}/in/*.xz"
+        done = parse_corpus([pattern], out, self.recipe, workers=workers, cluster=cluster)
+        if done.failed or done.kept:
+            raise SystemExit(f"{done}")
+        return out
+
+
+def clocks() -> tuple[float, float]:
+    """Seconds, and seconds of processor of this process and those that it has waited for."""
+    times = os.times()
+    return time.perf_counter(), sum(times[:4])
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, float]:
+    """Seconds and processor seconds of a call."""
+    before = clocks()
+    call()
+    after = clocks()
+    return after[0] - before[0], after[1] - before[1]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Of the outputs."""
+    return {path.name: path.read_bytes() for path in folder.glob("*.xz")}
+
+
+def memory_mb(process: str = "self") -> dict[str, float]:
+    """What a process holds: all, and what is its own."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()[1:]
+    sizes = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in lines}
+    return {"all": sizes["Rss"], "own": sizes["Private_Dirty"] + sizes["Private_Clean"]}
+
+
+def ray_constants(address: str, recipe: Recipe) -> dict[str, Any]:
+    """Seconds to ship the model to another process, that process's memory with it, and seconds to
+    look for the first of 1,000 workers that is done."""
+    import ray
+
+    ray.init(address, log_to_driver=False)
+
+    @ray.remote(num_cpus=1)
+    def receive(recipe: Recipe, load: bool) -> dict[str, float]:
+        if load:
+            recipe.parser()
+        return memory_mb()
+
+    ray.get(receive.remote(recipe, False))
+    seconds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        ray.get(receive.remote(ray.put(recipe), False))
+        seconds.append(time.perf_counter() - started)
+    found = {"ship_seconds": median(seconds), "memory_mb": ray.get(receive.remote(recipe, True))}
+    asleep = [ray.remote(num_cpus=1)(time.sleep).remote(600) for _ in range(1000)]
+    found["wait_for_1000_seconds"] = median(
+        timed(lambda: ray.wait(asleep, timeout=0))[0] for _ in range(20)
+    )
+    ray.shutdown()
+    return found
+
+
+def main() -> None:
+    """Measure."""
+    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    arguments.add_argument("model")
+    arguments.add_argument("dev")
+    arguments.add_argument("--sentences", type=int)
+    arguments.add_argument("--shards", type=int, default=8)
+    arguments.add_argument("--repeat", type=int, default=3)
+    arguments.add_argument("--no-ray", action="store_true")
+    given = arguments.parse_args()
+    sentences = read_sample(given.dev, given.sentences)
+    texts = [format_sentence(sentence) for sentence in sentences]
+    words = sum(sentence.n_words for sentence in sentences)
+    recipe = Recipe.of(given.model)
+    with tempfile.TemporaryDirectory() as name:
+        corpus = Corpus(Path(name, "corpus"), recipe, texts, given.shards)
+        loading = timed(recipe.parser)
+        warm_up(recipe, next((corpus.folder / "in").iterdir()))
+        calls: dict[str, Callable[[], Path]] = {
+            "no engine": corpus.plain,
+            "1 process": lambda: corpus.run(1),
+            "2 processes": lambda: corpus.run(2),
+        }
+        constants: dict[str, Any] = {
+            "model_bytes": len(recipe.content), "load_processor_seconds": loading[1],
+            "memory_mb": memory_mb(),
+        }  # fmt: skip
+        cluster = None
+        if not given.no_ray:
+            os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+            from ray.cluster_utils import Cluster
+
+            node = {"num_cpus": 1, "object_store_memory": 80 << 20}
+            cluster = Cluster(
+                initialize_head=True, head_node_args={**node, "include_dashboard": False}
+            )
+            cluster.add_node(**node)
+            calls["Ray, 2 nodes"] = lambda: corpus.run(2, cluster.address)
+            constants["ray"] = ray_constants(cluster.address, recipe)
+        times: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
+        first: dict[str, bytes] = {}
+        same = True
+        for turn in range(given.repeat):
+            for name_of, call in calls.items():
+                gc.collect()
+                out: list[Path] = []
+                times[name_of].append(timed(lambda call=call, out=out: out.append(call())))
+                first = first or contents(out[0])
+                same &= contents(out[0]) == first
+            print(turn + 1, {name: values[-1] for name, values in times.items()}, flush=True)
+        # shards of one sentence each, against all of them in one
+        many = Corpus(Path(name, "many"), recipe, texts[:200], 200)
+        one = Corpus(Path(name, "one"), recipe, texts[:200], 1)
+        pairs = [(timed(lambda: many.run(1))[1], timed(lambda: one.run(1))[1]) for _ in range(3)]
+        constants["shard_processor_seconds"] = median((a - b) / 199 for a, b in pairs)
+        big = Path(name, "big")
+        big.write_bytes(os.urandom(1 << 20) * 256)
+        constants["hash_mb_per_second"] = 256 / timed(lambda: digest_of(big))[1]
+        packed = sum(len(value) for value in first.values())
+        constants["output_bytes_per_word"] = packed / words
+        if cluster is not None:
+            tiny = Corpus(Path(name, "tiny"), recipe, texts[:1], 1)
+            constants["ray"]["start_seconds"] = timed(lambda: tiny.run(1, cluster.address))[0]
+            cluster.shutdown()
+    plain = median(cpu for _, cpu in times["no engine"])
+    rows = {
+        name: {
+            "words_per_second": words / median(wall for wall, _ in values),
+            "words_per_processor_second": words / median(cpu for _, cpu in values)
+            if "Ray" not in name else None,
+            "cost": median(cpu / other for (_, cpu), (_, other) in zip(values, times["no engine"]))
+            - 1 if "Ray" not in name else None,
+        }
+        for name, values in times.items()
+    }  # fmt: skip
+    result = {
+        "machine": machine("ray"), "dev": Path(given.dev).name, "words": words,
+        "sentences": len(sentences), "shards": given.shards, "same_bytes": same,
+        "plain_processor_seconds": plain, "rows": rows, "constants": constants,
+    }  # fmt: skip
+
+    def shown(value: float | None, form: str) -> str:
+        return "" if value is None else format(value, form)
+
+    table = markdown("engine", rows.items(), [
+        ("words/s", lambda row: shown(row["words_per_second"], ",.0f")),
+        ("words/s of processor", lambda row: shown(row["words_per_processor_second"], ",.0f")),
+        ("engine costs", lambda row: shown(row["cost"], ".1%")),
+    ])  # fmt: skip
+    write_result("corpus", result, table)
+    print(table, result, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
