@@ -14,14 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorView, TemplateFamily
-from bbparse.factors.filters import ALL_PASS, shift_of
-from bbparse.factors.template_kernels import Arcs, Gates, find_sets
 from bbparse.factors.view import NO_LABEL
-from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 _JOINS = frozenset(("conj", "appos", "parataxis", "list"))
-_LOWER = ATTRIBUTES.index("lower")
-_NO_SHIFT = shift_of(ALL_PASS)
 
 
 @lru_cache(maxsize=8)
@@ -51,17 +46,10 @@ class ParallelLabels(TemplateFamily):
         "@m @s s.xpos c.xpos",
         "@m s.lexpos c.lexpos",
     )
-    order: ClassVar = {"h m": 8, "h s": 4, "m c": 2}
-    n_orders = 16  # s and c may be one word
+    order: ClassVar = {"h m": 8, "h s": 4, "m c": 2, "s = c": 1}
     alike = "s"
 
-    def candidates(self, view: FactorView, arcs: Arcs, gates: Gates) -> NDArray[np.int32]:
+    def first_arcs(self, view: FactorView) -> NDArray[np.int64]:
         of_root = int(view.head_ptr[1])
-        joined = _joining(tuple(view.label_names))[arcs.labels[of_root:]]
-        every = Gates(gates.words, gates.orders, ALL_PASS, _NO_SHIFT)
-        rows = find_sets(arcs, np.flatnonzero(joined) + of_root, self._shape, every)
-        if len(rows):
-            words = view.values[PAD:, _LOWER]
-            _, s, c, order = rows.T
-            order += words[arcs.mod[s]] == words[arcs.mod[c]]
-        return rows
+        joined = _joining(tuple(view.label_names))[view.arc_labels[of_root:]]
+        return np.flatnonzero(joined) + of_root

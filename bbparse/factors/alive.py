@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 
@@ -37,7 +37,18 @@ def alive_factors(
     FactorError
         As `FactorFamily.propose`.
     """
-    return joined([group.score(view, table) for group in _groups(tuple(families))])
+    return alive_in_all(families, [view], table)[0]
+
+
+def alive_in_all(
+    families: Iterable[FactorFamily], views: Sequence[FactorView], table: FactorTable
+) -> list[Factors]:
+    """`alive_factors` of each of some sentences.
+
+    One family after the other sees all of them: what it reads then stays in the caches.
+    """
+    found = [[group.score(view, table) for view in views] for group in _groups(tuple(families))]
+    return [joined([factors[i] for factors in found]) for i in range(len(views))]
 
 
 @lru_cache(maxsize=64)
@@ -57,7 +68,7 @@ def alive_counts(
 ) -> Counts | None:
     """The count factors of a sentence that have a score; None without families of such.
 
-    Parameters and errors are as for `alive_factors`.
+    Parameters and errors are as for `alive_factors`, of one view.
     """
     batches = [family.propose_counts(view, table) for family in _counting(tuple(families))]
     batches = [batch for batch in batches if len(batch)]

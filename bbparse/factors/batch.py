@@ -196,7 +196,10 @@ _NONE = room_for(0, 0)
 
 
 def joined(groups: Sequence[Factors]) -> Factors:
-    """All factors, one group after the other, in arrays of their own."""
+    """All factors, one group after the other."""
+    groups = [group for group in groups if len(group.score)]
+    if len(groups) == 1:
+        return groups[0]
     starts = accumulate((len(group.arcs) for group in groups), initial=0)
     ptrs = [group.ptr[1:] + start for group, start in zip(groups, starts)]
     return Factors(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from bbparse.errors import FactorError
 from bbparse.factors.batch import CountBatch, FactorBatch
@@ -12,18 +12,27 @@ from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
 from bbparse.problem.parts import Factors
 
+if TYPE_CHECKING:
+    from bbparse.treebank import Sentence
+
 Arc = tuple[int, int]
 """Head and modifier."""
 
 
-@contextmanager
-def told_of(where: str) -> Iterator[None]:
-    """Turn what users' code raises into a `FactorError` that says where."""
-    try:
-        yield
-    except Exception as error:
-        kind = "" if isinstance(error, FactorError) else f"{type(error).__name__}: "
-        raise FactorError(f"{where}: {kind}{error}") from error
+class told_of:
+    """Turn what users' code raises into a `FactorError` that says where, and in which sentence."""
+
+    def __init__(self, where: str, sentence: Sentence | None = None) -> None:
+        self.where, self.sentence = where, sentence
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: Any, error: BaseException | None, __: Any) -> None:
+        if isinstance(error, Exception):
+            where = self.where if self.sentence is None else f"{self.where}, {self.sentence.name}"
+            kind = "" if isinstance(error, FactorError) else f"{type(error).__name__}: "
+            raise FactorError(f"{where}: {kind}{error}") from error
 
 
 class FactorFamily:
@@ -109,7 +118,7 @@ class FactorFamily:
         """
         arcs: list[list[int]] = []
         keys: list[list[int]] = []
-        with told_of(f"factor family {self.name!r}, {view.sentence.name}"):
+        with told_of(f"factor family {self.name!r}", view.sentence):
             for pairs, features in self.factors(view):
                 indices = self._arc_indices(view, pairs)
                 if indices:
@@ -121,7 +130,7 @@ class FactorFamily:
         """The sets of `counts` as arrays; parameters and errors as for `propose`."""
         arcs: list[list[int]] = []
         keys: list[list[list[int]]] = []
-        with told_of(f"factor family {self.name!r}, {view.sentence.name}"):
+        with told_of(f"factor family {self.name!r}", view.sentence):
             for pairs, features in self.counts(view):
                 indices = sorted({view.arc_places[arc] for arc in pairs if arc in view.arc_places})
                 if isinstance(features, str) or not isinstance(features, Sequence):

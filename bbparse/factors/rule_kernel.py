@@ -10,7 +10,7 @@ instruction e where the value is 0.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from bbparse.factors.keys import NUMBER, TEXT, mix
 from bbparse.factors.table import KeyIndex, place_of
 from bbparse.jit import kernel
-from bbparse.problem.parts import Factors
 
 (
     END, ADD, SUB, MIN, MAX, LT, LE, EQ, NE, ARC, LOAD, COUNT, CHOOSE, JUMP, WORDS, HEADS, MODS,
@@ -117,24 +116,29 @@ def _choose_arcs(operands, first, n_arcs, r, n, place, arc_mod, chosen):
 
 @kernel
 def run_rules(
-    program: Program,
-    words: WordTable,
-    arc_mod: NDArray[np.int32],
-    head_ptr: NDArray[np.int32],
-    index: KeyIndex,
+    program: tuple[Any, ...],
+    words: tuple[Any, ...],
+    arcs: tuple[Any, ...],
+    index: tuple[Any, ...],
     keep: bool,
-    out: Factors,
-    kept: Kept,
+    out: tuple[Any, ...],
+    kept: tuple[Any, ...],
 ) -> int:
     """Run all rules, and put their factors into ``out``; how many there are, or `NO_ROOM`.
 
-    With ``keep`` all of them, and all their features into ``kept``; otherwise those whose score by
-    the ``index`` of the known features is not 0, with it.
+    The tuples are a `Program`, a `WordTable`, `FactorView.arcs`, a `KeyIndex`, `Factors` and what
+    is `Kept`. With ``keep`` all of them, and all their features into ``kept``; otherwise those
+    whose score by the ``index`` of the known features is not 0, with it.
     """
-    code, operands, columns = program.code, program.operands, words.columns
+    code, operands, registers = program
+    columns, hashes, relations = words
+    _, arc_mod, head_ptr, _ = arcs
+    table = KeyIndex(*index)
+    out_ptr, out_arcs, out_score = out
+    kept_ptr, kept_keys, said_ptr, kept_said = kept
     n = columns.shape[0] - 2
     in_ptr, in_head, place = _into(n, head_ptr, arc_mod)
-    r = program.registers.copy()
+    r = registers.copy()
     r[0] = n
     chosen = np.empty(MOST_ARCS, np.int32)
     n_factors = at = n_chosen = n_keys = said = 0
@@ -192,42 +196,42 @@ def run_rules(
             if n_chosen == 0:
                 pc = c
         elif op == FEATURE:
-            key = words.hashes[r[operands[a]]]
+            key = hashes[r[operands[a]]]
             for i in range(a + 1, a + 1 + 2 * b, 2):
                 kind, value = operands[i], r[operands[i + 1]]
                 if kind == TEXT:
-                    key = mix(key ^ words.hashes[value])
+                    key = mix(key ^ hashes[value])
                 elif kind == NUMBER:
                     key = mix(key ^ mix(np.uint64(value) ^ np.uint64(NUMBER)))
                 else:
                     key = mix(key ^ np.uint64(kind))
             if not keep:
-                known = place_of(key, index)
+                known = place_of(key, table)
                 if known >= 0:
-                    total += index.weights[known, 1]
+                    total += table.weights[known, 1]
                 continue
-            if n_keys + 2 > kept.said_ptr.shape[0] or said + 1 + b > kept.said.shape[0]:
+            if n_keys + 2 > said_ptr.shape[0] or said + 1 + b > kept_said.shape[0]:
                 return NO_ROOM
-            kept.keys[n_keys] = key
+            kept_keys[n_keys] = key
             n_keys += 1
-            kept.said[said] = a
+            kept_said[said] = a
             for i in range(b):
-                kept.said[said + 1 + i] = r[operands[a + 2 + 2 * i]]
+                kept_said[said + 1 + i] = r[operands[a + 2 + 2 * i]]
             said += 1 + b
-            kept.said_ptr[n_keys] = said
+            said_ptr[n_keys] = said
         elif op == DONE:
             if not keep and total == 0.0:
                 continue
-            if n_factors >= out.score.shape[0] or at + n_chosen > out.arcs.shape[0]:
+            if n_factors >= out_score.shape[0] or at + n_chosen > out_arcs.shape[0]:
                 return NO_ROOM
             for i in range(n_chosen):
-                out.arcs[at + i] = chosen[i]
+                out_arcs[at + i] = chosen[i]
             at += n_chosen
-            out.score[n_factors] = total
+            out_score[n_factors] = total
             n_factors += 1
-            out.ptr[n_factors] = at
+            out_ptr[n_factors] = at
             if keep:
-                kept.ptr[n_factors] = n_keys
+                kept_ptr[n_factors] = n_keys
         elif op == WORDS:
             r[a], r[a + 1] = max(r[b], 0), min(r[c], n + 1)
         elif op == CHOOSE:
@@ -246,11 +250,11 @@ def run_rules(
         elif op == MAX:
             r[a] = max(r[b], r[c])
         elif op == ROWS:
-            r[a], r[a + 1] = words.rows[b], words.rows[b + 1]
+            r[a], r[a + 1] = relations[b], relations[b + 1]
         elif op == NEXT_ROW:
             if r[a] < r[a + 1]:
                 for i in range(d):
-                    r[b + i] = words.rows[r[a] + i]
+                    r[b + i] = relations[r[a] + i]
                 r[a] += d
             else:
                 pc = c

@@ -16,6 +16,7 @@ from bbparse.factors.rule_language import AnySentence
 from bbparse.factors.rule_words import RuleWords
 from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
+from bbparse.jit import plain
 from bbparse.problem.parts import Factors
 
 _NO_FEATURES = FactorTable(np.zeros(0, np.uint64))
@@ -93,6 +94,7 @@ class RuleSet:
             with told_of(f"factor family {family.name!r}"):
                 sentence.add(family.name, family.rules)
         self._program, texts = sentence.program()
+        self._plain = plain(self._program)
         self._words = RuleWords(texts, list(sentence.questions), list(sentence.relations))
         self._name = " and ".join(family.name for family in families)
 
@@ -120,7 +122,7 @@ class RuleSet:
         while count == NO_ROOM:
             found, kept = room_for(size, 4 * size), _kept(size) if keep else _NOT_KEPT
             count = run_rules(
-                self._program, words, view.arc_mod, view.head_ptr, table.index, keep, found, kept
+                self._plain, tuple(words), view.arcs, table.index, keep, tuple(found), tuple(kept)
             )
             size *= 4
         return filled(found, count), kept
@@ -135,7 +137,7 @@ class RuleSet:
         )
 
     def _words_of(self, view: FactorView) -> tuple[WordTable, list[str]]:
-        with told_of(f"factor family {self._name}, {view.sentence.name}"):
+        with told_of(f"factor family {self._name}", view.sentence):
             return self._words(view)
 
 

@@ -22,18 +22,21 @@ from numpy.typing import ArrayLike, NDArray
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch
 from bbparse.factors.filters import filter_of, passing, shift_of
-from bbparse.jit import inlined, kernel
+from bbparse.jit import inlined, kernel, plain
 from bbparse.problem.parts import Factors, take_sets
 
 
 class KeyIndex(NamedTuple):
     """What kernels look keys up in.
 
-    A key is known only if it passes the filter ``bits`` with ``shift`` (see `passes`). Keys and
-    weights lie side by side in ``pairs`` (uint64[K, 2], keys) and ``weights`` (float64[K, 2], the
-    same memory); ``starts`` (int32) are how many keys come before those of each word of ``bits``.
+    A gate is known only if it passes the filter ``gate_bits`` with ``gate_shift`` (see `passes`),
+    and a key if it passes ``bits`` with ``shift``. Keys and weights lie side by side in ``pairs``
+    (uint64[K, 2], keys) and ``weights`` (float64[K, 2], the same memory); ``starts`` (int32) are
+    how many keys come before those of each word of ``bits``.
     """
 
+    gate_bits: NDArray[np.uint64]
+    gate_shift: np.uint64
     bits: NDArray[np.uint64]
     shift: np.uint64
     starts: NDArray[np.int32]
@@ -57,8 +60,8 @@ class FactorTable:
 
     Attributes
     ----------
-    index : KeyIndex
-        For kernels.
+    index : tuple
+        For kernels: a `KeyIndex` as a plain tuple.
     gate_bits, key_bits : uint64[a power of 2]
         Filters, see `passes`.
 
@@ -90,7 +93,12 @@ class FactorTable:
         # How many keys come before those of each word of the filter.
         firsts = np.arange(len(self.key_bits), dtype=np.uint64) << (shift + np.uint64(6))
         starts = np.searchsorted(self.keys, firsts).astype(np.int32)
-        self.index = KeyIndex(self.key_bits, shift, starts, pairs, pairs.view(np.float64))
+        self.index = plain(
+            KeyIndex(
+                self.gate_bits, shift_of(self.gate_bits), self.key_bits, shift, starts,
+                pairs, pairs.view(np.float64),
+            )
+        )  # fmt: skip
 
     def __len__(self) -> int:
         """Number of known features."""
@@ -247,7 +255,8 @@ def place_of(key: np.uint64, index: KeyIndex) -> np.int64:
 
 @kernel
 def _find_all(
-    wanted: NDArray[np.uint64], index: KeyIndex, positions: NDArray[np.int64]
+    wanted: NDArray[np.uint64], index: tuple[Any, ...], positions: NDArray[np.int64]
 ) -> None:
+    table = KeyIndex(*index)
     for j in range(wanted.shape[0]):
-        positions[j] = place_of(wanted[j], index)
+        positions[j] = place_of(wanted[j], table)

@@ -14,15 +14,9 @@ from numpy.typing import NDArray
 from bbparse.factors.keys import mix
 from bbparse.factors.table import first_place, passes
 from bbparse.jit import kernel
+from bbparse.treebank.encode import ATTRIBUTES, PAD
 
-
-class Arcs(NamedTuple):
-    """Candidate arcs as in `FactorView`, and the labels that a guide gives them."""
-
-    head: NDArray[np.int32]
-    mod: NDArray[np.int32]
-    head_ptr: NDArray[np.int32]
-    labels: NDArray[np.int32]
+_LOWER = ATTRIBUTES.index("lower")
 
 
 class Shape(NamedTuple):
@@ -31,8 +25,9 @@ class Shape(NamedTuple):
     head: NDArray[np.int32]  #: int32[S]: from which word each arc hangs; from word 0 the first.
     #: int32[S]: the arc whose modifier must come before an arc's own, -1 for none.
     after: NDArray[np.int32]
-    #: int32[C, 3]: two words and what is added to the order class if the first is left of the
-    #: second; those come last that ask for the last word.
+    #: int32[C, 4]: two words, and what is added to the order class if the first is left of the
+    #: second or, with a 1 in the third place, of the same form; those come last that ask for the
+    #: last word.
     order: NDArray[np.int32]
     n_early: int  #: How many do not.
     #: int32[D, 2]: two words; the distance class has a digit for each such pair.
@@ -41,17 +36,6 @@ class Shape(NamedTuple):
     starts: NDArray[np.int32]
     n_classes: NDArray[np.int32]  #: int32[D]: how many classes there are.
     alike: int  #: The arc that the last one must have the label of, -1 for none.
-
-
-class Gates(NamedTuple):
-    """What word w as word r of a set adds to the gate, uint64[R, n + 1]; what an order class adds;
-    and the filter that gates must pass.
-    """
-
-    words: NDArray[np.uint64]
-    orders: NDArray[np.uint64]
-    bits: NDArray[np.uint64]
-    shift: np.uint64
 
 
 class Terms(NamedTuple):
@@ -65,6 +49,22 @@ class Terms(NamedTuple):
     salts: NDArray[np.uint64]
 
 
+class Family(NamedTuple):
+    """All that kernels know of a family; ``gate`` are the terms of the gate, which is one template.
+
+    ``orders[order]`` is what an order class adds to the gate. ``codes[code, t]`` and
+    ``labels[s, label, t]`` are what a code (see `find_sets`) and the label of arc s add to the key
+    of template t; there are no labels where no template has any.
+    """
+
+    shape: Shape
+    gate: Terms
+    templates: Terms
+    orders: NDArray[np.uint64]
+    codes: NDArray[np.uint64]
+    labels: NDArray[np.uint64]
+
+
 @kernel
 def _is_among(word, words, n):
     for i in range(n):
@@ -74,12 +74,17 @@ def _is_among(word, words, n):
 
 
 @kernel
-def _order(comparisons, first, last, words):
+def _order(comparisons, first, last, words, values):
     """What the words add to the order class by some of the comparisons."""
     order = np.int64(0)
     for c in range(first, last):
-        if words[comparisons[c, 0]] < words[comparisons[c, 1]]:
-            order += comparisons[c, 2]
+        a, b = words[comparisons[c, 0]], words[comparisons[c, 1]]
+        if comparisons[c, 2]:
+            holds = values[PAD + a, _LOWER] == values[PAD + b, _LOWER]
+        else:
+            holds = a < b
+        if holds:
+            order += comparisons[c, 3]
     return order
 
 
@@ -106,10 +111,12 @@ def _with_room(rows, count, more):
 
 
 @kernel
-def find_sets(arcs, first, shape, gates):
+def _find_sets(values, arcs, first, shape, gates):
     """Sets of arcs of a shape whose gates pass, of which the first arc is in ``first`` (int64[*]).
 
-    Each as a row int32[S + 1]: its arcs, and ``order * number of distance classes + distance``.
+    ``gates`` are what word w as word r adds to the gate, uint64[R, n + 1], what an order class
+    adds, and the filter that gates must pass. Each set is a row int32[S + 1]: its arcs, and
+    ``order * number of distance classes + distance``.
 
     Cost: one addition and one look at a bit for each candidate; with n words and k candidate heads
     a word, about n k² / 2 pairs of siblings and chains of two, n k³ / 6 triples of siblings, n k³
@@ -165,7 +172,7 @@ def find_sets(arcs, first, shape, gates):
         if level < last:
             at[level], end[level] = begin, stop
             continue
-        early = _order(order, 0, n_early, words)
+        early = _order(order, 0, n_early, words, values)
         rows = _with_room(rows, count, stop - begin)
         for arc in range(begin, stop):
             mod = np.int64(arc_mod[arc])
@@ -174,7 +181,7 @@ def find_sets(arcs, first, shape, gates):
             if may_meet and _is_among(mod, words, last + 1):
                 continue
             words[last + 1] = mod
-            own = early + _order(order, n_early, order.shape[0], words)
+            own = early + _order(order, n_early, order.shape[0], words, values)
             gate = sums[last] + gate_words[last + 1, mod] + gate_orders[own]
             if passes(gate, bits, shift):
                 for j in range(last):
@@ -188,42 +195,76 @@ def find_sets(arcs, first, shape, gates):
 
 
 @kernel
-def hash_words(values, gate, keys, gate_words, parts):
-    """Fill gate_words[r, w] and parts[r, w, t]: what word w as word r adds to gate and keys.
-
-    ``values`` are those of a `FactorView`; ``gate`` are the terms of the gate, which is one
-    template, ``keys`` those of the templates.
-    """
-    n_roles, n_rows, n_templates = parts.shape
-    pad = (values.shape[0] - n_rows) // 2
+def _hash_words(values, gate, keys):
+    """What word w as word r adds to the gate, uint64[r, w], and to keys, uint64[r, w, t]."""
+    gate_ptr, gate_offset, gate_column, gate_salts = gate
+    ptr, offset, column, salts = keys
+    n_templates, n_roles = salts.shape
+    n_rows = values.shape[0] - 2 * PAD
+    gate_words = np.empty((n_roles, n_rows), np.uint64)
+    parts = np.empty((n_roles, n_rows, n_templates), np.uint64)
     for r in range(n_roles):
         for w in range(n_rows):
-            own = gate.salts[0, r]
-            for i in range(gate.ptr[0, r], gate.ptr[0, r + 1]):
-                own = mix(own ^ values[pad + w + gate.offset[i], gate.column[i]])
+            own = gate_salts[0, r]
+            for i in range(gate_ptr[0, r], gate_ptr[0, r + 1]):
+                own = mix(own ^ values[PAD + w + gate_offset[i], gate_column[i]])
             gate_words[r, w] = own
             for t in range(n_templates):
-                x = mix(own ^ keys.salts[t, r])
-                for i in range(keys.ptr[t, r], keys.ptr[t, r + 1]):
-                    x = mix(x ^ values[pad + w + keys.offset[i], keys.column[i]])
+                x = mix(own ^ salts[t, r])
+                for i in range(ptr[t, r], ptr[t, r + 1]):
+                    x = mix(x ^ values[PAD + w + offset[i], column[i]])
                 parts[r, w, t] = x
+    return gate_words, parts
 
 
 @kernel
-def score_sets(rows, arcs, parts, label_parts, codes, index, out):
-    """Put sets whose score is not 0 into ``out``, which has room for all; how many there are.
+def find_sets(values, arcs, first, family, gate_bits, gate_shift):
+    """The sets of a family whose gates pass a filter, and what words add to gates and keys.
 
-    ``rows`` are of `find_sets`; ``parts[r, w, t]``, ``label_parts[s, label, t]`` and ``codes[code,
-    t]`` are what words, labels of arcs and codes add to the key of template t.
+    Parameters
+    ----------
+    values : uint64[n + 1 + 2 * PAD, columns]
+        Those of a `FactorView`.
+    arcs : tuple
+        ``arc_head``, ``arc_mod``, ``head_ptr`` and ``arc_labels`` of the view.
+    first : int64[*]
+        Arcs that may be the first ones.
+    family : tuple
+        A `Family`, as plain tuples.
+    gate_bits, gate_shift
+        The filter.
+
+    Returns
+    -------
+    rows : int32[F, S + 1]
+        Of each set the S arcs, and ``order * number of distance classes + distance``.
+    gate_words, parts : uint64[R, n + 1], uint64[R, n + 1, T]
+        What word w as word r adds to the gate, and to the key of template t.
+    """
+    shape, gate, templates, orders, _, _ = family
+    gate_words, parts = _hash_words(values, gate, templates)
+    gates = (gate_words, orders, gate_bits, gate_shift)
+    return _find_sets(values, arcs, first, shape, gates), gate_words, parts
+
+
+@kernel
+def score_sets(values, arcs, first, family, index):
+    """The sets of a family whose score is not 0: the arrays of `Factors`.
+
+    ``index`` is a `KeyIndex` as a plain tuple; the others as for `find_sets`.
 
     Cost: (words + 1) additions and one look at a bit for each set and template, and a look-up for
     each key that passes the filter.
     """
+    gate_bits, gate_shift, bits, shift, starts, pairs, weights = index
+    rows, _, parts = find_sets(values, arcs, first, family, gate_bits, gate_shift)
+    _, _, _, _, codes, label_parts = family
     n_rows, size = rows.shape[0], rows.shape[1] - 1
+    out_ptr, out_score = np.zeros(n_rows + 1, np.int64), np.empty(n_rows)
+    out_arcs = np.empty(n_rows * size, np.int32)
     n_templates = np.uint64(parts.shape[2])
     # Keys of a block of factors first, then their weights: the look-ups wait for memory together.
     block = 64
-    bits, shift, starts, pairs, weights = index
     arc_head, arc_mod, _, arc_labels = arcs
     keys = np.empty((np.uint64(block) + np.uint64(1)) * n_templates, np.uint64)
     places = np.empty(np.uint64(block) * n_templates, np.uint64)
@@ -269,10 +310,10 @@ def score_sets(rows, arcs, parts, label_parts, codes, index, out):
                 j += one
             if total == 0.0:
                 continue
-            out.score[n_factors] = total
+            out_score[n_factors] = total
             for k in range(size):
-                out.arcs[at] = rows[i, k]
+                out_arcs[at] = rows[i, k]
                 at += 1
             n_factors += 1
-            out.ptr[n_factors] = at
-    return n_factors
+            out_ptr[n_factors] = at
+    return out_ptr[: n_factors + 1], out_arcs[:at], out_score[:n_factors]

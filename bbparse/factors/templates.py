@@ -21,21 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import FactorBatch, filled, pointers, room_for
+from bbparse.factors.batch import FactorBatch, pointers
 from bbparse.factors.family import FactorFamily
 from bbparse.factors.filters import ALL_PASS, shift_of
 from bbparse.factors.keys import mix_all, salt
 from bbparse.factors.table import FactorTable
-from bbparse.factors.template_kernels import (
-    Arcs,
-    Gates,
-    Shape,
-    Terms,
-    find_sets,
-    hash_words,
-    score_sets,
-)
+from bbparse.factors.template_kernels import Family, Shape, Terms, find_sets, score_sets
 from bbparse.factors.view import NO_LABEL, FactorView
+from bbparse.jit import plain
 from bbparse.problem.parts import Factors
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
@@ -50,15 +43,6 @@ class _Template(NamedTuple):
 
     terms: list[tuple[int, int, int]]
     uses_distance: bool
-
-
-class _Candidates(NamedTuple):
-    """What `find_sets` found, what it was found in, and what words add to keys."""
-
-    rows: NDArray[np.int32]
-    arcs: Arcs
-    gates: Gates
-    parts: NDArray[np.uint64]
 
 
 class TemplateFamily(FactorFamily):
@@ -82,9 +66,8 @@ class TemplateFamily(FactorFamily):
     templates : tuple of str
         The features.
     order : dict
-        The order class: ``{"h m": 2, "m c": 1}`` adds 2 if h is left of m, and 1 if m is left of c.
-    n_orders : int
-        How many order classes there are, if not just as many as `order` gives.
+        The order class: ``{"h m": 2, "m c": 1}`` adds 2 if h is left of m, and 1 if m is left of c;
+        ``{"m = c": 1}`` adds 1 if both are the same word in lower case.
     alike : str
         The word, if any, whose arc must have the guide's label of the arc to the last word.
     distance : dict
@@ -101,7 +84,6 @@ class TemplateFamily(FactorFamily):
     gate: ClassVar[str] = ""
     templates: ClassVar[tuple[str, ...]] = ()
     order: ClassVar[dict[str, int]] = {}
-    n_orders: ClassVar[int] = 0
     distance: ClassVar[dict[str, tuple[int, ...]]] = {}
     alike: ClassVar[str] = ""
 
@@ -111,7 +93,7 @@ class TemplateFamily(FactorFamily):
                 raise FactorError(f"factor family {self.name!r}: the class has no {attribute}")
         #: The words of a factor by name: the first head, then all modifiers.
         self.words = [self.arcs[0].split()[0], *(arc.split()[-1] for arc in self.arcs)]
-        self._shape = self._shaped()
+        shape = self._shaped()
         gate = self._parse(self.gate)
         if gate.uses_distance or any(column == LABEL for _, _, column in gate.terms):
             raise FactorError(
@@ -126,13 +108,9 @@ class TemplateFamily(FactorFamily):
                 raise FactorError(
                     f"factor family {self.name!r}: template {self.templates[i]!r} is there twice"
                 )
-        self._gate_terms = self._terms([gate], [gate_text])
-        self._template_terms = self._terms(parsed, texts)
-        self._label_parts = self._labels(parsed, texts)
-        orders = range(self.n_orders or 1 + sum(self.order.values()))
-        self._n_distances = int(np.prod(self._shape.n_classes))
-        self._gate_orders = self._salts([(gate_text, "order", o) for o in orders])
-        self._codes = self._salts(
+        orders = range(1 + sum(self.order.values()))
+        self._n_distances = int(np.prod(shape.n_classes))
+        codes = self._salts(
             [
                 (text, "order", o, d if template.uses_distance else -1)
                 for o in orders
@@ -140,6 +118,15 @@ class TemplateFamily(FactorFamily):
                 for text, template in zip(texts, parsed)
             ]
         ).reshape(-1, len(texts))
+        self._family = Family(
+            shape,
+            self._terms([gate], [gate_text]),
+            self._terms(parsed, texts),
+            self._salts([(gate_text, "order", o) for o in orders]),
+            codes,
+            self._labels(parsed, texts),
+        )
+        self._plain = plain(self._family)
 
     def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """As `FactorFamily.propose`; with a table, what it does not know is left out."""
@@ -154,44 +141,31 @@ class TemplateFamily(FactorFamily):
         self, view: FactorView, gate_bits: NDArray[np.uint64]
     ) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint64]]:
         """Arcs int32[F, S], keys uint64[F, T] and gates uint64[F] of the candidates."""
-        rows, arcs, own, parts = self._candidates(view, gate_bits)
+        rows, gate_words, parts = find_sets(
+            view.values, view.arcs, self.first_arcs(view), self._plain, gate_bits,
+            shift_of(gate_bits),
+        )  # fmt: skip
         *members, codes = rows.T
-        keys, gates = self._codes[codes], own.orders[codes // self._n_distances]
-        for r, words in enumerate([arcs.head[members[0]], *(arcs.mod[arc] for arc in members)]):
-            keys += parts[r, words]
-            gates += own.words[r, words]
-        for labels, arc in zip(self._label_parts, members):
-            keys += labels[arcs.labels[arc]]
+        own = self._family
+        keys, gates = own.codes[codes], own.orders[codes // self._n_distances]
+        words = [view.arc_head[members[0]], *(view.arc_mod[arc] for arc in members)]
+        for r, chosen in enumerate(words):
+            keys += parts[r, chosen]
+            gates += gate_words[r, chosen]
+        for labels, arc in zip(own.labels, members):
+            keys += labels[view.arc_labels[arc]]
         return rows[:, :-1], keys, gates
 
     def score(self, view: FactorView, table: FactorTable) -> Factors:
         """As `FactorFamily.score`, in one pass over the candidates."""
         if type(self).propose is not TemplateFamily.propose:
             return super().score(view, table)
-        rows, arcs, _, parts = self._candidates(view, table.gate_bits)
-        room = room_for(len(rows), rows.size)
-        count = score_sets(rows, arcs, parts, self._label_parts, self._codes, table.index, room)
-        return filled(room, count)
+        first = self.first_arcs(view)
+        return Factors(*score_sets(view.values, view.arcs, first, self._plain, table.index))
 
-    def _candidates(self, view: FactorView, gate_bits: NDArray[np.uint64]) -> _Candidates:
-        size, n_templates = view.n_words + 1, len(self.templates)
-        gate_words = np.empty((len(self.words), size), np.uint64)
-        parts = np.empty((len(self.words), size, n_templates), np.uint64)
-        hash_words(view.values, self._gate_terms, self._template_terms, gate_words, parts)
-        labels = view.arc_labels if self.alike or len(self._label_parts) else view.arc_mod
-        arcs = Arcs(view.arc_head, view.arc_mod, view.head_ptr, labels)
-        gates = Gates(gate_words, self._gate_orders, gate_bits, shift_of(gate_bits))
-        return _Candidates(self.candidates(view, arcs, gates), arcs, gates, parts)
-
-    def candidates(self, view: FactorView, arcs: Arcs, gates: Gates) -> NDArray[np.int32]:
-        """The candidate factors, for families that choose among them or find others.
-
-        Returns
-        -------
-        int32[F, S + 1]
-            Indices of the S arcs of each, and ``order * number of distance classes + distance``.
-        """
-        return find_sets(arcs, np.arange(view.n_arcs), self._shape, gates)
+    def first_arcs(self, view: FactorView) -> NDArray[np.int64]:
+        """Indices of the arcs that may be the first ones of a factor; all, unless overridden."""
+        return np.arange(view.n_arcs)
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """As `FactorFamily.name_features`: each template with the values of its words."""
@@ -222,7 +196,10 @@ class TemplateFamily(FactorFamily):
         place = {word: i for i, word in enumerate(self.words)}
         try:
             head = [place[arc.split()[0]] for arc in self.arcs]
-            order = [[place[w] for w in pair.split()] + [n] for pair, n in self.order.items()]
+            order = [
+                [*(place[w] for w in pair.split() if w != "="), int("=" in pair), n]
+                for pair, n in self.order.items()
+            ]
             distance = [[place[word] for word in pair.split()] for pair in self.distance]
         except KeyError as error:
             raise FactorError(f"factor family {self.name!r}: no word {error}") from None
@@ -241,7 +218,7 @@ class TemplateFamily(FactorFamily):
         return Shape(
             np.array(head, np.int32),
             np.array(after, np.int32),
-            np.array(order, np.int32).reshape(-1, 3),
+            np.array(order, np.int32).reshape(-1, 4),
             sum(len(head) not in entry[:2] for entry in order),
             np.array(distance, np.int32).reshape(-1, 2),
             starts,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 #: So many lower bits of a mark hold 1 + the number of the label that the guide would give the arc.
 LABEL_BITS = 10
 NO_LABEL = (1 << LABEL_BITS) - 1  # of an arc that is not there
+_NO_MARKS = np.zeros((0, 0), np.uint16)
 
 ROOT = "<root>"
 """What stands for the root, word 0, in the lists of a view."""
@@ -61,6 +62,11 @@ class FactorView:
     n_words : int
     head_ptr : int32[n + 2]
         The arcs from head h are those with indices ``head_ptr[h]`` to ``head_ptr[h + 1] - 1``.
+    arc_labels : int32[A]
+        Number of the guide's label for each arc, from 1; 0 where there is no guide. The label that
+        an arc would have does not depend on which other arcs there are.
+    arcs : tuple
+        For kernels: ``arc_head``, ``arc_mod``, ``head_ptr`` and ``arc_labels``.
 
     Raises
     ------
@@ -77,7 +83,6 @@ class FactorView:
         marks: NDArray[np.uint16] | None = None,
         label_names: Sequence[str] = (),
     ) -> None:
-        self.marks = marks
         self.label_names = label_names
         self.sentence = sentence
         self.n_words = sentence.n_words
@@ -91,7 +96,9 @@ class FactorView:
                 f"{self.arc_head.shape} and {self.arc_mod.shape}"
             )
         self.head_ptr = np.zeros(self.n_words + 2, dtype=np.int32)
-        wrong = _index(self.arc_head, self.arc_mod, self.head_ptr)
+        self.arc_labels = np.zeros(self.n_arcs, np.int32)
+        self.arcs = self.arc_head, self.arc_mod, self.head_ptr, self.arc_labels
+        wrong = _index(*self.arcs, _NO_MARKS if marks is None else marks)
         if wrong >= 0:
             raise FactorError(
                 f"arc {wrong} is {self.arc_head[wrong]} → {self.arc_mod[wrong]}: expected heads in "
@@ -165,17 +172,6 @@ class FactorView:
         """Number of candidate arcs."""
         return len(self.arc_head)
 
-    @cached_property
-    def arc_labels(self) -> NDArray[np.int32]:
-        """Number of the guide's label for each arc, from 1, int32[A]; 0 where there is no guide.
-
-        The label that an arc would have does not depend on which other arcs there are.
-        """
-        if self.marks is None:
-            return np.zeros(self.n_arcs, np.int32)
-        marks = self.marks[self.arc_head, self.arc_mod]
-        return (marks & np.uint16(NO_LABEL)).astype(np.int32)
-
     def label_name(self, head: int, mod: int) -> str:
         """The guide's label of an arc as text; its number where names are not known."""
         index = self.arc_index(head, mod)
@@ -217,9 +213,16 @@ class FactorView:
 
 @kernel
 def _index(
-    arc_head: NDArray[np.int32], arc_mod: NDArray[np.int32], head_ptr: NDArray[np.int32]
+    arc_head: NDArray[np.int32],
+    arc_mod: NDArray[np.int32],
+    head_ptr: NDArray[np.int32],
+    arc_labels: NDArray[np.int32],
+    marks: NDArray[np.uint16],
 ) -> int:
-    """Fill `head_ptr` (zeros); the index of the first arc that is wrong or out of order, or -1."""
+    """The index of the first arc that is wrong or out of order, or -1.
+
+    Fills `head_ptr` (zeros) and, if there are any marks, `arc_labels`.
+    """
     n = head_ptr.shape[0] - 2
     for i in range(arc_head.shape[0]):
         h, m = arc_head[i], arc_mod[i]
@@ -228,6 +231,8 @@ def _index(
         if i > 0 and (h < arc_head[i - 1] or (h == arc_head[i - 1] and m <= arc_mod[i - 1])):
             return i
         head_ptr[h + 1] += 1
+        if marks.shape[0] > 0:
+            arc_labels[i] = marks[h, m] & NO_LABEL
     for h in range(n + 1):
         head_ptr[h + 1] += head_ptr[h]
     return -1

@@ -22,7 +22,7 @@ try:
 except (ImportError, AttributeError):  # numba has been rebuilt inside
     linking = None  # type: ignore[assignment]
 
-__all__ = ["Kernel", "inlined", "kernel"]
+__all__ = ["Kernel", "inlined", "kernel", "plain"]
 
 # numba looks up the dtype of each array that a kernel gives back by a Python function, and goes on
 # if that fails. Python runs signal handlers at the start of a function: what they raise there, as
@@ -83,6 +83,15 @@ def kernel(function: Callable[..., Any]) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """The same for a few lines that are compiled anew into each kernel that calls them."""
     return _kept(njit(nogil=True, inline="always")(function))
+
+
+def plain(value: Any) -> Any:
+    """Named tuples, at any depth, as plain ones: what Python hands to kernels.
+
+    numba looks up the type of each named one in Python, which takes two microseconds; that of a
+    plain one takes none. Kernels name them again where they read them by name.
+    """
+    return tuple(map(plain, value)) if isinstance(value, tuple) else value
 
 
 def _kept(compiled: Any, slow: str = "") -> Any:

@@ -7,15 +7,15 @@ and weights are averaged from the second pass on: those of the first are far fro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
-from bbparse.jit import kernel
-from bbparse.scoring.compile import CompiledTemplates, compile_templates
+from bbparse.jit import kernel, plain
+from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import label_features
 from bbparse.scoring.labeller import LABEL_QUANTUM, MAX_LABELS, REACH, Labeller
 from bbparse.scoring.marks import checked_marks
@@ -49,13 +49,13 @@ def _step(
     pad: int,
     heads: Ints,
     reach: int,
-    templates: CompiledTemplates,
+    templates: tuple[Any, ...],
     marks: NDArray[np.uint16],
     gold: Ints,
     root: int,
     rate: float,
     clock: int,
-    learned: Learned,
+    learned: tuple[Any, ...],
 ) -> float:
     """One gradient step on one sentence; returns the log-loss before it.
 
@@ -164,10 +164,10 @@ def train_labeller(
         if root >= 0:  # the rule decides, there is nothing to learn
             gold[(tree == 0) | (gold == root)] = -1
         lessons.append((tree, own, gold))
-    compiled = compile_templates(labeller.templates)
+    compiled = plain(compile_templates(labeller.templates))
     shape = (len(labeller.weights), len(labels))
     weights, sums = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-    learned = Learned(weights, sums, np.full(shape, _START, np.float32))
+    learned = plain(Learned(weights, sums, np.full(shape, _START, np.float32)))
     random = np.random.default_rng(config.learning.seed)
     clock = 1
     for epoch in range(config.labels.epochs):

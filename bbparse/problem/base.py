@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import chain
+from operator import itemgetter
 from typing import Any, Self
 
 import numpy as np
@@ -88,6 +90,12 @@ class ProblemArrays:
         """The count factors."""
         return Counts(self.count_ptr, self.count_arcs, self.count_score_ptr, self.count_score)
 
+    def plain(self) -> tuple[tuple[Any, ...], ...]:
+        """`arcs`, `parts`, `factors` and `counts` for kernels (see `bbparse.jit.plain`)."""
+        values = self.__dict__
+        arcs, *parts, factors, counts = [group(values) for group in _GROUPS]
+        return arcs, tuple(parts), factors, counts
+
     @classmethod
     def trusted(
         cls, n_words: int, arc_head: Words, arc_mod: Words, arc_score: Scores, **others: Any
@@ -99,17 +107,18 @@ class ProblemArrays:
         """
         n_arcs = len(arc_head)
         states = _FREE[:n_arcs] if n_arcs <= len(_FREE) else np.zeros(n_arcs, np.int8)
-        values = {**_DEFAULTS, "n_words": n_words, "arc_state": states, **others}
-        values.update(arc_head=arc_head, arc_mod=arc_mod, arc_score=arc_score)
-        return cls._of(values)
+        others.update(arc_head=arc_head, arc_mod=arc_mod, arc_score=arc_score)
+        others.setdefault("arc_state", states)
+        return cls._of({**_DEFAULTS, "n_words": n_words}, others)
 
     def changed(self, **changes: Any) -> Self:
         """This problem with some fields replaced by arrays known to be right."""
-        return self._of({**{name: self.__dict__[name] for name in FIELDS}, **changes})
+        return self._of({name: self.__dict__[name] for name in FIELDS}, changes)
 
     @classmethod
-    def _of(cls, values: dict[str, Any]) -> Self:
+    def _of(cls, known: dict[str, Any], values: dict[str, Any]) -> Self:
         problem = object.__new__(cls)
+        problem.__dict__.update(known)  # whose arrays are read-only already
         problem._fill(values)
         return problem
 
@@ -123,14 +132,18 @@ class ProblemArrays:
 
 #: The names of all fields of a problem.
 FIELDS = tuple(field.name for field in fields(ProblemArrays))
+_NAMES = [
+    names_of(prefix, kind)
+    for prefix, kind in {"arc": Arcs, **KINDS, "factor": Factors, "count": Counts}.items()
+]
+_GROUPS = [itemgetter(*names) for names in _NAMES]
 #: Flat names of all arrays but the labels of arcs, by dtype.
 DTYPES: dict[str, type] = {
     name: np.float64 if name.endswith("_score")
     else np.int64 if name.endswith("_ptr")
     else np.int8 if name == "arc_state"
     else np.int32
-    for prefix, kind in {"arc": Arcs, **KINDS, "factor": Factors, "count": Counts}.items()
-    for name in names_of(prefix, kind)
+    for name in chain(*_NAMES)
 }  # fmt: skip
 
 _EMPTY: dict[type, NDArray[Any]] = {

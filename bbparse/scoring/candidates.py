@@ -11,6 +11,7 @@ import numpy as np
 
 from bbparse.jit import kernel
 from bbparse.oracle.projective.dense import eisner
+from bbparse.scoring.compile import PartTemplates
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import PartWords, all_arcs, as_square, prune_arcs
 from bbparse.scoring.tables import sentence_tables
@@ -138,13 +139,14 @@ def score_candidates(
 ):  # fmt: skip
     """Scores of candidate arcs (sorted by head, mod), and of all parts they can form.
 
-    `templates` are `CompiledTemplates`.
+    `templates` are `CompiledTemplates`, as plain tuples.
     Returns siblings, grandchildren and grand-siblings as `enumerate_parts` does, the scores of all
     kinds one after the other (float64) and where each kind's start (int64[6]). Outermost
     grandchildren are the same triples as grandchildren. Kinds without templates have no scores.
     """
-    tables = sentence_tables(values, pad, templates.words)
-    kind_size = templates.parts.kind_size
+    word_templates, part_templates = templates
+    tables = sentence_tables(values, pad, word_templates)
+    kind_size = PartTemplates(*part_templates).kind_size
     want = np.empty(4, np.bool_)
     want[2] = kind_size[4] > 0
     want[3] = want[2]
@@ -194,7 +196,7 @@ def score_candidates(
         )  # fmt: skip
         walk_parts(
             kind, first, last, PartWords(grand, head, inner, mod), tables, marks, weights, unit,
-            into, templates.parts,
+            into, part_templates,
         )  # fmt: skip
     if want[2]:
         _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores[start[4] :])
@@ -207,14 +209,15 @@ def score_all_arcs(values, pad, weights, quantum, templates, reach):
 
     Arcs longer than `reach` are none, unless they come from the root.
     """
-    tables = sentence_tables(values, pad, templates.words)
+    word_templates, part_templates = templates
+    tables = sentence_tables(values, pad, word_templates)
     n = tables.table.shape[0] - 2
     head, mod = all_arcs(n, reach)
     scores = np.zeros(head.shape[0])
     no_words = np.empty(0, np.int32)
     walk_parts(
         np.int64(0), np.int64(0), np.int64(3), PartWords(no_words, head, no_words, mod), tables,
-        np.zeros((1, 1), np.uint16), weights, quantum, scores, templates.parts,
+        np.zeros((1, 1), np.uint16), weights, quantum, scores, part_templates,
     )  # fmt: skip
     return as_square(n, head, mod, scores)
 

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from bbparse.configuration.templates import ARC_ATOMS, KINDS, TemplateSet
 from bbparse.errors import ConfigError
+from bbparse.jit import plain
 from bbparse.pricing import Columns
 from bbparse.scoring.compile import AXES, compile_templates
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.marks import NO_MARKS
-from bbparse.scoring.parts import PartWords
 from bbparse.scoring.scorer import PartScorer
 from bbparse.scoring.tables import SentenceTables, sentence_tables
 from bbparse.treebank.encode import PAD
@@ -105,7 +105,7 @@ class DelayedScorer:
 
     def tables(self, values: NDArray[np.uint64]) -> SentenceTables:
         """What triples of a sentence are scored from."""
-        return sentence_tables(values, PAD, self._compiled.words)
+        return sentence_tables(values, PAD, plain(self._compiled.words))
 
     def score(
         self, tables: SentenceTables, grand: Ints, head: Ints, mod: Ints
@@ -115,8 +115,8 @@ class DelayedScorer:
         if len(head):
             g, h, m = (np.ascontiguousarray(a, np.int32) for a in (grand, head, mod))
             walk_parts(
-                _KIND, 0, 3, PartWords(g, h, _NO_WORDS, m), tables, NO_MARKS,
-                self.scorer.weights, self.scorer.quantum, scores, self._compiled.parts,
+                _KIND, 0, 3, (g, h, _NO_WORDS, m), plain(tables), NO_MARKS,
+                self.scorer.weights, self.scorer.quantum, scores, plain(self._compiled.parts),
             )  # fmt: skip
         return scores
 

@@ -70,14 +70,17 @@ def _pass_on(rows, i, others, j, low, high, to_rows, to_others):
 
 
 @kernel
-def _in_projective_trees(n, arcs, single_root):
-    """Whether each arc is in a tree: bool[n+1, n+1] like `arcs`. O(n³ / 64).
+def _in_projective_trees(n, arc_head, arc_mod, single_root):
+    """Those of the arcs that are in a tree. O(n³ / 64).
 
     Bit j of row i of `right`: there is the span from head i to j >= i, in `right_by_end` it is bit
     i of row j. Bits of `left` and `out_left` are those of the places before, where the other span
     ends.
     """
     size = n + 1
+    arcs = np.zeros((size, size), np.bool_)
+    for a in range(arc_head.shape[0]):
+        arcs[arc_head[a], arc_mod[a]] = True
     first = 1 if single_root else 0
     rows = np.zeros((12, size, (size >> 6) + 1), np.uint64)
     right, right_by_end, left, left_by_end = rows[0], rows[1], rows[2], rows[3]
@@ -103,13 +106,13 @@ def _in_projective_trees(n, arcs, single_root):
                 if i > 0:
                     _put(left, j, i - 1)
                 _put(left_by_end, i, j)
-    found = np.zeros((size, size), np.bool_)
+    found = arcs  # each is looked at before it is written
     out_right, out_right_by_end, out_left, out_left_by_end = rows[6], rows[7], rows[8], rows[9]
     out_arc_right, out_arc_left = rows[10], rows[11]
     if single_root:
         for m in range(1, size):
-            if arcs[0, m] and _has(left, m, 0) and _has(right, m, n):
-                found[0, m] = True
+            found[0, m] = arcs[0, m] and _has(left, m, 0) and _has(right, m, n)
+            if found[0, m]:
                 _put(out_left, m, 0)
                 _put(out_right, m, n)
     elif _has(right, 0, n):
@@ -127,7 +130,10 @@ def _in_projective_trees(n, arcs, single_root):
             found[j, i] = _has(out_arc_left, j, i)
             if found[i, j] or found[j, i]:
                 _pass_on(right, i, left, j, i, j, out_right, out_left)
-    return found
+    keep = np.empty(arc_head.shape[0], np.bool_)
+    for a in range(arc_head.shape[0]):
+        keep[a] = found[arc_head[a], arc_mod[a]]
+    return arc_head[keep], arc_mod[keep]
 
 
 @kernel
@@ -151,7 +157,7 @@ def _spread(head_ptr, arc_mod, seen, waiting, count, without):
 
 @kernel
 def _in_crossing_trees(n, arc_head, arc_mod, single_root):
-    """Whether each of the arcs, sorted by head, is in a tree whose arcs may cross: bool[A].
+    """Those of the arcs, sorted by head, that are in a tree whose arcs may cross.
 
     An arc is in a tree if from the root, or a word that can be its only modifier,
     its head can be reached without passing through its modifier: the way there and the arc are part
@@ -188,7 +194,7 @@ def _in_crossing_trees(n, arc_head, arc_mod, single_root):
         for a in range(n_arcs):
             if arc_mod[a] == m:
                 keep[a] = starts[m] if arc_head[a] == 0 else seen[arc_head[a]]
-    return keep
+    return arc_head[keep], arc_mod[keep]
 
 
 def arcs_in_trees(
@@ -207,10 +213,6 @@ def arcs_in_trees(
     single_root, projective : bool
         What trees there are.
     """
-    if projective:
-        arcs = np.zeros((n + 1, n + 1), np.bool_)
-        arcs[arc_head, arc_mod] = True
-        keep = _in_projective_trees(n, arcs, single_root)[arc_head, arc_mod]
-    else:
-        keep = _in_crossing_trees(n, arc_head, arc_mod, single_root)
-    return arc_head[keep], arc_mod[keep]
+    chosen = _in_projective_trees if projective else _in_crossing_trees
+    found: tuple[Ints, Ints] = chosen(n, arc_head, arc_mod, single_root)
+    return found

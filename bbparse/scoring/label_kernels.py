@@ -7,11 +7,13 @@ additions of small integers, one run of L for each feature.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.scoring.compile import CompiledTemplates
+from bbparse.scoring.compile import PartTemplates
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import PartWords, parts_not_in
 from bbparse.scoring.prefetch import add_rows
@@ -61,18 +63,20 @@ def label_features(
     pad: int,
     heads: Ints,
     reach: int,
-    templates: CompiledTemplates,
+    templates: tuple[Any, ...],
     marks: NDArray[np.uint16],
 ) -> tuple[Ints, NDArray[np.int64]]:
     """All features of the arcs of a tree.
 
     No head may be out of range. ``marks`` are those of a guide for the tree's arcs,
     uint16[n+1, n+1], or of any size where no template asks for them. Returns ``owner`` int32[F]
-    (the modifier of the arc that has the feature) and ``indices`` int64[F].
+    (the modifier of the arc that has the feature) and ``indices`` int64[F]. Templates are
+    `CompiledTemplates`, as plain tuples.
     """
-    tables = sentence_tables(values, pad, templates.words)
-    kind_size = templates.parts.kind_size
-    shift = templates.parts.shift
+    word_templates, part_templates = templates
+    tables = sentence_tables(values, pad, word_templates)
+    named = PartTemplates(*part_templates)
+    kind_size, shift = named.kind_size, named.shift
     # Siblings before m and after m are different features: the highest bit of the index.
     left = np.int64(np.uint64(1) << (np.uint64(63) - shift))
     # Of the type that a model's weights have, so that nothing is compiled twice.
@@ -90,7 +94,7 @@ def label_features(
             continue
         found = walk_parts(
             kind, np.int64(0), np.int64(3), parts, tables, marks, no_weights, 0.0, no_scores,
-            templates.parts,
+            part_templates,
         )  # fmt: skip
         n_features = found.shape[0]
         if filled + n_features > indices.shape[0]:
@@ -119,7 +123,7 @@ def label_scores(
     pad: int,
     heads: Ints,
     reach: int,
-    templates: CompiledTemplates,
+    templates: tuple[Any, ...],
     marks: NDArray[np.uint16],
     weights: NDArray[np.int16],
 ) -> Ints:
@@ -136,7 +140,7 @@ def best_labels(
     pad: int,
     heads: Ints,
     reach: int,
-    templates: CompiledTemplates,
+    templates: tuple[Any, ...],
     marks: NDArray[np.uint16],
     weights: NDArray[np.int16],
     n_labels: int,

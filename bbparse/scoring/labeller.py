@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from bbparse.configuration.label_templates import check_label_templates
 from bbparse.configuration.templates import TemplateSet
 from bbparse.errors import ModelError
+from bbparse.jit import plain
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import best_labels, label_scores
 from bbparse.scoring.marks import NO_MARKS, checked_marks
@@ -101,7 +102,7 @@ class Labeller:
         self.labels = labels
         self.root = int(root)
         self.guided = bool(templates.guide_atoms())
-        self._features = (REACH, compile_templates(templates))
+        self._features = (REACH, plain(compile_templates(templates)))
 
     def label(
         self,

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ProblemError
-from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_counts, alive_factors
+from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_counts
+from bbparse.factors.alive import alive_in_all
 from bbparse.problem import Problem
+from bbparse.problem.parts import Counts, Factors, names_of
 from bbparse.scoring.in_trees import arcs_in_trees
 from bbparse.scoring.marks import steps_of
 from bbparse.scoring.network import Network
@@ -33,6 +35,8 @@ Marks = NDArray[np.uint16]
 
 # Candidate parts that a sentence may have before memory is in danger (24 bytes each and more).
 MAX_PARTS = 60_000_000
+
+_FACTORS, _COUNTS = names_of("factor", Factors), names_of("count", Counts)
 
 
 @dataclass(slots=True, eq=False)
@@ -169,29 +173,25 @@ class ProblemMaker:
             self.scorer.score(own, *a, config.projective, config.model.single_root, given)
             for own, a, given in zip(values, arcs, marks)
         ]
-        done = []
-        for i, sentence in enumerate(sentences):
-            factors: dict[str, Any] = {}
-            if self.families and len(self.table):
-                # The view has copies of the arcs: those of the problem become read-only.
-                view = FactorView(sentence, *arcs[i], values[i], marks[i], self.label_names)
-                factors = self._factors(view)
-            problem = Problem.trusted(
-                sentence.n_words, arcs[i][0], arcs[i][1], **parts[i],
+        if self.families and len(self.table):
+            # Views have copies of the arcs: those of problems become read-only.
+            views = [
+                FactorView(sentence, *a, own, given, self.label_names)
+                for sentence, a, own, given in zip(sentences, arcs, values, marks)
+            ]
+            for fields, factors in zip(parts, alive_in_all(self.families, views, self.table)):
+                fields.update(zip(_FACTORS, factors))
+            for fields, view in zip(parts, views):
+                fields.update(zip(_COUNTS, alive_counts(self.families, view, self.table) or ()))
+        problems = [
+            Problem.trusted(
+                sentence.n_words, *a, **fields,
                 projective=config.projective, single_root=config.model.single_root,
-                quantum=self.quantum, **factors,
-            )  # fmt: skip
-            done.append(Scored(sentence, values[i], marks[i], problem))
-        return done
-
-    def _factors(self, view: FactorView) -> dict[str, Any]:
-        """The fields of a problem that the families fill."""
-        factors = alive_factors(self.families, view, self.table)
-        found = {f"factor_{name}": array for name, array in factors._asdict().items()}
-        counts = alive_counts(self.families, view, self.table)
-        if counts is not None:
-            found |= {f"count_{name}": array for name, array in counts._asdict().items()}
-        return found
+                quantum=self.quantum,
+            )
+            for sentence, a, fields in zip(sentences, arcs, parts)
+        ]  # fmt: skip
+        return list(map(Scored, sentences, values, marks, problems))
 
 
 def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[list[Sentence]]:

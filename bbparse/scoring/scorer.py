@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from bbparse.configuration.templates import KINDS, TemplateSet
 from bbparse.errors import ModelError, ProblemError
+from bbparse.jit import plain
 from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.candidates import likely_arcs, score_all_arcs, score_candidates
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.marks import NO_MARKS, checked_marks
-from bbparse.scoring.parts import PartWords, all_arcs, parts_not_in
+from bbparse.scoring.parts import all_arcs, parts_not_in
 from bbparse.scoring.tables import sentence_tables
 from bbparse.scoring.weights import WEIGHT_TYPES, Weights, aligned_zeros
 from bbparse.treebank.encode import ATTRIBUTES, PAD
@@ -75,7 +76,7 @@ class PartScorer:
         self.weights: NDArray[Any] = np.ascontiguousarray(weights)
         self.quantum = float(quantum)
         self._guided = bool(templates.guide_atoms())
-        self._compiled = compile_templates(templates)
+        self._compiled = plain(compile_templates(templates))
         #: Numbers and names of the kinds of part that there are templates of.
         self._kinds = [
             (number, name)
@@ -176,10 +177,11 @@ class PartScorer:
             raise ModelError("arc templates with 'b.' give arcs different numbers of features")
         n = len(values) - 2 * PAD - 1
         head, mod = all_arcs(n, n)
+        words, parts = self._compiled
+        tables = plain(sentence_tables(values, PAD, words))
         indices = walk_parts(
-            0, 0, 3, PartWords(_NO_WORDS, head, _NO_WORDS, mod),
-            sentence_tables(values, PAD, self._compiled.words), NO_MARKS,
-            _NO_WEIGHTS, 0.0, _NO_SCORES, self._compiled.parts,
+            0, 0, 3, (_NO_WORDS, head, _NO_WORDS, mod), tables, NO_MARKS,
+            _NO_WEIGHTS, 0.0, _NO_SCORES, parts,
         )  # fmt: skip
         return head, mod, indices.reshape(len(head), -1)
 
@@ -218,7 +220,8 @@ class PartScorer:
         """
         heads = checked_heads(values, heads)
         marks = checked_marks(marks, len(heads), self._guided)
-        tables = sentence_tables(values, PAD, self._compiled.words)
+        word_templates, part_templates = self._compiled
+        tables = plain(sentence_tables(values, PAD, word_templates))
         compared = others is not None
         trees = [heads, heads if others is None else checked_heads(values, others)]
         found: list[list[NDArray[np.int64]]] = [[], []]
@@ -226,11 +229,11 @@ class PartScorer:
             features.append(np.zeros(0, np.int64))
             for number, kind in enumerate(KINDS):
                 if self.templates.templates[kind] and (compared or features is found[0]):
-                    parts = parts_not_in(own, other, number, compared)
+                    parts = plain(parts_not_in(own, other, number, compared))
                     features.append(
                         walk_parts(
                             number, 0, 3, parts, tables, marks, _NO_WEIGHTS, 0.0, _NO_SCORES,
-                            self._compiled.parts,
+                            part_templates,
                         )
                     )  # fmt: skip
         return difference(*map(np.concatenate, found))

@@ -42,6 +42,8 @@ class Options:
         return most if left is None else min(most, left * WORK_PER_SECOND)
 
 
+_USUAL = Options(started=0.0)
+
 #: Of each method, what it takes besides ``k_best``, ``time_limit`` and ``gap``, which all take.
 #: auto is branch and bound, which can solve every problem.
 METHODS: dict[str, frozenset[str]] = {
@@ -76,10 +78,9 @@ def check_options(problem: Any, method: Any, options: Options) -> None:
         raise ProblemError(
             f"settings is of type {type(options.settings).__name__}, expected SearchSettings"
         )
-    usual = Options(started=0.0)
     for name in ("node_limit", "work_limit", "backbone", "settings", "observer"):
         value = getattr(options, name)
-        if value != getattr(usual, name) and name not in METHODS[method]:
+        if name not in METHODS[method] and value != getattr(_USUAL, name):
             raise ProblemError(f"{name} is {value!r}: method {method!r} takes none")
 
 

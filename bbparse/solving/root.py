@@ -291,16 +291,10 @@ def call_nonprojective(
     )  # fmt: skip
 
 
-def _plain(p: Problem) -> tuple[Any, ...]:
-    return tuple(p.arcs), tuple(map(tuple, p.parts)), tuple(p.factors), tuple(p.counts)
-
-
 # By whether trees are projective: the kernel, and what stands for the parent of a root.
 _KERNELS = {True: call_projective, False: call_nonprojective}
 NO_NODE = {True: empty_node(Chart), False: empty_node(Automata, ("place",))}
-_NO_PROBLEM = _plain(
-    Problem.trusted(0, np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
-)  # fmt: skip
+_NO_PROBLEM = Problem.trusted(0, NO_ARCS, NO_ARCS, np.empty(0)).plain()
 
 
 class Called(NamedTuple):
@@ -321,7 +315,7 @@ def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...
     counters = np.zeros(3)
     task = _MAKE if waits else _SOLVE
     heads, arcs, scores, full_size, left = _KERNELS[p.projective](
-        mode, *_plain(p), (task, p.n_words, p.arc_label is not None, p.projective, p.single_root),
+        mode, *p.plain(), (task, p.n_words, p.arc_label is not None, p.projective, p.single_root),
         NO_NODE[p.projective], NO_ARCS, tuple(best), limits, counters, NOT_RECORDED,
     )  # fmt: skip
     return Called(heads, arcs, scores, full_size, left, best, counters)

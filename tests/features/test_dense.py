@@ -273,10 +273,9 @@ def test_labels_are_scored_as_they_are_proposed() -> None:
     sentence = random_sentence(rng, 9)
     views = []
     for labels in (3, 3, 1):
-        view = view_of(sentence, all_arcs(9))
-        view.marks = np.random.default_rng(1).integers(0, labels, (10, 10)).astype(np.uint16)
-        view.label_names = ("nsubj", "obj")
-        views.append(view)
+        heads, mods = view_of(sentence, all_arcs(9)).arcs[:2]
+        marks = np.random.default_rng(1).integers(0, labels, (10, 10)).astype(np.uint16)
+        views.append(FactorView(sentence, heads, mods, None, marks, ("nsubj", "obj")))
     keys = [family.propose(view).feat_keys for view in views]
     assert keys[0].tolist() == keys[1].tolist()
     assert not np.isin(keys[0], keys[2]).all()

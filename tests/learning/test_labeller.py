@@ -12,6 +12,7 @@ import pytest
 from bbparse.configuration import Configuration
 from bbparse.configuration.label_templates import default_label_templates
 from bbparse.errors import ConfigError, ProblemError, TreebankError
+from bbparse.jit import plain
 from bbparse.learning.labeller import _LEAST_GRADIENT, _START, Learned, _step, train_labeller
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import label_features
@@ -88,7 +89,7 @@ def test_a_step_is_adagrad_on_the_log_loss(training: list[Sentence]) -> None:
     rng = np.random.default_rng(4)
     values, heads = encode(sentence), np.array([0, *sentence.heads], np.int32)
     gold = rng.choice([-1, 0, 1, 3, 4], n + 1).astype(np.int32)
-    compiled = compile_templates(configuration(templates=SMALL).label_templates)
+    compiled = plain(compile_templates(configuration(templates=SMALL).label_templates))
     marks = np.zeros((1, 1), np.uint16)
     tables = (REACH, compiled, marks)
     weights = rng.normal(0, 0.3, (1 << 12, n_labels)).astype(np.float32)

@@ -19,6 +19,7 @@ from bbparse.configuration.label_templates import (
 )
 from bbparse.configuration.templates import KINDS, TemplateSet
 from bbparse.errors import ConfigError, ModelError, ProblemError
+from bbparse.jit import plain
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import label_features, label_parts
 from bbparse.scoring.labeller import LABEL_ARRAYS, LABEL_QUANTUM, REACH, Labeller
@@ -117,7 +118,7 @@ def test_features_are_those_of_the_parser_where_parts_are(case: tuple[int, int])
     _, values, heads = random_case(*case)
     for kind in ("arc", "grandchild", "outermost_grandchild", "grandsibling"):
         alone = templates(**{kind: list(SMALL.lines[kind])})
-        compiled = compile_templates(alone)
+        compiled = plain(compile_templates(alone))
         _, found = label_features(
             values, PAD, heads, REACH, compiled, NO_MARKS
         )
@@ -129,7 +130,7 @@ def test_siblings_before_and_after_are_different_features() -> None:
     # Three modifiers of word 1; the middle one has a sibling on either side.
     sentence = Sentence.from_words(["v", "x", "y", "x"])
     heads = np.array([0, 0, 1, 1, 1], np.int32)
-    compiled = compile_templates(templates(sibling=["s.form m.form"]))
+    compiled = plain(compile_templates(templates(sibling=["s.form m.form"])))
     owner, found = label_features(
         encode(sentence), PAD, heads, REACH, compiled, NO_MARKS
     )
@@ -141,7 +142,7 @@ def test_siblings_before_and_after_are_different_features() -> None:
 def test_many_features_do_not_outgrow_their_arrays() -> None:
     many = [f"h{i:+d}.{a} m{j:+d}.{a}" for i in (-2, -1, 1, 2) for j in (-2, -1, 1, 2)
             for a in ("form", "upos", "xpos", "lemma", "feats", "shape")]  # fmt: skip
-    compiled = compile_templates(templates(arc=many, sibling=many, grandsibling=many))
+    compiled = plain(compile_templates(templates(arc=many, sibling=many, grandsibling=many)))
     n = 9
     heads = np.array([0, 0] + [1] * (n - 1), np.int32)
     values = encode(random_sentence(np.random.default_rng(1), n))
@@ -157,7 +158,7 @@ def test_many_features_do_not_outgrow_their_arrays() -> None:
 def test_scores_are_sums_of_rows(case: tuple[int, int], root: int, most: int) -> None:
     rng, values, heads = random_case(*case)
     labeller = random_labeller(rng, root=root, most=most)  # small weights make many ties
-    compiled = compile_templates(SMALL)
+    compiled = plain(compile_templates(SMALL))
     owner, found = label_features(
         values, PAD, heads, REACH, compiled, NO_MARKS
     )

@@ -18,6 +18,7 @@ With k candidate heads a word the cost of the last two falls to O(n^2 k^2).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from bbparse.problem import Problem
 
@@ -38,7 +39,10 @@ GRANDSIB = Recurrence("grandsib", 3, frozenset({"sib", "gc", "ogc", "gsib"}))
 
 RECURRENCES: dict[str, Recurrence] = {r.name: r for r in (FIRST, SIBLING, CARRERAS, GRANDSIB)}
 
+_SCORES = [(kind, f"{kind}_score") for kind in sorted(GRANDSIB.holds)]
 
+
+@cache
 def cheapest(parts: frozenset[str]) -> Recurrence:
     """The cheapest recurrence that scores all the given part kinds by itself."""
     for recurrence in RECURRENCES.values():
@@ -49,7 +53,7 @@ def cheapest(parts: frozenset[str]) -> Recurrence:
 
 def parts_of(problem: Problem) -> frozenset[str]:
     """The part kinds a problem has scores for."""
-    return frozenset(k for k in GRANDSIB.holds if len(getattr(problem, f"{k}_score")))
+    return frozenset([kind for kind, name in _SCORES if len(getattr(problem, name))])
 
 
 def recurrence_for(problem: Problem, name: str | None) -> Recurrence:
