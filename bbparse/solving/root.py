@@ -294,7 +294,7 @@ def call_nonprojective(
 # By whether trees are projective: the kernel, and what stands for the parent of a root.
 _KERNELS = {True: call_projective, False: call_nonprojective}
 NO_NODE = {True: empty_node(Chart), False: empty_node(Automata, ("place",))}
-_NO_PROBLEM = Problem.trusted(0, NO_ARCS, NO_ARCS, np.empty(0)).plain()
+_NO_PROBLEM = Problem.trusted(0, NO_ARCS.copy(), NO_ARCS.copy(), np.empty(0)).plain()
 
 
 class Called(NamedTuple):
