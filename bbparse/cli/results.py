@@ -44,9 +44,8 @@ def results(model: Model, dev: Sequence[Sentence]) -> Results:
     add(whole, dev)
     if model.tagger is not None:
         add(words, map(model.tagger, dev))
-        if model.cutter is not None:
-            cut = sentences_of_text(plain_text(dev), model.cutter)
-            add(text, map(model.tagger, cut))
+    if model.cutter is not None and model.takes_words:
+        add(text, map(parser.tagged, sentences_of_text(plain_text(dev), model.cutter)))
     return found
 
 

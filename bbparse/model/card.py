@@ -67,9 +67,9 @@ def card(model: Model) -> dict[str, Any]:
     return {
         **model.notes.get(NOTE, {}),
         "takes": [
-            *(["text"] if model.cutter is not None and tagger is not None else []),
-            *(["words"] if tagger is not None or not model.notes.get("tagged", True) else []),
-            "words and tags",
+            *(["text"] if model.cutter is not None and model.takes_words else []),
+            *(["words"] if model.takes_words else []),
+            *(["words and tags"] if model.notes.get("tagged", True) else []),
         ],
         "projective": config.projective,
         "tags": 0 if tagger is None else len(tagger.tags.labels),

@@ -33,6 +33,11 @@ class Model:
         """How it was trained, and how it parses."""
         return self.maker.config
 
+    @property
+    def takes_words(self) -> bool:
+        """Whether words need no tags: there is a tagger, or there were no tags to learn from."""
+        return self.tagger is not None or not self.notes.get("tagged", True)
+
     def needed_cutter(self) -> Cutter:
         """What cuts running text.
 

@@ -118,7 +118,7 @@ class Parser:
         if has_tags(sentence):
             return sentence
         if self.tagger is None:
-            if not self.notes.get("tagged", True):
+            if self.model.takes_words:
                 return sentence
             raise ModelError(
                 f"{sentence.source or 'input'}, {sentence.name}: the words have no tags, and the"

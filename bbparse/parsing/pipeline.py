@@ -125,7 +125,7 @@ class Pipeline:
         TreebankError
             If words are given in another form, or no tree has the heads to keep.
         ModelError
-            If raw text is given and the model has no tagger, or cannot cut text.
+            If raw text is given and the model needs tags and has no tagger, or cannot cut text.
         """
         sentences = [text] if isinstance(text, Sentence) else self._sentences(text)
         options = {
@@ -194,7 +194,7 @@ class Pipeline:
             if isinstance(item, Sentence):
                 yield item
             elif isinstance(item, str):
-                if self.parser.tagger is None:
+                if not self.parser.model.takes_words:
                     raise ModelError(
                         "the model has no tagger, so it cannot parse raw text: give words with"
                         " their tags, or put a tagger into the model with 'bbparse bundle'"

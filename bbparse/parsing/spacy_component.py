@@ -179,7 +179,7 @@ class SpacyParser:
 
     def _look_for_tags(self, doc: Doc) -> None:
         parser = self.pipeline.parser
-        if parser.tagger is not None or not parser.notes.get("tagged", True):
+        if parser.model.takes_words:
             return
         if self._warned or not len(doc) or doc.has_annotation("POS") or doc.has_annotation("TAG"):
             return

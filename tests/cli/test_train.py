@@ -15,6 +15,8 @@ from bbparse.configuration import Configuration
 from bbparse.learning.trainer import Trainer
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline
+from bbparse.treebank import write_conllu
+from bbparse.treebank.columns import with_columns
 from tests import toy
 from tests.cli.conftest import Done
 
@@ -332,3 +334,26 @@ def test_what_was_learned_of_text_is_kept(
     assert "cutter and tagger taken from there" in done.err
     assert leftovers(tmp_path) == ["toy.model"]
     assert "identity" not in Parser.load(model).tagger.notes  # type: ignore[union-attr]
+
+
+def test_a_treebank_without_tags_is_enough(run: Run, config: Path, tmp_path: Path) -> None:
+    bare = [["_"] * one.n_words for one in toy.sentences()]
+    path, model = tmp_path / "bare.conllu", tmp_path / "bare.model"
+    write_conllu(
+        path,
+        [
+            with_columns(one, lemmas=none, upos=none, xpos=none, feats=none)
+            for one, none in zip(toy.sentences(), bare)
+        ],
+    )
+    done = run("train", path, "--dev", path, "--config", config, "--epochs", "1", "--model", model)
+    assert done.code == 0 and "no tagger trained" in done.err
+    assert [line[:8] for line in done.err.splitlines() if line.startswith("its ")] == [
+        "its word", "its text",
+    ]  # fmt: skip
+    nlp = Pipeline(Parser.load(model))
+    assert nlp.card["takes"] == ["text", "words"]
+    assert nlp("She sleeps.")[0].sentence.forms == ["She", "sleeps", "."]
+    text = tmp_path / "in.txt"
+    text.write_text("She sleeps.", encoding="utf-8")
+    assert run("parse", text, "--model", model).out.count("TokenRange") == 3
