@@ -39,9 +39,16 @@ TOKEN_LABELS = ("in", "end")
 # Names that no treebank has enough of to learn (C++, C#, g++), but not the mark A++: one token.
 _NAME = re.compile(r"(?<![\w+])(?:(?![Aa]\+)[A-Za-z]+\+\+|[A-Z]#)(?![\w+#])")
 
+#: Tokens after which a sentence ends in any case: no treebank has such, and charts are squares.
+MOST = 2000
+
 CUTTER_ARRAYS: dict[str, Rule] = {
     "cutter_header": (TEXT, 0, None), **layer_rules("characters"), **layer_rules("sentences"),
 }  # fmt: skip
+
+
+# Between letters and digits of scripts that are written with blanks.
+_WITHIN = frozenset(f"{kind} {other}" for kind in range(1, 5) for other in range(1, 5))
 
 
 class Token(NamedTuple):
@@ -136,7 +143,7 @@ class Cutter:
         labels = self.sentences.find(encode_tokens(text, spans), lists)
         start = 0
         for i, label in enumerate(labels, start=1):
-            if label == "end":
+            if label == "end" or i - start == MOST:
                 yield tokens[start:i]
                 start = i
 
@@ -145,10 +152,11 @@ class Cutter:
         if not text or text.isspace():
             return []
         allowed = self.characters.lists
-        # what was never seen may be cut between characters, and is cut at blanks
+        # what was never seen is cut at blanks, may be cut at marks, and is not within words
         new, apart = allowed[""], allowed[" "]
         lists = [
-            allowed.get(place) or (apart if place.count(" ") == 2 else new)
+            allowed.get(place)
+            or (apart if place.count(" ") == 2 else (0,) if place in _WITHIN else new)
             for place in places(text)
         ]
         for name in _NAME.finditer(text):

@@ -27,6 +27,8 @@ _LINE_END = re.compile(r"\n\s*")
 _TOKEN = re.compile(r"\S+")
 # Without a paragraph's end text is cut at a line's end after so many characters.
 _LONGEST = 1 << 20
+# A line without an end is cut at a blank after so many.
+_PIECE = 1 << 17
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 
@@ -136,6 +138,9 @@ def sentences_of_text(
             continue
         match = border.search(text, start)
         end = match.start() if match else len(text)
+        if end - start > _PIECE:
+            blank = text.rfind(" ", start, start + _PIECE)
+            end, match = (blank if blank > start else start + _PIECE), None
         for tokens in _sentences(text[start:end], cutter, split):
             moved = [token._replace(start=token.start + start, end=token.end + start)
                      for token in tokens]  # fmt: skip
@@ -144,7 +149,7 @@ def sentences_of_text(
             new_paragraph = False
             number += 1
         new_paragraph |= match is not None and match.group().count("\n") > 1
-        start = match.end() if match else len(text)
+        start = match.end() if match else end
 
 
 def _sentences(text: str, cutter: Cutter, split: Split) -> Iterator[Sequence[Token]]:

@@ -46,6 +46,7 @@ def forms(text: str) -> list[str]:
         ("and/or on 9/11", "and / or on 9/11"),
         ("C++, (C#) and g++. F#", "C++ , ( C# ) and g++ . F#"),
         ("A++ tele#84 job#", "A ++ tele # 84 job #"),
+        ("שלום עולם, مرحبا안녕하세요! Привет", "שלום עולם , مرحبا안녕하세요 ! Привет"),
         ("Come at five o'clock 😀.", "Come at five o'clock 😀 ."),
         ("She got her Ph.D. in the govern\u00adment", "She got her Ph.D. in the govern\u00adment"),
         ("Ph.D., .NET, o'clock 😀. co\u00adop", "Ph.D. , .NET , o'clock 😀 . co\u00adop"),
@@ -147,6 +148,16 @@ def test_text_without_line_breaks_is_read_in_pieces(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("bbparse.text.cutting._LONGEST", 100)
     lines = ["This is a sentence.\n"] * 100
     assert len(list(read_text(io.StringIO("".join(lines)), toy.cutter()))) == 100
+
+
+def test_an_endless_line_is_cut_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bbparse.text.cutter.MOST", 7)
+    monkeypatch.setattr("bbparse.text.cutting._PIECE", 50)
+    for text in ("the dog and the cat " * 20, "x" * 120, "a " + "y" * 60):
+        found = [one for sentence in cut(text) for one in ranges(sentence)]
+        assert max(sentence.n_words for sentence in cut(text)) <= 7
+        assert "".join(form for form, _, _ in found) == "".join(text.split())
+        assert all(text[a:b] == form for form, a, b in found)
 
 
 @pytest.mark.parametrize("pack", [gzip, lzma])
