@@ -212,3 +212,15 @@ def test_other_libraries(reader: Pipeline, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(BBParseError, match="pandas is not installed: pip install pandas"):
         doc.to_pandas()
+
+
+STRANGE = [
+    "", "x", "\0", "\ud800 a", "😀", "\u200f\u200f", "שלום עולם.", "我喜欢书。", "a\rb\x1b[0m",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", STRANGE)
+def test_strange_texts_lose_nothing(reader: Pipeline, text: str) -> None:
+    found = reader(text)
+    assert "".join(word.form for one in found for word in one) == "".join(text.split())
+    assert all(0 <= word.head <= len(one) for one in found for word in one)

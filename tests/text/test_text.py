@@ -137,9 +137,10 @@ def test_files(tmp_path: Path) -> None:
     path.write_bytes(b"good\n\nb\xffad\n")
     with pytest.raises(TreebankError, match=r"a\.txt, line 3: byte 2 of the line is 0xff"):
         list(read_text(path, toy.cutter()))
-    path.write_bytes(b" \n\n\t\n")
-    with pytest.raises(TreebankError, match="no words"):
-        list(read_text(path, toy.cutter()))
+    for nothing in (b"", b" \n\n\t\n"):
+        path.write_bytes(nothing)
+        with pytest.raises(TreebankError, match="no words"):
+            list(read_text(path, toy.cutter()))
     with pytest.raises(TreebankError, match="cannot be read"):
         list(read_text(tmp_path / "none.txt", toy.cutter()))
 

@@ -72,6 +72,14 @@ def test_what_text_says() -> None:
     assert [i for i, end in enumerate(text.ends) if end][:2] == [2, 8]
 
 
+def test_words_that_are_not_in_the_text_of_the_comments() -> None:
+    other = french()
+    for one in other:
+        one.lines = ["# text = something else", *one.lines]
+        one.word_lines = [line + 1 for line in one.word_lines]
+    assert [text.text for text in texts_of(other)] == [text.text for text in texts_of(french())]
+
+
 def test_a_treebank_without_its_text() -> None:
     bare = [Sentence.from_words(s.forms) for s in toy.sentences()]
     assert not is_spaced([pieces(s) for s in bare])
