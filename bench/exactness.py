@@ -5,6 +5,7 @@
     python bench/exactness.py mixed  [--problems 2000]     # everything, against HiGHS, n = 8..40
     python bench/exactness.py proofs [--problems 20000]    # proofs, and faults planted in them
     python bench/exactness.py pricing [--problems 20000]   # price and cut, see below
+    python bench/exactness.py rules [--problems 10000]     # valid trees with labels, n <= 5
     python bench/exactness.py growth                       # factors and their weights
 
 Run it from the checkout: the generator of random problems and the enumeration are those of the
@@ -44,6 +45,7 @@ from bench.random_problems import random_large, random_mixed  # noqa: E402
 from tests.oracles.enumerate import enumerate_trees  # noqa: E402
 from tests.oracles.ilp import Undecided, best_trees  # noqa: E402
 from tests.strategies import random_problem, random_tree  # noqa: E402
+from tests.validity.test_random import check_one  # noqa: E402
 
 # Trees to enumerate grow as 8^n (projective) and faster (all); most problems are small.
 _SIZES = (1, 2, 3, 4, 5, 6, 7)
@@ -409,6 +411,27 @@ def planted(
         )  # fmt: skip
 
 
+def rules(count: int, seed: int) -> dict[str, Any]:
+    """The k best valid trees under random rules, against all trees with all labels."""
+    kinds: Counter[str] = Counter()
+    wrong: list[str] = []
+    notes = Notes("rules")
+
+    def result() -> dict[str, Any]:
+        return {
+            "problems": kinds.total(), "seed": seed, "disagreements": wrong, "kinds": dict(kinds)
+        }
+
+    for number in range(seed * 1_000_000, seed * 1_000_000 + count):
+        try:
+            kinds[check_one(number).partition(" ")[0]] += 1
+        except AssertionError as error:
+            wrong.append(f"seed {number}: {error}")
+            kinds["wrong"] += 1
+        notes.write(result)
+    return result()
+
+
 def growth(seed: int) -> dict[str, Any]:
     """25 words, five heads each: nodes, calls and time as factors and their weights grow."""
     rows = []
@@ -463,7 +486,7 @@ def growth_table(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Run one mode and write its result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    modes = ("small", "large", "mixed", "proofs", "pricing", "growth")
+    modes = ("small", "large", "mixed", "proofs", "pricing", "rules", "growth")
     parser.add_argument("mode", choices=modes)
     parser.add_argument("--problems", type=int)
     parser.add_argument("--seed", type=int, default=1)
@@ -479,6 +502,8 @@ def main() -> None:
         result = proofs(given.problems or 20_000, given.seed)
     elif given.mode == "pricing":
         result = pricing(given.problems or 20_000, given.seed)
+    elif given.mode == "rules":
+        result = rules(given.problems or 10_000, given.seed)
     elif given.mode == "growth":
         result = growth(given.seed)
         table = "Search nodes / calls of the dynamic program / time, medians of five problems.\n\n"

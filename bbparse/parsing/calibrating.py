@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.parsing.confidence import NOTE, Calibration, evidence_of
+from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of
 from bbparse.parsing.parser import Parser
 from bbparse.scoring.problem_maker import batches
 from bbparse.treebank import Sentence
@@ -31,12 +31,12 @@ def calibrate(parser: Parser, sentences: Iterable[Sentence]) -> NDArray[np.bool_
     """
     rows = list(judged(parser, sentences))
     parser.model.notes[NOTE] = Calibration.fitted(rows).note()
-    return np.concatenate([right for _, right in rows])
+    return np.concatenate([one.right for one in rows])
 
 
 def judged(
     parser: Parser, sentences: Iterable[Sentence], node_limit: int = 200
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.bool_]]]:
+) -> Iterator[Judged]:
     """The evidence on the arcs of each sentence's best tree, and whether each is right.
 
     An arc is right if the head is, and the label without its subtype (of a labelled model).
@@ -50,8 +50,11 @@ def judged(
             if not len(found.solution):
                 continue
             labels = found.labels[0] if found.labels else []
-            right = found.solution.heads[0, 1:] == np.array(gold.heads)
+            heads = np.array(gold.heads)
+            right = found.solution.heads[0, 1:] == heads
+            evidence = evidence_of(parser.model, scored, found.solution.arcs[0], labels)
+            either = right | (evidence.rivals == heads)
             if labels:
                 pairs = zip(labels, gold.deprels)
                 right &= np.array([a.split(":")[0] == b.split(":")[0] for a, b in pairs])
-            yield evidence_of(parser.model, scored, found.solution.arcs[0], labels), right
+            yield Judged(evidence, right, either)

@@ -6,7 +6,7 @@ not hold, are replaced by scores of their arcs that sum up to no less in any tre
 the tree itself, so that the loss is at least what the pass finds (count factors are left out, and
 in crossing trees all parts; there it is an estimate). A logistic regression, fitted to a treebank
 that the parser did not see, turns losses, the guide's opinion and the labeller's into chances: of
-the head, of head and label, and of the whole tree.
+head and label, of the head being this one or its best rival, and of the whole tree.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
+from bbparse.factors.view import NO_LABEL
 from bbparse.model.model import Model
 from bbparse.oracle.nonprojective.trees import Arborescences
 from bbparse.oracle.projective.trees import ProjectiveTrees
@@ -27,12 +28,19 @@ from bbparse.scoring.labeller import NO_MARKS
 from bbparse.scoring.marks import steps_of, sure_marks
 from bbparse.scoring.problem_maker import Scored
 
-__all__ = ["Calibration", "Confidences", "evidence_of", "least_losses"]
+__all__ = ["Calibration", "Confidences", "Evidence", "Judged", "evidence_of", "least_losses"]
 
 Floats = NDArray[np.float64]
 
 #: The name of a calibration among the notes of a model.
 NOTE = "confidence"
+#: A problem without factors.
+_NO_FACTORS: dict[str, Any] = {
+    "factor_ptr": np.zeros(1, np.int64), "factor_arcs": np.zeros(0, np.int32),
+    "factor_score": np.zeros(0), "count_ptr": np.zeros(1, np.int64),
+    "count_arcs": np.zeros(0, np.int32), "count_score_ptr": np.zeros(1, np.int64),
+    "count_score": np.zeros(0),
+}  # fmt: skip
 #: Losses beyond these say no more.
 KNOTS = (0.5, 1.0, 2.0, 4.0, 8.0)
 #: Steps of the guide's odds from this one on are evidence each of its own.
@@ -40,14 +48,54 @@ STEPS = np.arange(3, 12)
 
 
 class Confidences(NamedTuple):
-    """Chances of being right: of each arc (with its label, if there are labels), and of all."""
+    """Chances of being right: of each arc (with its label, if there are labels), and of all; each
+    word's best other head (-1: it has no other), and the chance that one of the two is right."""
 
     arcs: tuple[float, ...]
     tree: float
+    rivals: tuple[int, ...] = ()
+    either: tuple[float, ...] = ()
 
 
-def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Floats:
-    """For each arc of a tree, a bound on what is lost without it.
+class Losses(NamedTuple):
+    """For each arc of a tree, what is lost without it.
+
+    Attributes
+    ----------
+    least : float64[n]
+        A bound; negative for trees that are not the best, inf where every tree has the arc.
+    rivals : int64[n]
+        The head in the best tree without it, as far as the bound tells; -1: there is none.
+    """
+
+    least: Floats
+    rivals: NDArray[np.int64]
+
+
+class Evidence(NamedTuple):
+    """What is known of the arcs of a tree.
+
+    Attributes
+    ----------
+    columns : float64[n, c]
+    rivals : int64[n]
+        As of `Losses`.
+    """
+
+    columns: Floats
+    rivals: NDArray[np.int64]
+
+
+class Judged(NamedTuple):
+    """Evidence on a tree's arcs, whether each is right, and whether the head or its rival is."""
+
+    evidence: Evidence
+    right: NDArray[np.bool_]
+    either: NDArray[np.bool_]
+
+
+def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Losses:
+    """What is lost without the arcs of a tree.
 
     Parameters
     ----------
@@ -55,22 +103,22 @@ def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Floats:
         Without labels.
     arcs : int32[n]
         The tree, a row of `Solution.arcs`.
-
-    Returns
-    -------
-    float64[n]
-        Negative for trees that are not the best; inf where every tree has the arc.
     """
     own = _factors_as_arcs(problem, arcs)
     oracle = ProjectiveTrees(problem) if problem.projective else Arborescences(problem)
-    on = np.zeros(len(own), np.bool_)
-    on[arcs] = True
-    score = oracle.restrict(on, ~on).best(own).value
+    score = float(own[arcs].sum())
+    if problem.projective:
+        score += problem.changed(**_NO_FACTORS).score(arcs)
+    else:
+        score += float(problem.arc_score[arcs].sum())
     each = oracle.with_each(own)
     each[arcs] = -np.inf
-    others = np.full(problem.n_words + 1, -np.inf)
-    np.maximum.at(others, problem.arc_mod, each)
-    return score - others[1:]
+    order = np.argsort(each, kind="stable")  # the best arc into a word comes last
+    others, heads = np.full(problem.n_words + 1, -np.inf), np.full(problem.n_words + 1, -1)
+    others[problem.arc_mod[order]] = each[order]
+    heads[problem.arc_mod[order]] = problem.arc_head[order]
+    heads[others == -np.inf] = -1
+    return Losses(score - others[1:], heads[1:])
 
 
 def _factors_as_arcs(problem: Problem, arcs: NDArray[np.int32]) -> Floats:
@@ -94,29 +142,39 @@ def _factors_as_arcs(problem: Problem, arcs: NDArray[np.int32]) -> Floats:
     return own
 
 
-def evidence_of(model: Model, scored: Scored, arcs: NDArray[np.int32], labels: list[str]) -> Floats:
-    """What is known of the arcs of a tree: float64[n, columns]."""
-    losses = least_losses(scored.problem, arcs)
+def evidence_of(
+    model: Model, scored: Scored, arcs: NDArray[np.int32], labels: list[str]
+) -> Evidence:
+    """What is known of the arcs of a tree."""
+    losses, rivals = least_losses(scored.problem, arcs)
     heads = scored.problem.arc_head[arcs]
     n = len(arcs)
     columns = [np.ones(n), *(np.clip(losses, -knot, knot) for knot in KNOTS)]
     most = columns[-1]
     columns += [np.append(KNOTS[-1], most)[heads], np.full(n, most.min()), np.full(n, np.log(n))]
     if scored.marks is not None:
-        steps = steps_of(scored.marks[heads, np.arange(1, n + 1)])
-        columns += [(steps == step).astype(np.float64) for step in STEPS]
+        words, marks = np.arange(1, n + 1), scored.marks
+        steps = steps_of(marks)
+        own_steps = steps[heads, words]
+        columns += [(own_steps == step).astype(np.float64) for step in STEPS]
+        steps[heads, words] = -1  # the guide's odds of the best other head
+        columns.append(steps[:, 1:].max(axis=0) / 4.0)
+        if model.maker.guide is not None and labels:
+            number = {label: i for i, label in enumerate(model.maker.guide.labels, start=1)}
+            best = marks[heads, words] & np.uint16(NO_LABEL)
+            columns.append(np.equal(best, [number.get(label, 0) for label in labels]) * 1.0)
     if model.labeller is not None:
-        marks = NO_MARKS
+        sure = NO_MARKS
         if model.labeller.guided and scored.marks is not None:
-            marks = sure_marks(scored.marks)
+            sure = sure_marks(scored.marks)
         tree = np.concatenate([[0], heads]).astype(np.int32)
-        scores = model.labeller.scores(scored.values, tree, marks)
+        scores = model.labeller.scores(scored.values, tree, sure)
         number = {label: i for i, label in enumerate(model.labeller.labels)}
         chosen = [number.get(label, 0) for label in labels]
         chance = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
         own = np.clip(chance[np.arange(n), chosen], 1e-4, 1 - 1e-4)
         columns += [np.log(own), np.log(own / (1.0 - own))]
-    return np.stack(columns, axis=1)
+    return Evidence(np.stack(columns, axis=1), rivals)
 
 
 def fit(evidence: Floats, right: NDArray[np.bool_], rounds: int = 30) -> Floats:
@@ -157,11 +215,12 @@ class Calibration:
 
     Attributes
     ----------
-    arc, tree : float64[columns]
+    arc, either, tree : float64[columns]
         Weights of logistic regressions.
     """
 
     arc: Floats
+    either: Floats
     tree: Floats
 
     @classmethod
@@ -174,26 +233,31 @@ class Calibration:
             If it has none.
         """
         note = model.notes.get(NOTE)
-        if note is None:
+        if note is None or "either" not in note:
             raise ModelError(
                 "the model cannot say how sure it is: calibrate it with 'bbparse calibrate'"
             )
-        return cls(np.array(note["arc"]), np.array(note["tree"]))
+        return cls(*(np.array(note[name]) for name in ("arc", "either", "tree")))
 
     @classmethod
-    def fitted(cls, rows: Iterable[tuple[Floats, NDArray[np.bool_]]]) -> Calibration:
-        """Fitted to the evidence of trees, and whether each arc is right."""
+    def fitted(cls, rows: Iterable[Judged]) -> Calibration:
+        """Fitted to trees."""
         trees = list(rows)
-        arc = fit(np.concatenate([e for e, _ in trees]), np.concatenate([r for _, r in trees]))
-        whole = np.stack([_tree_evidence(chances(e, arc)) for e, _ in trees])
-        return cls(arc, fit(whole, np.array([r.all() for _, r in trees])))
+        columns = [one.evidence.columns for one in trees]
+        together = np.concatenate(columns)
+        arc = fit(together, np.concatenate([one.right for one in trees]))
+        either = fit(together, np.concatenate([one.either for one in trees]))
+        whole = np.stack([_tree_evidence(chances(one, arc)) for one in columns])
+        return cls(arc, either, fit(whole, np.array([one.right.all() for one in trees])))
 
     def note(self) -> dict[str, Any]:
         """What a model keeps of it."""
-        return {"arc": self.arc.tolist(), "tree": self.tree.tolist()}
+        return {name: getattr(self, name).tolist() for name in ("arc", "either", "tree")}
 
-    def __call__(self, evidence: Floats) -> Confidences:
+    def __call__(self, evidence: Evidence) -> Confidences:
         """Chances of the arcs of a tree, and of the tree."""
-        arcs = chances(evidence, self.arc)
+        arcs = chances(evidence.columns, self.arc)
+        either = np.maximum(arcs, chances(evidence.columns, self.either))
         tree = chances(_tree_evidence(arcs)[None], self.tree)
-        return Confidences(tuple(arcs.tolist()), float(tree[0]))
+        rivals, both = evidence.rivals.tolist(), either.tolist()
+        return Confidences(tuple(arcs.tolist()), float(tree[0]), tuple(rivals), tuple(both))

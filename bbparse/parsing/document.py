@@ -37,6 +37,8 @@ class Word(NamedTuple):
     start: int = -1  #: Where it begins in the text, in characters; -1 if that is not known.
     end: int = -1
     children: tuple[int, ...] = ()  #: Numbers of its modifiers, in their order.
+    rival: int = -1  #: The best other head; -1 if there is none, or not asked for.
+    either: float = math.nan  #: The chance of the head being this one or the rival.
 
 
 class Tree:
@@ -65,11 +67,13 @@ class Tree:
         The chance of each arc to be right; empty if they were not asked for.
     confidence : float
         The chance of the whole tree; nan if it was not asked for.
+    rivals, either : tuple of int and float, length n
+        Each word's best other head, and the chance that one of the two is right.
     """
 
     __slots__ = (
-        "broken", "confidence", "confidences", "heads", "labels", "proved", "rank", "score",
-        "sentence", "upper_bound",
+        "broken", "confidence", "confidences", "either", "heads", "labels", "proved", "rank",
+        "rivals", "score", "sentence", "upper_bound",
     )  # fmt: skip
 
     def __init__(self, sentence: Sentence, scored: ScoredTree, rank: int = 1) -> None:
@@ -81,8 +85,8 @@ class Tree:
         self.upper_bound = scored.upper_bound
         self.proved = scored.proved
         self.broken = scored.broken
-        self.confidences = scored.confidences
-        self.confidence = scored.confidence
+        self.confidences, self.confidence = scored.confidences, scored.confidence
+        self.rivals, self.either = scored.rivals, scored.either
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -94,11 +98,12 @@ class Tree:
         children: list[list[int]] = [[] for _ in range(len(self) + 1)]
         for modifier, head in enumerate(self.heads, start=1):
             children[head].append(modifier)
-        rows = zip(self.heads, labels, sure, miscs(s), offsets(s))
-        for i, (head, label, chance, misc, place) in enumerate(rows):
+        rivals = zip(self.rivals or (-1,) * len(self), self.either or (math.nan,) * len(self))
+        rows = zip(self.heads, labels, sure, miscs(s), zip(offsets(s), rivals))
+        for i, (head, label, chance, misc, (place, (rival, either))) in enumerate(rows):
             yield Word(
                 i + 1, s.forms[i], s.lemmas[i], s.upos[i], s.xpos[i], s.feats[i], head, label,
-                chance, misc, *place, tuple(children[i + 1]),
+                chance, misc, *place, tuple(children[i + 1]), rival, either,
             )  # fmt: skip
 
     @overload

@@ -44,7 +44,10 @@ class Parse(NamedTuple):
             texts = [f.text(self.sentence, trees[k].heads, trees[k].labels) for f in faults]
             trees[k] = replace(trees[k], broken=tuple(texts))
         for k, sure in enumerate(self.sure):
-            trees[k] = replace(trees[k], confidences=sure.arcs, confidence=sure.tree)
+            trees[k] = replace(
+                trees[k], confidences=sure.arcs, confidence=sure.tree,
+                rivals=sure.rivals, either=sure.either,
+            )  # fmt: skip
         return trees
 
 

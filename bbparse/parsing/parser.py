@@ -100,12 +100,18 @@ class Parser:
         config: Configuration | str = "english",
         **options: Any,
     ) -> Parser:
-        """Train a parser; see `bbparse.learning.train.train`."""
+        """Train a parser by `bbparse.learning.train.train`, and calibrate it if dev has trees."""
         from bbparse.learning.train import train  # parsing does not wait for what learning needs
+        from bbparse.parsing.calibrating import calibrate
 
         if isinstance(config, str):
             config = Configuration.load(config)
-        return cls(train(list(sentences), list(dev), config, **options))
+        parser = cls(train(list(sentences), dev := list(dev), config, **options))
+        if dev:
+            calibrate(parser, dev)
+            if options.get("model") is not None:
+                parser.save(options["model"])
+        return parser
 
     def tagged(self, sentence: Sentence) -> Sentence:
         """A sentence with tags: itself if it has some, else as the model's tagger tags it.

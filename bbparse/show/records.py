@@ -36,6 +36,11 @@ The schema, version 1; within a version, fields are added but none changes or go
         List of n numbers: the chance of each arc to be right; null if not asked for.
     ``confidence``
         The chance of the whole tree; null if not asked for.
+    ``rivals``
+        List of n numbers: the best other head of each word, -1 for none; null if not asked for.
+    ``either``
+        List of n numbers: the chance of the head being this one or the rival; null if not asked
+        for.
 """
 
 from __future__ import annotations
@@ -65,6 +70,8 @@ def tree_record(tree: ScoredTree) -> dict[str, Any]:
         "broken": list(tree.broken),
         "confidences": list(tree.confidences) or None,
         "confidence": finite(tree.confidence),
+        "rivals": list(tree.rivals) or None,
+        "either": list(tree.either) or None,
     }
 
 

@@ -21,3 +21,7 @@ class ScoredTree:
     #: length n: the chance of each arc, with its label, to be right; empty if not asked for.
     confidences: tuple[float, ...] = ()
     confidence: float = math.nan  #: The chance of the whole tree; nan if not asked for.
+    #: length n: the best other head of each word, -1 for none; empty if not asked for.
+    rivals: tuple[int, ...] = ()
+    #: length n: the chance of the head being this one or its rival; empty if not asked for.
+    either: tuple[float, ...] = ()

@@ -223,13 +223,13 @@ def _first_pass(
         begun = clock()
         for sentence in sentences:
             started = clock()
-            solution = parser.solve(
-                sentence, prune=prune, time_limit=time_limit, node_limit=node_limit
+            (found,) = parser.parse_all(  # which keeps rules, as parsing does
+                [sentence], prune=prune, time_limit=time_limit, node_limit=node_limit
             )
             seconds.append(clock() - started)
-            labels = parser.labels(sentence, solution.heads[0])
-            setting.tally.add(sentence, solution.heads[0, 1:].tolist(), labels)
-            solutions.append(solution)
+            labels = found.labels[0] if found.labels else []
+            setting.tally.add(sentence, found.solution.heads[0, 1:].tolist(), labels)
+            solutions.append(found.solution)
     except ProblemError as error:
         sentences.close()
         return Setting(prune, failure=str(error)), 0.0

@@ -26,6 +26,8 @@ __all__ = ["Folded", "fold"]
 MOST = 500
 
 Arcs = tuple[int, ...]
+#: Of arcs, the groups that they are members of (each a bit), and with which labels.
+Members = dict[Arc, list[tuple[int, frozenset[int]]]]
 
 
 class Option(NamedTuple):
@@ -67,27 +69,28 @@ class Folded(NamedTuple):
 def fold(
     problem: Problem, constraints: Iterable[Constraint], label_scores: LabelScores, weight: float
 ) -> Folded | None:
-    """The problem with what constraints cost; None where that takes too many factors.
+    """The problem with what constraints cost; None where that takes too many factors, or more.
 
     Parameters
     ----------
     problem : Problem
         Without labels, its arcs sorted by head and modifier.
     constraints : iterable of Constraint
+        Those with exceptions only where a best tree needs none.
     label_scores, weight
         As for `bbparse.validity.lazily.solve_valid`.
     """
-    members: dict[Arc, list[tuple[int, frozenset[int]]]] = {}
-    masks, bit = [], 1  # each group is a bit
+    members: Members = {}
+    constraints, masks, bit = [*constraints], [], 1  # each group is a bit
     for constraint in constraints:
-        if constraint.unless is not None:
-            return None
         mask = 0
         for group in constraint.groups:
             for arc, labels in group.items():
                 members.setdefault(arc, []).append((bit, labels))
             mask, bit = mask | bit, bit << 1
         masks.append(mask)
+    if not all(_pays_no_exception(one, members, label_scores) for one in constraints):
+        return None
     n = problem.n_words
     keys = problem.arc_head.astype(np.int64) * (n + 1) + problem.arc_mod
     places = np.searchsorted(keys, [h * (n + 1) + m for h, m in members]).tolist()
@@ -123,6 +126,32 @@ def fold(
         factor_score=np.append(problem.factor_score, [*factors.values()]),
     )  # fmt: skip
     return Folded(changed, [[*by_word] for by_word in components], chosen)
+
+
+def _pays_no_exception(
+    constraint: Constraint, members: Members, label_scores: LabelScores
+) -> bool:
+    """Whether no best tree needs the exception of a constraint: whatever arcs a tree has, it loses
+    less by giving that of one group a label that no constraint speaks of."""
+    exception = constraint.unless or {}
+    if not exception:
+        return True
+    if any(arc in members for arc in exception):
+        return False
+    of_any = {
+        arc: frozenset[int]().union(*(own for _, own in members[arc]))
+        for group in constraint.groups
+        for arc in group
+    }
+    costs = {arc: _behind(label_scores(*arc), own, False) for arc, own in of_any.items()}
+    most = min(max([costs[arc] for arc in group], default=0.0) for group in constraint.groups)
+    return all(_behind(label_scores(*arc), own, True) >= most for arc, own in exception.items())
+
+
+def _behind(scores: NDArray[np.float64], labels: frozenset[int], among: bool) -> float:
+    """How much less than the best label the best one among some labels, or outside them, scores."""
+    found = [x for i, x in enumerate(scores.tolist()) if (i in labels) == among]
+    return float(scores.max()) - max(found, default=-np.inf)
 
 
 def _options(

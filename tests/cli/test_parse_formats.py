@@ -47,6 +47,8 @@ def test_json_lines(run: Run, model: Path) -> None:
                     "broken": [],
                     "confidences": None,
                     "confidence": None,
+                    "rivals": None,
+                    "either": None,
                 }
                 for tree in trees
             ],

@@ -74,7 +74,7 @@ def test_the_whole_way(run: Run, config: Path, tmp_path: Path) -> None:
     scores = json.loads(run("evaluate", toy.DEV, predicted, "--json").out)
     assert scores["uas"] > 0.85
     assert scores["uas"] == pytest.approx(loaded.notes["dev_uas"], abs=1e-9)
-    assert {*loaded.notes["confidence"]} == {"arc", "tree"}
+    assert {*loaded.notes["confidence"]} == {"arc", "either", "tree"}
 
 
 def test_the_same_seed_gives_the_same_model(run: Run, config: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def shares(model: Path, settings: tuple[int, ...]) -> list[float]:
     for prune in settings:
         right = sum(
             head == gold
-            for parse in parser.parse_all(sentences, prune=prune, valid="none")
+            for parse in parser.parse_all(sentences, prune=prune)
             for head, gold in zip(parse.trees[0].heads, parse.sentence.heads)
         )
         found.append(100 * right / words)

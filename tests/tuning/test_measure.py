@@ -20,7 +20,7 @@ def test_agrees_with_the_parser() -> None:
     for setting in (few, all_arcs):
         tally = Tally()
         calls = []
-        for found in parser.parse_all(sentences, prune=setting.prune, valid="none"):
+        for found in parser.parse_all(sentences, prune=setting.prune):
             tally.add(found.sentence, found.solution.heads[0, 1:].tolist(), found.labels[0])
             calls.append(found.solution.stats.get("dp_calls", 0))
         assert setting.scores == tally.scores()
