@@ -1,6 +1,7 @@
 """Shards in, shards out: what the engines cost, and the constants of a plan for a large corpus.
 
-    python bench/corpus.py MODEL DEV [--sentences N] [--shards N] [--repeat N] [--no-ray]
+    python bench/corpus.py MODEL DEV [--sentences N] [--copies N] [--shards N] [--repeat N]
+        [--no-ray]
 
 The sentences of DEV, in shards, are parsed without any engine, by one and by two processes, and on
 a Ray cluster of two nodes on this machine with a processor each; all of them take turns, and must
@@ -17,6 +18,7 @@ import lzma
 import os
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -24,7 +26,7 @@ from typing import Any
 
 from measure import machine, markdown, read_sample, write_result
 
-from bbparse.corpus import Recipe, parse_corpus
+from bbparse.corpus import Entry, Manifest, Recipe, parse_corpus
 from bbparse.corpus.shards import digest_of
 from bbparse.corpus.work import sentences_of, warm_up
 from bbparse.storage.output import open_binary_output
@@ -94,6 +96,26 @@ def memory_mb(process: str = "self") -> dict[str, float]:
     return {"all": sizes["Rss"], "own": sizes["Private_Dirty"] + sizes["Private_Clean"]}
 
 
+def manifest_constants(folder: Path, shards: int = 20_000) -> dict[str, float]:
+    """Bytes on disk and in memory, and microseconds to write and to read, for each shard."""
+    folder.mkdir()
+    digest = "0123456789abcdef" * 4
+    manifest = Manifest(folder)
+    for i in range(shards):
+        name = f"shard-{i:06}.conllu.xz"
+        manifest.entries[name] = Entry(name, name, digest, digest, digest, 50_000, 1_000_000)
+    written = timed(lambda: manifest.write({}))[1]
+    size = manifest.path.stat().st_size
+    read = timed(lambda: Manifest(folder))[1]
+    tracemalloc.start()
+    kept = Manifest(folder)
+    memory = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert len(kept.entries) == shards
+    found = {"bytes": size, "memory": memory, "write_us": 1e6 * written, "read_us": 1e6 * read}
+    return {name: value / shards for name, value in found.items()}
+
+
 def ray_constants(address: str, recipe: Recipe) -> dict[str, Any]:
     """Seconds to ship the model to another process, that process's memory with it, and seconds to
     look for the first of 1,000 workers that is done."""
@@ -114,7 +136,12 @@ def ray_constants(address: str, recipe: Recipe) -> dict[str, Any]:
         ray.get(receive.remote(ray.put(recipe), False))
         seconds.append(time.perf_counter() - started)
     found = {"ship_seconds": median(seconds), "memory_mb": ray.get(receive.remote(recipe, True))}
-    asleep = [ray.remote(num_cpus=1)(time.sleep).remote(600) for _ in range(1000)]
+
+    @ray.remote(num_cpus=1)
+    def rest() -> None:
+        time.sleep(600)
+
+    asleep = [rest.remote() for _ in range(1000)]
     found["wait_for_1000_seconds"] = median(
         timed(lambda: ray.wait(asleep, timeout=0))[0] for _ in range(20)
     )
@@ -128,13 +155,14 @@ def main() -> None:
     arguments.add_argument("model")
     arguments.add_argument("dev")
     arguments.add_argument("--sentences", type=int)
+    arguments.add_argument("--copies", type=int, default=1)
     arguments.add_argument("--shards", type=int, default=8)
     arguments.add_argument("--repeat", type=int, default=3)
     arguments.add_argument("--no-ray", action="store_true")
     given = arguments.parse_args()
     sentences = read_sample(given.dev, given.sentences)
-    texts = [format_sentence(sentence) for sentence in sentences]
-    words = sum(sentence.n_words for sentence in sentences)
+    texts = [format_sentence(sentence) for sentence in sentences] * given.copies
+    words = sum(sentence.n_words for sentence in sentences) * given.copies
     recipe = Recipe.of(given.model)
     with tempfile.TemporaryDirectory() as name:
         corpus = Corpus(Path(name, "corpus"), recipe, texts, given.shards)
@@ -149,6 +177,7 @@ def main() -> None:
             "model_bytes": len(recipe.content), "load_processor_seconds": loading[1],
             "memory_mb": memory_mb(),
         }  # fmt: skip
+        constants["manifest"] = manifest_constants(Path(name, "manifest"))
         cluster = None
         if not given.no_ray:
             os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
@@ -199,7 +228,7 @@ def main() -> None:
     }  # fmt: skip
     result = {
         "machine": machine("ray"), "dev": Path(given.dev).name, "words": words,
-        "sentences": len(sentences), "shards": given.shards, "same_bytes": same,
+        "sentences": len(texts), "shards": given.shards, "same_bytes": same,
         "plain_processor_seconds": plain, "rows": rows, "constants": constants,
     }  # fmt: skip
 

@@ -135,7 +135,9 @@ class RayCrew:
             raise ClusterError(
                 "no node is left that can parse: start the cluster anew; the same command goes on"
             )
-        ready, _ = self.ray.wait(futures, num_returns=1, timeout=LOOK)
+        self.ray.wait(futures, num_returns=1, timeout=LOOK)
+        # all that have ended by now: one at a time would go through all futures for each
+        ready, _ = self.ray.wait(futures, num_returns=len(futures), timeout=0)
         found: list[tuple[Task, Outcome | None]] = []
         for future in ready:
             try:
