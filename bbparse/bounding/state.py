@@ -1,7 +1,8 @@
 """What bounding works on, as records of arrays that kernels take.
 
-Between Python and kernels such records travel as plain tuples (see :mod:`bbparse.search.kernels`):
-numba takes some microseconds for each named one, a tenth of a sentence.
+Between Python and kernels such records travel as plain tuples: numba takes some microseconds for
+each named one, a tenth of a sentence. Python keeps nodes as the tuples that `plain_node` makes, and
+hands them back as they are.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.oracle.calls import copy_of
+from bbparse.oracle.calls import copy_of, plain_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -108,6 +109,24 @@ def copy_node(node):
             counts.size.copy(),
         ),
     )  # fmt: skip
+
+
+@kernel
+def plain_node(node):
+    """A node as a tuple of arrays and tuples of arrays."""
+    f, c = node.factors, node.counts
+    return (
+        plain_of(node.oracle), node.arc_mod, node.base, node.constant,
+        (f.ptr, f.arcs, f.weight, f.lam, f.size),
+        (c.ptr, c.arcs, c.score_ptr, c.score, c.lam, c.size),
+    )  # fmt: skip
+
+
+@kernel
+def named_node(oracle, node):
+    """A node from such a tuple and its oracle."""
+    _, arc_mod, base, constant, factors, counts = node
+    return Node(oracle, arc_mod, base, constant, NodeFactors(*factors), NodeCounts(*counts))
 
 
 def empty_record(kind: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:

@@ -106,7 +106,9 @@ def _with_room(rows, count, more):
     if count + more <= rows.shape[0]:
         return rows
     grown = np.empty((2 * rows.shape[0] + more, rows.shape[1]), np.int32)
-    grown[:count] = rows[:count]
+    for i in range(count):
+        for j in range(rows.shape[1]):
+            grown[i, j] = rows[i, j]
     return grown
 
 

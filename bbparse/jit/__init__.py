@@ -9,11 +9,10 @@ package they are in; :mod:`bbparse.jit.linking` has kernels that call kernels co
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, lru_cache, update_wrapper
+from functools import cached_property, update_wrapper
 from typing import Any
 
 from numba import config, njit
-from numba.core import serialize
 
 from bbparse.jit.cache import KernelCache
 
@@ -24,12 +23,12 @@ except (ImportError, AttributeError):  # numba has been rebuilt inside
 
 __all__ = ["Kernel", "inlined", "kernel", "plain"]
 
-# numba looks up the dtype of each array that a kernel gives back by a Python function, and goes on
-# if that fails. Python runs signal handlers at the start of a function: what they raise there, as
-# Ctrl-C does, would be lost, or leave a null pointer behind. A cache is looked up without Python.
-# numba reads the name once, when it first boxes an array.
-if hasattr(serialize, "_numba_unpickle"):
-    serialize._numba_unpickle = lru_cache(maxsize=None)(serialize._numba_unpickle)
+try:
+    from bbparse.jit.signals import hold_signals
+
+    hold_signals()
+except (ImportError, AttributeError, KeyError):  # signals may be lost at rare moments
+    pass
 
 _ALIKE = {"no_cpython_wrapper": True}  # what a kernel has besides, the compilers decide
 
@@ -49,7 +48,8 @@ class Kernel:
     @cached_property
     def _part(self) -> Any:
         """The function that kernels call; once all is compiled, none is needed."""
-        return njit(pipeline_class=linking.PartCompiler, **_ALIKE)(self._whole.py_func)
+        part = njit(pipeline_class=linking.PartCompiler, **_ALIKE)(self._whole.py_func)
+        return linking.for_any_number(part)
 
     @property
     def _numba_type_(self) -> Any:

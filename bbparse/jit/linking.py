@@ -3,10 +3,11 @@
 numba makes each function ready to run by itself: it optimises its code, with all code that it
 calls, generates machine code, and adds a way in for callers in Python. A kernel deep down is so
 optimised and generated again for each kernel above it. What a kernel calls needs none of this.
-Here it stays as numba's front end left it (a *part*) until a kernel that Python calls (a *whole*)
-takes in all its parts and is optimised once. The first run is also spared asking again what an
-operator returns: numba tries some dozen candidates for each subscript and each sum in the text, and
-the answer depends on the types alone.
+Here it stays much as numba's front end left it (a *part*) until a kernel that Python calls (a
+*whole*) takes in all its parts and is optimised once. The same goes for numba's own functions that
+kernels call. The first run is also spared asking again what an operator returns: numba tries some
+dozen candidates for each subscript and each sum in the text, and the answer depends on the types
+alone.
 
 numba lets one put a compiler of one's own together from its passes; what they meet is of its inner
 workings and may change. The versions that this was tried with are in ``_TRIED``. With others, or
@@ -22,20 +23,26 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite.binding.newpassmanagers import create_new_function_pass_manager
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.types.containers import Tuple, UniTuple
+from numba.core.types.misc import unliteral
 from numba.core.typing.context import Context
 
 _TRIED = ((0, 63), (0, 68))
-_PURE: frozenset[Any] = frozenset(
+# Those for which it makes no difference whether a number is known: numba compiles its own functions
+# anew for each one that is.
+_ANY_NUMBER: frozenset[Any] = frozenset(
     [
-        *(value for value in vars(operator).values() if callable(value)),
-        *(bool, int, float, len, min, max, range),
+        *(bool, int, float, min, max),
         *(np.arange, np.empty, np.empty_like, np.full, np.ones, np.zeros),
     ]
 )
+_PURE = _ANY_NUMBER | {range, len, *filter(callable, vars(operator).values())}
+_NUMBERS = (types.IntegerLiteral, types.BooleanLiteral, Tuple, UniTuple)
 _signatures: dict[Any, Any] = {}
 
 
@@ -51,6 +58,8 @@ class _RememberingContext(Context):
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
         if getattr(func, "typing_key", func) not in _PURE:
             return super().resolve_function_type(func, args, kws)
+        if getattr(func, "typing_key", func) in _ANY_NUMBER:
+            args = _unknown(args)
         # its type is another one once a library has added something to it
         key = self._lookup_global(func) or func, args, tuple(sorted(kws.items()))
         found = _signatures.get(key)
@@ -66,6 +75,11 @@ class _RememberingContext(Context):
         return found
 
 
+def _unknown(args: Any) -> Any:
+    """Types of arguments, of numbers that are written in the text as of any others."""
+    return tuple(unliteral(a) if isinstance(a, _NUMBERS) else a for a in args)
+
+
 @cache
 def _remembering(context: Any) -> Any:
     """The one context that remembers for another, whose tables it shares."""
@@ -75,7 +89,21 @@ def _remembering(context: Any) -> Any:
 
 
 class _PartLibrary(JITCodeLibrary):
-    """Code that others take in, and that is never run by itself."""
+    """Code that others take in: it is made ready to run only where it has a way in for Python."""
+
+    _runs = False
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Make the code smaller by what costs little; all of it is optimised in the whole."""
+        ll_module.data_layout = self._codegen._data_layout
+        builder, passes = self._codegen._pass_builder(), create_new_function_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
 
     def finalize(self) -> None:
         """Take in what is called; do not optimise, and generate nothing."""
@@ -86,13 +114,28 @@ class _PartLibrary(JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """There is none: the address is zero."""
+        """An address for Python; zero where it has no way in, as in all parts of kernels."""
         self._ensure_finalized()
-        return 0
+        if not self._runs:
+            try:
+                if self._final_module.get_function(name).is_declaration:
+                    return 0
+            except NameError:
+                return 0
+            self._runs = True  # a jitted function of somebody else's
+            self._optimize_final_module()
+            self._final_module.verify()
+            self._finalize_final_module()
+        address: int = super().get_pointer_to_function(name)
+        return address
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> Any:
+        return JITCodeLibrary._unserialize(codegen, state)
 
     @property
     def codegen(self) -> Any:
-        return _NoEnvironments()
+        return self._codegen if self._runs else _NoEnvironments()
 
 
 class _NoEnvironments:
@@ -138,6 +181,8 @@ class _AsWhole(_BeforeCode):
 
     def run_pass(self, state: Any) -> bool:
         super().run_pass(state)
+        state.library = JITCodeLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
         state.flags.no_cpython_wrapper = False
         state.flags.release_gil = True
         return True
@@ -158,6 +203,16 @@ class _Compiler(CompilerBase):
         manager.finalize()
         return [manager]
 
+    def compile_extra(self, func: Any) -> Any:
+        """Compile; what is compiled on the way, numba's own functions, are parts as well."""
+        codegen = self.state.targetctx.codegen()
+        before = codegen._library_class
+        codegen._library_class = _PartLibrary
+        try:
+            return super().compile_extra(func)
+        finally:
+            codegen._library_class = before
+
 
 class WholeCompiler(_Compiler):
     """For kernels as Python calls them."""
@@ -174,3 +229,12 @@ class PartCompiler(_Compiler):
 def kernel_type(part: Any) -> Any:
     """The type that has a kernel compiled as ``part``, a jitted function, where kernels call it."""
     return types.Dispatcher(part)
+
+
+def for_any_number(part: Any) -> Any:
+    """Have a part compiled once for numbers that callers have in their text, and all others."""
+    get = part.get_call_template
+    part.get_call_template = lambda args, kws: get(
+        _unknown(args), {name: _unknown([kind])[0] for name, kind in kws.items()}
+    )
+    return part

@@ -15,7 +15,6 @@ from bbparse.factors.family import FactorFamily
 from bbparse.jit.ahead import is_compiled, run_elsewhere
 from bbparse.parsing.parser import Parser
 from bbparse.problem import Problem
-from bbparse.solving.rescore import rescore
 from bbparse.solving.root import call_projective
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
@@ -53,8 +52,7 @@ def compile_solving() -> None:
         3, heads, mods, np.ones(4), factor_ptr=np.array([0, 2]),
         factor_arcs=np.array([1, 2], np.int32), factor_score=np.ones(1),
     )  # fmt: skip
-    found = solve(problem, backbone="grandsib")
-    rescore(problem, found.arcs, found.heads)  # as below an open root
+    solve(problem, backbone="grandsib")
 
 
 if __name__ == "__main__":

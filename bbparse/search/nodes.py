@@ -17,11 +17,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 NO_ARCS = np.empty(0, np.int32)
 
+#: What is asked of a node: a bound; a bound, and what is left of it though it may be closed; first
+#: trees of it (:func:`bbparse.bounding.lower.lower_bound_start`).
+BOUND, WATCH, START = 2, 3, 4
+
 
 class Left(NamedTuple):
     """What is left of a node, as :mod:`bbparse.solving.root` gives it."""
 
-    node: tuple[Any, ...]  # as :func:`bbparse.search.kernels.plain_node` makes it
+    node: tuple[Any, ...]  # as :func:`bbparse.bounding.state.plain_node` makes it
     order: Ints  # of a root, the problem's arc at each place of the oracle's
     status: int  # this and the next four: what bounding said, a `Verdict`
     bound: float

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from sortedcontainers import SortedKeyList
 
 from bbparse.bounding.node import CLOSED, SOLVED, WAITS
-from bbparse.bounding.slack import IMBALANCE, slack_of
+from bbparse.bounding.slack import IMBALANCE, LEAST_SLACK, RELATIVE_SLACK
 from bbparse.bounding.state import Incumbents
-from bbparse.search.kernels import start_nonprojective, start_projective
-from bbparse.search.nodes import NO_ARCS, Left, Open, divided
+from bbparse.search.nodes import BOUND, NO_ARCS, START, WATCH, Left, Open, divided
 from bbparse.search.observer import Finished, Observer
 from bbparse.search.settings import METHODS, SearchSettings
 from bbparse.search.watch import NOT_RECORDED, Watch, n_factors
@@ -89,8 +88,7 @@ class Search:
         self.counters = counters
         self.full_size = int(full_size)
         self.n_nodes = int(root.status != WAITS)
-        self._call_node = partial(call_node, projective, observer is not None)
-        self._start = start_projective if projective else start_nonprojective
+        self._call_node = partial(call_node, projective)
         self._calls = CALLS[projective]
         self._made = 1  # nodes, so that each has a number
         self._deadline = self._most_nodes = self._most_work = np.inf
@@ -182,8 +180,9 @@ class Search:
         record = NOT_RECORDED if self._watch is None else self._watch.record(calls)
         self.n_nodes += 1
         left = self._call_node(
-            node.state, node.dead, self.best, self._limits(calls), self.counters, record
-        )
+            BOUND if self._watch is None else WATCH, node.state, node.dead, self.best,
+            self._limits(calls), self.counters, record,
+        )  # fmt: skip
         if left is None:
             return False
         node.arc, node.lower, node.margin, node.state = left.arc, left.lower, left.margin, left.node
@@ -230,7 +229,10 @@ class Search:
             self._start_with(self.settings.lower_start)
 
     def _start_with(self, calls: int) -> None:
-        self._start(self.root.state, tuple(self.best), self._limits(calls), self.counters)
+        self._call_node(
+            START, self.root.state, NO_ARCS, self.best, self._limits(calls), self.counters,
+            NOT_RECORDED,
+        )  # fmt: skip
 
     def _probe(self) -> None:
         """Reduce the slack where it comes from penalties that no good tree pays.
@@ -244,7 +246,7 @@ class Search:
         if self.best.found[0] < k:
             return
         reach = 2.0 * self._high + abs(float(self.best.scores[k - 1]))
-        self.slack = min(self.slack, float(slack_of(reach)))
+        self.slack = min(self.slack, max(RELATIVE_SLACK * reach, LEAST_SLACK))
         _, _, base, _, factors, _ = self.root.state
         weight = factors[2]
         base[base < -2.0 * reach] = -np.inf

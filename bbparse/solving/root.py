@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.bounding.incumbents import floor_to_beat, margin_of
+from bbparse.bounding.lower import lower_bound_start
 from bbparse.bounding.multipliers import start_multipliers
 from bbparse.bounding.node import CLOSED, WAITS, Verdict, bound_node
 from bbparse.bounding.slack import IMBALANCE, hard_weight, score_spread, slack_of
@@ -25,6 +26,8 @@ from bbparse.bounding.state import (
     Record,
     copy_node,
     empty_node,
+    named_node,
+    plain_node,
 )
 from bbparse.jit import kernel
 from bbparse.oracle.calls import make, size_of, weights_of
@@ -45,8 +48,7 @@ from bbparse.problem.parts import (
     Parts,
     Siblings,
 )
-from bbparse.search.kernels import named_node, plain_node
-from bbparse.search.nodes import NO_ARCS, Left
+from bbparse.search.nodes import BOUND, NO_ARCS, START, WATCH, Left
 from bbparse.search.watch import NOT_RECORDED
 from bbparse.solving.factors import possible_factors
 from bbparse.solving.rescore import rescore_trees
@@ -55,9 +57,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 NEG = -np.inf
 
-#: What a call is to do: make a root; make and bound it; bound another node; the same, and say what
-#: is left of it though it may be closed.
-_MAKE, _SOLVE, _BOUND, _WATCH = 0, 1, 2, 3
+#: What a call is to do: make a root; make and bound it; what is asked of other nodes, which is
+#: between these; score trees.
+_MAKE, _SOLVE, _SCORE = 0, 1, 5
 
 
 class Choices(NamedTuple):
@@ -183,12 +185,12 @@ def _made(kind, arcs, parts, factors, counts, choices):
 
 
 @kernel
-def _lacking(parent, dead, limits):
-    """A node that lacks some of its parent's arcs, in place of a root that is made."""
+def _lacking(parent, dead):
+    """A node that lacks some of its parent's arcs."""
     node = copy_node(parent)
     for a in dead:
         node.base[a] = NEG
-    return Made(node, dead, limits.slack, limits.hard, 0.0, 0.0, 0)
+    return node
 
 
 @kernel
@@ -197,18 +199,23 @@ def _call(
 ):  # fmt: skip
     """See :func:`call_projective`; ``kind`` selects the oracle."""
     task, n = choices.task, choices.n_words
+    node, order, slack, hard, size, high, moved = Made(
+        parent, dead, limits.slack, limits.hard, 0.0, 0.0, 0
+    )
     work, full_size = limits.work, limits.full_size
-    if task < _BOUND:
+    if task < BOUND:
         node, order, slack, hard, size, high, moved = _made(
             kind, arcs, parts, factors, counts, choices
         )
         full_size = float(size_of(node.oracle))
         work /= max(1.0, full_size)
-    else:
-        node, order, slack, hard, size, high, moved = _lacking(parent, dead, limits)
+    elif task < START:
+        node = _lacking(parent, dead)
+    elif task == START:
+        lower_bound_start(node, best, limits, counters)
     verdict = Verdict(WAITS, np.inf, -1, NEG, best.trees[0], slack)
     closed = False
-    if task > _MAKE and size <= IMBALANCE * high:
+    if _SOLVE <= task <= WATCH and size <= IMBALANCE * high:
         verdict = bound_node(
             node, best, Limits(
                 limits.method, limits.calls, work, limits.eliminate_every, limits.close_k,
@@ -217,7 +224,7 @@ def _call(
         )  # fmt: skip
         floor = floor_to_beat(best, limits.quantum, verdict.slack)
         closed = verdict.status == CLOSED or verdict.bound < floor
-    found = best.found[0] if closed and task == _SOLVE else 0
+    found = best.found[0] if task == _SCORE or (closed and task == _SOLVE) else 0
     heads = np.full((found, n + 1), np.int32(-1))
     trees, exact = np.empty((found, n), np.int32), np.empty(found)
     for t in range(found):
@@ -227,7 +234,7 @@ def _call(
             trees[t, m - 1] = a
     if found > 0:
         rescore_trees(n, arcs, parts, factors, counts, heads, trees, exact)
-    if closed and task != _WATCH:
+    if task > WATCH or (closed and task < WATCH):
         return heads, trees, exact, full_size, None
     if not closed:
         node = copy_node(node)  # what waits is no larger than it has to be
@@ -241,7 +248,7 @@ def _call(
 def call_projective(
     mode, arcs, parts, factors, counts, choices, parent, dead, best, limits, counters, record
 ):  # fmt: skip
-    """Bring a projective problem up to the root of its search, or bound another node.
+    """Bring a projective problem up to the root of its search, or do what is asked of other nodes.
 
     Parameters
     ----------
@@ -254,7 +261,7 @@ def call_projective(
         Of a node that is not the root, what is left of its parent, from `plain_node`; stays as
         it is.
     dead : int32[]
-        Arcs of the parent's that die.
+        Arcs of the parent's that die; where trees are scored, all arcs.
     best, limits, record : tuples
         Fields of the records of :mod:`bbparse.bounding.state`. At the root, slack, hard and full
         size are found here, and work counts the oracle's places.
@@ -264,13 +271,13 @@ def call_projective(
     Returns
     -------
     heads, trees, scores : int32[K, n+1], int32[K, n], float64[K]
-        If the root is closed, the trees in the arcs of the problem, best first; none where none is
-        feasible.
+        If the root is closed, or they are to be scored, the trees in the arcs of the problem, best
+        first; none where none is feasible.
     full_size : float
         Of the oracle at the root; 0 where some word has no arc.
     left : tuple or None
         The fields of a :class:`bbparse.search.nodes.Left`; None if the node is closed and not
-        watched.
+        watched, or is not to be bounded.
     """
     return _call(
         Projective(mode), Arcs(*arcs), _named(parts), Factors(*factors), Counts(*counts),
@@ -295,6 +302,7 @@ def call_nonprojective(
 _KERNELS = {True: call_projective, False: call_nonprojective}
 NO_NODE = {True: empty_node(Chart), False: empty_node(Automata, ("place",))}
 _NO_PROBLEM = Problem.trusted(0, NO_ARCS.copy(), NO_ARCS.copy(), np.empty(0)).plain()
+_NO_LIMITS = (0, 0, 0.0, 0, 0, 0.0, 0.0, 0.0, 0.0, False, 0.0)
 
 
 class Called(NamedTuple):
@@ -322,12 +330,24 @@ def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...
 
 
 def call_node(
-    projective: bool, watched: bool, parent: tuple[Any, ...], dead: Ints, best: Incumbents,
+    projective: bool, task: int, node: tuple[Any, ...], dead: Ints, best: Incumbents,
     limits: tuple[Any, ...], counters: Floats, record: tuple[Any, ...],
 ) -> Left | None:  # fmt: skip
-    """Bound the part of a node in which some arcs are dead; None: it is closed."""
+    """Do what is asked of the part of a node in which some arcs are dead; None: it is closed."""
     *_, left = _KERNELS[projective](
-        0, *_NO_PROBLEM, (_WATCH if watched else _BOUND, 0, False, True, True), parent, dead,
-        tuple(best), limits, counters, record,
+        0, *_NO_PROBLEM, (task, 0, False, True, True), node, dead, tuple(best), limits, counters,
+        record,
     )  # fmt: skip
     return None if left is None else Left(*left)
+
+
+def call_scores(p: Problem, trees: Ints) -> Floats:
+    """Scores of trees int32[K, n] in the arcs of a problem, by code that is there."""
+    k = len(trees)
+    best = Incumbents(np.ascontiguousarray(trees), np.zeros(k), np.full(1, k))
+    _, _, scores, *_ = _KERNELS[p.projective](
+        0, *p.plain(), (_SCORE, p.n_words, False, True, True), NO_NODE[p.projective],
+        np.arange(len(p.arc_head), dtype=np.int32), tuple(best), _NO_LIMITS, np.zeros(3),
+        NOT_RECORDED,
+    )  # fmt: skip
+    return scores

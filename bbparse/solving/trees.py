@@ -21,14 +21,14 @@ from bbparse.oracle.restrict import restricted
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_counts
-from bbparse.problem.tree import heads_of, most_trees
+from bbparse.problem.tree import most_trees
 from bbparse.search.nodes import Left
 from bbparse.search.observer import Finished
 from bbparse.search.search import CALLS, Outcome, Search
 from bbparse.search.settings import METHODS as MULTIPLIERS
 from bbparse.solving.options import Options
 from bbparse.solving.rescore import rescore
-from bbparse.solving.root import Called, call_node, call_root
+from bbparse.solving.root import Called, call_node, call_root, call_scores
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -149,7 +149,7 @@ def _solution(problem: Problem, outcome: Outcome, options: Options) -> Solution:
     if outcome.status == "infeasible":
         return _nothing(problem, options, outcome.stats, told=True)
     arcs = outcome.trees
-    scores = rescore(problem, arcs, heads_of(problem, arcs))
+    scores = call_scores(problem, arcs)
     stats = {**outcome.stats, "seconds": time.perf_counter() - options.started}
     return ranked(problem, arcs, scores, outcome.bound, outcome.status, stats)
 
