@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from numba.core import types
+from numba.core import boxing, types  # noqa: F401  # the first fills the table of boxers
 from numba.core.codegen import JITCodeLibrary
 from numba.core.pythonapi import _boxers
 
@@ -38,8 +38,8 @@ def held_signals() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    for number in came:
-        signal.raise_signal(number)
+    for one in came:
+        signal.raise_signal(one)
 
 
 def hold_signals() -> None:

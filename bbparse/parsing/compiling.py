@@ -14,10 +14,13 @@ import numpy as np
 from bbparse.factors.family import FactorFamily
 from bbparse.jit.ahead import is_compiled, run_elsewhere
 from bbparse.parsing.parser import Parser
+from bbparse.parsing.valid import rules_for
 from bbparse.problem import Problem
 from bbparse.solving.root import call_projective
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
+from bbparse.validity.check import RuledSentence
+from bbparse.validity.screen import may_break
 
 _WORDS = ("A", "sentence", "(", "short", ")", "compiles", "all", ".")
 _UPOS = ("DET", "NOUN", "PUNCT", "ADJ", "PUNCT", "VERB", "PRON", "PUNCT")
@@ -41,7 +44,11 @@ def load_compiled(
         else:
             sentence = Sentence.from_words(_WORDS, upos=_UPOS)
         parser.problem(sentence)
-        parser.labels(sentence, np.arange(-1, len(_WORDS), dtype=np.int32))  # a chain
+        chain = np.arange(-1, len(_WORDS), dtype=np.int32)
+        labels = parser.labels(sentence, chain)
+        rules = rules_for(None, parser.labeller)
+        if rules is not None:
+            may_break(RuledSentence(rules, sentence), chain[1:].tolist(), labels)
     return parser
 
 
