@@ -12,9 +12,6 @@ import numpy as np
 from bbparse.jit import kernel
 from bbparse.problem.parts import Factors
 
-#: Bits of an arc's number in a key; no sentence has more arcs (see `MAX_WORDS`).
-_BITS = 30
-
 
 @kernel
 def _exclude(head, mod, a, b, projective, single_root):
@@ -28,10 +25,24 @@ def _exclude(head, mod, a, b, projective, single_root):
 
 
 @kernel
-def _rises(f, g, key, ptr, arcs, score):
-    """Whether factor f stands before g, or may: by key, then by all arcs, then by weight."""
-    if key[f] != key[g]:
-        return key[f] < key[g]
+def _by_arc(order, which, n_arcs, ptr, arcs):
+    """Factors by the number of their first arc, or of another; a counting sort, stable."""
+    start = np.zeros(n_arcs + 1, np.int64)
+    for f in order:
+        start[arcs[ptr[f] + which] + 1] += 1
+    for a in range(n_arcs):
+        start[a + 1] += start[a]
+    out = np.empty_like(order)
+    for f in order:
+        a = arcs[ptr[f] + which]
+        out[start[a]] = f
+        start[a] += 1
+    return out
+
+
+@kernel
+def _rises(f, g, ptr, arcs, score):
+    """Whether factor f stands before g, or may: by all arcs, then by weight."""
     size, other = ptr[f + 1] - ptr[f], ptr[g + 1] - ptr[g]
     for i in range(min(size, other)):
         a, b = arcs[ptr[f] + i], arcs[ptr[g] + i]
@@ -41,26 +52,51 @@ def _rises(f, g, key, ptr, arcs, score):
 
 
 @kernel
-def _sorted(order, key, ptr, arcs, score):
-    """Factors in their order: merges runs, from below."""
-    spare = np.empty_like(order)
-    count = order.shape[0]
-    width = 1
-    while width < count:
-        for low in range(0, count, 2 * width):
-            middle, high = min(low + width, count), min(low + 2 * width, count)
+def _sort(order, first, last, spare, ptr, arcs, score):
+    """Sort ``order[first:last]``: inserts into runs of eight, and merges these."""
+    width = 8
+    for i in range(first, last):
+        f, j = order[i], i
+        while j > first + (i - first) // width * width and not _rises(
+            order[j - 1], f, ptr, arcs, score
+        ):
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = f
+    while width < last - first:
+        for low in range(first, last, 2 * width):
+            middle, high = min(low + width, last), min(low + 2 * width, last)
             i, j = low, middle
             for k in range(low, high):
-                if j >= high or (
-                    i < middle and _rises(order[i], order[j], key, ptr, arcs, score)
-                ):
+                if j >= high or (i < middle and _rises(order[i], order[j], ptr, arcs, score)):
                     spare[k] = order[i]
                     i += 1
                 else:
                     spare[k] = order[j]
                     j += 1
-        order, spare = spare, order
+        for k in range(first, last):
+            order[k] = spare[k]
         width *= 2
+
+
+@kernel
+def _sorted(count, n_arcs, ptr, arcs, score):
+    """Factors in their order; those of the same first two arcs, which are few, are compared.
+
+    But for two pairs: they will be one factor, of the sum of their weights.
+    """
+    order = _by_arc(_by_arc(np.arange(count), 1, n_arcs, ptr, arcs), 0, n_arcs, ptr, arcs)
+    spare = np.empty_like(order)
+    first = 0
+    for i in range(1, count + 1):
+        if i < count:
+            at, start = ptr[order[i]], ptr[order[first]]
+            if arcs[at] == arcs[start] and arcs[at + 1] == arcs[start + 1]:
+                continue
+        f, g = order[first], order[i - 1]
+        if i - first > 2 or (i - first == 2 and ptr[f + 1] - ptr[f] + ptr[g + 1] - ptr[g] > 4):
+            _sort(order, first, i, spare, ptr, arcs, score)
+        first = i
     return order
 
 
@@ -95,16 +131,16 @@ def possible_factors(head, mod, place, factors, projective, single_root):
         Over the arcs that are alive, in an order that depends on arcs and weights alone. Weights of
         factors over the same arcs are added up; none is 0.
     """
-    given, weight = factors.ptr, factors.score
+    given, given_arcs, weight = factors
     n_factors = weight.shape[0]
-    ptr, arcs = np.zeros(n_factors + 1, np.int64), np.empty(factors.arcs.shape[0], np.int32)
-    score, key = np.empty(n_factors), np.empty(n_factors, np.int64)
+    ptr, arcs = np.zeros(n_factors + 1, np.int64), np.empty(given_arcs.shape[0], np.int32)
+    score = np.empty(n_factors)
     count = used = 0
     for f in range(n_factors):
         possible = weight[f] != 0.0
         end = used
         for i in range(given[f], given[f + 1]):
-            a = place[factors.arcs[i]]
+            a = place[given_arcs[i]]
             possible = possible and a >= 0
             if not possible:
                 break
@@ -119,19 +155,23 @@ def possible_factors(head, mod, place, factors, projective, single_root):
             arcs[j] = a
             end += 1
         if possible:
-            key[count] = (np.int64(arcs[used]) << _BITS) | arcs[used + 1]
             score[count] = weight[f]
             count, used = count + 1, end
             ptr[count] = used
-    order = _sorted(np.arange(count), key, ptr, arcs, score)
+    order = _sorted(count, head.shape[0], ptr, arcs, score)
     new_ptr, new_arcs = np.zeros(count + 1, np.int64), np.empty(used, np.int32)
     new_score = np.empty(count)
     kept = used = i = 0
     while i < count:
         f = order[i]
-        total = 0.0
-        while i < count and _same_arcs(f, order[i], ptr, arcs):
-            total += score[order[i]]
+        total = score[f]
+        i += 1
+        second = arcs[ptr[f] + 1]
+        while i < count:
+            g = order[i]
+            if arcs[ptr[g] + 1] != second or not _same_arcs(f, g, ptr, arcs):
+                break
+            total += score[g]
             i += 1
         if total != 0.0:
             for j in range(ptr[f], ptr[f + 1]):

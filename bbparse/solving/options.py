@@ -43,6 +43,7 @@ class Options:
 
 
 _USUAL = Options(started=0.0)
+_BOOLS, _WHOLE, _REAL = (bool, np.bool_), (int, np.integer), (int, float, np.integer, np.floating)
 
 #: Of each method, what it takes besides ``k_best``, ``time_limit`` and ``gap``, which all take.
 #: auto is branch and bound, which can solve every problem.
@@ -86,16 +87,14 @@ def check_options(problem: Any, method: Any, options: Options) -> None:
 
 def check_whole(name: str, value: Any) -> None:
     """Raise ProblemError unless an argument is a whole number of at least 1."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+    if isinstance(value, _BOOLS) or not isinstance(value, _WHOLE):
         raise ProblemError(f"{name} is {value!r}, expected a whole number")
     if value < 1:
         raise ProblemError(f"{name} is {value}, expected at least 1")
 
 
 def _check_real(name: str, value: Any) -> None:
-    if isinstance(value, bool | np.bool_) or not isinstance(
-        value, int | float | np.integer | np.floating
-    ):
+    if isinstance(value, _BOOLS) or not isinstance(value, _REAL):
         raise ProblemError(f"{name} is {value!r}, expected a number")
     if not value >= 0:
         raise ProblemError(f"{name} is {value}, expected at least 0")

@@ -319,7 +319,7 @@ class Called(NamedTuple):
 
 def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...]) -> Called:
     """Make the root of a problem; bound it, too, if it is not to wait."""
-    best = Incumbents(np.zeros((k, p.n_words), np.int32), np.full(k, NEG), np.zeros(1, np.int64))
+    best = Incumbents(np.zeros((k, p.n_words), np.int32), np.zeros(k) + NEG, np.zeros(1, np.int64))
     counters = np.zeros(3)
     task = _MAKE if waits else _SOLVE
     heads, arcs, scores, full_size, left = _KERNELS[p.projective](

@@ -35,6 +35,7 @@ Ints = NDArray[np.int32]
 
 #: The largest k_best of a problem that may have so many trees.
 MOST_TREES = 1_000_000
+_ONE = np.ones(1, np.bool_)
 
 
 def find_trees(problem: Problem, method: str, options: Options) -> Solution:
@@ -140,7 +141,7 @@ def _solved(problem: Problem, found: Called, options: Options) -> Solution:
         order = np.argsort(-scores, kind="stable")
         heads, arcs, scores = heads[order], arcs[order], scores[order]
     stats["seconds"] = time.perf_counter() - options.started
-    proved = np.ones(len(scores), np.bool_)
+    proved = _ONE if len(scores) == 1 else np.ones(len(scores), np.bool_)
     return Solution.trusted(heads, arcs, scores, scores, proved, "optimal", stats)
 
 
