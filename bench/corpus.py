@@ -209,8 +209,6 @@ def main() -> None:
         big = Path(name, "big")
         big.write_bytes(os.urandom(1 << 20) * 256)
         constants["hash_mb_per_second"] = 256 / timed(lambda: digest_of(big))[1]
-        packed = sum(len(value) for value in first.values())
-        constants["output_bytes_per_word"] = packed / words
         if cluster is not None:
             tiny = Corpus(Path(name, "tiny"), recipe, texts[:1], 1)
             constants["ray"]["start_seconds"] = timed(lambda: tiny.run(1, cluster.address))[0]
