@@ -23,6 +23,7 @@ SCRIPTS = (
     "measure",
     "multipliers",
     "scaling",
+    "serve",
     "tables",
     "throughput",
 )

@@ -240,8 +240,11 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
     """Have compiled code in memory before requests come, and before there are workers."""
     words = [[["The", "DET"], ["cat", "NOUN"], ["slept", "VERB"], [".", "PUNCT"]]]
     for name, parser in parsers.items():
-        how: dict[str, Any] = {"k_best": 2, "constraints": [{"forbid": [[1, 2]]}]}
+        ways: list[dict[str, Any]] = [{}, {"k_best": 2}, {"constraints": [{"forbid": [[1, 2]]}]}]
+        if parser.labeller is not None:  # with a tree that breaks rules
+            two = {"heads": {"1": 3, "2": 3}, "labels": {"1": "nsubj", "2": "nsubj"}}
+            ways += [{"constraints": [two]}]
+        for way in ways:
+            list(pieces(parsers, Job("parse", name, words=words, **way)))
         if parser.tagger is not None and parser.cutter is not None:
-            list(pieces(parsers, Job("parse", name, text="A cat slept. Two did.", **how)))
-        for more in ({}, how):
-            list(pieces(parsers, Job("parse", name, words=words, **more)))
+            list(pieces(parsers, Job("parse", name, text="A cat slept. Two did.")))

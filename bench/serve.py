@@ -1,0 +1,309 @@
+"""What the service costs, and what it bears: speed against this process, hostile clients, deaths.
+
+    python bench/serve.py MODEL DEV [--sentences N] [--requests N] [--hostile N] [--workers W]
+
+Starts ``bbparse serve`` on a free port of the loopback address. A batch in CoNLL-U takes turns with
+the same in this process, by processor time of all processes of the service; so do single sentences,
+by the clock. Then 1, 8 and 64 clients ask for one sentence after the other; hostile requests come
+between good ones; and workers are killed under load. Every good request has to be answered, as this
+process answers it. Linux only. Writes bench/results/serve.json and .md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from measure import machine, markdown, read_sample, write_result
+
+from bbparse.parsing.parser import Parser
+from bbparse.serve.work import Job, pieces
+from bbparse.treebank import Sentence, format_sentence
+
+PARSE = ("/v1/parse?format=conllu", "text/x-conllu")
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Service:
+    """The service in processes of its own."""
+
+    def __init__(self, model: str, workers: int) -> None:
+        command = [sys.executable, "-m", "bbparse", "serve", "--model", f"model={model}"]
+        command += ["--port", "0", "--workers", str(workers), "--max-size", "1"]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        line = ""
+        while "http://" not in line:
+            line = self.process.stderr.readline()
+        self.port = int(line.rpartition(":")[2])
+
+    def pids(self) -> list[int]:
+        """Of all its processes; the first one is the parent of the others."""
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [self.process.pid, *map(int, path.read_text().split())]
+
+    def processor(self) -> float:
+        """Seconds of processor time."""
+        fields = [Path(f"/proc/{pid}/stat").read_text().split() for pid in self.pids()]
+        return sum(int(f[13]) + int(f[14]) for f in fields) / TICK
+
+    def memory(self) -> dict[str, float]:
+        """MB that each kind of process has for itself, at most."""
+        private: list[float] = []
+        for pid in self.pids():
+            rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            private.append(sum(int(r.split()[1]) for r in rows if r.startswith("Private")) / 1024)
+        first, speaker, *workers = private
+        return {"first": first, "http": speaker, "workers": max(workers)}
+
+
+def request(path: str, kind: str, body: bytes) -> bytes:
+    """A request, ready to be sent."""
+    head = f"POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: {kind}\r\n"
+    return head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+class Client:
+    """A connection that is kept."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.streams: Any = None
+
+    async def ask(self, sent: bytes) -> tuple[int, bytes]:
+        """Status and body of the answer."""
+        if self.streams is None:
+            self.streams = await asyncio.open_connection("127.0.0.1", self.port)
+        reader, writer = self.streams
+        writer.write(sent)
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        length = head.partition(b"content-length: ")[2].partition(b"\r\n")[0]
+        body = b""
+        if length:
+            body = await reader.readexactly(int(length))
+        while not length:
+            size = int((await reader.readline()).strip(), 16)
+            body += (await reader.readexactly(size + 2))[:size]
+            if not size:
+                break
+        if b"connection: close" in head:
+            self.close()
+        return int(head.split()[1]), body
+
+    def close(self) -> None:
+        """Leave."""
+        if self.streams is not None:
+            self.streams[1].close()
+            self.streams = None
+
+
+def conllu(sentences: list[Sentence]) -> str:
+    """Sentences without their trees."""
+    return "".join(format_sentence(s, [-1] * s.n_words, last=False) for s in sentences)
+
+
+class Bench:
+    """All measurements."""
+
+    def __init__(self, service: Service, parser: Parser, sentences: list[Sentence]) -> None:
+        self.service, self.parsers = service, {"model": parser}
+        self.whole = conllu(sentences)
+        self.single = [conllu([s]) for s in sentences]
+        self.words = sum(s.n_words for s in sentences)
+        self.sent = [request(*PARSE, text.encode()) for text in self.single]
+        self.good = [self.here(text) for text in self.single]
+
+    def here(self, text: str) -> bytes:
+        """The answer of this process."""
+        job = Job("parse", "model", conllu=text, format="conllu")
+        return "".join(pieces(self.parsers, job)).encode()
+
+    async def against_here(self, repeat: int) -> dict[str, Any]:
+        """A batch, and single sentences, in turns with this process."""
+        client = Client(self.service.port)
+        ratios, here_words, added = [], [], []
+        batch = request(*PARSE, self.whole.encode())
+        for turn in range(repeat + 1):
+            started, used = time.process_time(), self.service.processor()
+            expected = self.here(self.whole)
+            middle = time.process_time()
+            status, body = await client.ask(batch)
+            assert status == 200 and body == expected
+            served = self.service.processor() - used
+            if turn:
+                ratios.append((middle - started) / served)
+                here_words.append(self.words / (middle - started))
+        for i, sent in enumerate(self.sent):
+            started = time.perf_counter()
+            self.here(self.single[i])
+            middle = time.perf_counter()
+            _, body = await client.ask(sent)
+            assert body == self.good[i]
+            added.append((time.perf_counter() - middle) - (middle - started))
+        client.close()
+        return {
+            "batch_ratio": median(ratios), "words_per_second_here": median(here_words),
+            "added_ms": 1e3 * median(added),
+        }  # fmt: skip
+
+    async def clients(self, count: int, requests: int, kill: int = 0) -> dict[str, Any]:
+        """So many clients at a time, and workers killed in between."""
+        times: list[float] = []
+        statuses: Counter[int] = Counter()
+        order = iter(random.Random(count).choices(range(len(self.sent)), k=requests))
+
+        async def one() -> None:
+            client = Client(self.service.port)
+            for i in order:
+                started = time.perf_counter()
+                status, body = await client.ask(self.sent[i])
+                times.append(time.perf_counter() - started)
+                statuses[status] += 1
+                assert status != 200 or body == self.good[i]
+                if status == 429:
+                    await asyncio.sleep(0.1)
+            client.close()
+
+        async def killer() -> None:
+            for k in range(1, kill + 1):
+                while len(times) < requests * k // (kill + 1):
+                    await asyncio.sleep(0.01)
+                os.kill(self.service.pids()[-1], signal.SIGKILL)
+
+        started = time.perf_counter()
+        await asyncio.gather(*(one() for _ in range(count)), killer())
+        seconds = time.perf_counter() - started
+        times.sort()
+        return {
+            "requests_per_second": requests / seconds, "median_ms": 1e3 * median(times),
+            "p99_ms": 1e3 * times[int(0.99 * (len(times) - 1))],
+            "answered": statuses[200] / requests, "killed": kill,
+        }  # fmt: skip
+
+    async def hostile(self, count: int, together: int = 16) -> dict[str, Any]:
+        """Hostile requests, each tenth a good one; memory on the way."""
+        rng = random.Random(1)
+        plain, js = "text/plain", "application/json"
+        kinds: dict[str, tuple[bytes, bool]] = {  # what is sent, whether an answer is waited for
+            "broken JSON": (request("/v1/parse", js, b'{"text": "a'), True),
+            "deep JSON": (request("/v1/parse", js, b"[" * 100_000), True),
+            "wrong encoding": (request("/v1/parse", plain, b"caf\xe9 \xff"), True),
+            "null bytes": (request("/v1/parse", plain, b"\0" * 1000), True),
+            "form of bytes": (request("/process", "multipart/form-data", b"--x\r\n\r\n\xff"), True),
+            "huge body": (request("/v1/parse", plain, b"a " * (1 << 20)), True),
+            "endless body": (
+                b"POST /v1/parse HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+                b"Content-Type: text/plain\r\n\r\n" + 40 * (b"10000\r\n" + b"a" * 65536 + b"\r\n"),
+                False,
+            ),
+            "huge head": (b"GET / HTTP/1.1\r\nX: " + b"a" * 100_000, False),
+            "no HTTP": (rng.randbytes(1000) + b"\r\n\r\n", False),
+            "half a body": (request("/v1/parse", plain, b"It slept." * 50)[:-100], False),
+            "leaves at once": (self.sent[0], False),
+            "long sentence": (request("/v1/parse?split=lines", plain, b"a " * 5000), True),
+            "k too large": (request("/v1/parse?k_best=100000", plain, b"a"), True),
+        }  # fmt: skip
+        names = [*kinds, "slow head", "slow body"]
+        statuses: Counter[str] = Counter()
+        memory = [self.service.memory()]
+        good = 0
+        left = iter(range(count))
+
+        async def one() -> None:
+            nonlocal good
+            kept = Client(self.service.port)
+            for number in left:
+                if number % 10 == 0:
+                    i = rng.randrange(len(self.sent))
+                    status, body = await kept.ask(self.sent[i])
+                    assert status == 200 and body == self.good[i], status
+                    good += 1
+                if number % (count // 10) == count // 10 - 1:
+                    memory.append(self.service.memory())
+                name = rng.choice(names if number % 50 == 0 else list(kinds))
+                client = Client(self.service.port)
+                try:
+                    if name in kinds:
+                        sent, waits = kinds[name]
+                    else:
+                        sent, waits = self.sent[0][: 30 if name == "slow head" else -5], False
+                    if waits:
+                        status, _ = await asyncio.wait_for(client.ask(sent), 60)
+                        statuses[f"{name}: {status}"] += 1
+                        continue
+                    reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+                    client.streams = reader, writer
+                    writer.write(sent)
+                    if name.startswith("slow"):
+                        await asyncio.sleep(2.0)
+                    statuses[f"{name}: left"] += 1
+                except (OSError, asyncio.IncompleteReadError):
+                    statuses[f"{name}: closed"] += 1
+                finally:
+                    client.close()
+            kept.close()
+
+        await asyncio.gather(*(one() for _ in range(together)))
+        return {
+            "requests": count, "good": good, "answers": dict(sorted(statuses.items())),
+            "memory_mb": memory,
+        }  # fmt: skip
+
+
+async def measured(bench: Bench, given: argparse.Namespace) -> dict[str, Any]:
+    """All of it."""
+    result: dict[str, Any] = {"here": await bench.against_here(given.repeat)}
+    for count in (1, 8, 64):
+        result[f"{count} clients"] = await bench.clients(count, given.requests)
+    result["workers killed"] = await bench.clients(8, given.requests, kill=5)
+    result["hostile"] = await bench.hostile(given.hostile)
+    return result
+
+
+def main() -> None:
+    """Measure and write the result."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("model")
+    arguments.add_argument("dev")
+    arguments.add_argument("--sentences", type=int, default=300)
+    arguments.add_argument("--requests", type=int, default=1000)
+    arguments.add_argument("--hostile", type=int, default=10_000)
+    arguments.add_argument("--repeat", type=int, default=5)
+    arguments.add_argument("--workers", type=int, default=1)
+    given = arguments.parse_args()
+    sentences = read_sample(given.dev, given.sentences)
+    service = Service(given.model, given.workers)
+    try:
+        bench = Bench(service, Parser.load(given.model), sentences)
+        result = asyncio.run(measured(bench, given))
+    finally:
+        service.process.terminate()
+        result_code = service.process.wait()
+    assert result_code == 0
+    rows = [(name, row) for name, row in result.items() if "median_ms" in row]
+    table = markdown(
+        "", rows,
+        [("requests/s", lambda r: f"{r['requests_per_second']:.0f}"),
+         ("median, ms", lambda r: f"{r['median_ms']:.1f}"),
+         ("99th percentile, ms", lambda r: f"{r['p99_ms']:.1f}"),
+         ("answered", lambda r: f"{100 * r['answered']:.1f} %")],
+    )  # fmt: skip
+    settings = {"workers": given.workers, "sentences": len(sentences), "words": bench.words}
+    data = {**machine("fastapi", "uvicorn"), "settings": settings, **result}
+    write_result("serve", data, table)
+    print(json.dumps(data, indent=1))
+
+
+if __name__ == "__main__":
+    main()
