@@ -62,6 +62,7 @@ def _filled(
     prune: int | None,
     limits: dict[str, Any],
     restrict: Restriction | None = None,
+    reasons: bool = True,
 ) -> tuple[Scored, Solution]:
     """What `fill_in` does, and what it solved."""
     given = {m: h for m, h in enumerate(sentence.heads, start=1) if h != NO_HEAD}
@@ -76,7 +77,8 @@ def _filled(
         )
     maker, values = parser.maker, encode(sentence)
     guide = maker.guide
-    for heads, margin in ((prune, None), (prune, np.inf), (0, None)):
+    wider = ((prune, None), (prune, np.inf), (0, None))
+    for heads, margin in wider[:1] if prune == 0 else wider:
         head, mod = maker.pruner.candidates(values, heads, margin)
         candidates = set(zip(head.tolist(), mod.tolist())) | {(h, m) for m, h in given.items()}
         head, mod = np.array(sorted(candidates), np.int32).T.copy()
@@ -84,16 +86,17 @@ def _filled(
         problem = maker.over_arcs(sentence, values, head, mod, marks).with_heads(given)
         if restrict is not None:
             problem = restrict(problem)
-        solution = parser.solve_problem(problem, **limits)
+        whole = heads == 0  # then no arc was left out, and it can be said what is in the way
+        solution = parser.solve_problem(problem, explain=whole and reasons, **limits)
         done = solution.status not in ("optimal", "infeasible")
-        if done or len(solution) >= limits["k_best"] or prune == 0:  # then no arc was left out
+        if done or len(solution) >= limits["k_best"]:
             break
     if solution.status == "infeasible":
-        reasons = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
+        conflict = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
         kind = "projective tree" if parser.config.projective else "tree"
         and_more = " and keeps to the constraints" if restrict is not None else ""
         raise TreebankError(
-            f"{where} {kind} with one root has all heads that are given{and_more}{reasons}"
+            f"{where} {kind} with one root has all heads that are given{and_more}{conflict}"
         )
     return Scored(sentence, values, marks, problem), solution
 
@@ -109,19 +112,20 @@ def fill_in_all(
     valid: str | Rules | None = None,
     confidence: bool = False,
     restrict: Restriction | None = None,
+    reasons: bool = True,
 ) -> Iterator[Parse]:
     """Parses of one sentence after the other with the heads, and their labels, that each has.
 
     Parameters are those of `Parser.parse`. `restrict` may forbid arcs of each problem, or add
-    factors (see `bbparse.problem`), and raises `ProblemError` if that cannot be done. Rules that
-    the given arcs break themselves are told with the tree, as are all that no tree around them
-    keeps.
+    factors (see `bbparse.problem`), and raises `ProblemError` if that cannot be done; without
+    `reasons` an error does not say which of all that contradict each other. Rules that the given
+    arcs break themselves are told with the tree, as are all that no tree around them keeps.
     """
     limits = {"k_best": k_best, "time_limit": time_limit, "node_limit": node_limit}
     wanted = parser.wanted(valid, confidence)
     for sentence in sentences:
         if restrict is not None or any(head != NO_HEAD for head in sentence.heads):
-            found = _filled(parser, sentence, prune, limits, restrict)
+            found = _filled(parser, sentence, prune, limits, restrict, reasons)
         else:
             found = parser.widened(sentence, prune, limits)
         rows = enumerate(zip(sentence.heads, sentence.deprels), start=1)

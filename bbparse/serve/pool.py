@@ -141,11 +141,11 @@ class Pool:
         ticket.waited = True
         return ticket
 
-    def drop(self, ticket: Ticket) -> None:
+    def drop(self, ticket: Ticket, refused: Refused | None = None) -> None:
         """Forget a request that nobody waits for; harmless where it is answered."""
         if ticket.ended:
             return
-        ticket.end(done={})
+        ticket.end(done={}, refused=refused)
         with suppress(ValueError):
             self._waiting.remove(ticket)
         for worker in self._workers:
@@ -165,15 +165,15 @@ class Pool:
             worker.writer.write(wire.json_frame(wire.JOB, job))
 
     def _overdue(self, ticket: Ticket) -> None:
-        if ticket.ended:
-            return
-        late = Refused(504, "the deadline is over, and the work on it would not end: send less")
+        if not ticket.ended:
+            text = "the deadline is over, and the work on it would not end: send less"
+            self.drop(ticket, Refused(504, text))
+            asyncio.get_running_loop().call_later(self.settings.patience, self._kill, ticket)
+
+    def _kill(self, ticket: Ticket) -> None:
         for worker in self._workers:
             if worker.ticket is ticket:
                 os.kill(worker.pid, signal.SIGKILL)
-        ticket.end(refused=late)
-        with suppress(ValueError):
-            self._waiting.remove(ticket)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Everything that one worker says."""

@@ -17,7 +17,9 @@ class Settings:
     upload: float = 30.0  #: Seconds that a client may take to send a request,
     stall: float = 30.0  #: or to take a piece of the answer.
     connections: int = 1000  #: Open ones.
-    grace: float = 10.0  #: Seconds after its deadline when a worker at it is killed.
+    grace: float = 10.0  #: Seconds after its deadline when a request is given up.
+    #: Seconds after that when the worker is killed: one may have to be compiled for.
+    patience: float = 300.0
 
     @property
     def all_bytes(self) -> int:

@@ -144,7 +144,9 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
             for sentence in batch:
                 number = job.sentences + 1
                 wanted, restrict = _constrained(sentence, asked.get(number), job.keep_heads)
-                for found in fill_in_all(parser, [wanted], restrict=restrict, **options):
+                # finding the reasons takes kernels that parsing does without
+                how = {"restrict": restrict, "reasons": False}
+                for found in fill_in_all(parser, [wanted], **how, **options):
                     job.sentences += 1
                     job.n_words += sentence.n_words
                     yield found

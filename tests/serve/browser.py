@@ -79,7 +79,7 @@ class Browser:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def wait(self, script: str, seconds: float = 30.0) -> Any:
+    def wait(self, script: str, seconds: float = 15.0) -> Any:
         """The value of an expression when it is true."""
         end = time.monotonic() + seconds
         while not (value := self.run(script)):

@@ -31,7 +31,7 @@ def page(browser: Browser, service: Running) -> Browser:
     browser.call("Page.navigate", url=f"{service.url}/")
     browser.wait("document.querySelectorAll('[data-mod]').length > 3")
     browser.run("$('text').value = 'A dog saw the small cat near the stove.'; parse()")
-    browser.wait("document.querySelectorAll('[data-mod]').length == 9")
+    browser.wait("document.querySelectorAll('[data-mod]').length == 10")
     return browser
 
 

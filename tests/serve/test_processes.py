@@ -68,7 +68,7 @@ def test_a_request_that_kills_is_given_up(service: Running) -> None:
 
 
 def test_what_will_not_end_is_ended(tmp_path: Path) -> None:
-    with running(tmp_path, grace=0.3) as service:
+    with running(tmp_path, grace=0.3, patience=0.3) as service:
         started = time.monotonic()
         found = service.odd("wait " * 20, deadline=0.3)
         assert found.status == 504 and "would not end" in found.json["error"]
