@@ -25,6 +25,7 @@ SCRIPTS = (
     "scaling",
     "serve",
     "tables",
+    "text",
     "throughput",
 )
 
