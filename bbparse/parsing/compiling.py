@@ -14,7 +14,7 @@ import numpy as np
 from bbparse.factors.family import FactorFamily
 from bbparse.jit.ahead import is_compiled, run_elsewhere
 from bbparse.parsing.parser import Parser
-from bbparse.parsing.valid import rules_for
+from bbparse.parsing.valid import label_scores_around, rules_for
 from bbparse.problem import Problem
 from bbparse.solving.root import call_projective
 from bbparse.solving.solve import solve
@@ -43,12 +43,13 @@ def load_compiled(
             sentence = parser.tagged(sentence)
         else:
             sentence = Sentence.from_words(_WORDS, upos=_UPOS)
-        parser.problem(sentence)
+        scored = parser.maker([sentence])[0]
         chain = np.arange(-1, len(_WORDS), dtype=np.int32)
         labels = parser.labels(sentence, chain)
         rules = rules_for(None, parser.labeller)
-        if rules is not None:
+        if rules is not None and parser.labeller is not None:
             may_break(RuledSentence(rules, sentence), chain[1:].tolist(), labels)
+            label_scores_around(parser.labeller, scored, chain)
     return parser
 
 
