@@ -55,8 +55,8 @@ def sentences(count: int) -> list[list[str]]:
 
 def by_python(nlp: Any, words: list[str]) -> bool:
     tagged = nlp.parser.tagged(Sentence.from_words(words))
-    found = nlp.parser.parse(tagged).solution
-    return len(found.heads) == 1 and bool((found.upper_bounds >= found.scores).all())
+    found = nlp.parser.parse(tagged)
+    return len(found) == 1 and found[0].upper_bound >= found[0].score
 
 
 def by_text(nlp: Any, words: list[str]) -> bool:

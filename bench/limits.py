@@ -93,6 +93,7 @@ def main() -> None:
     best: dict[str, Any] = {}
     for name, problem in (("dense, 16 words", dense), ("of the model", trained)):
         best[name] = {}
+        solve(problem)
         for k in MANY:
             times = []
             for _ in range(given.repeat):
