@@ -247,6 +247,10 @@ def _connect(ray: Any, address: str) -> None:
             raise ClusterError(f"--cluster {address}: does not answer: {error}") from None
     try:
         ray.init(address, log_to_driver=False, logging_level="ERROR")
+    except ConnectionError:
+        raise ClusterError(
+            f"--cluster {address}: no cluster is running: see 'ray start', or give HOST:PORT"
+        ) from None
     except Exception as error:  # which, depends on the version
         what = " ".join(str(error).split())
         raise ClusterError(f"--cluster {address}: {what or type(error).__name__}") from error
