@@ -61,7 +61,7 @@ ARC_ATOMS: dict[str, ArcAtom] = {
     "dirdist": ArcAtom("direction and distance of h→m", 14),
     "sdist": ArcAtom("distance of s and m (of h and m where there is no s)", 7, "hsm"),
     "sdirdist": ArcAtom("direction of h→m, and distance of s and m as in @sdist", 14, "hsm"),
-    "gdir": ArcAtom("directions of g→h and of h→m", 4, "ghm"),
+    "gdir": ArcAtom("directions of g→h and of h→m; whether g is between h and m", 6, "ghm"),
     "gdist": ArcAtom("distance of g and h", 7, "ghm"),
     "nverb": ArcAtom("direction, and number of VERBs between: 0, 1, 2, more", 8, arc_only=True),
     "npunct": ArcAtom("direction, and number of PUNCTs between", 8, arc_only=True),

@@ -37,7 +37,7 @@ _ROLES = (0, 1, 3)  # columns of g, h and m
 #: Combinations of values that are worth keeping the bounds of.
 _KEPT = 1 << 18
 _NO_WORDS = np.zeros(0, np.int32)
-#: Arc atoms of ``+@`` as functions of the directions of h→m and g→h: values are start:end.
+#: Arc atoms of ``+@`` as functions of the directions of h→m and g→h (`AXES`): values are start:end.
 _ALSO = {
     "dir": lambda right, below: (right, right + 1),
     "dirdist": lambda right, below: (7 * right, 7 * right + 7),
@@ -150,10 +150,10 @@ class DelayedScorer:
         c, weights = self._compiled.parts, self.scorer.weights
         g, h, m = values
         plain = g[:, None, None] ^ h[:, None] ^ m
-        found = np.empty((2, 2, *plain.shape), np.int64)
+        found = np.empty((2, AXES[3], *plain.shape), np.int64)
         rows = c.arc_rows[c.row_ptr[_KIND] :].reshape(-1)
         steps = c.axis_step[_KIND]
-        for right, below in product(range(2), repeat=2):
+        for right, below in product(range(2), range(AXES[3])):
             at = {
                 int(right * steps[0] + near * steps[1] + below * steps[3] + far * steps[4])
                 for near in range(AXES[1]) for far in range(AXES[4])
@@ -170,9 +170,12 @@ class DelayedScorer:
                     )
                 best = total if best is None else np.maximum(best, total)
             found[right, below] = best
+        over_mod = found.max(axis=4)
+        between = over_mod[::-1, 2]  # g→h goes the other way than h→m
         return Largest(
-            values, found.max(axis=(1, 2)), found.max(axis=(0, 4)), found.max(axis=(0, 1, 3))
-        )
+            values, found.max(axis=(1, 2)), np.maximum(over_mod[:, :2].max(axis=0), between),
+            found.max(axis=(0, 1, 3)),
+        )  # fmt: skip
 
 
 class DelayedColumns(Columns):

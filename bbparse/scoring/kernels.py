@@ -182,6 +182,8 @@ def walk_parts(kind, first, last, parts, tables, marks, weights, quantum, scores
             arc_row += bucket * axis_step[kind, 2]
         if grand_atoms:
             below = 1 if h > g else 0
+            if low < g < high:
+                below = 2
             bucket = distance_bucket(abs(h - g)) if g >= 0 else 0
             atoms[5] = right + 2 * below
             atoms[6] = bucket

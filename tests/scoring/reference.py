@@ -75,7 +75,7 @@ def arc_atoms(
         "dirdist": right * 7 + dist,
         "sdist": sdist,
         "sdirdist": right * 7 + sdist,
-        "gdir": right + 2 * int(h > g),
+        "gdir": right + 2 * (2 if min(h, m) < g < max(h, m) else int(h > g)),
         "gdist": distance_bucket(abs(h - g)) if g >= 0 else 0,
         "nverb": count("VERB"),
         "npunct": count("PUNCT"),
