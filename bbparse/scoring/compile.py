@@ -22,7 +22,7 @@ ROLE_ORDER = "ghsmb"
 #: Tags that @nverb, @npunct and @nconj count.
 COUNTED = ("VERB", "PUNCT", "CCONJ")
 #: What most arc atoms are made of, with the number of values: direction of h→m, distance of h and
-#: m, distance of s and m, direction of g→h or 2 where g is between h and m (in crossing trees only),
+#: m, distance of s and m, direction of g→h (2 where g is between h and m: in crossing trees only),
 #: distance of g and h. One row of hashes for each combination of their values takes the place of
 #: hashing them for every part.
 AXES = (2, 7, 7, 3, 7)
