@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from measure import in_own_process, machine, markdown, peak_memory_mb, write_result
 
 import bbparse
-from bbparse.cli.main import main as command
+from bbparse.cli.main import cli
 from bbparse.treebank import Sentence
 
 WAYS = ("Python", "text", "CoNLL-U", "spaCy")
@@ -69,7 +69,7 @@ def by_conllu(nlp: Any, words: list[str]) -> bool:
         file, out = Path(place, "a.conllu"), Path(place, "b.conllu")
         rows = (f"{i}\t{word}" + "\t_" * 8 for i, word in enumerate(words, 1))
         file.write_text("\n".join(rows) + "\n\n", encoding="utf-8")
-        ran = CliRunner().invoke(command, ["parse", str(file), "--output", str(out)])
+        ran = CliRunner().invoke(cli, ["parse", str(file), "--output", str(out)])
         rows_out = [r for r in out.read_text(encoding="utf-8").split("\n") if r[:1].isdigit()]
     return ran.exit_code == 0 and all(row.split("\t")[6].isdigit() for row in rows_out)
 
