@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.model.model import Model
 from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of
-from bbparse.parsing.parser import Parser
-from bbparse.scoring.problem_maker import batches
+from bbparse.parsing.parse import Parse, Wanted
+from bbparse.problem import Problem, Solution
+from bbparse.scoring.problem_maker import ProblemMaker, Scored, batches
 from bbparse.treebank import Sentence
 
 __all__ = ["calibrate", "judged"]
 
 
-def calibrate(parser: Parser, sentences: Iterable[Sentence]) -> NDArray[np.bool_]:
+class Decoder(Protocol):
+    """What is calibrated: a `Parser`, which calls `calibrate` itself when it is trained."""
+
+    model: Model
+    maker: ProblemMaker
+
+    def tagged(self, sentence: Sentence) -> Sentence: ...
+
+    def wanted(self, valid: None, confidence: bool) -> Wanted: ...
+
+    def solve_problem(self, problem: Problem, **limits: Any) -> Solution: ...
+
+    def finished(
+        self, scored: Scored, solution: Solution, wanted: Wanted, limits: dict[str, Any]
+    ) -> Parse: ...
+
+
+def calibrate(parser: Decoder, sentences: Iterable[Sentence]) -> NDArray[np.bool_]:
     """Note in a parser's model how sure it may be; see `judged`.
 
     Parameters
@@ -35,7 +55,7 @@ def calibrate(parser: Parser, sentences: Iterable[Sentence]) -> NDArray[np.bool_
 
 
 def judged(
-    parser: Parser, sentences: Iterable[Sentence], node_limit: int = 200
+    parser: Decoder, sentences: Iterable[Sentence], node_limit: int = 200
 ) -> Iterator[Judged]:
     """The evidence on the arcs of each sentence's best tree, and whether each is right.
 

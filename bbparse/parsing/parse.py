@@ -6,13 +6,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from bbparse.parsing.confidence import Confidences
+from bbparse.parsing.confidence import Calibration, Confidences
 from bbparse.problem import Solution
 from bbparse.treebank import Sentence
 from bbparse.treebank.scored import ScoredTree
 from bbparse.validity.check import Fault
+from bbparse.validity.rules import Rules
 
-__all__ = ["Parse", "trees_of"]
+__all__ = ["Parse", "Wanted", "trees_of"]
+
+
+class Wanted(NamedTuple):
+    """What is done with the trees found: rules that they keep, and how sure they are."""
+
+    rules: Rules | None = None
+    calibration: Calibration | None = None
 
 
 class Parse(NamedTuple):

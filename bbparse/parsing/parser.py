@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,9 @@ from bbparse.errors import ModelError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
+from bbparse.parsing.calibrating import calibrate
 from bbparse.parsing.confidence import Calibration, evidence_of
-from bbparse.parsing.parse import Parse
+from bbparse.parsing.parse import Parse, Wanted
 from bbparse.parsing.valid import kept_parse, rules_for
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
@@ -38,13 +39,6 @@ from bbparse.validity.rules import Rules
 WORK_LIMIT = 3e7
 #: Nodes of price and cut of one sentence unless told otherwise: almost all need one.
 NODE_LIMIT = 50
-
-
-class Wanted(NamedTuple):
-    """What is done with the trees found: rules that they keep, and how sure they are."""
-
-    rules: Rules | None = None
-    calibration: Calibration | None = None
 
 
 class Parser:
@@ -102,7 +96,6 @@ class Parser:
     ) -> Parser:
         """Train a parser by `bbparse.learning.train.train`, and calibrate it if dev has trees."""
         from bbparse.learning.train import train  # parsing does not wait for what learning needs
-        from bbparse.parsing.calibrating import calibrate
 
         if isinstance(config, str):
             config = Configuration.load(config)
