@@ -90,6 +90,7 @@ EXACTNESS = (
     ("mixed", "everything at once, against HiGHS"),
     ("small-nonprojective", "arcs that may cross, up to seven words, against enumeration"),
     ("mixed-nonprojective", "arcs that may cross, 8 to 40 words, against HiGHS"),
+    ("rules", "valid trees under random rules, up to five words, against all with all labels"),
     ("proofs", "proofs, checked by the separate checker"),
 )
 

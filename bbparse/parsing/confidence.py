@@ -27,6 +27,7 @@ from bbparse.problem import Problem
 from bbparse.scoring.labeller import NO_MARKS
 from bbparse.scoring.marks import steps_of, sure_marks
 from bbparse.scoring.problem_maker import Scored
+from bbparse.solving.rescore import rescore
 
 __all__ = ["Calibration", "Confidences", "Evidence", "Judged", "evidence_of", "least_losses"]
 
@@ -108,17 +109,19 @@ def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Losses:
     oracle = ProjectiveTrees(problem) if problem.projective else Arborescences(problem)
     score = float(own[arcs].sum())
     if problem.projective:
-        score += problem.changed(**_NO_FACTORS).score(arcs)
+        heads = np.full((1, problem.n_words + 1), np.int32(-1))
+        heads[0, 1:] = problem.arc_head[arcs]
+        score += float(rescore(problem.changed(**_NO_FACTORS), arcs[np.newaxis].copy(), heads)[0])
     else:
         score += float(problem.arc_score[arcs].sum())
     each = oracle.with_each(own)
     each[arcs] = -np.inf
     order = np.argsort(each, kind="stable")  # the best arc into a word comes last
-    others, heads = np.full(problem.n_words + 1, -np.inf), np.full(problem.n_words + 1, -1)
+    others, rivals = np.full(problem.n_words + 1, -np.inf), np.full(problem.n_words + 1, -1)
     others[problem.arc_mod[order]] = each[order]
-    heads[problem.arc_mod[order]] = problem.arc_head[order]
-    heads[others == -np.inf] = -1
-    return Losses(score - others[1:], heads[1:])
+    rivals[problem.arc_mod[order]] = problem.arc_head[order]
+    rivals[others == -np.inf] = -1
+    return Losses(score - others[1:], rivals[1:])
 
 
 def _factors_as_arcs(problem: Problem, arcs: NDArray[np.int32]) -> Floats:
