@@ -66,10 +66,11 @@ def serve(
 def _listener(host: str, port: int) -> socket.socket:
     where = f"{host}, port {port}"
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, address = found
     except (OSError, UnicodeError):
         raise ServiceError(f"{host}: there is no such address") from None
-    listener = socket.socket(family, kind)
+    listener = socket.socket(family, kind, protocol)  # by which it is sent without delay
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
