@@ -44,6 +44,9 @@ SECTIONS = (
      " without an engine. The machine was busy with a dozen other things, so that only what words/s"
      " are to each other counts; most of Ray's time is its start. Processor time is that of all"
      " processes but Ray's. [Corpora](corpus.md) says more."),
+    ("A service", "serve",
+     "`bbparse serve` with one worker, asked for one sentence of UD English EWT dev at a time by"
+     " clients on the same machine. [A service](serving.md) says more."),
     ("Other solvers", "decode",
      "Problems of sentences of ten words and more, with the candidate heads that the model's margin"
      " leaves; ten seconds each. AD3 is approximate. Times are the solvers' own."),

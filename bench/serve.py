@@ -299,6 +299,16 @@ def main() -> None:
          ("99th percentile, ms", lambda r: f"{r['p99_ms']:.1f}"),
          ("answered", lambda r: f"{100 * r['answered']:.1f} %")],
     )  # fmt: skip
+    here, hostile = result["here"], result["hostile"]
+    memory = [sum(kinds.values()) for kinds in hostile["memory_mb"]]
+    table += (
+        f"\nA batch: {100 * here['batch_ratio']:.0f} % of the words a processor second that there"
+        f" are without the service; one sentence: {here['added_ms']:.1f} ms more."
+        f" Between {hostile['requests']:,} hostile requests {hostile['good']:,} good ones, all"
+        " answered as without the service; private memory of the processes, in MB, on the way: "
+        + ", ".join(f"{mb:.0f}" for mb in memory)
+        + ".\n"
+    )
     settings = {"workers": given.workers, "sentences": len(sentences), "words": bench.words}
     data = {**machine("fastapi", "uvicorn"), "settings": settings, **result}
     write_result("serve", data, table)

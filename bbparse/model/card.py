@@ -39,15 +39,16 @@ def card_note(
     """
     files = sorted({Path(one.source).name for one in sentences if one.source})
     found = {match[1] for name in files if (match := _LANGUAGE.match(name))}
-    return {
-        "name": about.get("name") or ", ".join(files) or None,
+    return {  # in the order of the model's file
+        "bbparse": __version__,
+        "dev": _size(dev),
         "language": about.get("language") or (found.pop() if len(found) == 1 else None),
         "license": about.get("license"),
+        "name": about.get("name") or ", ".join(files) or None,
         "scripts": scripts(form for one in sentences for form in one.forms),
         "train": _size(sentences),
-        "dev": _size(dev),
-        "bbparse": __version__,
     }
+
 
 
 def card(model: Model) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of
 from bbparse.parsing.parse import Parse, Wanted
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.problem_maker import ProblemMaker, Scored, batches
+from bbparse.tagging.tagger import Tagger
 from bbparse.treebank import Sentence
 
 __all__ = ["calibrate", "judged"]
@@ -23,6 +24,7 @@ class Decoder(Protocol):
 
     model: Model
     maker: ProblemMaker
+    tagger: Tagger | None
 
     def tagged(self, sentence: Sentence) -> Sentence: ...
 
@@ -64,7 +66,9 @@ def judged(
     limits = {"k_best": 1, "time_limit": None, "node_limit": node_limit}
     wanted = parser.wanted(None, False)
     for batch in batches(sentences):
-        for gold, scored in zip(batch, parser.maker([parser.tagged(one) for one in batch])):
+        # without a tagger as they are: a sentence without tags does not end a training
+        given = batch if parser.tagger is None else [parser.tagged(one) for one in batch]
+        for gold, scored in zip(batch, parser.maker(given)):
             solution = parser.solve_problem(scored.problem, **limits)
             found = parser.finished(scored, solution, wanted, limits)
             if not len(found.solution):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -86,6 +88,23 @@ def test_nodes_and_workers_that_are_lost(
     # what is done is known to nodes, too
     done = parse_corpus([f"{shards}/*"], out, recipe, cluster=cluster.address)
     assert (done.parsed, done.kept) == (0, 8)
+
+
+def test_a_run_that_is_killed_goes_on(
+    cluster: Any, shards: Path, tmp_path: Path, recipe: Recipe, model: Path, contents: Contents
+) -> None:
+    one, out = tmp_path / "one", tmp_path / "out"
+    parse_corpus([f"{shards}/*"], one, recipe)
+    command = [sys.executable, "-m", "bbparse", "parse", f"{shards}/*", "--model", str(model)]
+    command += ["--output-dir", str(out), "--cluster", cluster.address]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as run:
+        while run.poll() is None and len(list(out.glob("*.xz"))) < 2:
+            time.sleep(0.002)
+        run.kill()
+    assert run.returncode == -signal.SIGKILL
+    done = parse_corpus([f"{shards}/*"], out, recipe, cluster=cluster.address)
+    assert done.parsed + done.kept == 8 and done.kept and not done.failed
+    assert contents(one) == contents(out)
 
 
 def test_nodes_that_differ(
