@@ -19,6 +19,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -41,11 +42,13 @@ class Service:
     def __init__(self, model: str, workers: int) -> None:
         command = [sys.executable, "-m", "bbparse", "serve", "--model", f"model={model}"]
         command += ["--port", "0", "--workers", str(workers), "--max-size", "1"]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        assert self.process.stderr is not None
+        # to a file: what a service says into a pipe that nobody reads stops it in the end
+        self.told = tempfile.NamedTemporaryFile()
+        self.process = subprocess.Popen(command, stderr=self.told)
         line = ""
         while "http://" not in line:
-            line = self.process.stderr.readline()
+            time.sleep(0.1)
+            line = Path(self.told.name).read_text(encoding="utf-8").rstrip()
         self.port = int(line.rpartition(":")[2])
 
     def pids(self) -> list[int]:

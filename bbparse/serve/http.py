@@ -28,6 +28,7 @@ from fastapi.responses import (
 )
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from bbparse import __version__
 from bbparse.serve import udpipe
@@ -66,6 +67,10 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
     @app.exception_handler(ValidationError)
     async def refuse(request: Request, error: Exception) -> Response:
         return _refusal(request, error)
+
+    @app.exception_handler(ClientDisconnect)
+    async def left(request: Request, error: Exception) -> Response:
+        return Response(status_code=499)  # nobody reads it, but what counts requests
 
     def model_of(name: str) -> str:
         """A model by its name, or a beginning of it that ends before a hyphen, as in UDPipe."""
