@@ -79,11 +79,12 @@ def parse_corpus(
         tasks = [Task(shard, folder / name, known.get(name)) for name, shard in outputs.items()]
         if cluster is not None:  # elsewhere, names mean something else
             tasks = [replace(task, shard=task.shard.resolve()) for task in tasks]
-        tasks.sort(key=lambda task: -task.shard.stat().st_size)  # so that all end together
+        sizes = {task.shard: task.shard.stat().st_size for task in tasks}
+        tasks.sort(key=lambda task: -sizes[task.shard])  # so that all end together
         about = {"model": Path(recipe.model).name, "recipe": recipe.digest, **recipe.description}
         manifest.write(about)
         with closing(manifest), _crew(recipe, tasks, workers, cluster, word) as crew:
-            done = _work(crew, tasks, manifest, tell, show_progress)
+            done = _work(crew, tasks, sizes, manifest, tell, show_progress)
         manifest.write(about)
     return done
 
@@ -104,12 +105,12 @@ def _crew(
 def _work(
     crew: Crew,
     tasks: list[Task],
+    sizes: dict[Path, int],
     manifest: Manifest,
     tell: Callable[[str], None],
     show_progress: bool,
 ) -> Done:
     done = Done()
-    sizes = {task.shard: task.shard.stat().st_size for task in tasks}
     shown: dict[str, Any] = {
         "bar_format": "{percentage:3.0f}%|{bar}| {desc}, {remaining} left", "delay": 2,
         "disable": not show_progress, "total": sum(sizes.values()),
