@@ -8,13 +8,10 @@ import pytest
 from bbparse.configuration import Configuration
 from bbparse.learning.candidates import guide_all, prune_all
 from bbparse.learning.data import TrainingData, prepare
-from bbparse.learning.network import (
-    Batch,
-    NetworkLearner,
-    train_network,
-    vocabulary,
-)
-from bbparse.scoring.network import WORD_COLUMNS, Network, known_rows
+from bbparse.learning.network import Batch, NetworkLearner, train_network
+from bbparse.network.encoder import known_rows
+from bbparse.network.learning import vocabulary
+from bbparse.scoring.network import WORD_COLUMNS, Network
 from bbparse.treebank.encode import PAD
 from tests import toy
 from tests.scoring.test_network import log_probabilities
@@ -32,8 +29,8 @@ def labels_of(data: TrainingData) -> tuple[str, ...]:
 
 def batch_of(data: TrainingData, labels: tuple[str, ...]) -> tuple[Batch, np.ndarray]:
     chosen = np.arange(len(data.sentences))
-    keys = vocabulary(data.values, chosen, 2)
-    rows = {i: known_rows(data.values[i], keys) for i in range(len(chosen))}
+    keys = vocabulary(data.values, WORD_COLUMNS, 2)
+    rows = {i: known_rows(data.values[i], keys, WORD_COLUMNS) for i in range(len(chosen))}
     names = {
         i: np.array([labels.index(x) for x in s.deprels], np.int64)
         for i, s in enumerate(data.sentences)
@@ -74,8 +71,7 @@ def test_learning_and_parsing_have_the_same_scores() -> None:
     data = data_of(config, 8)
     labels = labels_of(data)
     network = train_network(config, data, np.arange(8), labels)
-    chosen = np.arange(8)
-    keys = vocabulary(data.values, chosen, config.network.cutoff)
+    keys = vocabulary(data.values, WORD_COLUMNS, config.network.cutoff)
     assert np.array_equal(keys, network.keys)
     batch, _ = batch_of(data, labels)
     learner = NetworkLearner(config.network, len(keys), len(labels), 1)
@@ -136,12 +132,12 @@ def test_training_sentences_get_marks_of_networks_that_did_not_see_them() -> Non
 
 def test_rare_values_have_no_vectors() -> None:
     data = data_of(toy.guided_configuration(), 10)
-    keys = vocabulary(data.values, np.arange(10), 3)
+    keys = vocabulary(data.values, WORD_COLUMNS, 3)
     seen = np.concatenate([v[PAD:-PAD, WORD_COLUMNS].reshape(-1) for v in data.values])
     values, counts = np.unique(seen, return_counts=True)
     assert np.array_equal(keys, values[counts >= 3])
-    rows = known_rows(data.values[0], keys)
+    rows = known_rows(data.values[0], keys, WORD_COLUMNS)
     own = data.values[0][PAD:-PAD, WORD_COLUMNS]
     assert np.array_equal(rows >= 0, np.isin(own, keys))
     assert np.array_equal(keys[rows[rows >= 0]], own[rows >= 0])
-    assert (known_rows(data.values[0], keys[:0]) == -1).all()
+    assert (known_rows(data.values[0], keys[:0], WORD_COLUMNS) == -1).all()

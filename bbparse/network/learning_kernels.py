@@ -1,4 +1,4 @@
-"""Kernels of training the network guide: sums over rows, gradients, steps."""
+"""Kernels of learning a network: sums over rows, gradients, steps."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Words in their context: vectors by convolution, and how they are learned."""
