@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView
-from bbparse.factors.filters import ALL_PASS
 from bbparse.factors.keys import mix, salt
 from bbparse.jit import kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD
@@ -65,8 +64,7 @@ class Combs(FactorFamily):
         spans, keys = self._runs(view)
         ptr = np.append(0, np.cumsum(spans[:, 1]))
         arcs = np.arange(ptr[-1]) + np.repeat(spans[:, 0] - ptr[:-1], spans[:, 1])
-        bits = ALL_PASS if table is None else table.key_bits
-        return FactorBatch.from_keys(ptr, arcs.astype(np.int32), keys, bits)
+        return FactorBatch.from_keys(ptr, arcs.astype(np.int32), keys, table)
 
     def _runs(self, view: FactorView) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
         return find_combs(

@@ -12,8 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors import CountBatch, FactorFamily, FactorTable, FactorView
-from bbparse.factors.filters import ALL_PASS
+from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView
 from bbparse.factors.keys import mix_all, salt
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
@@ -49,10 +48,10 @@ class _Counted(FactorFamily):
         """Class of each word int32[n + 1], -1 for words that are not counted."""
         raise NotImplementedError
 
-    def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> CountBatch:
+    def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """As `FactorFamily.propose_counts`; with a table, what it does not know is left out."""
-        bits = ALL_PASS if table is None else table.key_bits
-        return CountBatch.from_keys(*self._sets(view), bits)
+        ptr, arcs, keys = self._sets(view)
+        return FactorBatch.from_keys(ptr, arcs, keys, table, cell_ptr=ptr)
 
     def _sets(
         self, view: FactorView

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import bbparse
-from bbparse.configuration.path import configuration_names, configuration_path
+from bbparse.configuration import CONFIGURATIONS
 from bbparse.errors import ConfigError
 
 
@@ -43,13 +43,13 @@ def test_factor_families_are_registered() -> None:
 
 
 def test_configurations_by_name_and_by_path(tmp_path: Path) -> None:
-    assert "english" in configuration_names()
-    assert configuration_path("english") == configuration_path("configs/english.toml").resolve()
+    assert "english" in CONFIGURATIONS.names()
+    assert CONFIGURATIONS.path("english") == CONFIGURATIONS.path("configs/english.toml").resolve()
     own = tmp_path / "own.toml"
     own.touch()
-    assert configuration_path(own) == own
-    with pytest.raises(ConfigError, match=r"no configuration 'odd': .* names are .*english"):
-        configuration_path("odd")
+    assert CONFIGURATIONS.path(own) == own
+    with pytest.raises(ConfigError, match=r"odd: no such file, nor .* configuration .*english"):
+        CONFIGURATIONS.path("odd")
 
 
 def test_families_are_those_installed_whatever_lies_in_the_working_directory(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bbparse.configuration import Configuration
+from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.model.file import load_tagger
 from bbparse.model.model import Model
-from bbparse.model.path import DEFAULT_MODEL, model_path
 from bbparse.parsing.parser import Parser
 from bbparse.tagging import Tagger, train_tagger
 from bbparse.text import Cutter
@@ -109,7 +109,7 @@ def changed(
 @cache
 def cutter() -> Cutter:
     """That of the English model."""
-    _, found = load_tagger(model_path(DEFAULT_MODEL))
+    _, found = load_tagger(MODELS.path(DEFAULT_MODEL))
     assert found is not None
     return found
 

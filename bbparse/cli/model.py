@@ -11,14 +11,14 @@ from bbparse.cli import options
 from bbparse.cli.files import FileOrName
 from bbparse.cli.results import table
 from bbparse.cli.tables import aligned
+from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.model.card import card
 from bbparse.model.file import load_model
-from bbparse.model.path import DEFAULT_MODEL, model_names
 
 
 @click.command()
 @click.argument(
-    "name", type=FileOrName(model_names), metavar="[NAME|FILE]", default=DEFAULT_MODEL
+    "name", type=FileOrName(MODELS.names), metavar="[NAME|FILE]", default=DEFAULT_MODEL
 )
 @options.factors
 @click.option("--json", "as_json", is_flag=True, help="All of the card, as one JSON object.")

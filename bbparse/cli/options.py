@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from bbparse.cli.files import FILE, FileOrName
-from bbparse.model.path import DEFAULT_MODEL, model_names
+from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.text.cutting import SPLITS, Split
 
 #: Search nodes of one sentence, where nothing else is said.
@@ -44,7 +44,7 @@ class PruneParameter(click.ParamType):
 
 
 model = click.option(
-    "--model", default=DEFAULT_MODEL, show_default=True, type=FileOrName(model_names),
+    "--model", default=DEFAULT_MODEL, show_default=True, type=FileOrName(MODELS.names),
     metavar="NAME|FILE",
     help="Model to parse with: a file, or the name of one that comes with bbparse.",
 )  # fmt: skip

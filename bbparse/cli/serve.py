@@ -13,7 +13,7 @@ import click
 from bbparse.cli import options
 from bbparse.cli.files import FileOrName
 from bbparse.errors import ModelError, ServiceError
-from bbparse.model.path import DEFAULT_MODEL, model_names, model_path
+from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.parser import Parser
 
@@ -21,7 +21,7 @@ from bbparse.parsing.parser import Parser
 @click.command()
 @click.option(
     "--model", "models", multiple=True, default=(DEFAULT_MODEL,), show_default=True,
-    type=FileOrName(model_names), metavar="[NAME=]NAME|FILE",
+    type=FileOrName(MODELS.names), metavar="[NAME=]NAME|FILE",
     help="A model, and by what name clients know it; may be given several times. The first is what"
     " those get who name none.",
 )  # fmt: skip
@@ -102,8 +102,8 @@ def _named(text: str) -> tuple[str, Path]:
     """A model's name for clients, and its file; ``NAME=FILE`` if that is no file itself."""
     name, equals, rest = text.partition("=")
     if equals and name and not Path(text).exists():
-        return name, model_path(rest).resolve()
-    path = model_path(text).resolve()
+        return name, MODELS.path(rest).resolve()
+    path = MODELS.path(text).resolve()
     return path.stem, path
 
 

@@ -9,8 +9,8 @@ from tqdm import tqdm
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE, FileOrName
+from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.model.file import load_tagger
-from bbparse.model.path import DEFAULT_MODEL, model_names, model_path
 from bbparse.tagging.jackknife import jackknife
 from bbparse.treebank import read_conllu, write_conllu
 
@@ -18,7 +18,7 @@ from bbparse.treebank import read_conllu, write_conllu
 @click.command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @click.option(
-    "--model", type=FileOrName(model_names), metavar="NAME|FILE",
+    "--model", type=FileOrName(MODELS.names), metavar="NAME|FILE",
     help=f"Tagger, or parser with a tagger in its model.  [default: {DEFAULT_MODEL}]",
 )  # fmt: skip
 @options.output
@@ -48,7 +48,7 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
         )
         write_conllu(output, tagged)
         return
-    tagger, _ = load_tagger(model_path(model or DEFAULT_MODEL))
+    tagger, _ = load_tagger(MODELS.path(model or DEFAULT_MODEL))
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
     stream = tqdm(read_conllu(source), unit=" sentences", delay=2, disable=silent)
     write_conllu(output, map(tagger, stream))

@@ -9,14 +9,13 @@ import click
 
 from bbparse.cli.files import FILE, FileOrName
 from bbparse.cli.results import results, table
-from bbparse.configuration import Configuration
-from bbparse.configuration.path import configuration_names, configuration_path
+from bbparse.configuration import CONFIGURATIONS, Configuration
 from bbparse.errors import BBParseError, TreebankError
 from bbparse.learning.reading import Reading, learn_to_read
 from bbparse.learning.train import train as learn
+from bbparse.model import MODELS
 from bbparse.model.card import NOTE
 from bbparse.model.file import load_tagger
-from bbparse.model.path import model_names, model_path
 from bbparse.parsing.calibrating import calibrate
 from bbparse.parsing.parser import Parser
 from bbparse.storage.output import check_output
@@ -26,7 +25,7 @@ from bbparse.treebank.progress import progress_bars
 
 def _print_configuration(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None and not ctx.resilient_parsing:
-        path = configuration_path(value)
+        path = CONFIGURATIONS.path(value)
         Configuration.load(path)  # which says what is wrong with it
         click.echo(path.read_text(encoding="utf-8"), nl=False)
         ctx.exit()
@@ -40,12 +39,12 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 )  # fmt: skip
 @click.option(
     "--config", "config_name", default="english", show_default=True,
-    type=FileOrName(configuration_names), metavar="NAME|FILE",
+    type=FileOrName(CONFIGURATIONS.names), metavar="NAME|FILE",
     help="Configuration: a TOML file, or the name of one that is shipped.",
 )  # fmt: skip
 @click.option(
     "--print-config", is_eager=True, expose_value=False, callback=_print_configuration,
-    type=FileOrName(configuration_names), metavar="NAME|FILE",
+    type=FileOrName(CONFIGURATIONS.names), metavar="NAME|FILE",
     help="Print a configuration, to be changed and given as --config, and stop.",
 )  # fmt: skip
 @click.option("--model", required=True, type=FILE, metavar="FILE", help="Where to write the model.")
@@ -62,7 +61,7 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
     " TRAIN.",
 )  # fmt: skip
 @click.option(
-    "--text-from", type=FileOrName(model_names), metavar="NAME|FILE",
+    "--text-from", type=FileOrName(MODELS.names), metavar="NAME|FILE",
     help="Model or tagger that text is cut and words are tagged by, instead of learning it.",
 )  # fmt: skip
 @click.option(
@@ -120,7 +119,7 @@ def train(
     kept = target.with_name(target.name + ".text")
     if text_from is not None and no_text:
         raise click.UsageError("--text-from and --no-text exclude each other")
-    given = None if text_from is None else Reading(*load_tagger(model_path(text_from)))
+    given = None if text_from is None else Reading(*load_tagger(MODELS.path(text_from)))
 
     def reading() -> Reading:
         if given is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from bbparse.cli.files import FILE, FileOrName
-from bbparse.configuration.path import configuration_names
+from bbparse.configuration import CONFIGURATIONS
 from bbparse.phrases.evaluation import compare_trees
 from bbparse.phrases.model import save_phrases
 from bbparse.phrases.training import read_treebank
@@ -18,7 +18,7 @@ from bbparse.storage.output import check_output
 @click.option("--dev", type=FILE, metavar="FILE", help="Trees to report the accuracy on.")
 @click.option("--model", required=True, type=FILE, metavar="FILE", help="Where to write the model.")
 @click.option(
-    "--config", default="phrases", show_default=True, type=FileOrName(configuration_names),
+    "--config", default="phrases", show_default=True, type=FileOrName(CONFIGURATIONS.names),
     metavar="NAME|FILE|none", help="Configuration of the dependency parser; none: without one.",
 )  # fmt: skip
 @click.option(

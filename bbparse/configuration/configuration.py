@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bbparse.configuration.label_templates import check_label_templates, default_label_templates
-from bbparse.configuration.path import configuration_path
 from bbparse.configuration.records import (
     FactorConfig,
     GuideConfig,
@@ -25,9 +23,16 @@ from bbparse.configuration.records import (
     read_record,
     record_table,
 )
-from bbparse.configuration.templates import TemplateSet
+from bbparse.configuration.templates import (
+    TemplateSet,
+    check_label_templates,
+    default_label_templates,
+)
 from bbparse.errors import ConfigError
 from bbparse.search.settings import SearchSettings
+from bbparse.storage.shipped import Shipped
+
+CONFIGURATIONS = Shipped("configuration", "configs", ".toml", ConfigError)
 
 _RECORDS: dict[str, type] = {
     "model": ModelConfig, "pruner": PrunerConfig, "guide": GuideConfig, "network": NetworkConfig,
@@ -67,10 +72,7 @@ class Configuration:
     def from_table(cls, table: Mapping[str, Any]) -> Configuration:
         """A configuration from parsed TOML.
 
-        Raises
-        ------
-        ConfigError
-            For an unknown table or key (says which exist), or an impossible value.
+        `ConfigError` for an unknown table or key (says which exist), or an impossible value.
         """
         tables = [*_RECORDS, "templates"]
         for name, value in table.items():
@@ -98,7 +100,7 @@ class Configuration:
     @classmethod
     def load(cls, name_or_path: str | Path) -> Configuration:
         """Read a configuration by the name it is shipped under, or by its path."""
-        path = configuration_path(name_or_path)
+        path = CONFIGURATIONS.path(name_or_path)
         try:
             with open(path, "rb") as stream:
                 table = tomllib.load(stream)

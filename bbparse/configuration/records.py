@@ -238,13 +238,7 @@ class LabelConfig(Record):
     rate: float = _positive(0.3)
 
 def read_record(cls: type[T], table: Mapping[str, Any], where: str) -> T:
-    """A record of settings from a TOML table, its types checked against the defaults.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown key or a value of the wrong type.
-    """
+    """A record of settings from a TOML table, its types checked against the defaults."""
     defaults = {f.name: getattr(cls(), f.name) for f in fields(cls)}  # type: ignore[arg-type]
     others = {f.name: f.metadata.get("also", ()) for f in fields(cls)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}

@@ -100,16 +100,9 @@ class WordAtom:
 
 @dataclass(frozen=True)
 class Template:
-    """One feature template, or a pair of them if `also` is given.
+    """One feature template, or a pair of them if `also`, the arc atom of ``+@name``, is given.
 
-    Parameters
-    ----------
-    words : tuple of WordAtom
-        Sorted, without repeats.
-    arcs : tuple of str
-        Names of arc atoms, sorted.
-    also : str or None
-        The arc atom of ``+@name``.
+    Words and names of arc atoms are sorted, without repeats.
     """
 
     words: tuple[WordAtom, ...]
@@ -143,13 +136,7 @@ def _braces(text: str) -> Iterator[str]:
 
 
 def expand(line: str) -> list[str]:
-    """The templates that a line with ``for * in …:`` and braces stands for, as text.
-
-    Raises
-    ------
-    ConfigError
-        If braces or the loop are malformed.
-    """
+    """The templates that a line with ``for * in …:`` and braces stands for, as text."""
     loop = _LOOP.fullmatch(line.strip())
     if loop is None:
         if "*" in line:
@@ -192,19 +179,10 @@ def _arc_atom(name: str, kind: str) -> str:
 
 
 def parse(text: str, kind: str) -> Template:
-    """One expanded template.
+    """One expanded template of a kind (`KINDS`): atoms separated by spaces.
 
-    Parameters
-    ----------
-    text : str
-        Atoms separated by spaces, without braces or stars.
-    kind : str
-        One of `KINDS`.
-
-    Raises
-    ------
-    ConfigError
-        If a role, an attribute or an atom is unknown (says which exist), or there is no word.
+    `ConfigError` if a role, an attribute or an atom is unknown (says which exist), or there is no
+    word.
     """
     words: set[WordAtom] = set()
     arcs: set[str] = set()
@@ -248,16 +226,10 @@ def _templates(kind: str, lines: Any, where: str) -> tuple[Template, ...]:
 
 @dataclass(frozen=True)
 class TemplateSet:
-    """All templates of a model.
+    """All templates of a model, of which there are 2**bits weights.
 
-    Parameters
-    ----------
-    lines : dict of tuple of str
-        The lines of each kind as they were written.
-    bits : int
-        There are 2**bits weights.
-    templates : dict of tuple of Template
-        The templates of each kind, expanded and without repeats.
+    `lines` are those of each kind as they were written, `templates` the same expanded and without
+    repeats.
     """
 
     lines: dict[str, tuple[str, ...]]
@@ -266,19 +238,10 @@ class TemplateSet:
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], where: str = "templates") -> TemplateSet:
-        """Read a ``[templates]`` table.
+        """Read a ``[templates]`` table: lines for any of `KINDS`, and ``bits``.
 
-        Parameters
-        ----------
-        table : mapping
-            A list of lines for any of `KINDS`, and ``bits`` (default 22).
-        where : str
-            Name of the table, for messages.
-
-        Raises
-        ------
-        ConfigError
-            If a key is unknown, a value impossible, or a template malformed.
+        `ConfigError`, naming the table `where`, if a key is unknown, a value impossible, or a
+        template malformed.
         """
         keys = [*KINDS, "bits"]
         for key in table:
@@ -301,3 +264,67 @@ class TemplateSet:
         for template in chain.from_iterable(self.templates.values()):
             used.update(template.arcs)
         return used.intersection(GUIDE_ATOMS)
+
+
+#: What the labeller uses where a configuration names none; see `bbparse.scoring.labeller`.
+LABEL_TEMPLATES: dict[str, list[str] | int] = {
+    "bits": 18,
+    "arc": [
+        "h.{lexpos,lemma} @dirdist",
+        "m.{lexpos,lemma,morph,lower} @dirdist",
+        "m.{lemma,morph} @dir",
+        "h.lexpos m.{upos,lexpos,lemma} @dir",
+        "h.lemma m.{upos,lexpos,lemma} @dir",
+        "h.morph m.morph @dir",
+        "h.upos m.suffix3 @dir",
+        "h.upos m.upos m-1.lexpos @dir",
+        "h.upos m.upos m+1.lexpos @dir",
+        "h.lexpos h+1.upos m.upos @dir",
+        "h.upos m.upos m.case @dir",
+        "h.upos m.upos @dirdist",
+    ],
+    "sibling": [
+        "h.upos s.{lexpos,lemma} m.upos @dir",
+        "h.lemma s.upos m.upos @dir",
+    ],
+    "grandchild": [
+        "h.upos m.{upos,lexpos,lemma} @dir",
+        "h.lexpos m.feats @dir",
+        "g.upos h.upos m.{upos,lexpos} @gdir",
+        "g.lemma h.upos m.lexpos @gdir",
+    ],
+    "grandsibling": [
+        "h.upos s.lemma m.lexpos @dir",
+        "g.upos h.upos m.lexpos @gdir",
+        "g.lexpos h.lexpos m.lexpos @gdir",
+        "g.upos h.upos s.upos m.upos @gdir",
+    ],
+}
+
+
+def default_label_templates() -> TemplateSet:
+    """`LABEL_TEMPLATES`, parsed."""
+    return TemplateSet.from_table(LABEL_TEMPLATES, "labels.templates")
+
+
+def check_label_templates(templates: TemplateSet) -> TemplateSet:
+    """The templates, if the labeller can use them; else `ConfigError`.
+
+    It counts on every part of a kind having the same number of features, so that none may look at
+    the words between.
+    """
+    found = [template for kind in templates.templates.values() for template in kind]
+    if not found:
+        raise ConfigError("labels.templates has no template, expected at least one")
+    for template in found:
+        if template.slot("b"):
+            raise ConfigError(
+                f"labels.templates: {str(template)!r} looks at the words between ('b.'),"
+                " which labels cannot"
+            )
+        if "odds" in template.arcs:
+            raise ConfigError(
+                f"labels.templates: {str(template)!r} has @odds, which say nothing about arcs of"
+                " a tree that is given"
+            )
+    return templates

@@ -9,7 +9,7 @@ from typing import Any
 
 from bbparse.corpus.recipe import Recipe, Settings
 from bbparse.errors import BBParseError
-from bbparse.model.path import DEFAULT_MODEL
+from bbparse.model import DEFAULT_MODEL
 from bbparse.parsing.parser import Parser
 from bbparse.text.cutter import Likeness
 from bbparse.text.cutting import Split, sentences_of_text

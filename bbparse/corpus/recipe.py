@@ -14,7 +14,7 @@ from typing import Any
 
 from bbparse import __version__
 from bbparse.errors import ModelError
-from bbparse.model.path import DEFAULT_MODEL, model_path
+from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.given_heads import fill_in_all
 from bbparse.parsing.parse import Parse
@@ -73,7 +73,7 @@ class Recipe:
             If rules cannot be read.
         """
         settings = settings or Settings()
-        path = model_path(model)
+        path = MODELS.path(model)
         try:
             content = path.read_bytes()
         except OSError as error:

@@ -70,8 +70,8 @@ written like that, or as rules, in the package ``bbparse_families``.
 
 from __future__ import annotations
 
-from bbparse.factors.alive import alive_counts, alive_factors, tree_batches, tree_keys
-from bbparse.factors.batch import CountBatch, FactorBatch
+from bbparse.factors.alive import alive_counts, alive_factors, tree_batches
+from bbparse.factors.batch import FactorBatch, FactorCounter
 from bbparse.factors.check import check_family
 from bbparse.factors.family import Arc, FactorFamily
 from bbparse.factors.keys import Feature, feature_key, mix, salt
@@ -79,7 +79,7 @@ from bbparse.factors.registry import FamilyEntry, available, load_families, spec
 from bbparse.factors.rule_language import AnySentence
 from bbparse.factors.rule_values import AnyValue, AnyWord
 from bbparse.factors.rules import RuleFamily
-from bbparse.factors.table import FactorCounter, FactorTable
+from bbparse.factors.table import FactorTable
 from bbparse.factors.templates import TemplateFamily
 from bbparse.factors.view import FactorView
 
@@ -88,7 +88,6 @@ __all__ = [
     "AnyValue",
     "AnyWord",
     "Arc",
-    "CountBatch",
     "FactorBatch",
     "FactorCounter",
     "FactorFamily",
@@ -108,5 +107,4 @@ __all__ = [
     "salt",
     "specification",
     "tree_batches",
-    "tree_keys",
 ]

@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors.batch import FactorBatch, joined, pointers, scored_counts
+from bbparse.factors.batch import FactorBatch, chained
 from bbparse.factors.family import FactorFamily
 from bbparse.factors.rules import RuleFamily, RuleSet, is_compiled
 from bbparse.factors.table import FactorTable
@@ -18,37 +18,16 @@ from bbparse.problem.parts import Counts, Factors
 
 
 def alive_factors(
-    families: Iterable[FactorFamily], view: FactorView, table: FactorTable
-) -> Factors:
-    """The factors of a sentence that have a score: what goes into its `Problem`.
-
-    Factors keep the order of the families. Two families may give the same set of arcs, each with
-    its score.
-
-    Parameters
-    ----------
-    families : iterable of FactorFamily
-    view : FactorView
-        Over the candidate arcs.
-    table : FactorTable
-
-    Raises
-    ------
-    FactorError
-        As `FactorFamily.propose`.
-    """
-    return alive_in_all(families, [view], table)[0]
-
-
-def alive_in_all(
     families: Iterable[FactorFamily], views: Sequence[FactorView], table: FactorTable
 ) -> list[Factors]:
-    """`alive_factors` of each of some sentences.
+    """The factors that have a score, of each of some sentences.
 
-    One family after the other sees all of them: what it reads then stays in the caches.
+    Factors keep the order of the families. Two families may give the same set of arcs, each with
+    its score. One family after the other sees all sentences: what it reads then stays in the
+    caches. Raises what `FactorFamily.propose` does.
     """
     found = [[group.score(view, table) for view in views] for group in _groups(tuple(families))]
-    return [joined([factors[i] for factors in found]) for i in range(len(views))]
+    return [_joined([factors[i] for factors in found]) for i in range(len(views))]
 
 
 @lru_cache(maxsize=64)
@@ -63,53 +42,37 @@ def _groups(families: tuple[FactorFamily, ...]) -> tuple[FactorFamily | RuleSet,
     return tuple(groups)
 
 
-def alive_counts(
-    families: Iterable[FactorFamily], view: FactorView, table: FactorTable
-) -> Counts | None:
-    """The count factors of a sentence that have a score; None without families of such.
-
-    Parameters and errors are as for `alive_factors`, of one view.
-    """
-    batches = [family.propose_counts(view, table) for family in _counting(tuple(families))]
-    batches = [batch for batch in batches if len(batch)]
-    if not batches:
-        return None
-    return scored_counts(
-        pointers(np.concatenate([np.diff(batch.ptr) for batch in batches])),
-        np.concatenate([batch.arcs for batch in batches]),
-        np.concatenate([table.score_features(b.feat_ptr, b.feat_keys) for b in batches]),
+def _joined(groups: Sequence[Factors]) -> Factors:
+    """All factors, one group after the other."""
+    groups = [group for group in groups if len(group.score)]
+    if len(groups) == 1:
+        return groups[0]
+    return Factors(
+        chained(group.ptr for group in groups),
+        np.concatenate([np.zeros(0, np.int32), *(group.arcs for group in groups)]),
+        np.concatenate([np.zeros(0), *(group.score for group in groups)]),
     )
 
 
-@lru_cache(maxsize=64)
-def _counting(families: tuple[FactorFamily, ...]) -> tuple[FactorFamily, ...]:
-    """Those of the families that may have count factors."""
-    return tuple(family for family in families if family.has_counts)
+def alive_counts(
+    families: Iterable[FactorFamily], view: FactorView, table: FactorTable
+) -> Counts | None:
+    """The count factors of a sentence that have a score; None without families of such."""
+    counting = [family for family in families if family.has_counts]
+    if not counting:
+        return None
+    batch = FactorBatch.joined([family.propose_counts(view, table) for family in counting])
+    return batch.counts(batch.scores(table))
 
 
 def tree_batches(
     families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
 ) -> Iterator[FactorBatch]:
-    """All that fires in a tree: factors, and count factors as `CountBatch.cells` gives them.
+    """All that fires in a tree, of which the view has the arcs, each set with one cell.
 
-    Parameters
-    ----------
-    families : iterable of FactorFamily
-    view : FactorView
-        Over the arcs of the tree (`FactorView.of_tree`).
-    table : FactorTable, optional
-        Features that are not in it may be left out.
+    Given a table, features that are not in it may be left out.
     """
+    tree: NDArray[np.bool_] = np.ones(view.n_arcs, np.bool_)
     for family in families:
-        yield family.propose(view, table)
-        if family.has_counts:
-            counts = family.propose_counts(view, table)
-            yield counts.cells(np.diff(counts.ptr))
-
-
-def tree_keys(
-    families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
-) -> NDArray[np.uint64]:
-    """Keys of the features of all that fires in a tree, as often as it fires; as `tree_batches`."""
-    keys = [batch.feat_keys for batch in tree_batches(families, view, table)]
-    return np.concatenate([np.zeros(0, np.uint64), *keys])
+        for batch in (family.propose(view, table), family.propose_counts(view, table)):
+            yield batch.cells(batch.fired(tree))

@@ -1,4 +1,4 @@
-"""Factors and count factors with their features as flat arrays, and room for those with scores.
+"""Sets of arcs with their features as flat arrays.
 
 A plain factor asks whether all of its arcs are in the tree. A *count factor* (QL13 §5.1: valency,
 OR) has a score for every number of them: "a noun has at most one determiner", "a verb has some
@@ -9,19 +9,29 @@ which is both tighter and smaller than the 2ʳ plain factors it is a sum of.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bbparse.factors.filters import passing, shift_of
+from bbparse.factors.table import FactorTable, passing, shift_of
 from bbparse.problem.parts import Counts, Factors, take_sets
 
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Hashes = NDArray[np.uint64]
 
-def pointers(sizes: ArrayLike) -> NDArray[np.int64]:
+
+def pointers(sizes: ArrayLike) -> Longs:
     """Where stretches of these sizes begin that lie end to end, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def chained(parts: Iterable[Longs]) -> Longs:
+    """Pointers into arrays that are laid end to end, given those into each."""
+    return pointers(np.concatenate([np.zeros(0, np.int64), *map(np.diff, parts)]))
 
 
 def _end_to_end(lists: Iterable[Sequence[int]], dtype: type) -> NDArray:
@@ -30,180 +40,180 @@ def _end_to_end(lists: Iterable[Sequence[int]], dtype: type) -> NDArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FactorBatch:
-    """Proposed factors and their features, in compressed form."""
+    """Proposed sets of arcs, factors and count factors alike, with features in cells.
 
-    ptr: NDArray[np.int64]  #: int64[F + 1]: factor f is the arcs ``arcs[ptr[f]:ptr[f + 1]]``.
-    #: int32[ptr[F]]: indices of arcs of the view the factors were proposed for.
-    arcs: NDArray[np.int32]
-    #: int64[F + 1]: factor f has the features ``feat_keys[feat_ptr[f]:feat_ptr[f + 1]]``.
-    feat_ptr: NDArray[np.int64]
-    #: uint64[feat_ptr[F]]: features as 64-bit hashes, of which the family's name is a part.
-    feat_keys: NDArray[np.uint64]
-    #: uint64[F]: a coarse hash for each factor that every one of its keys determines, or 0 for
-    #: none. Gates of known keys are remembered, and what does not pass is not looked at any
-    #: further.
-    gates: NDArray[np.uint64]
+    Of the cells of a set, one fires if all of its arcs are in a tree, the one before it if all but
+    one are, and so on as far as there are cells. A factor has one cell, a count factor has one for
+    each number of arcs but 0, which has no features and scores 0.
+    """
+
+    #: int64[S + 1], int32[ptr[S]]: set s is the arcs ``arcs[ptr[s]:ptr[s + 1]]`` of a view.
+    ptr: Longs
+    arcs: Ints
+    #: int64[S + 1]: it has the cells ``cell_ptr[s]:cell_ptr[s + 1]``.
+    cell_ptr: Longs
+    #: int64[cells + 1]: cell c has the features ``feat_keys[feat_ptr[c]:feat_ptr[c + 1]]``.
+    feat_ptr: Longs
+    #: uint64[feat_ptr[cells]]: features as 64-bit hashes, of which the family's name is a part; or
+    #: int32, places in a table, see `known`.
+    feat_keys: NDArray[Any]
+    #: uint64[S]: a coarse hash for each set that every one of its keys determines, or 0 for none.
+    #: Gates of known keys are remembered, and what does not pass is not looked at any further.
+    gates: Hashes
 
     def __len__(self) -> int:
-        """Number of factors."""
+        """Number of sets."""
         return len(self.ptr) - 1
 
-    def __iter__(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint64]]]:
-        """Arcs and features of each factor."""
-        for f in range(len(self)):
-            yield (
-                self.arcs[self.ptr[f] : self.ptr[f + 1]],
-                self.feat_keys[self.feat_ptr[f] : self.feat_ptr[f + 1]],
-            )
+    def __iter__(self) -> Iterator[tuple[Ints, NDArray[Any]]]:
+        """Arcs and features of each set."""
+        ends = self.feat_ptr[self.cell_ptr]
+        for s in range(len(self)):
+            yield self.arcs[self.ptr[s] : self.ptr[s + 1]], self.feat_keys[ends[s] : ends[s + 1]]
 
     @classmethod
     def from_lists(
-        cls, arcs: Sequence[Sequence[int]], keys: Sequence[Sequence[int]]
+        cls, arcs: Sequence[Sequence[int]], cells: Sequence[Sequence[Sequence[int]]]
     ) -> FactorBatch:
-        """Factors given one by one, without gates: arc indices and 64-bit keys of each."""
+        """Sets given one by one, without gates: arc indices, and the keys of each cell."""
+        flat = [keys for own in cells for keys in own]
         return cls(
-            pointers([len(factor) for factor in arcs]),
+            pointers([len(own) for own in arcs]),
             _end_to_end(arcs, np.int32),
-            pointers([len(own) for own in keys]),
-            _end_to_end(keys, np.uint64),
+            pointers([len(own) for own in cells]),
+            pointers([len(keys) for keys in flat]),
+            _end_to_end(flat, np.uint64),
             np.zeros(len(arcs), np.uint64),
         )
 
     @classmethod
     def from_keys(
         cls,
-        ptr: NDArray[np.int64],
-        arcs: NDArray[np.int32],
-        keys: NDArray[np.uint64],
-        bits: NDArray[np.uint64],
-        gates: NDArray[np.uint64] | None = None,
+        ptr: Longs,
+        arcs: Ints,
+        keys: Hashes,
+        table: FactorTable | None = None,
+        *,
+        cell_ptr: Longs | None = None,
+        gates: Hashes | None = None,
     ) -> FactorBatch:
-        """Those factors and features that a filter passes, of keys uint64[F, templates]."""
-        known = passing(keys, bits, shift_of(bits))
-        found = known.any(axis=1)
-        gates = np.zeros(len(keys), np.uint64) if gates is None else gates
+        """Sets given as arrays, with keys uint64[cells, templates]; of factors unless `cell_ptr`.
+
+        With a table, features that it certainly does not know are left out, and sets without any
+        other.
+        """
+        cell_ptr = np.arange(len(ptr)) if cell_ptr is None else cell_ptr
+        gates = np.zeros(len(ptr) - 1, np.uint64) if gates is None else gates
+        known = np.ones(keys.shape, np.bool_)
+        if table is not None:
+            known = passing(keys, table.key_bits, shift_of(table.key_bits))
+        sets = np.diff(pointers(known.any(axis=1))[cell_ptr]) > 0
+        sizes = np.diff(cell_ptr)
         return cls(
-            *take_sets(ptr, arcs, found), pointers(known.sum(axis=1)[found]), keys[known],
-            gates[found],
+            *take_sets(ptr, arcs, sets), pointers(sizes[sets]),
+            pointers(known.sum(axis=1)[np.repeat(sets, sizes)]), keys[known], gates[sets],
         )  # fmt: skip
 
+    @classmethod
+    def joined(cls, parts: Sequence[FactorBatch]) -> FactorBatch:
+        """One after the other, one at least."""
+        return cls(
+            chained(part.ptr for part in parts),
+            np.concatenate([part.arcs for part in parts]),
+            chained(part.cell_ptr for part in parts),
+            chained(part.feat_ptr for part in parts),
+            np.concatenate([part.feat_keys for part in parts]),
+            np.concatenate([part.gates for part in parts]),
+        )
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CountBatch:
-    """Sets of arcs, and features for each number of them in the tree.
+    def known(self, table: FactorTable) -> FactorBatch:
+        """The same with places in a table instead of keys, those of unknown ones left out."""
+        places = table.find(self.feat_keys)
+        known = places >= 0
+        kept = places[known].astype(np.int32)
+        return replace(self, feat_ptr=pointers(known)[self.feat_ptr], feat_keys=kept)
 
-    No arc at all has no features and scores 0.
+    def fired(self, tree: Flags) -> Flags:
+        """Which cells fire in a tree, which has the arcs bool[A] of the view."""
+        missing = np.diff(self.ptr) - np.diff(pointers(tree[self.arcs])[self.ptr])
+        out = np.zeros(len(self.feat_ptr) - 1, np.bool_)
+        there = missing < np.diff(self.cell_ptr)
+        out[(self.cell_ptr[1:] - 1 - missing)[there]] = True
+        return out
+
+    def cells(self, chosen: Flags) -> FactorBatch:
+        """Some of the cells, bool[cells], each as a factor over all arcs of its set."""
+        owner = np.repeat(np.arange(len(self)), np.diff(self.cell_ptr))[chosen]
+        sizes = np.diff(self.ptr)[owner]
+        ptr = pointers(sizes)
+        arcs = self.arcs[np.arange(ptr[-1]) + np.repeat(self.ptr[owner] - ptr[:-1], sizes)]
+        features = take_sets(self.feat_ptr, self.feat_keys, chosen)
+        return FactorBatch(ptr, arcs, np.arange(len(ptr)), *features, self.gates[owner])
+
+    def scores(self, table: FactorTable) -> NDArray[np.float64]:
+        """Score of each cell, float64[cells]: the sum of the weights of its known features."""
+        places = table.find(self.feat_keys)
+        known = places >= 0
+        owner = np.repeat(np.arange(len(self.feat_ptr) - 1), np.diff(self.feat_ptr))
+        scores = np.zeros(len(self.feat_ptr) - 1, dtype=np.float64)
+        np.add.at(scores, owner[known], table.weights[places[known]])
+        return scores
+
+    def factors(self, scores: NDArray[np.float64]) -> Factors:
+        """Of factors, those whose score, float64[S], is not 0."""
+        alive = scores != 0.0
+        return Factors(*take_sets(self.ptr, self.arcs, alive), scores[alive])
+
+    def counts(self, scores: NDArray[np.float64]) -> Counts:
+        """Of count factors, those that have a score, float64[cells], for some number of arcs."""
+        alive = np.diff(pointers(scores != 0.0)[self.cell_ptr]) > 0
+        ptr, arcs = take_sets(self.ptr, self.arcs, alive)
+        table = np.insert(scores[np.repeat(alive, np.diff(self.cell_ptr))], ptr[:-1], 0.0)
+        return Counts(ptr, arcs, ptr + np.arange(len(ptr)), table)
+
+
+class FactorCounter:
+    """Counts in how many gold trees each feature fires, to admit those seen often enough.
+
+    ::
+
+        counter = FactorCounter()
+        for sentence in training:
+            view = FactorView.of_tree(sentence, [-1, *sentence.heads])
+            counter.add(tree_batches(families, view))
+        table = counter.table(cutoff=3)
+
+    Memory is bounded by the number of distinct features, not by the size of the treebank.
     """
 
-    ptr: NDArray[np.int64]  #: int64[C + 1]: set c is the arcs ``arcs[ptr[c]:ptr[c + 1]]``.
-    arcs: NDArray[np.int32]  #: int32[ptr[C]]: indices of arcs of the view.
-    #: int64[ptr[C] + 1]: with k >= 1 arcs of set c in the tree its features are those of cell i =
-    #: ptr[c] + k - 1, ``feat_keys[feat_ptr[i]:feat_ptr[i + 1]]``.
-    feat_ptr: NDArray[np.int64]
-    #: uint64[feat_ptr[-1]]: features as 64-bit hashes, of which the family's name is a part.
-    feat_keys: NDArray[np.uint64]
+    _PENDING = 1 << 21  # occurrences kept before they are merged
 
-    def __len__(self) -> int:
-        """Number of sets."""
-        return len(self.ptr) - 1
+    def __init__(self) -> None:
+        nothing = np.zeros(0, np.uint64)
+        #: Keys, a gate of each and a number of trees; the first entry has what was merged.
+        self._seen = [(nothing, nothing, np.zeros(0, np.int64))]
+        self._n_waiting = 0
 
-    @classmethod
-    def from_lists(
-        cls, arcs: Sequence[Sequence[int]], keys: Sequence[Sequence[Sequence[int]]]
-    ) -> CountBatch:
-        """Sets given one by one.
+    def add(self, batches: Iterable[FactorBatch]) -> None:
+        """Count the features of the factors that fire in one tree, each of them once."""
+        for batch in batches:
+            keys, first = np.unique(batch.feat_keys, return_index=True)
+            gates = np.repeat(batch.gates, np.diff(batch.feat_ptr))[first]
+            self._seen.append((keys, gates, np.ones(len(keys), np.int64)))
+            self._n_waiting += len(keys)
+        if self._n_waiting >= self._PENDING:
+            self._merge()
 
-        Parameters
-        ----------
-        arcs : sequence of C sequences of int
-            Arc indices of each set, one at least.
-        keys : sequence of C sequences of sequences of int
-            64-bit keys for one arc, for two and so on; the last stands for all larger numbers.
-        """
-        cells = [
-            own[min(k, len(own) - 1)] if own else []
-            for chosen, own in zip(arcs, keys)
-            for k in range(len(chosen))
-        ]
-        return cls(
-            pointers([len(chosen) for chosen in arcs]),
-            _end_to_end(arcs, np.int32),
-            pointers([len(cell) for cell in cells]),
-            _end_to_end(cells, np.uint64),
-        )
+    def _merge(self) -> None:
+        all_keys, all_gates, all_counts = map(np.concatenate, zip(*self._seen))
+        keys, first, which = np.unique(all_keys, return_index=True, return_inverse=True)
+        counts = np.zeros(len(keys), np.int64)
+        np.add.at(counts, which, all_counts)
+        self._seen = [(keys, all_gates[first], counts)]
+        self._n_waiting = 0
 
-    @classmethod
-    def from_keys(
-        cls,
-        ptr: NDArray[np.int64],
-        arcs: NDArray[np.int32],
-        keys: NDArray[np.uint64],
-        bits: NDArray[np.uint64],
-    ) -> CountBatch:
-        """Those sets and features that a filter passes, of keys uint64[ptr[C], templates]."""
-        known = passing(keys, bits, shift_of(bits))
-        found = np.add.reduceat(known.sum(axis=1), ptr[:-1]) > 0 if len(arcs) else ptr[1:] > 0
-        cells = np.repeat(found, np.diff(ptr))
-        return cls(
-            *take_sets(ptr, arcs, found), pointers(known[cells].sum(axis=1)), keys[known]
-        )
-
-    def cells(self, numbers: NDArray[np.integer]) -> FactorBatch:
-        """What fires of the sets, as factors.
-
-        Parameters
-        ----------
-        numbers : int[C]
-            How many arcs of each set are in the tree.
-        """
-        fires = np.asarray(numbers) > 0
-        cells = (self.ptr[:-1] + numbers - 1)[fires]
-        sizes = np.diff(self.feat_ptr)[cells]
-        ptr = pointers(sizes)
-        places = np.arange(ptr[-1]) + np.repeat(self.feat_ptr[cells] - ptr[:-1], sizes)
-        return FactorBatch(
-            *take_sets(self.ptr, self.arcs, fires), ptr, self.feat_keys[places],
-            np.zeros(len(cells), np.uint64),
-        )  # fmt: skip
-
-
-def scored_counts(
-    ptr: NDArray[np.int64], arcs: NDArray[np.int32], scores: NDArray[np.float64]
-) -> Counts:
-    """Of scores float64[ptr[C]] for one arc and more; sets that never score are left out."""
-    sizes = np.diff(ptr)
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    alive = np.bincount(owner, scores != 0.0, len(sizes)) > 0
-    new_ptr, new_arcs = take_sets(ptr, arcs, alive)
-    table = np.insert(scores[alive[owner]], new_ptr[:-1], 0.0)  # no arc at all scores 0
-    return Counts(new_ptr, new_arcs, new_ptr + np.arange(len(new_ptr)), table)
-
-
-def room_for(n_factors: int, n_arcs: int) -> Factors:
-    """Arrays for kernels to fill, of which `filled` gives what is filled."""
-    ptr = np.empty(n_factors + 1, np.int64)
-    ptr[0] = 0
-    return Factors(ptr, np.empty(n_arcs, np.int32), np.empty(n_factors))
-
-
-def filled(room: Factors, count: int) -> Factors:
-    """The first factors."""
-    ptr = room.ptr[: count + 1]
-    return Factors(ptr, room.arcs[: ptr[-1]], room.score[:count])
-
-
-_NONE = room_for(0, 0)
-
-
-def joined(groups: Sequence[Factors]) -> Factors:
-    """All factors, one group after the other."""
-    groups = [group for group in groups if len(group.score)]
-    if len(groups) == 1:
-        return groups[0]
-    starts = accumulate((len(group.arcs) for group in groups), initial=0)
-    ptrs = [group.ptr[1:] + start for group, start in zip(groups, starts)]
-    return Factors(
-        np.concatenate([_NONE.ptr, *ptrs]),
-        np.concatenate([_NONE.arcs, *(group.arcs for group in groups)]),
-        np.concatenate([_NONE.score, *(group.score for group in groups)]),
-    )
+    def table(self, cutoff: int) -> FactorTable:
+        """A table, all weights 0, of the features that fired in `cutoff` (1 or more) trees."""
+        self._merge()
+        ((keys, gates, counts),) = self._seen
+        return FactorTable(keys[counts >= cutoff], gates[counts >= cutoff])

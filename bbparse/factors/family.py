@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import CountBatch, FactorBatch
+from bbparse.factors.batch import FactorBatch
 from bbparse.factors.keys import Feature, feature_key, readable
 from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
@@ -19,20 +20,15 @@ Arc = tuple[int, int]
 """Head and modifier."""
 
 
-class told_of:
+@contextmanager
+def told_of(where: str, sentence: Sentence | None = None) -> Iterator[None]:
     """Turn what users' code raises into a `FactorError` that says where, and in which sentence."""
-
-    def __init__(self, where: str, sentence: Sentence | None = None) -> None:
-        self.where, self.sentence = where, sentence
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: Any, error: BaseException | None, __: Any) -> None:
-        if isinstance(error, Exception):
-            where = self.where if self.sentence is None else f"{self.where}, {self.sentence.name}"
-            kind = "" if isinstance(error, FactorError) else f"{type(error).__name__}: "
-            raise FactorError(f"{where}: {kind}{error}") from error
+    try:
+        yield
+    except Exception as error:
+        where = where if sentence is None else f"{where}, {sentence.name}"
+        kind = "" if isinstance(error, FactorError) else f"{type(error).__name__}: "
+        raise FactorError(f"{where}: {kind}{error}") from error
 
 
 class FactorFamily:
@@ -104,12 +100,8 @@ class FactorFamily:
     def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """The factors as arrays.
 
-        Parameters
-        ----------
-        view : FactorView
-        table : FactorTable, optional
-            Features that are not in it, and factors without any that is, may be left out. (This
-            default leaves none out; it is meant for families with few factors.)
+        Features that are not in the table, and factors without any that is, may be left out. (This
+        default leaves none out; it is meant for families with few factors.)
 
         Raises
         ------
@@ -117,19 +109,19 @@ class FactorFamily:
             If `factors` fails or breaks the contract, naming family and sentence.
         """
         arcs: list[list[int]] = []
-        keys: list[list[int]] = []
+        cells: list[list[list[int]]] = []
         with told_of(f"factor family {self.name!r}", view.sentence):
             for pairs, features in self.factors(view):
                 indices = self._arc_indices(view, pairs)
                 if indices:
                     arcs.append(indices)
-                    keys.append(self._keys(features))
-        return FactorBatch.from_lists(arcs, keys)
+                    cells.append([self._keys(features)])
+        return FactorBatch.from_lists(arcs, cells)
 
-    def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> CountBatch:
-        """The sets of `counts` as arrays; parameters and errors as for `propose`."""
+    def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
+        """The sets of `counts` as arrays; otherwise as `propose`."""
         arcs: list[list[int]] = []
-        keys: list[list[list[int]]] = []
+        cells: list[list[list[int]]] = []
         with told_of(f"factor family {self.name!r}", view.sentence):
             for pairs, features in self.counts(view):
                 indices = sorted({view.arc_places[arc] for arc in pairs if arc in view.arc_places})
@@ -140,32 +132,20 @@ class FactorFamily:
                     )
                 if indices:
                     arcs.append(indices)
-                    keys.append([self._keys(entry) for entry in features])
-        return CountBatch.from_lists(arcs, keys)
+                    keys = [self._keys(entry) for entry in features] or [[]]
+                    cells.append([keys[min(k, len(keys) - 1)] for k in range(len(indices))])
+        return FactorBatch.from_lists(arcs, cells)
 
     def score(self, view: FactorView, table: FactorTable) -> Factors:
         """The factors whose score is not 0, with it; errors as for `propose`."""
-        return table.alive(self.propose(view, table))
+        batch = self.propose(view, table)
+        return batch.factors(batch.scores(table))
 
     def name_features(self, view: FactorView) -> dict[int, str]:
-        """What the features of the factors in a view say, for people.
+        """What the features of the factors in a view say, for people: text by key.
 
-        Parameters
-        ----------
-        view : FactorView
-            Over few arcs, such as those of a tree.
-
-        Returns
-        -------
-        dict of str by key
-            For each key that `propose` and `propose_counts` give for the view, the feature as
-            text. A family with such a method of its own may leave keys out, which are then shown
-            without a name.
-
-        Raises
-        ------
-        FactorError
-            As `propose`.
+        The view has few arcs, such as those of a tree. A key of `propose` and `propose_counts`
+        that is left out is shown without a name.
         """
         named = [feature for _, each in self.counts(view) for some in each for feature in some]
         try:
@@ -178,24 +158,18 @@ class FactorFamily:
 
     def _arc_indices(self, view: FactorView, pairs: Iterable[Arc]) -> list[int]:
         """Ascending indices of the arcs; empty for a factor that cannot fire."""
-        arcs = set(pairs)
-        place = view.arc_places
-        indices = sorted([place.get(arc, -1) for arc in arcs])
-        if len(indices) < 2 or indices[0] < 0:
-            self._check_arcs(view, arcs)
+        arcs, n = set(pairs), view.n_words
+        indices = sorted([view.arc_places.get(arc, -1) for arc in arcs])
+        if len(indices) < 2:
+            raise FactorError(f"a factor has two or more arcs, found {sorted(arcs)}")
+        if indices[0] < 0:
+            for head, mod in arcs:
+                if not (0 <= head <= n and 1 <= mod <= n):
+                    raise FactorError(
+                        f"arc {head} → {mod}: expected a head in 0..{n} and a modifier in 1..{n}"
+                    )
             return []
         return indices if len({mod for _, mod in arcs}) == len(arcs) else []
-
-    @staticmethod
-    def _check_arcs(view: FactorView, arcs: set[Arc]) -> None:
-        n = view.n_words
-        for head, mod in arcs:
-            if not (0 <= head <= n and 1 <= mod <= n):
-                raise FactorError(
-                    f"arc {head} → {mod}: expected a head in 0..{n} and a modifier in 1..{n}"
-                )
-        if len(arcs) < 2:
-            raise FactorError(f"a factor has two or more arcs, found {sorted(arcs)}")
 
     def _keys(self, features: Sequence[Feature]) -> list[int]:
         if isinstance(features, str):

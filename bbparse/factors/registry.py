@@ -177,13 +177,8 @@ def _current_directory_last() -> Iterator[None]:
 
 def _make(item: object, where: str) -> FactorFamily:
     if isinstance(item, type) and issubclass(item, FactorFamily):
-        try:
+        with told_of(f"{where}: cannot be made"):
             item = item()
-        except FactorError:
-            raise
-        except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            raise FactorError(f"{where}: cannot be made: {problem}") from error
     if not isinstance(item, FactorFamily):
         raise FactorError(f"{where}: expected a class derived from FactorFamily, found {item!r}")
     if not _NAME.fullmatch(item.name):

@@ -1,25 +1,35 @@
-"""Families that are written as rules and cost next to nothing; see `RuleFamily`."""
+"""Families that are written as rules and cost next to nothing; see `RuleFamily`.
+
+What rules read of words are numbers. A *column* is a question to one word, such as its tag, or
+whether its tag is one of some; words are remembered by their fields, so that each distinct word is
+asked once. Texts have numbers, the same for equal texts of any column.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bbparse.factors.batch import FactorBatch, filled, room_for
+from bbparse.factors.batch import FactorBatch
 from bbparse.factors.family import FactorFamily, told_of
-from bbparse.factors.keys import CLOSE, OPEN, TEXT
+from bbparse.factors.keys import CLOSE, OPEN, TEXT, token
 from bbparse.factors.rule_kernel import NO_ROOM, Kept, WordTable, run_rules
 from bbparse.factors.rule_language import AnySentence
-from bbparse.factors.rule_words import RuleWords
+from bbparse.factors.rule_values import FIELDS
 from bbparse.factors.table import FactorTable
-from bbparse.factors.view import FactorView
+from bbparse.factors.view import ROOT, FactorView
 from bbparse.jit import plain
 from bbparse.problem.parts import Factors
+from bbparse.treebank.encode import RowMemory
+from bbparse.treebank.sentence import Word
 
 _NO_FEATURES = FactorTable(np.zeros(0, np.uint64))
+_NO_ROWS = np.zeros(1, np.int64)
 
 
 class RuleFamily(FactorFamily):
@@ -86,7 +96,7 @@ def is_compiled(family: FactorFamily) -> bool:
 
 
 class RuleSet:
-    """Families that are run together; `FactorError` if what one has are no rules."""
+    """Families that are run together, for threads, too; `FactorError` if one has no rules."""
 
     def __init__(self, families: Sequence[RuleFamily]) -> None:
         sentence = AnySentence()
@@ -95,7 +105,8 @@ class RuleSet:
                 sentence.add(family.name, family.rules)
         self._program, texts = sentence.program()
         self._plain = plain(self._program)
-        self._words = RuleWords(texts, list(sentence.questions), list(sentence.relations))
+        questions, self._relations = list(sentence.questions), list(sentence.relations)
+        self._memory = RowMemory(lambda: _Texts(texts, questions), len(questions), np.int32)
         self._name = " and ".join(family.name for family in families)
 
     def score(self, view: FactorView, table: FactorTable) -> Factors:
@@ -107,10 +118,11 @@ class RuleSet:
         """All factors with all features, and what the features say."""
         words, texts = self._words_of(view)
         found, kept = self._run(words, view, _NO_FEATURES, keep=True)
-        feat_ptr = kept.ptr[: len(found.ptr)]
+        places = np.arange(len(found.ptr))
+        feat_ptr = kept.ptr[places]
         keys = kept.keys[: feat_ptr[-1]]
         gates = np.zeros(len(found.score), np.uint64)
-        return FactorBatch(found.ptr, found.arcs, feat_ptr, keys, gates), {
+        return FactorBatch(found.ptr, found.arcs, places, feat_ptr, keys, gates), {
             key: self._said(kept.said[kept.said_ptr[i] : kept.said_ptr[i + 1]].tolist(), texts)
             for i, key in enumerate(keys.tolist())
         }
@@ -120,12 +132,14 @@ class RuleSet:
     ) -> tuple[Factors, Kept]:
         size, count = 256, NO_ROOM
         while count == NO_ROOM:
-            found, kept = room_for(size, 4 * size), _kept(size) if keep else _NOT_KEPT
+            room = np.zeros(size + 1, np.int64), np.empty(4 * size, np.int32), np.empty(size)
+            kept = _kept(size) if keep else _NOT_KEPT
             count = run_rules(
-                self._plain, tuple(words), view.arcs, table.index, keep, tuple(found), tuple(kept)
+                self._plain, tuple(words), view.arcs, table.index, keep, room, tuple(kept)
             )
             size *= 4
-        return filled(found, count), kept
+        ptr, arcs, score = room
+        return Factors(ptr[: count + 1], arcs[: ptr[count]], score[:count]), kept
 
     def _said(self, said: list[int], texts: list[str]) -> str:
         """A feature as text, as `bbparse.factors.keys.readable` gives it."""
@@ -137,8 +151,18 @@ class RuleSet:
         )
 
     def _words_of(self, view: FactorView) -> tuple[WordTable, list[str]]:
+        """The words of a sentence, and what text each number stands for."""
         with told_of(f"factor family {self._name}", view.sentence):
-            return self._words(view)
+            places, rows, made = self._memory([(ROOT,) * 5, *view.sentence.words, ("",) * 5])
+            columns = rows.take(places, axis=0)
+            return WordTable(columns, made.hashes, self._rows(view)), made.texts
+
+    def _rows(self, view: FactorView) -> NDArray[np.int64]:
+        if not self._relations:
+            return _NO_ROWS
+        found = [[n for row in relation(view) for n in row] for relation in self._relations]
+        starts = accumulate(map(len, found), initial=len(found) + 1)
+        return np.array([*starts, *(n for rows in found for n in rows)], np.int64)
 
 
 def _kept(n_factors: int) -> Kept:
@@ -150,3 +174,53 @@ def _kept(n_factors: int) -> Kept:
 
 
 _NOT_KEPT = _kept(0)
+
+
+class _Texts:
+    """Numbers of texts, of those given their places, and rows of the answers of words."""
+
+    def __init__(self, texts: Sequence[str], questions: Sequence[Any]) -> None:
+        self.questions = questions
+        self.texts: list[str] = []
+        self.numbers: dict[str, int] = {}
+        self.hashes = np.empty(512, np.uint64)
+        for text in texts:
+            self.number(text)
+
+    def number(self, text: str) -> int:
+        """Of a text."""
+        number = self.numbers.get(text)
+        if number is None:
+            number = len(self.texts)
+            if number == len(self.hashes):
+                self.hashes = np.concatenate([self.hashes, self.hashes])
+            self.hashes[number] = token(text)
+            self.texts.append(text)
+            self.numbers[text] = number
+        return number
+
+    def __call__(self, word: Word) -> list[int]:
+        """The answers of a word; texts by their numbers."""
+        form, *others = word
+        fields = dict(zip(FIELDS, (form, form.lower(), *others)))
+        answers = (answer(question, fields) for question in self.questions)
+        return [self.number(a) if isinstance(a, str) else a for a in answers]
+
+
+def answer(question: Any, fields: dict[str, str]) -> Any:
+    """What a word answers.
+
+    Questions are ("field", name), ("in", question, set), ("has", question, text),
+    ("not", question, None) and ("ask", function, names of fields…).
+    """
+    match question:
+        case ("field", name):
+            return fields[name]
+        case ("in", inner, wanted):
+            return answer(inner, fields) in wanted
+        case ("has", inner, wanted):
+            return wanted in answer(inner, fields)
+        case ("not", inner, _):
+            return not answer(inner, fields)
+        case (_, function, *names):
+            return function(*(fields[name] for name in names))

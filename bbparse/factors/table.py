@@ -13,23 +13,44 @@ set before a key's own, counted, tell where it is among the sorted keys, give or
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import FactorError
-from bbparse.factors.batch import FactorBatch
-from bbparse.factors.filters import filter_of, passing, shift_of
 from bbparse.jit import inlined, kernel, plain
-from bbparse.problem.parts import Factors, take_sets
+
+#: The filter that lets everything pass.
+ALL_PASS = np.full(1, np.iinfo(np.uint64).max, dtype=np.uint64)
+
+_BITS_PER_HASH = 16  # one in 16 of what is not there passes, at most
+
+
+def filter_of(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The filter that passes these hashes, and few others."""
+    n_bits = max(6, (_BITS_PER_HASH * len(hashes)).bit_length())
+    bits = np.zeros(1 << (n_bits - 6), dtype=np.uint64)
+    index = hashes >> np.uint64(64 - n_bits)
+    np.bitwise_or.at(bits, index >> np.uint64(6), np.uint64(1) << (index & np.uint64(63)))
+    return bits
+
+
+def shift_of(bits: NDArray[np.uint64]) -> np.uint64:
+    """By how much a hash is shifted to give the number of its bit: 64 - log2(64 len(bits))."""
+    return np.uint64(65 - (64 * len(bits)).bit_length())
+
+
+def passing(hashes: Any, bits: NDArray[np.uint64], shift: np.uint64) -> Any:
+    """Whether the bit ``hash >> shift`` of a filter is set, lowest first: of one hash, or many."""
+    bit = hashes >> shift
+    return (bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1) != np.uint64(0)
 
 
 class KeyIndex(NamedTuple):
     """What kernels look keys up in.
 
-    A gate is known only if it passes the filter ``gate_bits`` with ``gate_shift`` (see `passes`),
+    A gate is known only if it passes the filter ``gate_bits`` with ``gate_shift`` (see `passing`),
     and a key if it passes ``bits`` with ``shift``. Keys and weights lie side by side in ``pairs``
     (uint64[K, 2], keys) and ``weights`` (float64[K, 2], the same memory); ``starts`` (int32) are
     how many keys come before those of each word of ``bits``.
@@ -63,7 +84,7 @@ class FactorTable:
     index : tuple
         For kernels: a `KeyIndex` as a plain tuple.
     gate_bits, key_bits : uint64[a power of 2]
-        Filters, see `passes`.
+        Filters, see `passing`.
 
     Raises
     ------
@@ -111,86 +132,10 @@ class FactorTable:
         _find_all(wanted, self.index, positions)
         return positions
 
-    def score_batch(self, batch: FactorBatch) -> NDArray[np.float64]:
-        """Score of each factor, float64[F]: the sum of the weights of its known features."""
-        return self.score_features(batch.feat_ptr, batch.feat_keys)
-
-    def score_features(
-        self, feat_ptr: NDArray[np.int64], feat_keys: NDArray[np.uint64]
-    ) -> NDArray[np.float64]:
-        """Sums of the weights of ``feat_keys[feat_ptr[i]:feat_ptr[i + 1]]``: float64[len - 1]."""
-        places = self.find(feat_keys)
-        known = places >= 0
-        owner = np.repeat(np.arange(len(feat_ptr) - 1), np.diff(feat_ptr))
-        scores = np.zeros(len(feat_ptr) - 1, dtype=np.float64)
-        np.add.at(scores, owner[known], self.weights[places[known]])
-        return scores
-
-    def alive(self, batch: FactorBatch) -> Factors:
-        """The factors whose score is not 0, with it."""
-        scores = self.score_batch(batch)
-        alive = scores != 0.0
-        return Factors(*take_sets(batch.ptr, batch.arcs, alive), scores[alive])
-
     def pruned(self) -> FactorTable:
         """The table without the features of weight 0: scores stay, filters grow sharper."""
         keep = self.weights != 0
         return FactorTable(self.keys[keep], self.gates[keep], self.weights[keep])
-
-
-class FactorCounter:
-    """Counts in how many gold trees each feature fires, to admit those seen often enough.
-
-    ::
-
-        counter = FactorCounter()
-        for sentence in training:
-            view = FactorView.of_tree(sentence, [-1, *sentence.heads])
-            counter.add(family.propose(view) for family in families)
-        table = counter.table(cutoff=3)
-
-    Memory is bounded by the number of distinct features, not by the size of the treebank.
-    """
-
-    _PENDING = 1 << 21  # occurrences kept before they are merged
-
-    def __init__(self) -> None:
-        nothing = np.zeros(0, np.uint64)
-        #: Keys, a gate of each and a number of trees; the first entry has what was merged.
-        self._seen = [(nothing, nothing, np.zeros(0, np.int64))]
-        self._n_waiting = 0
-
-    def add(self, batches: Iterable[FactorBatch]) -> None:
-        """Count the features of the factors that fire in one tree, each of them once."""
-        for batch in batches:
-            keys, first = np.unique(batch.feat_keys, return_index=True)
-            gates = np.repeat(batch.gates, np.diff(batch.feat_ptr))[first]
-            self._seen.append((keys, gates, np.ones(len(keys), np.int64)))
-            self._n_waiting += len(keys)
-        if self._n_waiting >= self._PENDING:
-            self._merge()
-
-    def _merge(self) -> None:
-        all_keys, all_gates, all_counts = map(np.concatenate, zip(*self._seen))
-        keys, first, which = np.unique(all_keys, return_index=True, return_inverse=True)
-        counts = np.zeros(len(keys), np.int64)
-        np.add.at(counts, which, all_counts)
-        self._seen = [(keys, all_gates[first], counts)]
-        self._n_waiting = 0
-
-    def table(self, cutoff: int) -> FactorTable:
-        """A table, all weights 0, of the features that fired in `cutoff` trees or more.
-
-        Raises
-        ------
-        ValueError
-            If `cutoff` is below 1.
-        """
-        if cutoff < 1:
-            raise ValueError(f"cutoff: expected 1 or more, found {cutoff}")
-        self._merge()
-        ((keys, gates, counts),) = self._seen
-        return FactorTable(keys[counts >= cutoff], gates[counts >= cutoff])
 
 
 def _column(name: str, values: ArrayLike | None, dtype: Any, size: int | None = None) -> Any:

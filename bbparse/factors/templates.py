@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch, pointers
 from bbparse.factors.family import FactorFamily
-from bbparse.factors.filters import ALL_PASS, shift_of
 from bbparse.factors.keys import mix_all, salt
-from bbparse.factors.table import FactorTable
+from bbparse.factors.table import ALL_PASS, FactorTable, shift_of
 from bbparse.factors.template_kernels import Family, Shape, Terms, find_sets, score_sets
 from bbparse.factors.view import NO_LABEL, FactorView
 from bbparse.jit import plain
@@ -130,12 +129,9 @@ class TemplateFamily(FactorFamily):
 
     def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """As `FactorFamily.propose`; with a table, what it does not know is left out."""
-        gate_bits, bits = (
-            (ALL_PASS, ALL_PASS) if table is None else (table.gate_bits, table.key_bits)
-        )
-        arcs, keys, gates = self._keyed(view, gate_bits)
+        arcs, keys, gates = self._keyed(view, ALL_PASS if table is None else table.gate_bits)
         ptr = np.arange(len(arcs) + 1) * len(self.arcs)
-        return FactorBatch.from_keys(ptr, arcs.ravel(), keys, bits, gates)
+        return FactorBatch.from_keys(ptr, arcs.ravel(), keys, table, gates=gates)
 
     def _keyed(
         self, view: FactorView, gate_bits: NDArray[np.uint64]

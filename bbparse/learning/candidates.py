@@ -7,8 +7,6 @@ easily, and a model that trusts it would be misled by new ones.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,10 +20,11 @@ from bbparse.scoring.labeller import MAX_LABELS
 from bbparse.scoring.marks import steps_of
 from bbparse.scoring.network import NETWORK_ARRAYS, Network
 from bbparse.scoring.pruner import Pruner, with_arcs_of
-from bbparse.storage.archive import INTS
+from bbparse.storage.archive import INTS, Rule
 from bbparse.treebank.progress import watched
 
 _NOTHING = Checkpoint()
+_WEIGHTS: dict[str, Rule] = {"weights": (INTS, 1, None)}
 
 
 def prune_all(
@@ -35,10 +34,9 @@ def prune_all(
     everything = np.arange(len(data.sentences))
 
     def train(chosen: NDArray[np.int64], part: str) -> Pruner:
-        def learn() -> dict[str, NDArray[Any]]:
-            return {"weights": train_pruner(config, data, chosen)}
-
-        arrays = checkpoint.once(part, config, {"weights": (INTS, 1, None)}, learn)
+        arrays = checkpoint.once(
+            part, config, _WEIGHTS, lambda: {"weights": train_pruner(config, data, chosen)}
+        )
         return Pruner.of(config, arrays["weights"])
 
     pruner = train(everything, "pruner")
@@ -61,13 +59,9 @@ def guide_all(
 ) -> None:
     """Train the guide, and give every training sentence marks of a guide that did not see it.
 
-    Candidate arcs below `guide.least` are dropped, but for those of the gold trees.
-    Does nothing where the configuration has no guide.
-
-    Raises
-    ------
-    TreebankError
-        If there are more labels than `MAX_LABELS`.
+    Candidate arcs below `guide.least` are dropped, but for those of the gold trees. Does nothing
+    where the configuration has no guide. `TreebankError` if there are more labels than
+    `MAX_LABELS`.
     """
     if not config.guide.epochs:
         return
@@ -79,10 +73,11 @@ def guide_all(
     everything = np.arange(len(data.sentences))
 
     def train(chosen: NDArray[np.int64], part: str) -> Network:
-        def learn() -> dict[str, NDArray[Any]]:
-            return train_network(config, data, chosen, labels).to_arrays()
-
-        return Network.from_arrays(checkpoint.once(part, config, NETWORK_ARRAYS, learn), part)
+        arrays = checkpoint.once(
+            part, config, NETWORK_ARRAYS,
+            lambda: train_network(config, data, chosen, labels).to_arrays(),
+        )  # fmt: skip
+        return Network.from_arrays(arrays, part)
 
     data.guide = train(everything, "guide")
     data.marks = [np.zeros((1, 1), np.uint16)] * len(everything)

@@ -28,14 +28,9 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Checkpoint:
-    """The files of a training run.
+    """The files of a training run, whose names begin with a path; without one, nothing is kept.
 
-    Parameters
-    ----------
-    path : path, optional
-        What their names begin with; None: nothing is kept.
-    sentences : iterable of Sentence
-        What is learned from, and chosen by: files of another run are not used.
+    The sentences are those learned from, and chosen by: files of another run are not used.
     """
 
     def __init__(
@@ -58,10 +53,7 @@ class Checkpoint:
     def read(self, part: str, config: Configuration, rules: dict[str, Rule]) -> Arrays | None:
         """What was written of a part; None where nothing was, or by another run.
 
-        Raises
-        ------
-        ModelError
-            If the file is damaged.
+        `ModelError` if the file is damaged.
         """
         path = self._file(part)
         if path is None or not path.exists():

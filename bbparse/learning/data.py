@@ -59,16 +59,11 @@ def prepare(sentences: Sequence[Sentence], model: ModelConfig) -> TrainingData:
 
 
 def closest_projective(heads: Ints, single_root: bool = True) -> Ints:
-    """The projective tree with the most arcs of a tree.
+    """The projective tree with the most arcs of a tree, int32[n + 1] heads.
 
     Among those, words prefer to hang from an ancestor of theirs, a near one at best, as lifting
     (Nivre & Nilsson 2005) would have it. By Eisner's algorithm over scores of 1 for arcs of the
     tree and less than 1/n for others.
-
-    Parameters
-    ----------
-    heads : int32[n+1]
-        Heads of a tree; element 0 is ignored.
     """
     n = len(heads) - 1
     scores = np.zeros((n + 1, n + 1))

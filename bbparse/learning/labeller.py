@@ -118,33 +118,12 @@ def train_labeller(
     heads: Sequence[Ints],
     marks: Sequence[NDArray[np.uint16]] | None = None,
 ) -> Labeller | None:
-    """Train a labeller.
+    """Train a labeller; None if no word has a label, or the configuration has 0 epochs for them.
 
-    Parameters
-    ----------
-    config : Configuration
-        Its ``labels``, ``label_templates`` and ``learning.seed`` count.
-    sentences : sequence of Sentence
-        With labels; ``_`` is none, and nothing is learned from such words.
-    values : sequence of uint64 arrays
-        The sentences, as ``encode`` gives them.
-    heads : sequence of int32[n+1]
-        The trees to label: gold trees, or those of a parser that has not seen the sentences, which
-        are more like what it will find in new ones. Element 0 is not read.
-    marks : sequence of uint16 arrays, optional
-        What a guide that has not seen them says of the sentences.
-
-    Returns
-    -------
-    Labeller or None
-        None if no word has a label, or the configuration has 0 epochs for them.
-
-    Raises
-    ------
-    TreebankError
-        If there are more labels than `MAX_LABELS`.
-    ProblemError
-        If a tree does not fit its sentence.
+    Nothing is learned from words whose label is ``_``. Heads, int32[n + 1], are the trees to label:
+    gold trees, or those of a parser that has not seen the sentences, which are more like what it
+    will find in new ones; marks those of such a guide. `TreebankError` if there are more labels
+    than `MAX_LABELS`, `ProblemError` if a tree does not fit its sentence.
     """
     labels = sorted({label for sentence in sentences for label in sentence.deprels} - {"_"})
     if not labels or not config.labels.epochs:

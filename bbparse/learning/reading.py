@@ -19,14 +19,7 @@ __all__ = ["Reading", "learn_to_read"]
 
 
 class Reading(NamedTuple):
-    """What reads words and text.
-
-    Attributes
-    ----------
-    tagger : Tagger or None
-        None where the treebank has no tags.
-    cutter : Cutter or None
-    """
+    """What reads words and text; no tagger where the treebank has no tags."""
 
     tagger: Tagger | None
     cutter: Cutter | None
@@ -40,20 +33,10 @@ def learn_to_read(
     progress: bool = False,
     say: Callable[[str], object] = lambda line: None,
 ) -> Reading:
-    """Learn from a treebank how its text is cut and its words are tagged.
+    """Learn from a treebank, in the order of its text, how it is cut and its words are tagged.
 
-    Parameters
-    ----------
-    sentences : sequence of Sentence
-        In the order of their text.
-    seed : int
-        Of the order of sentences.
-    checkpoint : path, optional
-        Where to keep what was learned; found there, it is not learned again from the same data.
-    progress : bool
-        Whether to draw progress bars on standard error.
-    say : callable
-        Called with a line of text for each of the two.
+    The checkpoint is a file to keep what was learned in; found there, it is not learned again from
+    the same data.
     """
     identity = _identity(sentences, seed)
     if checkpoint is not None and Path(checkpoint).exists():

@@ -1,4 +1,7 @@
-"""Training runs: epochs of whatever learns, the best on dev kept, resumed after a break."""
+"""Training runs: epochs of whatever learns, the best on dev kept, resumed after a break.
+
+The finished model has the largest of the weights that were learned, in few bits.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ from bbparse.errors import ConfigError
 from bbparse.factors import FactorFamily
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import TrainingData
-from bbparse.learning.thinning import thinned
 from bbparse.learning.trainer import Trainer
 from bbparse.model.model import Model
 from bbparse.scoring.problem_maker import ProblemMaker, batches
@@ -93,10 +95,7 @@ class Run:
     def epochs(self, trainer: Trainer, count: int) -> Learned:
         """So many epochs of a trainer; what it had learned after the best of them.
 
-        Raises
-        ------
-        ConfigError
-            If the checkpoint of a longer run left nothing to do and nothing to return.
+        `ConfigError` if the checkpoint of a longer run left nothing to do and nothing to return.
         """
         key = self.config.with_("learning", epochs=1) if self.longer else self.config
         learners = trainer.learners
@@ -160,3 +159,53 @@ def unlabelled_accuracy(
             right += int((solution.heads[0, 1:] == np.array(one.sentence.heads)).sum())
             words += one.sentence.n_words
     return right / max(1, words)
+
+
+def thinned(maker: ProblemMaker, share: float, bits: int) -> ProblemMaker:
+    """The same with the largest weights of its backbone only, and those of the pruner in few bits.
+
+    Of the weights a share is kept (`keep_largest`; 1: all), in `bits` bits (`rounded_to`; 32: as
+    they are).
+    """
+    backbone, pruner = maker.scorer, maker.pruner.scorer
+    if share < 1.0:
+        backbone = backbone.with_weights(keep_largest(backbone.weights, share))
+    if bits < 32:
+        backbone, pruner = (
+            scorer.with_weights(rounded_to(scorer.weights.astype(np.int32), bits))
+            for scorer in (backbone, pruner)
+        )
+    return replace(maker, scorer=backbone, pruner=replace(maker.pruner, scorer=pruner))
+
+
+def keep_largest(weights: NDArray[np.int32], share: float) -> NDArray[np.int32]:
+    """A copy of weights, int32[F], without the smallest of them.
+
+    Most weights of a model come from features met once or twice: they are small, many, and about
+    the training text only. Without them a model is a fraction of its size and parses as well.
+    Kept is a share of the weights that are not zero, those of largest magnitude, and all that tie
+    with the smallest of these.
+    """
+    kept = weights.copy()
+    sizes = np.abs(weights[weights != 0])
+    count = int(np.ceil(share * len(sizes)))
+    if 0 < count < len(sizes):
+        least = np.partition(sizes, len(sizes) - count)[len(sizes) - count]
+        kept[np.abs(kept) < least] = 0
+    return kept
+
+
+def rounded_to(weights: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
+    """A copy of weights, int32[F], as multiples of a power of two: `bits` hold all their factors.
+
+    Of the bits, two at least, one is the sign. No weight changes by more than half of the power of
+    two, which is the smallest that is large enough.
+    """
+    most = (1 << (bits - 1)) - 1
+    largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
+    step = 1
+    while (largest + step // 2) // step > most:
+        step *= 2
+    # The largest 32-bit number is no multiple of the step: rounded up, it would not fit.
+    highest = np.iinfo(np.int32).max // step
+    return np.clip(np.rint(weights / step), -highest, highest).astype(np.int32) * np.int32(step)

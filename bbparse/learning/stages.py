@@ -47,13 +47,8 @@ def learn_factors(
 ) -> Model:
     """The backbone with factors whose weights are learned from the scores of its fold backbones.
 
-    Parameters
-    ----------
-    run : Run
-        That the backbone was learned in; of its configuration, `factors` may differ.
-    backbone, problems
-        From `learn_backbone`; neither is changed.
-    families : sequence of FactorFamily
+    Both from `learn_backbone`, neither is changed; of the run's configuration, `factors` may
+    differ.
     """
     notes = {f"backbone_{key}": value for key, value in backbone.notes.items()}
     trainer = Trainer(
@@ -68,10 +63,7 @@ def learn_factors(
 
 
 def held_out_problems(run: Run) -> list[Problem]:
-    """Every training sentence, scored by a backbone trained without it; no factors.
-
-    The order of the sentences is that of the training data.
-    """
+    """Every training sentence, in order, scored by a backbone trained without it; no factors."""
     config, data = run.config, run.data
     factors, count = config.factors, len(data.sentences)
     own = config.with_("learning", epochs=factors.fold_epochs, restarts=factors.fold_restarts)

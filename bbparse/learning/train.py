@@ -71,10 +71,8 @@ def train(
 
     Raises
     ------
-    TreebankError
-        If there is no training sentence, or a sentence has no tree, or an empty label.
-    FactorError
-        If a family is unknown.
+    TreebankError, FactorError
+        If there is no training sentence, one has no tree or an empty label, a family is unknown.
     """
     say = report if report is not None else lambda line: None
     if not sentences:
@@ -142,13 +140,7 @@ def _learned(
 
 
 def _check_labels(sentence: Sentence) -> None:
-    """Find out before all training, not when the model is written.
-
-    Raises
-    ------
-    TreebankError
-        If a label is no text that a file can have.
-    """
+    """Find out before all training, not when the model is written, that labels are text."""
     for m, label in enumerate(sentence.deprels, start=1):
         if not label or any(c in label for c in "\t\n\r"):
             raise TreebankError(

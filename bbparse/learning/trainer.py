@@ -76,19 +76,9 @@ class EpochReport:
 class Trainer:
     """Learns the weights of a backbone and its factors together, or of factors alone.
 
-    Parameters
-    ----------
-    config : Configuration
-    data : TrainingData
-        With candidate arcs.
-    pruner : Pruner
-    families : sequence of FactorFamily
-    restart : int
-        Trainers with other numbers see the sentences in other orders.
-    below : Model, optional
-        The backbone that factors will be used with, where they are learned alone.
-    problems : sequence of Problem
-        The sentences under backbones that did not see them, without factors, where there is one.
+    Trainers with other `restart` numbers see the sentences in other orders. Factors are learned
+    alone for the backbone `below`, from `problems`: the sentences under backbones that did not see
+    them, without factors.
 
     Attributes
     ----------

@@ -48,23 +48,11 @@ def _change(
 
 
 class Learner:
-    """Weights that learn by one of the rules, and their mean over all steps.
+    """Weights int32[F] in quanta that learn, in place, by one of the rules, and their mean over all
+    steps.
 
-    Parameters
-    ----------
-    weights : int32[F]
-        In quanta; changed in place.
-    method : {"adagrad", "passive-aggressive", "perceptron"}
-    rate : float
-        See the rules.
-    start : float
-        Where AdaGrad's sums of squares start: the more, the shorter are first steps, so that
-        features met a few times stay weak.
-
-    Attributes
-    ----------
-    best : int32[F]
-        The mean that was worth keeping, see `keep`; the weights at the start before that.
+    `start` is where AdaGrad's sums of squares start: the more, the shorter are first steps, so that
+    features met a few times stay weak. `best` is for the mean that was worth keeping.
     """
 
     def __init__(
@@ -83,14 +71,9 @@ class Learner:
     ) -> None:
         """Move the weights towards the gold tree.
 
-        Parameters
-        ----------
-        indices, counts : int64[D]
-            Gold minus predicted features, none twice.
-        loss : float
-            Score of the predicted tree and its cost, minus the score of the gold tree; >= 0.
-        norm : float
-            Squared length of the whole difference (other weight vectors included).
+        Given are gold minus predicted features, none twice; by how much the predicted tree and its
+        cost outscore the gold tree, >= 0; and the squared length of the whole difference, other
+        weight vectors included.
         """
         rate = self.rate / QUANTUM
         if self.method == "perceptron":

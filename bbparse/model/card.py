@@ -29,13 +29,8 @@ def card_note(
 ) -> dict[str, Any]:
     """What is kept of a card in the notes of a model. It has no dates: runs can be repeated.
 
-    Parameters
-    ----------
-    sentences, dev : sequence of Sentence
-        That it is trained on, and chosen by.
-    about : mapping
-        Some of `ABOUT`. The language, if not given, is that of files named as those of Universal
-        Dependencies are.
+    Of `about`, which has some of `ABOUT`, the language, if not given, is that of files named as
+    those of Universal Dependencies are.
     """
     files = sorted({Path(one.source).name for one in sentences if one.source})
     found = {match[1] for name in files if (match := _LANGUAGE.match(name))}
@@ -50,18 +45,12 @@ def card_note(
     }
 
 
-
 def card(model: Model) -> dict[str, Any]:
     """All that a model says of itself.
 
-    Returns
-    -------
-    dict
-        ``name`` of the treebank or its files, ``language``, ``license``, ``scripts``; sizes of
-        ``train`` and ``dev``; the version of ``bbparse`` that trained it; the ``results`` on dev,
-        F1 in percent; these are missing or None where nobody has said them. Beside them what it
-        ``takes``, how its trees are, its ``labels``, ``factors``, ``seed`` and whole
-        ``configuration``.
+    What `card_note` gives, and ``results`` on dev, F1 in percent, are missing or None where nobody
+    has said them. Beside them what it ``takes``, how its trees are, its ``labels``, ``factors``,
+    ``seed`` and whole ``configuration``.
     """
     config = model.config
     tagger, labeller = model.tagger, model.labeller

@@ -18,16 +18,15 @@ from bbparse import __version__
 from bbparse.configuration import Configuration
 from bbparse.errors import BBParseError, ModelError
 from bbparse.factors import FactorFamily, FactorTable, load_families
+from bbparse.model import MODELS
 from bbparse.model.model import Model
-from bbparse.model.packed import pack, packed_rules, unpack
-from bbparse.model.path import model_path
+from bbparse.model.packed import narrow_weights, pack, packed_rules, unpack
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
 from bbparse.scoring.network import NETWORK_ARRAYS, Network
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
-from bbparse.scoring.weights import narrow_weights
 from bbparse.storage.archive import REALS, TEXT, Rule, archive_kind, read_archive, write_archive
 from bbparse.tagging.tagger import TAGGER_ARRAYS, Tagger, tagger_arrays, tagger_from
 from bbparse.text.cutter import CUTTER_ARRAYS, Cutter
@@ -51,13 +50,7 @@ _RULES: dict[str, Rule] = {
 
 
 def save_model(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model file, whole or not at all.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
-    """
+    """Write a model file, whole or not at all; `OutputError` if it cannot be written."""
     maker = model.maker
     header = {
         "bbparse": __version__,
@@ -90,12 +83,11 @@ def load_model(
     name_or_path: str | os.PathLike[str],
     factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
 ) -> Model:
-    """Read a model file.
+    """Read a model file, or the model of a name that comes with the package.
 
     Parameters
     ----------
     name_or_path : path
-        A file, or the name of a model that comes with the package.
     factors : iterable of families, optional
         Families the model was trained with that are not installed as plug-ins: classes, or
         ``"module:Class"``. A model file never has code imported by itself.
@@ -107,7 +99,7 @@ def load_model(
     FactorError
         If a family the model needs is neither installed nor given.
     """
-    path = model_path(name_or_path)
+    path = MODELS.path(name_or_path)
     arrays = _arrays(path)
     where = os.fspath(path)
     try:
@@ -146,10 +138,7 @@ def load_model(
 def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Cutter | None]:
     """Read a tagger's file, or the tagger in a parser's model, and the cutter that is with it.
 
-    Raises
-    ------
-    ModelError
-        If the file is missing, truncated, no tagger, or of a newer version.
+    `ModelError` if the file is missing, truncated, no tagger, or of a newer version.
     """
     if archive_kind(path) == KIND:
         arrays = _arrays(path)
@@ -167,13 +156,7 @@ def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Cutter | None]:
 def save_tagger(
     path: str | os.PathLike[str], tagger: Tagger, cutter: Cutter | None = None
 ) -> None:
-    """Write a tagger's file, whole or not at all.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
-    """
+    """Write a tagger's file, whole or not at all; `OutputError` if it cannot be written."""
     arrays = tagger_arrays(tagger)
     if cutter is not None:
         arrays.update(cutter.to_arrays())
@@ -190,13 +173,7 @@ def _arrays(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
 
 
 def _current(table: dict[str, Any], where: str) -> dict[str, Any]:
-    """The configuration of a model file without the keys of modes that are no more.
-
-    Raises
-    ------
-    ModelError
-        If the model was trained in such a mode.
-    """
+    """The configuration of a model file without the keys of modes that are no more."""
     guide, labels = dict(table.get("guide", {})), dict(table.get("labels", {}))
     if guide.pop("kind", "network") == "templates" and guide.get("epochs"):
         raise ModelError(f"{where}: its guide is no network, as it is now: train the model anew")

@@ -39,13 +39,7 @@ class Model:
         return self.tagger is not None or not self.notes.get("tagged", True)
 
     def needed_cutter(self) -> Cutter:
-        """What cuts running text.
-
-        Raises
-        ------
-        ModelError
-            If the model has none.
-        """
+        """What cuts running text; `ModelError` if the model has none."""
         if self.cutter is None:
             raise ModelError(
                 "the model cannot cut running text: give sentences of words, or train it anew on a"
@@ -56,11 +50,8 @@ class Model:
     def with_projective(self, projective: bool) -> Model:
         """The same model, drawing only trees without crossing arcs, or crossing ones, too.
 
-        Raises
-        ------
-        ModelError
-            If it is to draw crossing trees, and was trained on projective ones: nothing in such a
-            model knows what a crossing is.
+        `ModelError` if it is to draw crossing trees, and was trained on projective ones: nothing in
+        such a model knows what a crossing is.
         """
         if projective == self.config.projective:
             return self

@@ -1,7 +1,8 @@
-"""Sparse integer weights in few bytes.
+"""Sparse integer weights in few bytes, on disk and in memory.
 
-Of a table of weights the ones that are not zero are stored: the distance of each from the one
-before, and its value in units of the greatest common divisor of all, both in the narrowest type.
+On disk, of a table of weights the ones that are not zero are stored: the distance of each from the
+one before, and its value in units of the greatest common divisor of all, both in the narrowest
+type.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
+from bbparse.scoring.scorer import Weights, aligned_zeros
 from bbparse.storage.archive import INTS, Rule
 
 
@@ -25,14 +27,7 @@ def packed_rules(name: str) -> dict[str, Rule]:
 
 
 def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]]:
-    """The fields of a table of weights.
-
-    Parameters
-    ----------
-    name : str
-        What the fields' names begin with.
-    weights : int[F]
-    """
+    """The fields of a table of weights, whose names begin with a name."""
     index = np.flatnonzero(weights)
     values = weights[index].astype(np.int64)
     step = max(1, int(np.gcd.reduce(values))) if len(values) else 1
@@ -46,27 +41,10 @@ def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]
 def unpack(
     where: str, name: str, arrays: dict[str, NDArray[Any]], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places and values of the weights of a packed table.
+    """Places, which ascend, and values, in 32 bits, of the weights of a packed table of some size.
 
-    Parameters
-    ----------
-    where : str
-        Name of the file, for errors.
-    name : str
-    arrays : dict
-        Fields as :func:`pack` gives them; not trusted.
-    size : int
-        Length of the table.
-
-    Returns
-    -------
-    index, value : int64[W]
-        The index ascends; values fit into 32 bits.
-
-    Raises
-    ------
-    ModelError
-        If an index lies outside the table, comes twice, or a weight does not fit.
+    The fields are not trusted: `ModelError`, naming the file `where`, if an index lies outside the
+    table, comes twice, or a weight does not fit.
     """
     gaps, values = arrays[f"{name}_gap"], arrays[f"{name}_value"].astype(np.int64)
     step, most = int(arrays[f"{name}_step"].item()), int(np.iinfo(np.int32).max)
@@ -99,3 +77,27 @@ def _narrowest(values: NDArray[Any]) -> NDArray[Any]:
         if limits.min <= low and high <= limits.max:
             return values.astype(dtype)
     return values
+
+
+def narrow_weights(
+    size: int, index: NDArray[np.integer], value: NDArray[np.integer], quantum: float
+) -> tuple[Weights, float]:
+    """A table of weights in the narrowest integers that hold them exactly.
+
+    Most of what scoring costs is waiting for weights: a table a quarter as large is read in less
+    than half the time. Given the places of those that are not 0, these as 32-bit integers, and the
+    quantum; returned is the quantum times a power of two, by which the weights were divided.
+    """
+    value = np.asarray(value, np.int64)
+    largest = int(np.abs(value).max(initial=0))
+    # The lowest bit that any of them has: what divides them all.
+    together = int(np.bitwise_or.reduce(value)) if len(value) else 0
+    step = together & -together or 1
+    for dtype in (np.int8, np.int16):
+        if largest <= step * int(np.iinfo(dtype).max):
+            weights = aligned_zeros(size, dtype)
+            weights[index] = value // step
+            return weights, quantum * step
+    weights = aligned_zeros(size)
+    weights[index] = value
+    return weights, quantum

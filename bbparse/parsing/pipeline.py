@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from bbparse.errors import ModelError, TreebankError
 from bbparse.factors import FactorFamily
+from bbparse.model import DEFAULT_MODEL
 from bbparse.model.card import card
-from bbparse.model.path import DEFAULT_MODEL
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.document import Document, ParsedSentence
 from bbparse.parsing.given_heads import fill_in_all

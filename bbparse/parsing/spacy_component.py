@@ -26,7 +26,7 @@ from spacy.tokens import Doc, Token
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from bbparse.model.path import DEFAULT_MODEL, model_names
+from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.parsing.document import Tree
 from bbparse.parsing.pipeline import Pipeline, load
 from bbparse.text import sentences_of_text
@@ -67,7 +67,7 @@ def make_parser(
     ModelError
         If the model cannot be read.
     """
-    there = model in model_names() or Path(model).exists()
+    there = model in MODELS.names() or Path(model).exists()
     return SpacyParser(
         load(model) if there else model, name, k_best=k_best, prune=prune,
         node_limit=node_limit, time_limit=time_limit,

@@ -61,19 +61,8 @@ class Largest(NamedTuple):
 class DelayedScorer:
     """A model over arcs and grandchildren, of which the latter are scored when they are asked for.
 
-    Parameters
-    ----------
-    scorer : PartScorer
-
-    Attributes
-    ----------
-    arcs : PartScorer
-        The same model without grandchildren.
-
-    Raises
-    ------
-    ConfigError
-        If there are templates of other parts, or of a guide.
+    `arcs` is the same model without grandchildren. `ConfigError` if there are templates of other
+    parts, or of a guide.
     """
 
     def __init__(self, scorer: PartScorer) -> None:
@@ -179,13 +168,7 @@ class DelayedScorer:
 
 
 class DelayedColumns(Columns):
-    """Triples of one sentence over all its arcs.
-
-    Parameters
-    ----------
-    scorer : DelayedScorer
-    values : uint64[n + 1 + 2 * PAD, len(ATTRIBUTES)]
-    """
+    """Triples of one sentence, as `encode` gives it, over all its arcs."""
 
     def __init__(self, scorer: DelayedScorer, values: NDArray[np.uint64]) -> None:
         self._scorer, self._tables = scorer, scorer.tables(values)

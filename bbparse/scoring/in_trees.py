@@ -200,18 +200,9 @@ def _in_crossing_trees(n, arc_head, arc_mod, single_root):
 def arcs_in_trees(
     n: int, arc_head: Ints, arc_mod: Ints, single_root: bool, projective: bool = True
 ) -> tuple[Ints, Ints]:
-    """Those of the candidate arcs that some tree has, in their order.
+    """Those of the candidate arcs int32[A], sorted by head, that some tree has, in their order.
 
     There are none where no tree exists.
-
-    Parameters
-    ----------
-    n : int
-        Number of words.
-    arc_head, arc_mod : int32[A]
-        Sorted by head.
-    single_root, projective : bool
-        What trees there are.
     """
     chosen = _in_projective_trees if projective else _in_crossing_trees
     found: tuple[Ints, Ints] = chosen(n, arc_head, arc_mod, single_root)

@@ -28,15 +28,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.configuration.label_templates import check_label_templates
-from bbparse.configuration.templates import TemplateSet
+from bbparse.configuration.templates import TemplateSet, check_label_templates
 from bbparse.errors import ModelError
 from bbparse.jit import plain
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import best_labels, label_scores
 from bbparse.scoring.marks import NO_MARKS, checked_marks
-from bbparse.scoring.scorer import checked_heads
-from bbparse.scoring.weights import aligned_zeros
+from bbparse.scoring.scorer import aligned_zeros, checked_heads
 from bbparse.storage.archive import INTS, TEXT, Rule
 from bbparse.treebank.encode import PAD
 
@@ -64,14 +62,9 @@ LABEL_ARRAYS: dict[str, Rule] = {
 class Labeller:
     """Labels the arcs of trees. Nothing changes while it does, so threads may share it.
 
-    Parameters
-    ----------
-    templates : TemplateSet
-        The features; none over the words between (``b.``).
-    labels : tuple of str
-        Sorted; each once.
-    root : int
-        Which label all arcs from word 0 have and no other arc; -1: there is no such rule.
+    Templates have none over the words between (``b.``); labels are sorted, each once; `root` is
+    which of them all arcs from word 0 have and no other arc, -1 if there is no such rule.
+    `ModelError` or `ConfigError` if they do not fit.
 
     Attributes
     ----------
@@ -80,13 +73,6 @@ class Labeller:
         Zeros, to be written to.
     guided : bool
         Whether templates have atoms of the guide, so that marks are needed.
-
-    Raises
-    ------
-    ModelError
-        If there are no labels or too many, they are not sorted, or the root does not fit them.
-    ConfigError
-        If the templates cannot be used.
     """
 
     def __init__(self, templates: TemplateSet, labels: tuple[str, ...], root: int = -1) -> None:
@@ -110,26 +96,10 @@ class Labeller:
         heads: NDArray[np.int32],
         marks: NDArray[np.uint16] | None = None,
     ) -> list[str]:
-        """Labels of the arcs of a tree.
+        """Labels of the arcs of a tree, int[n + 1] heads, that of word i + 1 at position i.
 
-        Parameters
-        ----------
-        values : uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)]
-            The sentence, as `encode` gives it.
-        heads : int[n_words + 1]
-            heads[m] is the head of word m; heads[0] is not read.
-        marks : uint16[n_words + 1, n_words + 1], optional
-            What a guide says of the arcs; needed where templates have atoms of the guide.
-
-        Returns
-        -------
-        list of str, length n_words
-            The label of word i+1 at position i.
-
-        Raises
-        ------
-        ProblemError
-            If values, heads and marks do not fit each other, or a head is out of range.
+        Marks are a guide's, needed where `guided`. `ProblemError` if values, heads and marks do not
+        fit each other, or a head is out of range.
         """
         heads = checked_heads(values, heads)
         return self.name(values, heads, checked_marks(marks, len(heads), self.guided))
@@ -180,20 +150,9 @@ class Labeller:
     def from_arrays(
         cls, templates: TemplateSet, arrays: Mapping[str, NDArray[Any]], where: str = "labeller"
     ) -> Labeller:
-        """A labeller from the arrays of `to_arrays`.
+        """A labeller from the arrays of `to_arrays`, with dtypes as `LABEL_ARRAYS` has them.
 
-        Parameters
-        ----------
-        templates : TemplateSet
-        arrays : mapping of arrays
-            With dtypes and dimensions as `LABEL_ARRAYS` has them; others may be there too.
-        where : str
-            Name of the file, for messages.
-
-        Raises
-        ------
-        ModelError
-            If an array is missing or does not fit the others.
+        `ModelError`, naming the file `where`, if one is missing or does not fit the others.
         """
         for name in LABEL_ARRAYS:
             if name not in arrays:
@@ -225,13 +184,7 @@ class Labeller:
 
 
 def checked_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
-    """The labels, if a model can have them.
-
-    Raises
-    ------
-    ModelError
-        If there are none or too many, or they are not sorted, or not each a word of text.
-    """
+    """The labels, if a model can have them: some, not too many, sorted, each a word of text."""
     if not 1 <= len(labels) <= MAX_LABELS:
         raise ModelError(f"labels: found {len(labels)}, expected 1 to {MAX_LABELS}")
     for i, label in enumerate(labels):

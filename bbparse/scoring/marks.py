@@ -31,12 +31,8 @@ NO_MARKS = np.zeros((1, 1), np.uint16)
 def checked_marks(
     marks: NDArray[np.uint16] | None, size: int, needed: bool
 ) -> NDArray[np.uint16]:
-    """Marks as the kernels read them.
-
-    Raises
-    ------
-    ProblemError
-        If they are needed and missing, or have another shape than (size, size).
+    """Marks as the kernels read them; `ProblemError` if those needed are missing or of another
+    size.
     """
     if not needed:
         return NO_MARKS
@@ -104,9 +100,9 @@ def marks_of(
 
 
 def sure_marks(marks: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Marks of arcs each of which is the only candidate of its modifier.
+    """Marks of arcs each of which is the only candidate of its modifier, given those among all.
 
     The best label of an arc does not depend on which other arcs there are, and alone it has
-    probability 1. Given the marks among all candidates, those of the arcs of any tree over them.
+    probability 1.
     """
     return marks & np.uint16(NO_LABEL) | np.uint16(12 << LABEL_BITS)

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ProblemError
-from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_counts
-from bbparse.factors.alive import alive_in_all
+from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_counts, alive_factors
 from bbparse.problem import Problem
 from bbparse.problem.parts import Counts, Factors, names_of
 from bbparse.scoring.in_trees import arcs_in_trees
@@ -83,19 +82,9 @@ class ProblemMaker:
     ) -> list[Scored]:
         """The scored problems of a batch of sentences.
 
-        Parameters
-        ----------
-        sentences : sequence of Sentence
-        prune : int, optional
-            Most heads of a word, instead of the model's; 0: all arcs.
-        margin : float, optional
-            Largest log-odds of a candidate head against the word's best, instead of the model's.
-
-        Raises
-        ------
-        ProblemError
-            If so many arcs are left that the parts would not fit into memory, or ``prune`` is
-            negative.
+        `prune` is the most heads of a word instead of the model's, 0 for all arcs; `margin` the
+        largest log-odds of a candidate head against the word's best. `ProblemError` if so many arcs
+        are left that the parts would not fit into memory, or `prune` is negative.
         """
         if prune is not None and prune < 0:
             raise ProblemError(f"prune is {prune}, expected 0 (all arcs) or more")
@@ -179,7 +168,7 @@ class ProblemMaker:
                 FactorView(sentence, *a, own, given, self.label_names)
                 for sentence, a, own, given in zip(sentences, arcs, values, marks)
             ]
-            for fields, factors in zip(parts, alive_in_all(self.families, views, self.table)):
+            for fields, factors in zip(parts, alive_factors(self.families, views, self.table)):
                 fields.update(zip(_FACTORS, factors))
             for fields, view in zip(parts, views):
                 fields.update(zip(_COUNTS, alive_counts(self.families, view, self.table) or ()))
@@ -202,21 +191,17 @@ def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[li
     """
     batch: list[Sentence] = []
     words = 0
-    source = iter(sentences)
-    while True:
-        try:
-            sentence = next(source)
-        except StopIteration:
-            break
-        except Exception:
-            if batch:
+    try:
+        for sentence in sentences:
+            if batch and (not together or words + sentence.n_words > SECTION_WORDS):
                 yield batch
-            raise
-        if batch and (not together or words + sentence.n_words > SECTION_WORDS):
+                batch, words = [], 0
+            batch.append(sentence)
+            words += sentence.n_words
+    except Exception:
+        if batch:
             yield batch
-            batch, words = [], 0
-        batch.append(sentence)
-        words += sentence.n_words
+        raise
     if batch:
         yield batch
 

@@ -16,8 +16,7 @@ from bbparse.configuration import Configuration
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.candidates import LONG
 from bbparse.scoring.parts import all_arcs
-from bbparse.scoring.scorer import PartScorer
-from bbparse.scoring.weights import Weights
+from bbparse.scoring.scorer import PartScorer, Weights
 from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int32]
@@ -28,17 +27,9 @@ MOST_ARCS = 3000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pruner:
-    """Candidate arcs of a sentence.
+    """Candidate arcs of a sentence, by arc templates and weights of the classifier.
 
-    Attributes
-    ----------
-    scorer : PartScorer
-        Arc templates and weights of the classifier.
-    k : int
-        Most heads of a word; 0: all.
-    margin : float
-        Largest difference of log-odds to a word's best head.
-    single_root : bool
+    A word has `k` heads at most (0: all), no log-odds further than `margin` from its best one.
     """
 
     scorer: PartScorer
@@ -60,15 +51,8 @@ class Pruner:
     ) -> tuple[Ints, Ints]:
         """Candidate arcs ``(arc_head, arc_mod)``, int32[A], sorted by (head, mod).
 
-        Parameters
-        ----------
-        values : uint64[...]
-            The sentence, as ``encode`` gives it.
-        k : int, optional
-            Instead of the pruner's own k, which is less for sentences of more than `LONG` words. 0
-            keeps every arc, whatever the margin.
-        margin : float, optional
-            Instead of the pruner's own.
+        `k` and `margin` may be others than the pruner's own; its k is less for sentences of more
+        than `LONG` words. A k of 0 keeps every arc, whatever the margin.
         """
         n = len(values) - 2 * PAD - 1
         if k is None:
@@ -83,10 +67,7 @@ class Pruner:
 
 
 def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> tuple[Ints, Ints]:
-    """Candidate arcs and those of a tree together, sorted by (head, mod).
-
-    ``heads`` is int32[n+1] with ``heads[0]`` ignored.
-    """
+    """Candidate arcs and those of a tree, int32[n + 1] heads, together, sorted by (head, mod)."""
     n = len(heads) - 1
     keys = arc_head.astype(np.int64) * (n + 1) + arc_mod
     tree = heads[1:].astype(np.int64) * (n + 1) + np.arange(1, n + 1)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from bbparse.configuration.templates import KINDS, TemplateSet
 from bbparse.errors import ModelError, ProblemError
@@ -18,7 +18,6 @@ from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.marks import NO_MARKS, checked_marks
 from bbparse.scoring.parts import all_arcs, parts_not_in
 from bbparse.scoring.tables import sentence_tables
-from bbparse.scoring.weights import WEIGHT_TYPES, Weights, aligned_zeros
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 # Writable, as every array is that a kernel sees: read-only ones are types of their own to numba,
@@ -28,34 +27,31 @@ _NO_SCORES = np.zeros(0, dtype=np.float64)
 _NO_WEIGHTS = np.zeros(1, dtype=np.int8)
 
 Marks = NDArray[np.uint16]
+Weights = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
+
+#: What weights may be; learning takes 32 bits, a model that is loaded as few as will do.
+WEIGHT_TYPES = (np.int8, np.int16, np.int32)
+
+#: Bytes of a line of memory, which holds both weights of a template with ``+@``.
+_LINE = 64
+
+
+def aligned_zeros(size: int, dtype: DTypeLike = np.int32) -> NDArray[Any]:
+    """Zeros that start on a line of memory, so that paired weights lie in one line."""
+    n_bytes = size * np.dtype(dtype).itemsize
+    raw = np.zeros(n_bytes + _LINE, dtype=np.uint8)
+    offset = -raw.ctypes.data % _LINE
+    return raw[offset : offset + n_bytes].view(dtype)
 
 
 class PartScorer:
     """The linear model over arcs, siblings, grandchildren and grand-siblings.
 
     Scores depend on nothing that a call changes, so one scorer serves any number of threads.
-
-    Parameters
-    ----------
-    templates : TemplateSet
-        The features.
-    weights : int32[2**templates.bits], optional
-        Weights in integer quanta, as int8 or int16 if they fit (`bbparse.scoring.weights`); used
-        as they are, without a copy, if they are contiguous. Zeros by default.
-    quantum : float
-        What a weight of 1 is worth.
-
-    Attributes
-    ----------
-    weights : int32[2**templates.bits], or narrower
-        May be changed in place between calls.
-    quantum : float
-        May be set between calls.
-
-    Raises
-    ------
-    ModelError
-        If the weights have another size or dtype.
+    Weights (int32[2**bits], or narrower, see `bbparse.model.packed`; zeros by default) are in
+    quanta, of which `quantum` says what one is worth; they are used as they are, without a copy, if
+    they are contiguous. Both may be changed between calls, the weights in place. `ModelError` if
+    weights have another size or dtype.
     """
 
     def __init__(
@@ -99,28 +95,14 @@ class PartScorer:
     ) -> dict[str, NDArray[Any]]:
         """Scores of candidate arcs and of all parts that they can form.
 
-        Parameters
-        ----------
-        values : uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)]
-            The sentence, as `encode` gives it.
-        arc_head, arc_mod : int32[A]
-            Candidate arcs, each once, sorted by (head, mod). Not checked.
-        projective, single_root : bool
-            Leave out parts that no such tree contains.
-        marks : uint16[n_words + 1, n_words + 1], optional
-            What the guide says of the arcs; needed where templates have atoms of the guide.
+        Arcs, int32[A], come once each, sorted by (head, mod), unchecked. Left out are parts that no
+        tree contains, projective or with a single root as asked for. Marks are the guide's,
+        uint16[n + 1, n + 1], needed where templates have atoms of the guide; `ProblemError` if they
+        are missing.
 
-        Returns
-        -------
-        dict of arrays
-            Fields of a `bbparse.Problem`: the scores of arcs, and the kinds of part that there are
-            templates of. Parts are sorted by (head, outer, inner, grand); see
-            `candidates.enumerate_parts`. Outermost grandchildren share the words of grandchildren.
-
-        Raises
-        ------
-        ProblemError
-            If marks are needed and not given, or of another size.
+        Returns fields of a `bbparse.Problem`: the scores of arcs, and the kinds of part that there
+        are templates of, sorted by (head, outer, inner, grand) as `candidates.enumerate_parts`
+        says. Outermost grandchildren share the words of grandchildren.
         """
         own_marks = checked_marks(marks, len(values) - 2 * PAD, self._guided)
         sib, gc, gsib, scores, start = score_candidates(
@@ -136,12 +118,9 @@ class PartScorer:
         return fields
 
     def score_all_arcs(self, values: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """Scores of all arcs by the arc templates alone.
+        """Scores float64[n + 1, n + 1] of all arcs, by the arc templates alone.
 
-        Returns
-        -------
-        float64[n_words + 1, n_words + 1]
-            scores[h, m]; -inf for arcs into the root and of a word to itself.
+        -inf for arcs into the root and of a word to itself.
         """
         checked_marks(None, len(values), self._guided)
         n = len(values) - 2 * PAD - 1
@@ -159,19 +138,10 @@ class PartScorer:
     def features_of_all_arcs(
         self, values: NDArray[np.uint64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-        """Every arc of a sentence and its features, for templates without a role ``b``.
+        """Every arc, sorted by (head, mod), and its features int64[A, F].
 
-        Returns
-        -------
-        arc_head, arc_mod : int32[A]
-            All arcs, sorted by (head, mod).
-        indices : int64[A, F]
-            The features of each arc.
-
-        Raises
-        ------
-        ModelError
-            If arc templates look at the words between: arcs then differ in their features' number.
+        `ModelError` if arc templates look at the words between: arcs then differ in their features'
+        number.
         """
         if any(template.slot("b") for template in self.templates.templates["arc"]):
             raise ModelError("arc templates with 'b.' give arcs different numbers of features")
@@ -192,31 +162,12 @@ class PartScorer:
         others: NDArray[np.int32] | None = None,
         marks: Marks | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Feature counts of one tree minus those of another.
+        """Feature counts of one tree, int[n + 1] heads, minus those of another.
 
-        Only parts that the trees do not share are looked at.
-
-        Parameters
-        ----------
-        values : uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)]
-            The sentence, as `encode` gives it.
-        heads, others : int[n_words + 1]
-            heads[m] is the head of word m; heads[0] is not read. Without others, all features of
-            a tree: ``(weights[indices] * counts).sum() * quantum`` is its score.
-        marks : uint16[n_words + 1, n_words + 1], optional
-            As for `score`.
-
-        Returns
-        -------
-        indices : int64[D]
-            Ascending, each once.
-        counts : int64[D]
-            Never 0.
-
-        Raises
-        ------
-        ProblemError
-            If a tree does not fit the sentence, or marks are missing.
+        Only parts that the trees do not share are looked at. Without others, all features of a
+        tree: ``(weights[indices] * counts).sum() * quantum`` is its score. Marks as for `score`.
+        Returns indices int64[D], ascending, each once, and counts int64[D], none 0; `ProblemError`
+        if a tree does not fit the sentence, or marks are missing.
         """
         heads = checked_heads(values, heads)
         marks = checked_marks(marks, len(heads), self._guided)
@@ -244,12 +195,8 @@ def difference(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Multiset difference of two lists of feature indices.
 
-    Returns
-    -------
-    indices : int64[D]
-        Ascending, each once.
-    counts : int64[D]
-        How many times more an index is in `added` than in `removed`; never 0.
+    Returns indices int64[D], ascending, each once, and how many times more each is in `added`, not
+    0.
     """
     signs = np.repeat([1, -1], [len(added), len(removed)])
     indices, inverse = np.unique(np.concatenate([added, removed]), return_inverse=True)
@@ -261,10 +208,7 @@ def difference(
 def checked_heads(values: NDArray[np.uint64], heads: NDArray[np.int32]) -> NDArray[np.int32]:
     """A copy of heads as kernels may read them: in range, 0 at position 0, and writable.
 
-    Raises
-    ------
-    ProblemError
-        If values and heads do not fit each other, or a head is out of range.
+    `ProblemError` if values and heads do not fit each other, or a head is out of range.
     """
     n = len(values) - 2 * PAD - 1
     if values.ndim != 2 or n < 0 or values.shape[1] != len(ATTRIBUTES):

@@ -10,24 +10,24 @@ import pytest
 
 import bbparse
 from bbparse.errors import ModelError
-from bbparse.model.path import DEFAULT_MODEL, model_names, model_path
+from bbparse.model import DEFAULT_MODEL, MODELS
 
 FOLDER = Path(bbparse.__file__).parent / "models"
 
 
 def test_names_and_paths(tmp_path: Path) -> None:
-    assert DEFAULT_MODEL in model_names()
-    assert model_path(DEFAULT_MODEL) == FOLDER / "english.model"
+    assert DEFAULT_MODEL in MODELS.names()
+    assert MODELS.path(DEFAULT_MODEL) == FOLDER / "english.model"
     own = tmp_path / "own.model"
     own.write_bytes(b"")
-    assert model_path(own) == own
+    assert MODELS.path(own) == own
     with pytest.raises(ModelError, match=r"none\.model: no such file, nor the name .*english"):
-        model_path(tmp_path / "none.model")
+        MODELS.path(tmp_path / "none.model")
 
 
 def test_each_model_is_small_and_has_a_card() -> None:
     total = 0
-    for name in model_names():
+    for name in MODELS.names():
         total += (FOLDER / f"{name}.model").stat().st_size
         card = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
         for promised in ("CC BY-SA 4.0", "configs/english.toml", "bbparse train", "UAS"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bbparse.configuration.path import configuration_names, configuration_path
+from bbparse.configuration import CONFIGURATIONS
 from bbparse.configuration.templates import (
     ARC_ATOMS,
     DEFAULT_BITS,
@@ -150,9 +150,9 @@ def test_values_that_share_a_memory_line_fit_it() -> None:
     assert sum(0 < atom.size <= MAX_ALSO for atom in ARC_ATOMS.values()) == 10
 
 
-@pytest.mark.parametrize("name", configuration_names())
+@pytest.mark.parametrize("name", CONFIGURATIONS.names())
 def test_shipped_configurations_have_good_templates(name: str) -> None:
-    table = tomllib.loads(Path(configuration_path(name)).read_text(encoding="utf-8"))
+    table = tomllib.loads(Path(CONFIGURATIONS.path(name)).read_text(encoding="utf-8"))
     main = TemplateSet.from_table(table["templates"])
     pruner = TemplateSet.from_table(table["pruner"]["templates"], "pruner.templates")
     assert sum(2 if t.also else 1 for kind in KINDS for t in main.templates[kind]) >= 50

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bbparse.factors import FactorView
+import bbparse.factors
+from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView, tree_batches
+from bbparse.problem.parts import Factors
 from bbparse.treebank import Sentence
 
 WORDS = (
@@ -66,3 +69,23 @@ def view_of(sentence: Sentence, arcs: Iterable[Arc]) -> FactorView:
     """The view over these arcs."""
     ordered = sorted(arcs)
     return FactorView(sentence, [h for h, _ in ordered], [m for _, m in ordered])
+
+
+def alive_factors(
+    families: Iterable[FactorFamily], view: FactorView, table: FactorTable
+) -> Factors:
+    """The factors of one sentence that have a score."""
+    return bbparse.factors.alive_factors(families, [view], table)[0]
+
+
+def tree_keys(
+    families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
+) -> NDArray[np.uint64]:
+    """Keys of the features of all that fires in a tree, as often as it fires."""
+    keys = [batch.feat_keys for batch in tree_batches(families, view, table)]
+    return np.concatenate([np.zeros(0, np.uint64), *keys])
+
+
+def scored(batch: FactorBatch, table: FactorTable) -> Factors:
+    """The proposed factors that have a score."""
+    return batch.factors(batch.scores(table))

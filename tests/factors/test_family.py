@@ -16,13 +16,18 @@ from bbparse.factors import (
     FactorFamily,
     FactorTable,
     FactorView,
-    alive_factors,
     check_family,
     feature_key,
-    tree_keys,
 )
 from bbparse.treebank import Sentence
-from tests.factors.helpers import all_arcs, random_arcs, random_sentence, view_of
+from tests.factors.helpers import (
+    alive_factors,
+    all_arcs,
+    random_arcs,
+    random_sentence,
+    tree_keys,
+    view_of,
+)
 
 
 class SameTag(FactorFamily):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import bbparse.factors.rule_words as rule_words
+import bbparse.factors.rules as rules
 from bbparse.errors import FactorError
 from bbparse.factors import (
     AnySentence,
@@ -19,11 +19,10 @@ from bbparse.factors import (
     FactorTable,
     FactorView,
     RuleFamily,
-    alive_factors,
 )
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import RowMemory
-from tests.factors.helpers import all_arcs, random_arcs, view_of
+from tests.factors.helpers import alive_factors, all_arcs, random_arcs, scored, view_of
 
 WORDS = (
     "in/ADP", "and/CCONJ", "or/CCONJ", ",/PUNCT", "(/PUNCT", ")/PUNCT", '"/PUNCT', "./PUNCT",
@@ -182,7 +181,7 @@ def test_scores_are_those_of_python_in_the_order_of_the_families() -> None:
     table = FactorTable(keys, weights=rng.integers(-3, 4, len(keys)).astype(float))
     for view in views:
         found = alive_factors(families, view, table)
-        plain = [table.alive(family.propose(view)) for family in families]
+        plain = [scored(family.propose(view), table) for family in families]
         assert len(found.score) == sum(len(p.score) for p in plain) > 0
         np.testing.assert_array_equal(found.arcs, np.concatenate([p.arcs for p in plain]))
         np.testing.assert_array_equal(found.score, np.concatenate([p.score for p in plain]))
@@ -192,7 +191,7 @@ def test_scores_are_those_of_python_in_the_order_of_the_families() -> None:
 
 
 def test_words_may_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule_words, "RowMemory", partial(RowMemory, most=5))
+    monkeypatch.setattr(rules, "RowMemory", partial(RowMemory, most=5))
     rng = np.random.default_rng(16)
     family = AsRules()
     for _ in range(30):

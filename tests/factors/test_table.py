@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,12 +23,10 @@ KEYS = st.one_of(
 
 def batch_of(*features: list[int], gates: list[int] | None = None) -> FactorBatch:
     """Factors over two arcs each with these keys."""
-    batch = FactorBatch.from_lists([[2 * f, 2 * f + 1] for f in range(len(features))], features)
-    if gates is None:
-        return batch
-    return FactorBatch(
-        batch.ptr, batch.arcs, batch.feat_ptr, batch.feat_keys, np.array(gates, np.uint64)
+    batch = FactorBatch.from_lists(
+        [[2 * f, 2 * f + 1] for f in range(len(features))], [[keys] for keys in features]
     )
+    return batch if gates is None else replace(batch, gates=np.array(gates, np.uint64))
 
 
 def table_of(weights: dict[int, float]) -> FactorTable:
@@ -65,8 +64,8 @@ def test_a_factor_scores_the_sum_of_its_known_features(
     features = features + [list(weights)[:3], list(weights)[:1] * 2]
     table, batch = table_of(weights), batch_of(*features)
     expected = [sum(weights.get(key, 0) for key in keys) for keys in features]
-    assert table.score_batch(batch).tolist() == expected
-    alive = table.alive(batch)
+    assert batch.scores(table).tolist() == expected
+    alive = batch.factors(batch.scores(table))
     chosen = [f for f, score in enumerate(expected) if score]
     assert alive.score.tolist() == [expected[f] for f in chosen]
     assert alive.arcs.tolist() == [arc for f in chosen for arc in (2 * f, 2 * f + 1)]
@@ -80,7 +79,7 @@ def test_an_empty_table_knows_nothing() -> None:
     table = FactorTable(np.zeros(0, np.uint64))
     assert len(table) == 0
     assert table.find(np.array([0, 5], np.uint64)).tolist() == [-1, -1]
-    assert len(table.alive(batch_of([0], [5])).score) == 0
+    assert not batch_of([0], [5]).scores(table).any()
     assert not passes(table.key_bits, 0)
     assert not passes(table.gate_bits, 2**64 - 1)
 
@@ -169,8 +168,3 @@ def test_a_table_does_not_share_its_arrays() -> None:
 def test_arrays_that_do_not_fit_are_named(arguments: tuple, message: str) -> None:
     with pytest.raises(FactorError, match=message):
         FactorTable(*arguments)
-
-
-def test_a_cutoff_below_one_is_refused() -> None:
-    with pytest.raises(ValueError, match="cutoff: expected 1 or more, found 0"):
-        FactorCounter().table(0)

@@ -16,7 +16,6 @@ from bbparse.factors import (
     FactorTable,
     FactorView,
     TemplateFamily,
-    alive_factors,
     check_family,
     load_families,
 )
@@ -25,7 +24,15 @@ from bbparse.treebank.encode import attribute_values
 from bbparse_families.grandchildren import AllGrandchildren, GreatGrandchildren
 from bbparse_families.nephews import Nephews
 from bbparse_families.siblings import AllSiblings, SiblingLabels, TriSiblings
-from tests.factors.helpers import all_arcs, random_arcs, random_sentence, random_tree, view_of
+from tests.factors.helpers import (
+    alive_factors,
+    all_arcs,
+    random_arcs,
+    random_sentence,
+    random_tree,
+    scored,
+    view_of,
+)
 from tests.features import plain
 
 Arc = tuple[int, int]
@@ -163,7 +170,7 @@ def test_filters_change_no_score(name: str) -> None:
     for table in (full, full.pruned()):
         for n_words in (2, 6, 11):
             view = view_of(s := random_sentence(rng, n_words), random_arcs(rng, s.n_words, 0.9))
-            whole = table.alive(family.propose(view))
+            whole = scored(family.propose(view), table)
             filtered = alive_factors([family], view, table)
             for field in ("ptr", "arcs", "score"):
                 assert getattr(filtered, field).tolist() == getattr(whole, field).tolist()
@@ -283,7 +290,7 @@ def test_labels_are_scored_as_they_are_proposed() -> None:
     table = FactorTable(known, np.zeros(len(known), np.uint64), rng.integers(-2, 3, len(known)))
     gates = np.unique(family.propose(views[0]).gates)
     table = FactorTable(known, np.resize(gates, len(known)), table.weights)
-    whole = table.alive(family.propose(views[0]))
+    whole = scored(family.propose(views[0]), table)
     found = alive_factors([family], views[0], table)
     assert len(found.score) == len(whole.score) > 100
     assert found.score.tolist() == whole.score.tolist()

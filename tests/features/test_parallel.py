@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bbparse.factors import FactorTable, FactorView, alive_factors
+from bbparse.factors import FactorTable, FactorView
 from bbparse.treebank import Sentence
 from bbparse_families.parallel import ParallelLabels
-from tests.factors.helpers import all_arcs, random_arcs, random_sentence
+from tests.factors.helpers import alive_factors, all_arcs, random_arcs, random_sentence, scored
 
 NAMES = ("conj", "nsubj", "obj", "parataxis")
 Factor = tuple[tuple[int, int], ...]
@@ -105,7 +105,7 @@ def test_labels_are_scored_as_they_are_proposed() -> None:
     keys, first = np.unique(batch.feat_keys, return_index=True)
     gates = np.repeat(batch.gates, np.diff(batch.feat_ptr))[first]
     table = FactorTable(keys, gates, rng.integers(-2, 3, len(keys)))
-    whole, found = table.alive(batch), alive_factors([family], view, table)
+    whole, found = scored(batch, table), alive_factors([family], view, table)
     assert len(found.score) == len(whole.score) > 50
     assert found.arcs.tolist() == whole.arcs.tolist()
     assert found.score.tolist() == whole.score.tolist()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.learning.thinning import keep_largest, rounded_to
+from bbparse.learning.run import keep_largest, rounded_to
 from bbparse.learning.updates import Learner
 from bbparse.problem.quantum import QUANTUM
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bbparse.configuration import Configuration
-from bbparse.configuration.label_templates import default_label_templates
+from bbparse.configuration.templates import default_label_templates
 from bbparse.errors import ConfigError, ProblemError, TreebankError
 from bbparse.jit import plain
 from bbparse.learning.labeller import _LEAST_GRADIENT, _START, Learned, _step, train_labeller

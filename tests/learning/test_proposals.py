@@ -11,15 +11,13 @@ from bbparse.factors import (
     FactorCounter,
     FactorTable,
     FactorView,
-    alive_factors,
     load_families,
-    tree_keys,
 )
 from bbparse.learning.proposals import Proposals, telling
 from bbparse.problem import Problem
 from bbparse.problem.quantum import QUANTUM
 from tests import toy
-from tests.factors.helpers import random_sentence, random_tree
+from tests.factors.helpers import alive_factors, random_sentence, random_tree, tree_keys
 
 NAMES = ("siblings", "grandchildren", "combs", "rather-than")
 

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.configuration.label_templates import (
-    DEFAULT_TEMPLATES,
+from bbparse.configuration.templates import (
+    KINDS,
+    LABEL_TEMPLATES,
+    TemplateSet,
     check_label_templates,
     default_label_templates,
 )
-from bbparse.configuration.templates import KINDS, TemplateSet
 from bbparse.errors import ConfigError, ModelError, ProblemError
 from bbparse.jit import plain
 from bbparse.scoring.compile import compile_templates
@@ -285,7 +286,7 @@ def test_templates_over_the_words_between_are_refused() -> None:
 
 def test_default_templates_use_all_that_labels_depend_on() -> None:
     chosen = check_label_templates(default_label_templates())
-    assert chosen.to_table() == DEFAULT_TEMPLATES
+    assert chosen.to_table() == LABEL_TEMPLATES
     assert all(chosen.templates[kind] for kind in ("arc", "sibling", "grandchild", "grandsibling"))
 
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from bbparse.configuration.templates import ARC_ATOMS, KINDS, TemplateSet
 from bbparse.errors import ModelError, ProblemError
+from bbparse.model.packed import narrow_weights
 from bbparse.problem import Problem
 from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.candidates import LONG, REACH
 from bbparse.scoring.in_trees import arcs_in_trees
 from bbparse.scoring.scorer import PartScorer, difference
-from bbparse.scoring.weights import narrow_weights
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import ATTRIBUTES, PAD, encode
 from tests.scoring.reference import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bbparse.scoring.weights import aligned_zeros, narrow_weights
+from bbparse.model.packed import narrow_weights
+from bbparse.scoring.scorer import aligned_zeros
 
 
 @pytest.mark.parametrize("size", [1, 15, 1 << 12])

@@ -1,0 +1,48 @@
+"""Files that come with the package, which go by their names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from bbparse.errors import BBParseError
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+class Shipped(NamedTuple):
+    """Files of one kind, in a folder of the package, or beside it in a checkout."""
+
+    kind: str
+    folder: str
+    ending: str
+    #: What is raised where there is neither a file nor a name.
+    error: type[BBParseError]
+
+    def _files(self) -> dict[str, Path]:
+        for place in (_PACKAGE, _PACKAGE.parent):
+            paths = sorted((place / self.folder).glob(f"*{self.ending}"))
+            if paths:
+                return {path.stem: path for path in paths}
+        return {}
+
+    def names(self) -> list[str]:
+        """Names of the files that come with the package, sorted."""
+        return list(self._files())
+
+    def path(self, name_or_path: str | os.PathLike[str]) -> Path:
+        """Path of a file, by its path or a name such as ``english``; an existing file comes first.
+
+        Where there is neither, the error says which names there are.
+        """
+        path, files = Path(name_or_path), self._files()
+        name = path.as_posix().removeprefix(f"{self.folder}/").removesuffix(self.ending)
+        if path.exists():
+            return path
+        if name not in files:
+            raise self.error(
+                f"{os.fspath(name_or_path)}: no such file, nor the name of a {self.kind} that comes"
+                f" with bbparse ({', '.join(files)})"
+            )
+        return files[name]
