@@ -20,8 +20,7 @@ from pathlib import Path
 from bbparse.configuration import Configuration
 from bbparse.learning.candidates import prune_all
 from bbparse.learning.data import prepare
-from bbparse.learning.run import Run
-from bbparse.learning.stages import held_out_problems
+from bbparse.learning.run import Run, held_out_problems
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 

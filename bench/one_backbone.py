@@ -15,8 +15,7 @@ from bbparse.learning.candidates import guide_all, prune_all
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import prepare
 from bbparse.learning.labeller import train_labeller
-from bbparse.learning.run import Run
-from bbparse.learning.stages import learn_backbone, learn_factors
+from bbparse.learning.run import Run, learn_backbone, learn_factors
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, read_conllu
 

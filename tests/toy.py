@@ -100,7 +100,7 @@ def changed(
 ) -> Parser:
     """A parser with other notes, with a tagger, or something else in its maker of problems."""
     old = parser.model
-    maker = old.maker.with_(**changes)
+    maker = replace(old.maker, **changes)
     return Parser(
         Model(maker, old.labeller, tagger or old.tagger, notes or old.notes, old.cutter)
     )

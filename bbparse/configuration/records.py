@@ -170,7 +170,7 @@ class FactorConfig(Record):
     #: with the backbone's learns too much otherwise, and large weights make loose bounds.
     rate: float = _positive(0.2)
     #: Whether they are learned together with the backbone, or in a stage of their own on
-    #: sentences that the backbone did not see: see :mod:`bbparse.learning.stages`. The keys
+    #: sentences that the backbone did not see: see :mod:`bbparse.learning.run`. The keys
     #: below are for that stage.
     stage: str = _one_of("joint", STAGES)
     #: Into how many parts the training data is divided; each is scored by a backbone that was

@@ -60,16 +60,7 @@ def token(text: str) -> int:
 def feature_key(family: str, feature: Feature) -> int:
     """64-bit key of a feature of a family, the same in every process.
 
-    Parameters
-    ----------
-    family : str
-        Name of the family.
-    feature : Feature
-
-    Raises
-    ------
-    FactorError
-        If the feature is not text, an integer or a tuple of such.
+    `FactorError` if the feature is not text, an integer or a tuple of such.
     """
     try:
         return _remembered_key(family, feature)
@@ -104,13 +95,7 @@ def _mixed(key: int, feature: Feature) -> int:
 
 
 def salt(family: str, feature: Feature) -> int:
-    """64-bit number for what a kernel makes keys of by itself; no key of `feature_key`.
-
-    Raises
-    ------
-    FactorError
-        As `feature_key`.
-    """
+    """64-bit number for what a kernel makes keys of by itself; no key of `feature_key`."""
     return token(f"{len(family)}:{family}" + _canonical(feature))
 
 

@@ -40,10 +40,7 @@ class FamilyEntry:
     def load(self) -> FactorFamily:
         """Import and make the family.
 
-        Raises
-        ------
-        FactorError
-            If it cannot be imported, is no family, or several packages claim the name.
+        `FactorError` if it cannot be imported, is no family, or several packages claim the name.
         """
         where = f"factor family {self.name!r} of {self.package}"
         if len(self.targets) > 1:
@@ -78,22 +75,14 @@ def load_families(
 ) -> list[FactorFamily]:
     """Make families of names, classes or objects, in the order given.
 
-    Parameters
-    ----------
-    families : iterable of str, class or FactorFamily
-        The name of an installed family; ``module:Class`` for a class that Python can import (the
-        current directory is looked at last), be it installed or not; a class; or an object.
-    given : iterable of class or FactorFamily, optional
-        Stand in for texts in `families` that are their name or `specification`: how a model is
-        loaded whose families this process cannot import by name.
-    paths : bool
-        False forbids ``module:Class``: what a model file names is not to be imported unasked.
+    A text is the name of an installed family, or ``module:Class`` for a class that Python can
+    import (the current directory is looked at last), be it installed or not. What is `given` stands
+    in for texts that are its name or `specification`: how a model is loaded whose families this
+    process cannot import by name. Without `paths`, ``module:Class`` is forbidden: what a model file
+    names is not to be imported unasked.
 
-    Raises
-    ------
-    FactorError
-        If a name is unknown (the message lists those that exist), a family cannot be imported, is
-        no family, or two have the same name.
+    `FactorError` if a name is unknown (the message lists those that exist), a family cannot be
+    imported, is no family, or two have the same name.
     """
     stand_ins: dict[str, FactorFamily] = {}
     for known in given:

@@ -213,13 +213,7 @@ class AnySentence:
     # --- factors --------------------------------------------------------------------------------
 
     def add(self, name: str, rules: Callable[[AnySentence], Iterable[tuple[Any, Any]]]) -> None:
-        """Add the rules of a family.
-
-        Raises
-        ------
-        FactorError
-            If they are no rules.
-        """
+        """Add the rules of a family; `FactorError` if they are no rules."""
         end = _Spot()
         self._blocks = [end]
         for arcs, features in rules(self):

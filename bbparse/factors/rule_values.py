@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import partialmethod
 from typing import Any, TypeAlias
 
 from bbparse.errors import FactorError
@@ -60,29 +61,18 @@ class AnyValue:
     def __ne__(self, other: object) -> AnyValue:  # type: ignore[override]
         return ~(self == other)
 
-    def __lt__(self, other: Any) -> AnyValue:
-        return self._two("<", other)
-
-    def __le__(self, other: Any) -> AnyValue:
-        return self._two("<=", other)
-
-    def __gt__(self, other: Any) -> AnyValue:
-        return self._two("<", other, True)
-
-    def __ge__(self, other: Any) -> AnyValue:
-        return self._two("<=", other, True)
+    __lt__ = partialmethod(_two, "<")
+    __le__ = partialmethod(_two, "<=")
+    __gt__ = partialmethod(_two, "<", turned=True)
+    __ge__ = partialmethod(_two, "<=", turned=True)
+    __and__ = partialmethod(_two, "and")
+    __or__ = partialmethod(_two, "or")
 
     def __add__(self, other: Any) -> AnyValue:
         return self._two("+", other)
 
     def __sub__(self, other: Any) -> AnyValue:
         return self._two("-", other)
-
-    def __and__(self, other: Any) -> AnyValue:
-        return self._two("and", other)
-
-    def __or__(self, other: Any) -> AnyValue:
-        return self._two("or", other)
 
     def __invert__(self) -> AnyValue:
         operation, *operands = self.key

@@ -66,30 +66,12 @@ class KeyIndex(NamedTuple):
 
 
 class FactorTable:
-    """Weights of the known features.
+    """Weights float64[K] of the known features; 0 if left out.
 
-    Weights are float64. A perceptron adds integers, and sums of integers below 2⁵³ are exact.
-
-    Parameters
-    ----------
-    keys : uint64[K]
-        Known keys, strictly ascending.
-    gates : uint64[K], optional
-        Gate of each key; 0 (the default) for none.
-    weights : float64[K], optional
-        0 if left out.
-
-    Attributes
-    ----------
-    index : tuple
-        For kernels: a `KeyIndex` as a plain tuple.
-    gate_bits, key_bits : uint64[a power of 2]
-        Filters, see `passing`.
-
-    Raises
-    ------
-    FactorError
-        If the arrays do not fit together, naming the array.
+    Keys, uint64[K], are strictly ascending; each may have a gate, 0 for none. `index` is a
+    `KeyIndex` as a plain tuple, for kernels, `gate_bits` and `key_bits` its filters (see
+    `passing`). A perceptron adds integers, and sums of integers below 2⁵³ are exact. `FactorError`
+    if the arrays do not fit together, naming the array.
     """
 
     def __init__(

@@ -48,6 +48,7 @@ class FactorView:
     sentence : Sentence
     arc_head, arc_mod : int32[A]
         Candidate arcs, each pair of words once, sorted by head, then by modifier; copied.
+        `FactorError` if they are out of range or out of order, naming the index.
     values : uint64[n + 1 + 2 * PAD, len(ATTRIBUTES)], optional
         What `bbparse.treebank.encode.encode` made of the sentence; made here if left out. Hashes
         of attributes, for kernels; row PAD + i is word i.
@@ -67,11 +68,6 @@ class FactorView:
         an arc would have does not depend on which other arcs there are.
     arcs : tuple
         For kernels: ``arc_head``, ``arc_mod``, ``head_ptr`` and ``arc_labels``.
-
-    Raises
-    ------
-    FactorError
-        If the arcs are out of range or out of order, naming the index.
     """
 
     def __init__(
@@ -115,20 +111,11 @@ class FactorView:
         marks: NDArray[np.uint16] | None = None,
         label_names: Sequence[str] = (),
     ) -> FactorView:
-        """The view over the arcs of one tree.
+        """The view over the arcs of one tree; what is optional is as for `FactorView`.
 
-        Parameters
-        ----------
-        sentence : Sentence
-        heads : int[n + 1]
-            ``heads[m]`` is the head of word m, negative for none; ``heads[0]`` is not read. Rows of
-            `Solution.heads` are of this kind.
-        values, marks, label_names : as for `FactorView`
-
-        Raises
-        ------
-        FactorError
-            If there are not n + 1 heads, or one is out of range.
+        ``heads[m]`` (int[n + 1]) is the head of word m, negative for none; ``heads[0]`` is not
+        read. Rows of `Solution.heads` are of this kind. `FactorError` if there are not n + 1 heads,
+        or one is out of range.
         """
         head_of = np.asarray(heads, dtype=np.int32)
         if head_of.shape != (sentence.n_words + 1,):

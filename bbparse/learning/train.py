@@ -17,8 +17,7 @@ from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import prepare
 from bbparse.learning.labeller import train_labeller
 from bbparse.learning.reading import Reading
-from bbparse.learning.run import Run
-from bbparse.learning.stages import train_in_stages
+from bbparse.learning.run import Run, train_in_stages
 from bbparse.model.card import NOTE, card_note
 from bbparse.model.file import save_model
 from bbparse.model.model import Model

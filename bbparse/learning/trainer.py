@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,7 @@ class Trainer:
                 scorer.weights, learning.method, learning.rate, learning.start
             )
         else:
-            self.maker = below.maker.with_(config=config, families=families)
+            self.maker = replace(below.maker, config=config, families=families)
         self._below = below
         self.right: list[Flags] = [
             gold[mod] == head for gold, (head, mod) in zip(data.heads, data.arcs)
@@ -237,11 +237,10 @@ class Trainer:
     ) -> Model:
         """The model with some weights of what learns."""
         table = FactorTable(self.table.keys, self.table.gates, weights["factors"] * QUANTUM)
-        maker = self.maker.with_(table=table)
+        maker = replace(self.maker, table=table)
         if "backbone" in weights:
-            maker = maker.with_(
-                scorer=PartScorer(self.config.templates, weights["backbone"], QUANTUM)
-            )
+            scorer = PartScorer(self.config.templates, weights["backbone"], QUANTUM)
+            maker = replace(maker, scorer=scorer)
         below = {} if self._below is None else self._below.notes
         return Model(maker, notes={**below, **(notes or {})})
 

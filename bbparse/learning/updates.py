@@ -21,30 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.jit import kernel
 from bbparse.problem.quantum import QUANTUM
-
-
-@kernel
-def _change(
-    weights: NDArray[np.int32],
-    sums: NDArray[np.int64],
-    squares: NDArray[np.float32],
-    indices: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    rate: float,
-    clock: int,
-) -> None:
-    """A step of `rate` quanta for each count, by AdaGrad where there are squares."""
-    for j in range(indices.shape[0]):
-        i = indices[j]
-        length = rate * counts[j]
-        if squares.shape[0]:
-            squares[i] += counts[j] * counts[j]
-            length /= np.sqrt(squares[i])
-        change = np.int64(np.rint(length))
-        weights[i] += change
-        sums[i] += clock * change
 
 
 class Learner:
@@ -80,7 +57,13 @@ class Learner:
             rate = float(round(1.0 / QUANTUM))
         elif self.method == "passive-aggressive":
             rate = float(round(min(self.rate, loss / max(norm, 1.0)) / QUANTUM))
-        _change(self.weights, self.sums, self.squares, indices, counts, rate, self.clock)
+        lengths = rate * counts
+        if self.method == "adagrad":
+            self.squares[indices] += counts * counts
+            lengths /= np.sqrt(self.squares[indices])
+        changes = np.rint(lengths).astype(np.int64)
+        self.weights[indices] += changes
+        self.sums[indices] += self.clock * changes
 
     def tick(self) -> None:
         """Count one training example."""

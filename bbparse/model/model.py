@@ -61,4 +61,4 @@ class Model:
                 " train one with --projective no"
             )
         config = self.config.with_("model", projective=True)
-        return replace(self, maker=self.maker.with_(config=config))
+        return replace(self, maker=replace(self.maker, config=config))

@@ -132,34 +132,3 @@ def label_scores(
     scores = np.zeros((heads.shape[0], weights.shape[1]), np.int32)
     add_rows(indices, owner, weights, scores)
     return scores
-
-
-@kernel
-def best_labels(
-    values: Hashes,
-    pad: int,
-    heads: Ints,
-    reach: int,
-    templates: tuple[Any, ...],
-    marks: NDArray[np.uint16],
-    weights: NDArray[np.int16],
-    n_labels: int,
-    root: int,
-) -> Ints:
-    """The best label of each arc, int32[n]; of equal ones the first.
-
-    All arcs from the root have the label `root`, if it is not -1, and no others.
-    """
-    scores = label_scores(values, pad, heads, reach, templates, marks, weights)
-    n = heads.shape[0] - 1
-    out = np.empty(n, np.int32)
-    for m in range(1, n + 1):
-        if root >= 0 and heads[m] == 0:
-            out[m - 1] = root
-            continue
-        best = 1 if root == 0 else 0
-        for label in range(best + 1, n_labels):
-            if scores[m, label] > scores[m, best] and label != root:
-                best = label
-        out[m - 1] = best
-    return out

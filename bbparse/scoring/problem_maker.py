@@ -8,8 +8,7 @@ keeps these in the caches: a fifth of the time of a sentence by itself. What com
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,10 +68,6 @@ class ProblemMaker:
     def __post_init__(self) -> None:
         if not self.quantum:
             object.__setattr__(self, "quantum", self.scorer.quantum)
-
-    def with_(self, **changes: Any) -> ProblemMaker:
-        """A copy with some attributes changed; it shares the others."""
-        return replace(self, **changes)
 
     def __call__(
         self,

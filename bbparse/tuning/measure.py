@@ -82,17 +82,9 @@ class Setting:
     def by_length(self, width: int = 5, least: int = 5) -> NDArray[np.float64]:
         """Means over sentences of similar length.
 
-        Parameters
-        ----------
-        width : int
-            Of a class in words.
-        least : int
-            Sentences a class must have; a smaller one is joined with its neighbour.
-
-        Returns
-        -------
-        float64[classes, 4]
-            Mean length, mean DP calls, mean seconds, sentences.
+        In classes of so many words, each of which has so many sentences at least; a smaller one is
+        joined with its neighbour. Returns float64[classes, 4]: mean length, mean DP calls, mean
+        seconds, sentences.
         """
         order = np.argsort(self.lengths, kind="stable")
         classes = (self.lengths[order] - 1) // width

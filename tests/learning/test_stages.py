@@ -14,8 +14,7 @@ from bbparse.factors import load_families
 from bbparse.learning import run as run_module
 from bbparse.learning.candidates import prune_all
 from bbparse.learning.data import prepare, subset
-from bbparse.learning.run import Run, unlabelled_accuracy
-from bbparse.learning.stages import held_out_problems
+from bbparse.learning.run import Run, held_out_problems, unlabelled_accuracy
 from bbparse.learning.trainer import EpochReport, Trainer
 from bbparse.parsing.parser import Parser
 from bbparse.problem import Problem
