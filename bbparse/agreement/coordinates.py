@@ -15,32 +15,12 @@ Ints = NDArray[np.intp]
 
 
 class Shared:
-    """Which coordinates of the oracles must have the same value.
+    """Which coordinates of K oracles must have the same value: those of the same name.
 
-    Parameters
-    ----------
-    oracles : sequence of Oracle, K of them
-    names : sequence of K sequences
-        Of each oracle, a name for each of its coordinates, or None for those of its own; an array
-        of integers, where negative ones are None. Coordinates of the same name are to agree.
-
-    Raises
-    ------
-    OracleError
-        If there are not as many names as coordinates, or an oracle has a name twice.
-
-    Attributes
-    ----------
-    names : list
-        Those that two oracles or more have.
-    own : list of int[M_k]
-        The coordinates of oracle k that are shared.
-    number : list of int[M_k]
-        Their places in `names`.
-    has : bool[K, S]
-        Whether an oracle has a name.
-    degree : float64[S]
-        How many have it.
+    ``names`` has those that two oracles or more have, S of them; ``own[k]`` the coordinates of
+    oracle k that are shared, ``number[k]`` their places in `names`, both int[M_k]; ``has``
+    bool[K, S] whether an oracle has a name, and ``degree`` float64[S] how many have it. What is
+    given is checked: see `bbparse.agreement.agree.agree`.
     """
 
     def __init__(

@@ -41,17 +41,8 @@ class LinearAnswer:
 class Linear:
     """A program in HiGHS. It may grow, and its costs and bounds may change, between solves.
 
-    Parameters
-    ----------
-    program : Program
-        Looked at whenever it is solved; its rows and columns stay as they are once made.
-    scale : float
-        Size of its costs; they are divided by it.
-
-    Attributes
-    ----------
-    pivots, colds : int
-        Simplex iterations of all solves, and those started from scratch again.
+    Its rows and columns stay as they are once made. Costs are divided by ``scale``, their size.
+    ``pivots`` are simplex iterations of all solves, ``colds`` those started from scratch again.
     """
 
     def __init__(self, program: Program, scale: float) -> None:
@@ -160,25 +151,10 @@ def dual_bound(
     upper: Floats,
     dual: Floats,
 ) -> tuple[float, Floats, Floats]:
-    """What no feasible point exceeds, whatever the duals are.
+    """What no feasible point exceeds, whatever the duals float64[R] are; bounds of columns finite.
 
-    Parameters
-    ----------
-    cost : float64[C]
-    matrix : (int32[E], int32[E], float64[E])
-        Rows, columns and values of the entries.
-    low, high : float64[R]
-    lower, upper : float64[C]
-        Finite.
-    dual : float64[R]
-
-    Returns
-    -------
-    bound : float
-    dual : float64[R]
-        Those used: 0 where they had the sign of a bound that a row does not have.
-    reduced : float64[C]
-        c − yA.
+    Also the duals used, 0 where they had the sign of a bound that a row does not have, and c − yA
+    float64[C]. The matrix is rows, columns and values of its entries.
     """
     row, column, value = matrix
     dual = np.where((dual > 0.0) & np.isinf(high), 0.0, dual)

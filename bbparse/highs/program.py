@@ -17,13 +17,7 @@ Terms = Sequence[tuple[int, float]]
 
 
 def load_highspy() -> Any:
-    """The module highspy.
-
-    Raises
-    ------
-    BBParseError
-        If it is not installed: names the extra that brings it.
-    """
+    """The module highspy; a BBParseError that names the extra where it is not installed."""
     try:
         import highspy
     except ImportError as error:

@@ -24,27 +24,12 @@ class Derivations:
 
     Items are ``half``: a word and all its modifiers on one side, up to another word; ``arc``: from
     a head to a modifier, all between them settled, and the modifier's far side not;
-    ``gap``: what lies between two adjacent siblings.
+    ``gap``: what lies between two adjacent siblings. ``whole`` is what every derivation makes once.
 
-    Parameters
-    ----------
-    n : int
-        Number of words.
-    joined : function
-        Whether there is a candidate arc from one word to another.
-    column : function
-        Makes a column for a step; its index.
-
-    Attributes
-    ----------
-    made, used : dict
-        Columns of the steps that make an item, and of those that use it.
-    adjacent : dict
-        Column of the step for (head, inner, outer), inner being -1 for the nearest modifier.
-    last : dict
-        Columns of the steps in which (head, mod) is the outermost arc of its side.
-    whole : Item
-        What every derivation makes once.
+    ``made`` and ``used`` have the columns of the steps that make an item, and of those that use it;
+    ``adjacent`` the column of (head, inner, outer), inner being -1 for the nearest modifier;
+    ``last`` the columns in which (head, mod) is the outermost arc of its side. ``joined`` says
+    whether there is a candidate arc from one word to another, ``column`` makes a column for a step.
     """
 
     def __init__(

@@ -19,14 +19,8 @@ from bbparse.problem.parts import rows_of
 class TreeProgram(Program):
     """The trees of a problem and their scores.
 
-    Parameters
-    ----------
-    problem : Problem
-    connected : bool
-        Whether its whole points are trees by themselves: by flows, or derivations where they must
-        be projective. Otherwise words have one head each, and nothing more is asked of them.
-    triples : bool
-        Whether grandchildren have columns.
+    Not ``connected``: words have one head each, and nothing more is asked of whole points. Not
+    ``triples``: grandchildren have no columns.
     """
 
     def __init__(self, problem: Problem, connected: bool = True, triples: bool = True) -> None:

@@ -32,33 +32,12 @@ def solve_ilp(
     time_limit: float | None = None,
     gap: float = 0.0,
 ) -> Solution:
-    """Find the k best trees of a problem by an integer program.
+    """Find the k best trees of a problem by an integer program: see `bbparse.solve`.
 
-    Each further tree is the best one that differs from all trees before it. Projective or not,
-    with any parts, factors, counts, labels and constraints.
-
-    Parameters
-    ----------
-    problem : Problem
-    k_best : int
-        How many trees; all there are where fewer exist.
-    time_limit : float, optional
-        Seconds for all trees together.
-    gap : float
-        Relative gap at which a tree is good enough.
-
-    Returns
-    -------
-    Solution
-        ``optimal`` or ``infeasible`` where that is proved, to HiGHS's tolerance (`TOLERANCE`
-        times the largest score). ``time_limit``: the trees found, and bounds that hold to the
-        same tolerance. ``gap``: it was ended by that. Stats: ``nodes`` of HiGHS's own search,
-        ``solves``, ``rows``, ``columns``, ``seconds``.
-
-    Raises
-    ------
-    BBParseError
-        If highspy is not installed, or HiGHS gives no usable answer.
+    Each further tree is the best one that differs from all trees before it. ``optimal`` and
+    ``infeasible`` are proved to HiGHS's tolerance, `TOLERANCE` times the largest score, and bounds
+    hold to the same. Stats: ``nodes`` of HiGHS's own search, ``solves``, ``rows``, ``columns``,
+    ``seconds``. A BBParseError where highspy is not installed, or HiGHS gives no usable answer.
     """
     started = time.perf_counter()
     deadline = math.inf if time_limit is None else started + time_limit

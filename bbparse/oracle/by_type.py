@@ -16,18 +16,11 @@ from bbparse.jit import Kernel, linking
 
 
 def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:
-    """One name for several kernels.
+    """One name for several kernels, for use in kernels as one of them.
 
-    Parameters
-    ----------
-    kernels : mapping of NamedTuple class to kernel
-        All with as many parameters, of which the first is of that class.
-
-    Returns
-    -------
-    callable
-        For use in kernels, as one of them; what calls it must import, by and by, the files of all,
-        so that cached code is made anew when one of them changes.
+    They are given by the NamedTuple class of their first parameter, and have as many parameters.
+    What calls them must import, by and by, the files of all, so that cached code is made anew when
+    one of them changes.
     """
 
     def call(first: Any, *others: Any) -> Any:

@@ -11,15 +11,9 @@ Ints = NDArray[np.int32]
 
 
 def restricted(scores: Floats, mod: Ints, required: Flags, forbidden: Flags) -> Floats:
-    """Arc scores, -inf for forbidden arcs and for rivals of required ones.
+    """Arc scores float64[A], -inf for forbidden arcs and for rivals of required ones.
 
-    Parameters
-    ----------
-    scores : float64[A]
-    mod : int32[A]
-        Modifier of each arc.
-    required, forbidden : bool[A]
-        Two required arcs of one word rule each other out.
+    Two required arcs of one word rule each other out. ``mod`` has the modifier of each arc.
     """
     number = np.bincount(mod[required], minlength=int(mod.max(initial=0)) + 1)
     dead = forbidden | ((number[mod] > 0) & ~required) | (number[mod] > 1)

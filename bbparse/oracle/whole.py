@@ -18,19 +18,8 @@ from bbparse.problem.order import in_order
 def oracle_of(problem: Problem, mode: int) -> tuple[Any, NDArray[np.int32]]:
     """The oracle of a problem, projective or not, over all its arcs, forbidden ones too.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its arcs, and those of its parts that the recurrence holds, are used.
-    mode : int
-        Of a :class:`bbparse.oracle.projective.recurrences.Recurrence`.
-
-    Returns
-    -------
-    oracle : Chart or Automata
-        For :mod:`bbparse.oracle.calls`.
-    order : int32[A]
-        The problem's arc at each place of the oracle's.
+    It is for :mod:`bbparse.oracle.calls`, and holds the parts that the recurrence ``mode`` holds;
+    int32[A] has the problem's arc at each of its places.
     """
     p, order = in_order(problem)
     key = p.arc_head.astype(np.int64) * (p.n_words + 1) + p.arc_mod

@@ -67,25 +67,13 @@ class Triples(NamedTuple):
 class Columns(ABC):
     """Where a master gets its triples from: upper bounds, and a subclass that says what they score.
 
-    Parameters
-    ----------
-    pairs : bool[n + 1, n + 1]
-        pairs[h, m]: there is a candidate arc.
-    bound, grand_bound, outer_bound : float64[n + 1, n + 1]
-        No triple (·, p, c) scores more than bound[p, c], none (g, p, ·) more than
-        grand_bound[g, p], none (g, ·, c) more than outer_bound[g, c]. Not looked at for the root's
-        arcs and where there are none.
-    varies : bool[n + 1, n + 1], optional
-        Arcs whose triples may score anything but 0; all by default.
+    ``pairs[h, m]``: there is a candidate arc. No triple (·, p, c) scores more than ``bound[p, c]``,
+    none (g, p, ·) more than ``grand_bound[g, p]``, none (g, ·, c) more than ``outer_bound[g, c]``;
+    these are not looked at for the root's arcs and where there are none. ``varies``: arcs whose
+    triples may score anything but 0. All are [n + 1, n + 1].
 
-    Attributes
-    ----------
-    bound : float64[n + 1, n + 1]
-    varies : bool[n + 1, n + 1]
-    total, scored : int
-        Triples of the arcs that vary, and those whose score has been asked for.
-    seconds : float
-        Of the processor, spent on scores.
+    ``total`` triples are of arcs that vary; the score of ``scored`` of them has been asked for, in
+    ``seconds`` of the processor.
     """
 
     def __init__(

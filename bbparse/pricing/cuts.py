@@ -16,17 +16,9 @@ _BROKEN = 1e-6  # a row that is broken by less is none
 def sets_not_entered(weight: NDArray[np.float64], least: float) -> NDArray[np.bool_]:
     """Sets of words that arcs of less than a weight enter, by maximum flows from the root.
 
-    Parameters
-    ----------
-    weight : float64[n + 1, n + 1]
-        weight[h, m] >= 0 of the arc from h to m.
-    least : float
-
-    Returns
-    -------
-    bool[S, n + 1]
-        For each word that less than ``least`` flows to, the smallest set of a minimum cut, but none
-        for a word of an earlier set. O(n^3) for each unit of flow (Edmonds & Karp 1972).
+    Of the arc from h to m the weight is ``weight[h, m]`` >= 0. For each word that less than
+    ``least`` flows to, the smallest set of a minimum cut, but none for a word of an earlier set:
+    bool[S, n + 1]. O(n^3) for each unit of flow (Edmonds & Karp 1972).
     """
     size = weight.shape[0]
     found = np.zeros((size, size), np.bool_)

@@ -29,22 +29,9 @@ _LEAST = 1e-10  # of the largest score: no more is a positive reduced cost
 class Master:
     """A program with the triples and rows it has so far, valid for all nodes of a search.
 
-    Parameters
-    ----------
-    problem : Problem
-    columns : Columns
-    settings : PricingSettings
-
-    Attributes
-    ----------
-    program : TreeProgram
-    linear : Linear
-    static : int
-        Columns there are from the start; the first are the arcs.
-    added, cuts, rounds, opened : int
-        Triples with columns, rows against cycles and crossing arcs, solves, arcs with OneGP.
-    seconds : dict of str to float
-        The processor's, of the linear programs and of pricing, scores left out.
+    The first ``static`` columns are there from the start, arcs first. ``added`` triples have
+    columns; ``cuts`` are rows against cycles and crossing arcs, ``rounds`` solves, ``opened`` arcs
+    with OneGP. ``seconds`` are the processor's, of linear programs and of pricing without scores.
     """
 
     def __init__(self, problem: Problem, columns: Columns, settings: PricingSettings) -> None:
@@ -157,12 +144,8 @@ class Master:
     ) -> tuple[float, Floats | None]:
         """Price and cut until nothing is found, within bounds float64[static] of the columns.
 
-        Returns
-        -------
-        bound : float
-            No tree within these bounds scores more; -inf: there is none.
-        x : float64[C] or None
-            The last point; None where the bound is at most `floor`, or the time was up.
+        No tree within these bounds scores more than the first; -inf: there is none. The second is
+        the last point float64[C], None where the bound is at most `floor`, or the time was up.
         """
         bound = math.inf
         while True:

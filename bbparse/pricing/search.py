@@ -46,37 +46,15 @@ def price_and_cut(
 
     Siblings, outermost grandchildren, grand-siblings, factors and count factors are columns and
     rows from the start; grandchildren come in when they may matter. In projective problems arcs
-    that cross are cut off.
+    that cross are cut off. Options as for `bbparse.solve`; ``columns`` has triples beside those of
+    the problem, which must then have no grandchildren.
 
-    Parameters
-    ----------
-    problem : Problem
-    k_best : int
-        How many trees; all there are where fewer exist.
-    time_limit : float, optional
-        Seconds for all trees together.
-    node_limit : int, optional
-        Most search nodes.
-    gap : float
-        Stop when bound - score <= gap · max(\\|score\\|, \\|bound\\|) for the k-th tree.
-    columns : Columns, optional
-        Triples beside those of the problem, which must then have no grandchildren.
-    settings : PricingSettings
-
-    Returns
-    -------
-    Solution
-        ``optimal`` or ``infeasible`` where that is proved, to `TOLERANCE` times the largest score
-        for each word. Stats: ``nodes``; ``rounds``, ``pivots`` and ``cold_starts`` of the linear
-        programs; ``rows`` and ``columns`` at the end, ``cuts`` among the rows; ``triples``, and how
-        many of them were ``scored`` and ``added``; ``share_scored``; ``opened`` arcs;
-        ``root_bound``; ``integral_at_root``, 1 if its optimum is a tree's, else 0;
-        ``lp_seconds``, ``pricing_seconds``, ``scoring_seconds``, ``seconds``.
-
-    Raises
-    ------
-    BBParseError
-        If highspy is not installed.
+    ``optimal`` or ``infeasible`` are proved to `TOLERANCE` times the largest score for each word.
+    Stats: ``nodes``; ``rounds``, ``pivots`` and ``cold_starts`` of the linear programs; ``rows``
+    and ``columns`` at the end, ``cuts`` among the rows; ``triples``, and how many of them were
+    ``scored`` and ``added``; ``share_scored``; ``opened`` arcs; ``root_bound``;
+    ``integral_at_root``, 1 if its optimum is a tree's, else 0; ``lp_seconds``, ``pricing_seconds``,
+    ``scoring_seconds``, ``seconds``. A BBParseError where highspy is not installed.
     """
     return _Search(problem, k_best, columns, settings).run(time_limit, node_limit, gap)
 

@@ -29,14 +29,8 @@ class Tree(NamedTuple):
 def best_tree(problem: Problem, weight: Floats) -> Tree | None:
     """The tree whose arcs weigh most, by arcs alone; None if there is none.
 
-    Bounds are those of arborescences, which may cross.
-
-    Parameters
-    ----------
-    problem : Problem
-        Its other parts, factors and required arcs are not looked at.
-    weight : float64[A]
-        -inf: the arc must not be used.
+    Weights are float64[A], -inf for an arc that must not be used. Bounds are those of
+    arborescences, which may cross. Required arcs are not looked at.
     """
     p = problem
     order = np.lexsort((weight, p.arc_mod))  # of arcs between the same words the last is taken

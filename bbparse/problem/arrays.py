@@ -31,13 +31,7 @@ def off_quantum(scores: NDArray[np.float64], quantum: float) -> NDArray[np.bool_
 
 
 def as_ints(name: str, values: ArrayLike, dtype: type, ndim: int = 1) -> NDArray[Any]:
-    """Copy of `values` as a C-contiguous integer array.
-
-    Raises
-    ------
-    ProblemError
-        If they are not integers, do not fit `dtype`, or have another number of dimensions.
-    """
+    """Copy of `values` as a C-contiguous integer array; ProblemError if they are none that fits."""
     array = _as_array(name, values, ndim)
     if array.size == 0:
         return np.zeros(array.shape, dtype=dtype)
@@ -55,12 +49,7 @@ def as_ints(name: str, values: ArrayLike, dtype: type, ndim: int = 1) -> NDArray
 
 
 def as_floats(name: str, values: ArrayLike, ndim: int = 1) -> NDArray[np.float64]:
-    """Copy of `values` as a C-contiguous float64 array.
-
-    Raises
-    ------
-    ProblemError
-        If they are not real numbers or have another number of dimensions.
+    """Copy of `values` as a C-contiguous float64 array; ProblemError if they are no real numbers.
     """
     array = _as_array(name, values, ndim)
     if array.size and array.dtype.kind not in "iuf":

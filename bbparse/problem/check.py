@@ -27,12 +27,9 @@ def first_repeat(keys: NDArray[Any]) -> tuple[int, int] | None:
 
 
 def check_problem(p: ProblemArrays) -> None:
-    """Check every rule of the `Problem` contract; dtypes and dimensions are right already.
+    """Refuse the first thing in which the `Problem` contract is broken, naming array and index.
 
-    Raises
-    ------
-    ProblemError
-        For the first rule that is broken, naming the array and the index.
+    Dtypes and dimensions are right already.
     """
     _check_arcs(p)
     for kind in KINDS:

@@ -32,10 +32,7 @@ def named_arcs(
 ) -> list[int]:
     """Indices of the candidate arcs that (head, mod) or (head, mod, label) names.
 
-    Raises
-    ------
-    ProblemError
-        If it can name no arc of a sentence of this length.
+    ProblemError if it can name no arc of a sentence of this length.
     """
     labelled = problem.arc_label is not None
     wanted = "(head, mod) or (head, mod, label)" if labelled else "(head, mod)"

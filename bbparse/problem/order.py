@@ -50,14 +50,9 @@ _NO_LABELS = np.zeros(0, dtype=np.int32)
 
 
 def in_order(problem: P) -> tuple[P, NDArray[np.int64] | None]:
-    """The problem with its arcs sorted by (head, modifier, label).
+    """The problem with its arcs sorted by (head, modifier, label), and where each was, int64[A].
 
-    Returns
-    -------
-    problem : Problem
-        The very problem that was given, if its arcs are sorted already.
-    order : int64[A] or None
-        Where each arc was; None if they are where they were.
+    The very problem that was given, and None, if its arcs are sorted already.
     """
     p = problem
     labels = _NO_LABELS if p.arc_label is None else p.arc_label
@@ -120,21 +115,9 @@ def _sets(ptr: NDArray[np.int64], arcs: NDArray[np.int32]) -> list[list[int]]:
 def in_rank(
     solution: Solution, problem: ProblemArrays, order: NDArray[np.int64] | None
 ) -> Solution:
-    """The solution of an ordered problem as one of the problem that was given.
+    """The solution of what `in_order` made of a problem as one of the problem that was given.
 
-    Parameters
-    ----------
-    solution : Solution
-        Without a proof, of what `in_order` made of the problem.
-    problem : Problem
-        As it was given.
-    order : int64[A] or None
-        From `in_order`.
-
-    Returns
-    -------
-    Solution
-        In arcs of the given problem, trees of equal score in the order of heads, then of labels.
+    It has no proof. Trees of equal score come in the order of heads, then of labels.
     """
     s = solution
     arcs, heads, scores = s.arcs, s.heads, s.scores
@@ -163,22 +146,12 @@ def ranked(
     status: str,
     stats: dict[str, float | int],
 ) -> Solution:
-    """The solution of a search: its trees, best first, and what is known of them.
+    """The solution of a search: its trees, int32[n] each (arc of each word), with their scores.
 
-    Parameters
-    ----------
-    problem : Problem
-    trees : sequence of int32[n]
-        Arc of each word.
-    scores : sequence of float
-    bound : float
-        No other tree scores more, so that the k-th best does not either where one of the k best is
-        not among them.
-    status : str
-        ``optimal`` for a search that ended by itself: it becomes ``infeasible`` where it has
-        nothing, and ``gap`` where the bound is above a score; ``gap`` becomes ``optimal`` where it
-        is above none.
-    stats : dict
+    No other tree scores more than ``bound``, so that the k-th best does not either where one of the
+    k best is not among them. The status ``optimal`` is for a search that ended by itself: it
+    becomes ``infeasible`` where it has nothing, and ``gap`` where the bound is above a score;
+    ``gap`` becomes ``optimal`` where it is above none.
     """
     values = np.array(scores, dtype=np.float64)
     order = np.argsort(-values, kind="stable")  # rounding may have swapped near-equal neighbours

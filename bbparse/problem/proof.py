@@ -67,27 +67,14 @@ ARRAYS: dict[str, tuple[type, int]] = {
 class Proof:
     """The nodes and the multipliers of a proof; see the module's text.
 
-    Parameters
-    ----------
-    problem : str
-        `digest` of the problem.
-    k_best : int
-        How many trees were asked for.
-    node_kind : int8[N]
-        SPLIT, BOUND, TREE or EMPTY, in pre-order: after a split come the trees that have one of
-        its arcs, then those that have none.
-    node_ptr : int64[N + 1]
-    node_arcs : int32[node_ptr[N]]
-        The arcs that node i asks for are node_arcs[node_ptr[i]:node_ptr[i + 1]]; leaves have none.
-    node_bound : float64[N]
-        No tree of the leaf scores more (-inf for EMPTY, the score for TREE, 0 for SPLIT).
-    node_vector : int32[N]
-        Row of the multipliers of a leaf, or -1.
-    factor_multipliers : float64[V, len(factor_arcs)]
-    count_multipliers : float64[V, len(count_arcs)]
-    pair_multipliers : float64[V, 2 P]
-        P is the number of candidate pairs of head and modifier; 0 for problems that are projective
-        or have no parts.
+    ``problem`` is its `digest`; ``k_best`` trees were asked for. ``node_kind[N]`` is SPLIT, BOUND,
+    TREE or EMPTY, in pre-order: after a split come the trees that have one of its arcs, then those
+    that have none. Node i asks for the arcs ``node_arcs[node_ptr[i]:node_ptr[i + 1]]``; leaves have
+    none. No tree of a leaf scores more than ``node_bound[N]`` (-inf for EMPTY, the score for TREE,
+    0 for SPLIT). ``node_vector[N]`` is the row of a leaf's multipliers, or -1; V rows each of
+    ``factor_multipliers`` [V, len(factor_arcs)], ``count_multipliers`` [V, len(count_arcs)] and
+    ``pair_multipliers`` [V, 2 P], P being the number of candidate pairs of head and modifier; 0 for
+    problems that are projective or have no parts. `ARRAYS` has the dtypes.
 
     Raises
     ------
@@ -185,14 +172,10 @@ def digest(problem: ProblemArrays) -> str:
 def tolerances(problem: ProblemArrays) -> tuple[float, float]:
     """How far rounding may reach, and how far above T a bound may stay.
 
-    Returns
-    -------
-    rounding : float
-        `TOLERANCE` times the largest magnitude a tree's score could have: the sum over words of
-        their largest arc score and part scores, and over factors of their largest scores.
-    above : float
-        The same; or, where all scores are integer multiples of ``problem.quantum``, half of it if
-        that is more, because the next score above T is a quantum higher.
+    The first is `TOLERANCE` times the largest magnitude a tree's score could have: the sum over
+    words of their largest arc score and part scores, and over factors of their largest scores. The
+    second is the same; or, where all scores are integer multiples of ``problem.quantum``, half of
+    it if that is more, because the next score above T is a quantum higher.
     """
     p = problem
     largest = 0.0

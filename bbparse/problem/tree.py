@@ -15,16 +15,9 @@ from bbparse.problem.parts import Grandchildren, GrandSiblings, OuterGrandchildr
 
 
 def arcs_of(problem: ProblemArrays, tree: ArrayLike) -> NDArray[np.int32]:
-    """Arc index of each word of a tree given by its heads or its arcs (see `Problem.score`).
+    """Arc index int32[n_words] of each word of a tree given by its heads or its arcs.
 
-    Returns
-    -------
-    int32[n_words]
-
-    Raises
-    ------
-    ProblemError
-        If it has the wrong length, an arc is no candidate, or heads leave several labels open.
+    ProblemError as `Problem.score` says.
     """
     n = problem.n_words
     given = as_ints("tree", tree, np.int32)

@@ -23,13 +23,7 @@ Arc = tuple[int, int, Weight, int]
 
 
 class Arborescences:
-    """Best non-projective trees of one problem.
-
-    Parameters
-    ----------
-    problem : Problem
-        Its arcs and ``single_root`` are used; nothing else.
-    """
+    """Best non-projective trees over the arcs of one problem; nothing else of it is used."""
 
     def __init__(self, problem: ProblemArrays) -> None:
         self.n = problem.n_words
@@ -38,15 +32,8 @@ class Arborescences:
         self.mod: list[int] = problem.arc_mod.tolist()
 
     def best(self, alive: Sequence[bool], score: Sequence[float], needed: int = -1) -> float:
-        """The best score of a tree over the arcs that are alive; -inf if there is none.
-
-        Parameters
-        ----------
-        alive : sequence of bool[A]
-        score : sequence of float[A]
-            Of each arc.
-        needed : int, optional
-            An arc that the tree must have.
+        """The best score of a tree over the arcs alive (bool[A]), one of them needed; -inf: there
+        is none.
         """
         given: list[Arc] = []
         word = self.mod[needed] if needed >= 0 else 0

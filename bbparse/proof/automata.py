@@ -33,13 +33,7 @@ def pairs_of(problem: ProblemArrays) -> list[Pair]:
 
 
 class Automata:
-    """The automata of one problem.
-
-    Parameters
-    ----------
-    problem : Problem
-        Its parts and ``single_root`` are used; nothing else.
-    """
+    """The automata of one problem: its parts and ``single_root`` are used, nothing else."""
 
     def __init__(self, problem: ProblemArrays) -> None:
         self.single_root = problem.single_root
@@ -54,19 +48,10 @@ class Automata:
         u: Mapping[Pair, float],
         v: Mapping[Pair, float],
     ) -> float:
-        """The most that one head can have; -inf where it can have nothing.
+        """The most that head h can have; -inf where it can have nothing.
 
-        Parameters
-        ----------
-        h : int
-        grands : iterable of int
-            What may be its head; not looked at for the root.
-        mods : iterable of int
-            What it may have as modifiers.
-        must : set of int
-            Those of them that it must have.
-        u, v : dict from pairs to float
-            What is paid for a modifier, and for the head.
+        ``grands`` may be its head (not looked at for the root), ``mods`` its modifiers, of which it
+        must have ``must``; u and v are what is paid for a modifier, and for the head, by pair.
         """
         right = sorted(m for m in mods if m > h)
         left = sorted((m for m in mods if m < h), reverse=True)
@@ -109,12 +94,7 @@ class Automata:
 class Crossing:
     """Bounds on the trees of a problem that allows crossing arcs.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its arcs, parts and ``single_root`` are used.
-    scored : bool
-        Without scores, all parts count nothing, and there are no multipliers.
+    Not ``scored``: all parts count nothing, and there are no multipliers.
     """
 
     def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
@@ -132,15 +112,8 @@ class Crossing:
     ) -> float:
         """No tree over the arcs that are alive scores more; exact where there are no parts.
 
-        Parameters
-        ----------
-        alive : sequence of bool[A]
-        score : sequence of float[A]
-            Of each arc.
-        some : set of arc indices
-            Trees have one of these at least; all trees, if there are none.
-        paid : sequence of float[2 P]
-            u of each pair, then v of each pair.
+        Arcs have scores float[A]; trees have one of the arcs ``some`` at least, all trees if there
+        are none; ``paid`` float[2 P] is u of each pair, then v of each pair.
         """
         arcs = list(zip(self.trees.head, self.trees.mod))
         if not self.pairs:

@@ -45,25 +45,10 @@ def certify(
     time_limit: float | None = None,
     node_limit: int | None = None,
 ) -> tuple[Proof | None, str]:
-    """Prove that the trees of a solution are the k best of a problem.
+    """Prove that the trees of a solution are the k best of a problem, or all there are.
 
-    Parameters
-    ----------
-    problem : Problem
-    solution : Solution
-        Its k best trees, or all there are.
-    k_best : int
-        How many trees were asked for.
-    time_limit : float, optional
-        Seconds; looked at between subspaces.
-    node_limit : int, optional
-        Most subspaces.
-
-    Returns
-    -------
-    proof : Proof or None
-    reason : str
-        Why there is no proof; "" if there is one.
+    Limits are seconds, looked at between subspaces, and subspaces. Without a proof the text says
+    why.
     """
     return _Certifier(problem, solution, k_best).run(time_limit, node_limit)
 
@@ -71,10 +56,11 @@ def certify(
 def with_proof(
     problem: Problem, solution: Solution, k_best: int, *, time_limit: float | None = None
 ) -> tuple[Solution, str]:
-    """The solution with its proof, if it has one, and why if it has none.
+    """The solution with its proof, if it has one, and why if it has none; arguments as for
+    `certify`.
 
-    Arguments as for :func:`certify`. ``stats`` gain ``proof_seconds`` and, with a proof,
-    ``proof_leaves``. A search that a limit stopped has nothing to prove.
+    ``stats`` gain ``proof_seconds`` and, with a proof, ``proof_leaves``. A search that a limit
+    stopped has nothing to prove.
     """
     started = time.perf_counter()
     if solution.status in ("optimal", "infeasible"):

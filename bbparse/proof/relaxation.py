@@ -64,16 +64,10 @@ class Bound:
 
 
 class Relaxation:
-    """Bounds of the subspaces of one problem.
+    """Bounds of the subspaces of one problem, with its arcs in order.
 
-    Parameters
-    ----------
-    problem : Problem
-        With its arcs in order.
-    scored : bool
-        Without, all finite scores are 0: bounds below 0 show that no tree is feasible.
-    hard : float
-        What a score of -inf is replaced by, negated.
+    Not ``scored``: all finite scores are 0, and bounds below 0 show that no tree is feasible. A
+    score of -inf is replaced by ``-hard``.
     """
 
     def __init__(self, problem: Problem, scored: bool, hard: float) -> None:

@@ -50,14 +50,9 @@ def part_tables(problem: ProblemArrays) -> list[Table]:
 
 
 class Spans:
-    """The dynamic program of one projective problem.
+    """The dynamic program of one projective problem: its arcs, parts and ``single_root``.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its arcs, parts and ``single_root`` are used; its factors and arc states are not.
-    scored : bool
-        Without scores, all parts count nothing.
+    Not ``scored``: all parts count nothing.
     """
 
     def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
@@ -72,20 +67,10 @@ class Spans:
     def best(
         self, alive: Sequence[bool], score: Sequence[float], marked: frozenset[int] = frozenset()
     ) -> Pair:
-        """The best score of a tree over the arcs that are alive.
+        """The best scores of a tree over the arcs alive, bool[A], with scores float[A].
 
-        Parameters
-        ----------
-        alive : sequence of bool[A]
-        score : sequence of float[A]
-            Of each arc.
-        marked : set of arc indices
-
-        Returns
-        -------
-        without, with : float
-            The best score of a tree that has no marked arc, and of one that has some; -inf where
-            there is no such tree.
+        The first is of a tree that has no marked arc, the second of one that has some; -inf where
+        there is no such tree.
         """
         arcs: dict[tuple[int, int], Pair] = {}
         for a, lives in enumerate(alive):

@@ -54,25 +54,10 @@ class Outcome:
 class Search:
     """One search: the k best trees so far and the open nodes.
 
-    Parameters
-    ----------
-    root : Left
-        Bounded, and open; or it waits.
-    call_node : callable
-        :func:`bbparse.solving.root.call_node`.
-    full_size : float
-        Of the oracle at the root.
-    best : Incumbents
-    counters : float64[3]
-        What was done so far.
-    settings : SearchSettings
-    quantum : float
-        All tree scores are integer multiples of it; 0 where that is not known.
-    observer : Observer, optional
-    given : int32[A], optional
-        For the observer: each arc of the oracle in the problem that was given.
-    projective : bool
-        Which oracle it is.
+    The root is bounded, and open; or it waits. ``call_node`` is that of
+    :mod:`bbparse.solving.root`, ``full_size`` the size of the oracle at the root, ``counters``
+    float64[3] what was done so far. ``given`` int32[A] is for the observer: each arc of the oracle
+    in the problem that was given. ``projective`` says which oracle it is.
     """
 
     def __init__(
@@ -108,18 +93,7 @@ class Search:
         self, time_limit: float | None = None, node_limit: int | None = None,
         work_limit: float | None = None, gap: float = 0.0,
     ) -> Outcome:  # fmt: skip
-        """Search until done or a limit is reached.
-
-        Parameters
-        ----------
-        time_limit : float, optional
-            Seconds.
-        node_limit : int, optional
-        work_limit : float, optional
-            Places of the oracle that are visited, all calls together.
-        gap : float
-            Stop when the bound is within this share of the k-th score.
-        """
+        """Search until done or a limit of `bbparse.solve` is reached."""
         self._began, self._done_before = time.monotonic(), float(self.counters[1])
         if time_limit is not None:
             self._deadline = self._began + time_limit

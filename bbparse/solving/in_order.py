@@ -17,16 +17,11 @@ R = TypeVar("R")
 
 
 def in_order(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
-    """As `map`, but for several items at the same time.
+    """As `map`, but for several items at the same time, which are read a little ahead.
 
-    Parameters
-    ----------
-    function : callable
-        Threads share Python's lock: they gain as much time as it spends outside, in kernels.
-    items : iterable
-        Read a little ahead. If it ends in an error, the results before it come first.
-    threads : int
-        With 1 there is no thread, and nothing is read ahead.
+    Threads share Python's lock: they gain as much time as ``function`` spends outside, in kernels.
+    If the items end in an error, the results before it come first. With one thread there is none,
+    and nothing is read ahead.
     """
     if threads <= 1:
         yield from map(function, items)

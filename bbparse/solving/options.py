@@ -56,13 +56,7 @@ METHODS: dict[str, frozenset[str]] = {
 
 
 def check_options(problem: Any, method: Any, options: Options) -> None:
-    """Refuse impossible options, and options that a method does not take.
-
-    Raises
-    ------
-    ProblemError
-        With the name of the option, what was given and what was expected.
-    """
+    """Refuse impossible options, and options that a method does not take, with a ProblemError."""
     if not isinstance(problem, Problem):
         raise ProblemError(f"problem is of type {type(problem).__name__}, expected a Problem")
     check_whole("k_best", options.k_best)

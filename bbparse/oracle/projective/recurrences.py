@@ -59,10 +59,7 @@ def parts_of(problem: Problem) -> frozenset[str]:
 def recurrence_for(problem: Problem, name: str | None) -> Recurrence:
     """The recurrence of a name that can score a problem; None: the cheapest that can.
 
-    Raises
-    ------
-    ValueError
-        Where there is none of that name, or it cannot hold a part kind the problem has.
+    ValueError where there is none of that name, or it cannot hold a part kind the problem has.
     """
     parts = parts_of(problem)
     if name is None:

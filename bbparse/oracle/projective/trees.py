@@ -33,18 +33,9 @@ Ints = NDArray[np.int32]
 def chart_of(problem: Problem, backbone: str | None = None) -> tuple[Chart, Ints]:
     """The chart of all candidate arcs of a problem, and its arcs in the order of the chart.
 
-    Parameters
-    ----------
-    problem : Problem
-        ``problem.projective`` must hold. Arcs that are forbidden are in the chart, too.
-    backbone : str, optional
-        Name of a recurrence; default: the cheapest that holds every part of the problem.
-
-    Raises
-    ------
-    ValueError
-        Where the recurrence cannot hold a part kind the problem has, or the problem is not
-        projective.
+    Arcs that are forbidden are in the chart, too. ValueError where the recurrence of that name
+    (default: the cheapest that can) cannot hold a part kind that the problem has, or the problem is
+    not projective.
     """
     if not problem.projective:
         raise ValueError("the charts are projective; this problem allows crossing arcs")
