@@ -13,6 +13,7 @@ __all__ = [
     "FactorError",
     "ModelError",
     "OutputError",
+    "OutsideError",
     "ProblemError",
     "ServiceError",
     "TreebankError",
@@ -47,6 +48,10 @@ class FactorError(BBParseError):
 
 class OutputError(BBParseError):
     """A file that cannot be written."""
+
+
+class OutsideError(BBParseError):
+    """Word vectors or an encoder that cannot be read, or are not those a model was made with."""
 
 
 class VerificationError(BBParseError):

@@ -17,8 +17,8 @@ ROOT = Path(__file__).parent.parent
 ROOMS = (
     "errors", "jit", "storage", "problem", "oracle", "bounding", "search", "highs", "ilp",
     "pricing", "agreement", "proof", "solving", "treebank", "validity", "show",
-    "configuration", "factors", "network", "scoring", "tagging", "text", "model", "learning",
-    "parsing", "phrases", "explain", "tuning", "corpus", "serve", "cli", "bbparse",
+    "outside", "configuration", "factors", "network", "scoring", "tagging", "text", "model",
+    "learning", "parsing", "phrases", "explain", "tuning", "corpus", "serve", "cli", "bbparse",
 )  # fmt: skip
 
 #: Rooms that know less than the order allows: words are no matter of solvers, and the checker of

@@ -1,0 +1,37 @@
+"""Vectors of words from outside: a file of word vectors, or the states of an encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from bbparse.errors import ModelError, OutsideError
+from bbparse.outside.encoder import EncoderStates, fit_encoder
+from bbparse.outside.protocol import OUTSIDE_ARRAYS, Outside
+from bbparse.outside.vectors import WordVectors, read_vectors
+
+__all__ = [
+    "OUTSIDE_ARRAYS", "EncoderStates", "Outside", "WordVectors", "fit_encoder", "outside_from",
+    "read_vectors",
+]  # fmt: skip
+
+
+def outside_from(arrays: Mapping[str, NDArray[Any]], where: str = "outside") -> Outside | None:
+    """What `to_arrays` of a source gave; None if there is nothing.
+
+    Raises
+    ------
+    ModelError
+        If it is damaged; ``where`` names the file.
+    """
+    if arrays.keys().isdisjoint(OUTSIDE_ARRAYS):
+        return None
+    try:
+        kind = EncoderStates if "outside_shift" in arrays else WordVectors
+        return kind.from_arrays(arrays)
+    except KeyError as error:
+        raise ModelError(f"{where}: array {error.args[0]} is missing") from None
+    except OutsideError as error:
+        raise ModelError(f"{where}: {error}") from None

@@ -1,0 +1,247 @@
+"""Encoders of transformers: states, windows, the cache, versions, and what may be missing.
+
+They are tiny ones with random weights, made here.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.errors import ModelError, OutsideError
+from bbparse.outside import EncoderStates, fit_encoder, outside_from
+from bbparse.outside import encoder as encoder_module
+from bbparse.outside.encoder import VARIABLE
+from bbparse.treebank import Sentence
+from tests.outside.tiny import make_encoder
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from bbparse.outside.transformer import Transformer  # noqa: E402
+
+SHORT = ["The", "dogs", "saw", "\u200b", "it", "."]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+@pytest.fixture(scope="module")
+def encoder(folder: Path) -> Transformer:
+    return Transformer(str(folder))
+
+
+def by_hand(folder: Path, words: list[str]) -> np.ndarray:
+    """Means over pieces and the last layers, by the library itself."""
+    pieces = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    found = pieces(words, is_split_into_words=True, return_tensors="pt")
+    with torch.no_grad():
+        layers = model(**found, output_hidden_states=True).hidden_states[1:]
+    states = torch.stack(list(layers))[-4:].mean(dim=0)[0].numpy()
+    out = np.zeros((len(words), states.shape[1]))
+    for i in range(len(words)):
+        own = [place for place, word in enumerate(found.word_ids(0)) if word == i]
+        if own:
+            out[i] = states[own].mean(axis=0)
+    return out
+
+
+def test_states_are_means_over_pieces_and_layers(folder: Path, encoder: Transformer) -> None:
+    threads = torch.get_num_threads()
+    (states,) = encoder.states([SHORT])
+    assert states.dtype == np.float16 and states.shape == (6, encoder.dimension)
+    assert np.allclose(states, by_hand(folder, SHORT), atol=2e-3)
+    assert not states[3].any() and states[[0, 1, 2, 4, 5]].any(axis=1).all()  # a word of nothing
+    assert torch.get_num_threads() == threads
+    assert not encoder.states([["\u200b"]])[0].any()
+
+
+def test_states_do_not_depend_on_what_is_read_together(encoder: Transformer) -> None:
+    others = [["a"], SHORT, [*SHORT] * 4, ["dog"] * 3]
+    together = encoder.states(others)
+    for words, states in zip(others, together):
+        assert np.array_equal(encoder.states([words])[0], states)
+
+
+def test_long_sentences_are_read_in_windows(encoder: Transformer) -> None:
+    words = [*SHORT[:3], "barking", "zzz"] * 20  # many more pieces than it takes
+    (states,) = encoder.states([words])
+    assert states.any(axis=1).all()
+    # pieces of the first window that are far from its end have the states that it gives alone
+    ids, word_of = encoder._pieces_of(words)
+    window = encoder._read([ids[: encoder._room]])[0]
+    whole = max(w for i, w in enumerate(word_of) if i < encoder._room // 2)
+    for word in range(whole):
+        own = [i for i, w in enumerate(word_of) if w == word]
+        assert np.allclose(states[word], window[own].mean(axis=0), atol=2e-3)
+    (one,) = encoder.states([["z" * 200]])  # one word of more pieces than it takes
+    assert one.shape == (1, encoder.dimension) and one.any()
+
+
+def sentences() -> list[Sentence]:
+    return [Sentence.from_words(words) for words in (SHORT, ["It", "saw", "dogs"], ["It"] * 40)]
+
+
+def test_dimensions_are_evened_out(folder: Path) -> None:
+    source = fit_encoder(str(folder), sentences(), license="MIT")
+    known = np.concatenate([v for v in source(sentences())])
+    known = known[known.any(axis=1)][:, : source.note["dimension"]]
+    assert np.allclose(known.mean(axis=0), 0.0, atol=1e-3)
+    assert np.allclose(known.std(axis=0), 1.0, atol=1e-2)
+    assert source.width % 4 == 0 and not source(sentences())[0][3].any()
+    assert source.note["license"] == "MIT" and len(source.note["hash"]) == 32
+
+
+def test_states_are_kept_on_disk(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = fit_encoder(str(folder), sentences(), folder=tmp_path / "states")
+    expected = source(sentences())
+    files = sorted((tmp_path / "states").glob("*/*.npy"))
+    assert len(files) == 3
+    again = EncoderStates(source.note, source.to_arrays()["outside_shift"], tmp_path / "states")
+
+    def fails(*given: Any, **others: Any) -> None:
+        raise AssertionError("an encoder was loaded")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(encoder_module, "Transformer", fails)
+        for one, other in zip(expected, again(sentences())):
+            assert np.array_equal(one, other)
+    files[0].write_bytes(files[0].read_bytes()[:-9])  # damaged: computed anew
+    third = EncoderStates(source.note, source.to_arrays()["outside_shift"], tmp_path / "states")
+    for one, other in zip(expected, third(sentences())):
+        assert np.array_equal(one, other)
+    np.load(files[0], allow_pickle=False)
+
+
+def test_a_model_has_its_encoder_by_name_and_hash(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine"
+    shutil.copytree(folder, mine)
+    source = fit_encoder(str(mine), sentences())
+    again = outside_from(source.to_arrays())
+    assert isinstance(again, EncoderStates) and again.note == source.note
+    assert np.array_equal(again(sentences())[0], source(sentences())[0])
+
+    mine.rename(tmp_path / "moved")
+    lost = outside_from(source.to_arrays())
+    assert lost is not None
+    with pytest.raises(OutsideError, match=r"not there: config\.json, model"):
+        lost(sentences())
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "moved"))
+    assert np.array_equal(lost(sentences())[0], source(sentences())[0])
+
+    make_encoder(tmp_path / "moved", seed=5)
+    other = outside_from(source.to_arrays())
+    assert other is not None
+    with pytest.raises(OutsideError, match=r"another version than the model was trained with"):
+        other(sentences())
+
+
+def test_an_encoder_with_pieces_of_bytes(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    trained = tokenizers.ByteLevelBPETokenizer(add_prefix_space=True)
+    trained.train_from_iterator(["the dog saw it ."] * 9, vocab_size=300, min_frequency=1)
+    special = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"}
+    trained.add_special_tokens([*special.values(), "<unk>", "<mask>"])
+    fast = transformers.RobertaTokenizerFast(
+        tokenizer_object=trained._tokenizer, model_max_length=24, **special
+    )
+    fast.save_pretrained(tmp_path)
+    torch.manual_seed(1)
+    transformers.RobertaModel(
+        transformers.RobertaConfig(
+            vocab_size=400, hidden_size=12, num_hidden_layers=1, num_attention_heads=2,
+            intermediate_size=16, max_position_embeddings=26,
+        )
+    ).save_pretrained(tmp_path)  # fmt: skip
+    encoder = Transformer(str(tmp_path))
+    states, long = encoder.states([["the", "dög", "saw"], ["dog"] * 60])
+    assert states.any(axis=1).all() and long.any(axis=1).all()
+
+
+@pytest.mark.parametrize(
+    ("lost", "message"),
+    [
+        ("config.json", r"not there: config\.json;"),
+        ("model.safetensors", r"not there: model\*\.safetensors or pytorch_model\*\.bin;"),
+        ("vocab.txt", r"not there: tokenizer\.json or vocab\.txt"),
+    ],
+)
+def test_missing_files_are_named(lost: str, message: str, folder: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    shutil.copytree(folder, mine)
+    (mine / lost).unlink()
+    with pytest.raises(OutsideError, match=message) as caught:
+        Transformer(str(mine))
+    assert "\n" not in str(caught.value)
+
+
+def test_damaged_files_and_names_of_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine"
+    shutil.copytree(folder, mine)
+    (mine / "model.safetensors").write_bytes(b"nothing of it")
+    with pytest.raises(OutsideError, match=r"mine: cannot be loaded: ") as caught:
+        Transformer(str(mine))
+    assert "\n" not in str(caught.value)
+    import huggingface_hub
+
+    def offline(*given: Any, **others: Any) -> str:
+        raise OSError("no\nconnection")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+    with pytest.raises(OutsideError, match=r"not there: config\.json, .* \(no connection\)"):
+        Transformer("some/encoder")
+
+
+def test_the_hub_is_asked_for_what_is_not_there_only(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+
+    snapshot = tmp_path / "0123abc"
+    asked = []
+
+    def download(name: str, *, local_files_only: bool, **others: Any) -> str:
+        asked.append(local_files_only)
+        if local_files_only and not snapshot.exists():
+            raise OSError("not there")
+        if not snapshot.exists():
+            shutil.copytree(folder, snapshot)
+        return str(snapshot)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert Transformer("some/encoder").revision == "0123abc"
+    assert asked == [True, True, False]
+    asked.clear()
+    assert Transformer("some/encoder").revision == "0123abc"
+    assert asked == [True]
+
+
+def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
+    with pytest.raises(OutsideError, match=r"pip install 'bbparse\[transformers\]'"):
+        Transformer("xlm-roberta-base")
+
+
+def test_damaged_arrays_of_a_model(folder: Path) -> None:
+    arrays = fit_encoder(str(folder), sentences()).to_arrays()
+    bad = json.dumps({**json.loads(arrays["outside_note"].item()), "dimension": 17})
+    with pytest.raises(ModelError, match=r"a\.model: .*expected \(2, 17\)"):
+        outside_from({**arrays, "outside_note": np.array(bad)}, "a.model")
+    shift = arrays["outside_shift"].copy()
+    shift[1, 0] = 0.0
+    with pytest.raises(ModelError, match="not above 0"):
+        outside_from({**arrays, "outside_shift": shift}, "a.model")
