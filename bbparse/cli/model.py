@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -45,6 +46,8 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "-"
 
     config = found["configuration"]
+    more = found.get("outside")
+    outside = [] if more is None else [(more["kind"], ", ".join(_source(more)))]
     return [
         ("treebank", found.get("name") or "-"),
         ("language", found.get("language") or "-"),
@@ -56,8 +59,21 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("trees", "projective" if found["projective"] else "crossing arcs allowed"),
         ("labels", str(len(found["labels"]))),
         ("tags", str(found["tags"])),
+        *outside,
         ("factors", ", ".join(found["factors"]) or "none"),
         ("candidate heads", str(config["pruner"]["k"])),
         ("seed", str(found["seed"])),
         ("bbparse", found.get("bbparse") or "-"),
     ]
+
+
+def _source(note: dict[str, Any]) -> Iterator[str]:
+    """What is known of vectors from outside, or of an encoder."""
+    yield note["name"]
+    if note.get("revision"):
+        yield f"revision {note['revision']}"
+    if "words" in note:
+        yield f"{note['words']:,} of {note['of']:,} words"
+    yield f"{note['dimension']} dimensions"
+    yield note["license"] or "licence not given"
+    yield f"hash {note['hash']}"

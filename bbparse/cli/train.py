@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bbparse.cli.files import FILE, FileOrName
+from bbparse.cli.outside import Source, forget, outside
 from bbparse.cli.results import results, table
 from bbparse.configuration import CONFIGURATIONS, Configuration
 from bbparse.errors import BBParseError, TreebankError
@@ -71,6 +73,7 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 @click.option(
     "--skip-invalid", is_flag=True, help="Leave out sentences without a proper tree; count them."
 )
+@outside
 @click.option("--name", metavar="TEXT", help="Of the treebank, for the model's card.")
 @click.option("--language", metavar="CODE", help="Of the treebank, for the card, such as hu.")
 @click.option("--license", metavar="TEXT", help="Of the model, for the card.")
@@ -87,7 +90,7 @@ def train(
     text_from: str | None,
     no_text: bool,
     skip_invalid: bool,
-    **about: str | None,
+    **about: Any,
 ) -> None:
     """Learn a model from the trees of TRAIN.
 
@@ -112,6 +115,9 @@ def train(
     target = Path(model)
     check_output(target)
     names = None if factors is None else [name for name in factors.split(",") if name]
+    passing = target.with_name(target.name + ".states")
+    source: Source = about.pop("outside")
+    take = source.reader(passing)
     single_root = config.model.single_root
     sentences = _read(treebank, skip_invalid, single_root)
     dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
@@ -137,6 +143,7 @@ def train(
             model=target,
             reading=None if no_text else reading,
             checkpoint=target.with_name(target.name + ".checkpoint"),
+            outside=take,
             about=about,
             progress=terminal,
             report=_say,
@@ -149,6 +156,7 @@ def train(
         learned.notes[NOTE]["results"] = found = results(learned, dev_sentences)
         parser.save(target)
         _say(table(found))
+    forget(passing)
     _say(f"wrote {target}")
 
 

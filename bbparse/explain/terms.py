@@ -167,11 +167,9 @@ def with_features(
         {(t.kind, t.words): [] for t in terms if t.kind in PARTS} for _, terms in trees
     ]
     projective, single_root = parser.config.projective, parser.config.model.single_root
-    maker, labels = parser.maker, tuple[str, ...]()
-    marks: NDArray[np.uint16] | None = None
-    if maker.guide is not None:
-        marks = maker.guide.marks(values, *maker.pruner.candidates(values, prune))
-        labels = maker.guide.labels
+    maker = parser.maker
+    labels = tuple(maker.label_names)
+    marks = maker.marks([sentence], [values], [maker.pruner.candidates(values, prune)])[0]
     views = [FactorView.of_tree(sentence, heads, values, marks, labels) for heads, _ in trees]
     for kind, name in _TEMPLATES_OF.items():
         for template in maker.scorer.templates.templates[name]:

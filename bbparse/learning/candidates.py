@@ -87,7 +87,8 @@ def guide_all(
         judge = train(others, f"guide fold {fold}") if len(folds) > 1 else data.guide
         for i in own:
             head, mod = data.arcs[i]
-            data.marks[i] = marks = judge.marks(data.values[i], head, mod)
+            more = None if data.outside is None else data.outside([data.sentences[i]])[0]
+            data.marks[i] = marks = judge.marks(data.values[i], head, mod, more)
             likely = steps_of(marks[head, mod]) >= config.guide.least
             likely |= data.heads[i][mod] == head
             kept[i] = head[likely], mod[likely]

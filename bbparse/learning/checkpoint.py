@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -30,16 +30,22 @@ Arrays = dict[str, NDArray[Any]]
 class Checkpoint:
     """The files of a training run, whose names begin with a path; without one, nothing is kept.
 
-    The sentences are those learned from, and chosen by: files of another run are not used.
+    The sentences are those learned from, and chosen by, and ``outside`` is the note of the vectors
+    from outside that are learned with: files of another run are not used.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, sentences: Iterable[Sentence] = ()
+        self,
+        path: str | os.PathLike[str] | None = None,
+        sentences: Iterable[Sentence] = (),
+        outside: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = None if path is None else Path(path)
         digest = blake2b(digest_size=16)
         for sentence in sentences if path is not None else ():
             digest.update("\n".join(["", *sentence.lines]).encode("utf-8", "surrogatepass"))
+        if outside is not None:
+            digest.update(json.dumps(outside, sort_keys=True).encode())
         self._treebank = digest.hexdigest()
 
     def files(self) -> list[Path]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bbparse.configuration.records import ModelConfig
 from bbparse.oracle.projective.dense import eisner
+from bbparse.outside import Outside
 from bbparse.scoring.network import Network
 from bbparse.treebank import Sentence, is_projective
 from bbparse.treebank.encode import encode
@@ -35,6 +36,8 @@ class TrainingData:
     recall: float = 1.0
     #: Trained on all sentences.
     guide: Network | None = None
+    #: Vectors that guides take besides.
+    outside: Outside | None = None
     #: list of uint16[n+1, n+1]: what a guide that has not seen them says of the candidate arcs;
     #: empty without a guide.
     marks: list[NDArray[np.uint16]] = field(default_factory=list)

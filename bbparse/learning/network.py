@@ -49,7 +49,10 @@ class Batch:
         rows: Mapping[int, Rows],
         labels: Mapping[int, Rows],
     ) -> None:
-        self.stack = Stack(rows[i] for i in chosen)
+        outside = None
+        if data.outside is not None:
+            outside = data.outside([data.sentences[i] for i in chosen])
+        self.stack = Stack((rows[i] for i in chosen), outside)
         heads, mods, known, gold, names = [], [], [], [], []
         for i, at in zip(chosen, self.stack.starts):
             head, mod = data.arcs[i]
@@ -78,13 +81,18 @@ class NetworkLearner(Learner):
     n_values, n_labels : int
         How many values of attributes have vectors, and how many labels there are.
     seed : int
+    outside : int
+        Length of the vectors from outside, if there are any.
     """
 
-    def __init__(self, settings: NetworkConfig, n_values: int, n_labels: int, seed: int) -> None:
+    def __init__(
+        self, settings: NetworkConfig, n_values: int, n_labels: int, seed: int, outside: int = 0
+    ) -> None:
         self.settings = settings
         self.n_labels = n_labels
         self.sizes = (
-            settings.word, settings.width, settings.layers, settings.shared, settings.pairs
+            settings.word, settings.width, settings.layers, settings.shared, settings.pairs,
+            *([outside] if outside else []),
         )  # fmt: skip
         fans = {"end_w": settings.width, "label_w": settings.shared, "out_w": settings.shared}
         super().__init__(
@@ -166,7 +174,7 @@ def train_network(
     config : Configuration
         Its ``guide``, ``network`` and ``learning.seed`` count.
     data : TrainingData
-        With candidate arcs, the gold ones among them.
+        With candidate arcs, the gold ones among them; its ``outside`` vectors count.
     chosen : int64[K]
         Which sentences to train on.
     labels : tuple of str
@@ -180,7 +188,8 @@ def train_network(
         int(i): np.array([number.get(label, -1) for label in data.sentences[i].deprels], np.int64)
         for i in chosen
     }
-    learner = NetworkLearner(settings, len(keys), len(labels), seed)
+    outside = 0 if data.outside is None else data.outside.width
+    learner = NetworkLearner(settings, len(keys), len(labels), seed, outside)
     vectors, parameters = learner.learn(
         chosen, config.guide.epochs, settings.batch, config.guide.rate, seed,
         lambda some: learner.loss(Batch(data, some, rows, names)), "guide",

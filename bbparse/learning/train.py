@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.configuration import Configuration
-from bbparse.errors import TreebankError
+from bbparse.errors import ConfigError, TreebankError
 from bbparse.factors import FactorFamily, load_families, specification
 from bbparse.learning.candidates import guide_all, prune_all
 from bbparse.learning.checkpoint import Checkpoint
@@ -21,6 +21,7 @@ from bbparse.learning.run import Run, train_in_stages
 from bbparse.model.card import NOTE, card_note
 from bbparse.model.file import save_model
 from bbparse.model.model import Model
+from bbparse.outside import Outside
 from bbparse.treebank import Sentence, check_tree, is_projective
 from bbparse.treebank.columns import has_tags
 from bbparse.treebank.progress import progress_bars
@@ -39,6 +40,7 @@ def train(
     checkpoint: str | os.PathLike[str] | None = None,
     model: str | os.PathLike[str] | None = None,
     reading: Callable[[], Reading] | None = None,
+    outside: Callable[[Sequence[Sentence], Sequence[Sentence]], Outside] | None = None,
     about: Mapping[str, str | None] | None = None,
     progress: bool = False,
     report: Any = None,
@@ -61,6 +63,9 @@ def train(
     reading : callable, optional
         Gives what the model is to cut text and to tag words with (`bbparse.learning.reading`);
         called when the configuration and the trees have been checked.
+    outside : callable, optional
+        Gives vectors that the guide takes besides, of sentences and dev: a partial
+        `bbparse.outside.read_vectors` or `fit_encoder`. Called after the same checks.
     about : mapping, optional
         What the model's card is to say: ``name`` of the treebank, ``language``, ``license``.
     progress : bool
@@ -70,8 +75,9 @@ def train(
 
     Raises
     ------
-    TreebankError, FactorError
-        If there is no training sentence, one has no tree or an empty label, a family is unknown.
+    TreebankError, FactorError, ConfigError
+        If there is no training sentence, one has no tree or an empty label, a family is unknown, or
+        there are vectors from outside and no guide that could take them.
     """
     say = report if report is not None else lambda line: None
     if not sentences:
@@ -81,13 +87,18 @@ def train(
         _check_labels(sentence)
     families = load_families(config.factors.families if factors is None else factors)
     config = config.with_("factors", families=tuple(specification(family) for family in families))
-    kept = Checkpoint(checkpoint, (*sentences, *dev))
+    if outside is not None and not config.guide.epochs:
+        raise ConfigError("guide.epochs is 0, and only a guide takes vectors from outside")
     with progress_bars(progress):
+        source = None if outside is None else outside(sentences, dev)
+        kept = Checkpoint(checkpoint, (*sentences, *dev), None if source is None else source.note)
         config = _settled(config, sentences, say)
         read = Reading(None, None) if reading is None else reading()
-        best = _learned(config, families, sentences, dev, kept, say)
+        best = _learned(config, families, sentences, dev, kept, source, say)
         best.tagger, best.cutter = read
         best.notes[NOTE] = card_note(sentences, dev, about or {})
+        if source is not None:
+            best.notes[NOTE]["outside"] = source.note
     if model is not None:
         save_model(best, model)
     kept.remove()
@@ -100,6 +111,7 @@ def _learned(
     sentences: Sequence[Sentence],
     dev: Sequence[Sentence],
     checkpoint: Checkpoint,
+    outside: Outside | None,
     say: Callable[[str], None],
 ) -> Model:
     """What `train` gives, of what has been checked."""
@@ -107,6 +119,7 @@ def _learned(
     if files := checkpoint.files():
         say(f"{files[0]}: going on after an earlier run")
     data = prepare(sentences, config.model)
+    data.outside = outside
     if data.projectivised:
         say(
             f"{data.projectivised} of {len(sentences)} training trees are not projective;"

@@ -110,7 +110,9 @@ class Trainer:
         learning = config.learning
         if below is None:
             scorer = PartScorer(config.templates, quantum=QUANTUM)
-            self.maker = ProblemMaker(config, pruner, scorer, families, guide=data.guide)
+            self.maker = ProblemMaker(
+                config, pruner, scorer, families, guide=data.guide, outside=data.outside
+            )
             self.learners["backbone"] = Learner(
                 scorer.weights, learning.method, learning.rate, learning.start
             )

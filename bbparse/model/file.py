@@ -21,6 +21,7 @@ from bbparse.factors import FactorFamily, FactorTable, load_families
 from bbparse.model import MODELS
 from bbparse.model.model import Model
 from bbparse.model.packed import narrow_weights, pack, packed_rules, unpack
+from bbparse.outside import OUTSIDE_ARRAYS, outside_from
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
 from bbparse.scoring.network import NETWORK_ARRAYS, Network
@@ -44,6 +45,7 @@ _RULES: dict[str, Rule] = {
     "factor_weights": (REALS, 1, "factor_keys"),
     **LABEL_ARRAYS,
     **NETWORK_ARRAYS,
+    **OUTSIDE_ARRAYS,
     **TAGGER_ARRAYS,
     **CUTTER_ARRAYS,
 }
@@ -72,6 +74,8 @@ def save_model(model: Model, path: str | os.PathLike[str]) -> None:
         arrays.update(model.labeller.to_arrays())
     if maker.guide is not None:
         arrays.update(maker.guide.to_arrays())
+    if maker.outside is not None:
+        arrays.update(maker.outside.to_arrays())
     if model.tagger is not None:
         arrays.update(tagger_arrays(model.tagger))
     if model.cutter is not None:
@@ -131,7 +135,11 @@ def load_model(
         labeller = Labeller.from_arrays(config.label_templates, arrays, where)
     guide = Network.from_arrays(arrays, where) if config.guide.epochs else None
     tagger = None if arrays.keys().isdisjoint(TAGGER_ARRAYS) else tagger_from(arrays, where)
-    maker = ProblemMaker(config, pruner, scorer, families, table, guide, quantum)
+    outside = outside_from(arrays, where)
+    if guide is not None and guide.outside_width != (0 if outside is None else outside.width):
+        raise ModelError(f"{where}: its guide takes vectors of {guide.outside_width} numbers from"
+                         " outside, and they are not there")
+    maker = ProblemMaker(config, pruner, scorer, families, table, guide, outside, quantum)
     return Model(maker, labeller, tagger, notes, _cutter(arrays, where))
 
 
@@ -168,7 +176,7 @@ def _cutter(arrays: dict[str, NDArray[Any]], where: str) -> Cutter | None:
 
 
 def _arrays(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    optional = {*LABEL_ARRAYS, *NETWORK_ARRAYS, *TAGGER_ARRAYS, *CUTTER_ARRAYS}
+    optional = {*LABEL_ARRAYS, *NETWORK_ARRAYS, *OUTSIDE_ARRAYS, *TAGGER_ARRAYS, *CUTTER_ARRAYS}
     return read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
 
 

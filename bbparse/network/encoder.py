@@ -1,9 +1,9 @@
 """`Encoder`: vectors of words that know their context, in 32-bit floats.
 
-Words are sums of vectors of their attributes. Convolutions over the words around (five words, then
+Words are sums of vectors of their attributes, and of what a matrix makes of a vector from outside
+(`bbparse.outside`), where there is one. Convolutions over the words around (five words, then
 three at a time, each layer added to the one below and normalised) make of them vectors that know
-their context: additions and multiplications in a fixed order, with no vectors but those learned
-from the training sentences.
+their context: additions and multiplications in a fixed order.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ Floats = NDArray[np.float32]
 QUANTUM = 2.0**-11
 
 _BUCKET_BITS = 16
+_NOTHING = np.zeros(0, np.float32)
 
 
 def encoder_rules(name: str) -> dict[str, Rule]:
@@ -39,7 +40,9 @@ def encoder_rules(name: str) -> dict[str, Rule]:
     }
 
 
-def encoder_shapes(word: int, width: int, layers: int) -> dict[str, tuple[int, ...]]:
+def encoder_shapes(
+    word: int, width: int, layers: int, outside: int = 0
+) -> dict[str, tuple[int, ...]]:
     """Shapes of the weights, in the order in which files have them.
 
     Parameters
@@ -48,8 +51,12 @@ def encoder_shapes(word: int, width: int, layers: int) -> dict[str, tuple[int, .
         Length of the vectors of words by themselves and in their context.
     layers : int
         Convolutions after the first.
+    outside : int
+        Length of the vectors from outside, if there are any.
     """
+    given = {"outside_w": (outside, word)} if outside else {}
     return {
+        **given,
         "first_w": ((2 * REACH + 1) * word, width), "first_b": (width,),
         "gains": (layers + 1, width), "shifts": (layers + 1, width),
         "deep_w": (layers, 3 * width, width), "deep_b": (layers, width),
@@ -64,7 +71,7 @@ class Encoder:
     columns : int64[A]
         Which attributes words are the sum of.
     sizes : tuple of int
-        Word, width and layers of `encoder_shapes` first.
+        Word, width and layers of `encoder_shapes` first; see `checked_sizes`.
     keys : uint64[V]
         Hashes of the attributes' values that have vectors, sorted.
     vectors : int16[V, word]
@@ -77,6 +84,8 @@ class Encoder:
     ----------
     table : tuple
         What `bbparse.network.kernels.context` reads.
+    outside_width : int
+        Length of the vectors from outside that it takes; 0 for none.
 
     Raises
     ------
@@ -114,10 +123,33 @@ class Encoder:
             if not np.isfinite(array).all():
                 raise ModelError(f"{name} has elements that are no finite numbers")
             self.parameters[name] = np.ascontiguousarray(array)
+        outside_w = self.parameters.get("outside_w", np.zeros((0, sizes[0]), np.float32))
+        self.outside_width = len(outside_w)
         self.table = (
             (columns, self.keys, buckets(self.keys), 64 - _BUCKET_BITS), self.vectors, QUANTUM,
-            tuple(self.parameters[name] for name in encoder_shapes(*sizes[:3])),
+            tuple(self.parameters[name] for name in encoder_shapes(*sizes[:3])), outside_w,
         )  # fmt: skip
+
+    def given(self, n: int, outside: Floats | None) -> Floats:
+        """Vectors from outside of the last of n words, as `context` takes them.
+
+        Those before them (a root) have zeros.
+
+        Raises
+        ------
+        ModelError
+            If there are none, and the network takes some, or they are not of its length.
+        """
+        width = 0 if outside is None else outside.shape[1]
+        if width != self.outside_width:
+            raise ModelError(
+                f"vectors from outside have {width} numbers, expected {self.outside_width}"
+            )
+        if outside is None:
+            return _NOTHING
+        found = np.zeros((n + -n % 4, self.outside_width), np.float32)
+        found[n - len(outside) : n] = outside
+        return found.reshape(-1)
 
     def encoder_arrays(self, name: str, names: list[str]) -> dict[str, NDArray[Any]]:
         """The arrays of `encoder_rules`; ``names`` are those of what is told apart."""
@@ -149,6 +181,8 @@ def checked_arrays(name: str, arrays: Mapping[str, NDArray[Any]], where: str) ->
 def checked_sizes(sizes: Any, names: str) -> tuple[int, ...]:
     """Sizes of a network, if there can be one of them; ``names`` says what they are.
 
+    After them may be the length of vectors from outside.
+
     Raises
     ------
     ModelError
@@ -157,7 +191,7 @@ def checked_sizes(sizes: Any, names: str) -> tuple[int, ...]:
     """
     found = tuple(int(size) for size in sizes)
     if (
-        len(found) != 3 + len(names.split(","))
+        len(found) - 3 - len(names.split(",")) not in (0, 1)
         or any(size % 4 or not 4 <= size <= 4096 for i, size in enumerate(found) if i != 2)
         or found[1] % LANES
         or not 0 <= found[2] <= 16

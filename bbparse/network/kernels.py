@@ -84,7 +84,7 @@ def find_rows(
 
 
 @kernel
-def context(values: Hashes, pad: int, table: tuple[Any, ...]) -> Floats:
+def context(values: Hashes, pad: int, table: tuple[Any, ...], outside: Floats) -> Floats:
     """Vectors of words in their context, one after the other.
 
     Parameters
@@ -93,13 +93,15 @@ def context(values: Hashes, pad: int, table: tuple[Any, ...]) -> Floats:
         The words.
     table : tuple
         See `bbparse.network.encoder.Encoder`.
+    outside : float32[n rounded up to fours * d] or [0]
+        Vectors from outside of the words, one after the other; empty without.
 
     Returns
     -------
     float32[(n rounded up to fours + 2) * width]
         The vector of word i begins at ``(i + 1) * width``.
     """
-    lookup, embedding, quantum, layers = table
+    lookup, embedding, quantum, layers, outside_w = table
     columns, keys, begin, shift = lookup
     first_w, first_b, gains, shifts, deep_w, deep_b = layers
     rows = find_rows(values, pad, columns, keys, begin, shift)
@@ -116,6 +118,14 @@ def context(values: Hashes, pad: int, table: tuple[Any, ...]) -> Floats:
                     words[to + j] += np.float32(embedding[row, j])  # whole numbers: exact
         for j in range(np.uint64(size)):
             words[to + j] *= np.float32(quantum)
+    if outside.shape[0]:
+        more = np.empty((fours, size), np.float32)
+        d = outside_w.shape[0]
+        dense(outside, 0, d, d, outside_w, np.zeros(size, np.float32), more)
+        for i in range(n):
+            to = np.uint64((REACH + i) * size)
+            for j in range(np.uint64(size)):
+                words[to + j] += more[i, j]
     width = first_w.shape[1]
     wide = np.uint64(width)
     new = np.empty((fours, width), np.float32)

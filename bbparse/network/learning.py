@@ -65,9 +65,18 @@ class Stack:
         1 for words, 0 for padding.
     starts : list of int
         Row of the first word of each sentence.
+    outside : float32[rows, d] or None
+        Vectors from outside.
+
+    Parameters
+    ----------
+    parts : iterable of int64[words, attributes]
+        Rows of each sentence.
+    outside : sequence of float32[words, d], optional
+        Vectors from outside; of the last words, if there are less of them (not of a root).
     """
 
-    def __init__(self, parts: Iterable[Rows]) -> None:
+    def __init__(self, parts: Iterable[Rows], outside: Sequence[Floats] | None = None) -> None:
         rows: list[Rows] = []
         masks = [np.zeros(REACH)]
         self.starts = []
@@ -85,12 +94,18 @@ class Stack:
         masks.append(np.zeros(extra))
         self.rows = np.concatenate(rows)
         self.mask = np.concatenate(masks).astype(np.float32)
+        self.outside: Floats | None = None
+        if outside is not None:
+            self.outside = np.zeros((len(self.rows), outside[0].shape[1]), np.float32)
+            for end, own in zip([*self.starts[1:], at], outside):
+                self.outside[end - REACH - len(own) : end - REACH] = own
 
 
 class Tape(NamedTuple):
     """What gradients need of the way up: of each layer its input, and what was done to it."""
 
     rows: Rows
+    outside: Floats | None
     mask: Floats
     word_kept: Floats
     windows: list[Floats]
@@ -135,6 +150,8 @@ class Learner:
         self.p = split(self.dense.weights[0], shapes)
         self.g = split(self.dense.gradient[0], shapes)
         own = {"first_w": shapes["first_w"][0], "deep_w": 3 * settings.width}
+        if "outside_w" in shapes:
+            own["outside_w"] = shapes["outside_w"][0]
         for name, fan in {**own, **fans}.items():
             bound = 1.0 / np.sqrt(fan)
             self.p[name][:] = self.random.uniform(-bound, bound, shapes[name])
@@ -163,15 +180,19 @@ class Learner:
         """Vectors of words in their context, float32[rows, width], and the way back."""
         settings, p = self.network, self.p
         drop = settings.dropout if dropout else 0.0
-        rows = stack.rows
+        rows, outside = stack.rows, stack.outside
         if dropout:
             rows = np.where(self.kept(rows.shape, settings.word_dropout) > 0.0, rows, -1)
+        if dropout and outside is not None:  # as of a word that is not known
+            outside = outside * (self.kept((len(rows), 1), settings.word_dropout) > 0.0)
         n_rows, inner = len(rows), len(rows) - 2 * REACH
         words = np.empty((n_rows, settings.word), np.float32)
         sum_rows(rows, self.vectors.weights, words)
+        if outside is not None:
+            words += product(outside, p["outside_w"])
         word_kept = self.kept(words.shape, drop / 2)
         words *= word_kept
-        tape = Tape(rows, stack.mask, word_kept, [], [], [], [], [])
+        tape = Tape(rows, outside, stack.mask, word_kept, [], [], [], [], [])
         state = np.zeros((n_rows, settings.width), np.float32)
         for layer in range(settings.layers + 1):
             if layer:
@@ -216,6 +237,8 @@ class Learner:
                     tape.windows[0], p["first_w"], d_new, g["first_w"], g["first_b"]
                 )
                 d_words = _unwindowed(d_window, n_rows, REACH) * tape.word_kept
+        if tape.outside is not None:
+            g["outside_w"] += product(tape.outside.T, d_words)
         add_to_rows(tape.rows, d_words, self.vectors.gradient)
         self._touched = np.unique(tape.rows[tape.rows >= 0])
 

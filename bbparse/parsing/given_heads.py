@@ -76,13 +76,12 @@ def _filled(
             " model trained with --projective no keeps them"
         )
     maker, values = parser.maker, encode(sentence)
-    guide = maker.guide
     wider = ((prune, None), (prune, np.inf), (0, None))
     for heads, margin in wider[:1] if prune == 0 else wider:
         head, mod = maker.pruner.candidates(values, heads, margin)
         candidates = set(zip(head.tolist(), mod.tolist())) | {(h, m) for m, h in given.items()}
         head, mod = np.array(sorted(candidates), np.int32).T.copy()
-        marks = None if guide is None else guide.marks(values, head, mod)
+        marks = maker.marks([sentence], [values], [(head, mod)])[0]
         problem = maker.over_arcs(sentence, values, head, mod, marks).with_heads(given)
         if restrict is not None:
             problem = restrict(problem)

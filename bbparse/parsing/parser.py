@@ -242,10 +242,9 @@ class Parser:
             return []
         values = encode(sentence)
         marks = None
-        guide = self.maker.guide
-        if guide is not None and self.labeller.guided:
-            tree = np.array(heads[1:], np.int32)
-            marks = guide.marks(values, tree, np.arange(1, len(heads), dtype=np.int32))
+        if self.labeller.guided:
+            tree = np.array(heads[1:], np.int32), np.arange(1, len(heads), dtype=np.int32)
+            marks = self.maker.marks([sentence], [values], [tree])[0]
         return self.labeller.label(values, heads, marks)
 
     def _labelled(self, scored: Scored, solution: Solution) -> Parse:

@@ -70,13 +70,13 @@ def parameter_shapes(sizes: Sequence[int], n_labels: int) -> dict[str, tuple[int
     ----------
     sizes : sequence of int
         Word, width and layers of `encoder_shapes`, and the lengths of the vectors r, and of a(h)
-        and b(m).
+        and b(m); then that of vectors from outside, if there are any.
     n_labels : int
     """
-    word, width, layers, shared, pairs = sizes
+    word, width, layers, shared, pairs, *outside = sizes
     columns = -(-n_labels // 16) * 16
     return {
-        **encoder_shapes(word, width, layers),
+        **encoder_shapes(word, width, layers, *outside),
         "end_w": (width, 2 * (shared + pairs)), "end_b": (2 * (shared + pairs),),
         "arc_table": (ARC_VALUES, shared), "out_w": (shared,),
         "label_w": (shared, columns), "label_b": (columns,),
@@ -121,17 +121,28 @@ class Network(Encoder):
         p = self.parameters
         self._ends = (
             p["end_w"], p["end_b"], p["arc_table"], p["out_w"], p["label_w"], p["label_b"],
-            *checked[3:],
+            *checked[3:5],
         )  # fmt: skip
 
     def scores(
-        self, values: NDArray[np.uint64], arc_head: Ints, arc_mod: Ints
+        self,
+        values: NDArray[np.uint64],
+        arc_head: Ints,
+        arc_mod: Ints,
+        outside: Floats | None = None,
     ) -> tuple[NDArray[np.float64], Floats]:
         """Scores of arcs, float64[A], and of their labels, float32[A or some more, L or more]."""
-        return network_scores(values, PAD, arc_head, arc_mod, self.table, (TAG, KINDS), self._ends)
+        given = self.given(len(values) - 2 * PAD, outside)
+        return network_scores(
+            values, PAD, arc_head, arc_mod, self.table, given, (TAG, KINDS), self._ends
+        )
 
     def marks(
-        self, values: NDArray[np.uint64], arc_head: Ints, arc_mod: Ints
+        self,
+        values: NDArray[np.uint64],
+        arc_head: Ints,
+        arc_mod: Ints,
+        outside: Floats | None = None,
     ) -> NDArray[np.uint16]:
         """What the templates of a model see of the guide's opinion.
 
@@ -141,13 +152,15 @@ class Network(Encoder):
             The sentence, as `encode` gives it.
         arc_head, arc_mod : int32[A]
             Its candidate arcs.
+        outside : float32[n_words, d], optional
+            Vectors from outside of its words, which a network takes that was trained with them.
 
         Returns
         -------
         uint16[n_words + 1, n_words + 1]
             marks[h, m]; see `bbparse.scoring.marks.marks_of`.
         """
-        scores, labels = self.scores(values, arc_head, arc_mod)
+        scores, labels = self.scores(values, arc_head, arc_mod, outside)
         n = len(values) - 2 * PAD - 1
         return marks_of(n, arc_head, arc_mod, scores, labels, len(self.labels))
 

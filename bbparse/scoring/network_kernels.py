@@ -72,12 +72,13 @@ def network_scores(
     head: Ints,
     mod: Ints,
     encoder: tuple[Any, ...],
+    outside: Floats,
     kinds: tuple[Any, ...],
     ends: tuple[Any, ...],
 ) -> tuple[NDArray[np.float64], Floats]:
     """Scores of arcs, float64[A], and of their labels, float32[A or some more, width]."""
     end_w, end_b, arc_table, out_w, label_w, label_b, n_shared, n_pairs = ends
-    state = context(values, pad, encoder)
+    state = context(values, pad, encoder, outside)
     n = values.shape[0] - 2 * pad
     fours = (n + 3) & -4  # what `dense` does at once
     width = end_w.shape[0]

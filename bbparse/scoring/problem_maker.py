@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bbparse.configuration import Configuration
 from bbparse.errors import ProblemError
 from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_counts, alive_factors
+from bbparse.outside import Outside
 from bbparse.problem import Problem
 from bbparse.problem.parts import Counts, Factors, names_of
 from bbparse.scoring.in_trees import arcs_in_trees
@@ -62,6 +63,8 @@ class ProblemMaker:
     table: FactorTable = field(default_factory=lambda: FactorTable(np.zeros(0, np.uint64)))
     #: Whose opinion on the candidate arcs the templates build on.
     guide: Network | None = None
+    #: Vectors that the guide takes besides.
+    outside: Outside | None = None
     #: All scores, those of factors too, are multiples of it; the scorer's by default.
     quantum: float = 0.0
 
@@ -85,16 +88,29 @@ class ProblemMaker:
             raise ProblemError(f"prune is {prune}, expected 0 (all arcs) or more")
         values = [encode(sentence) for sentence in sentences]
         arcs = [self.pruner.candidates(own, prune, margin) for own in values]
-        marks: list[Marks | None] = [None] * len(values)
-        if prune != 0:
-            if self.guide is not None:  # an arc's odds are those against all candidates
-                marks = [self.guide.marks(own, *a) for own, a in zip(values, arcs)]
+        marks: Sequence[Marks | None] = [None] * len(values)
+        if prune != 0:  # an arc's odds are those against all candidates
+            marks = self.marks(sentences, values, arcs)
             least = self.config.guide.least if margin is None else 0
             arcs = [
                 self._in_trees(sentence.n_words, a, own, least)
                 for sentence, a, own in zip(sentences, arcs, marks)
             ]
         return self._score(sentences, values, arcs, marks)
+
+    def marks(
+        self,
+        sentences: Sequence[Sentence],
+        values: Sequence[Values],
+        arcs: Sequence[tuple[Ints, Ints]],
+    ) -> Sequence[Marks | None]:
+        """What the guide says of arcs of each sentence, see `Network.marks`; None without one."""
+        if self.guide is None:
+            return [None] * len(values)
+        if self.outside is None:
+            return [self.guide.marks(own, *a) for own, a in zip(values, arcs)]
+        more = self.outside(sentences)
+        return [self.guide.marks(own, *a, one) for own, a, one in zip(values, arcs, more)]
 
     def over_arcs(
         self,
@@ -113,9 +129,8 @@ class ProblemMaker:
 
     def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:
         """What families see of some arcs of a sentence, sorted by (head, mod)."""
-        values, marks = encode(sentence), None
-        if self.guide is not None:  # labels do not depend on the other arcs
-            marks = self.guide.marks(values, arc_head, arc_mod)
+        values = encode(sentence)  # labels do not depend on the other arcs
+        marks = self.marks([sentence], [values], [(arc_head, arc_mod)])[0]
         return FactorView(sentence, arc_head, arc_mod, values, marks, self.label_names)
 
     @property
@@ -148,11 +163,8 @@ class ProblemMaker:
         config = self.config
         for sentence, (head, _) in zip(sentences, arcs):
             _check_size(sentence, len(head))
-        if self.guide is not None:
-            marks = [
-                self.guide.marks(own, *a) if given is None else given
-                for own, a, given in zip(values, arcs, marks)
-            ]
+        if any(given is None for given in marks):
+            marks = self.marks(sentences, values, arcs)
         parts = [
             self.scorer.score(own, *a, config.projective, config.model.single_root, given)
             for own, a, given in zip(values, arcs, marks)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from bbparse.learning.network import Batch, NetworkLearner, train_network
 from bbparse.network.encoder import known_rows
 from bbparse.network.learning import vocabulary
 from bbparse.scoring.network import WORD_COLUMNS, Network
+from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD
 from tests import toy
 from tests.scoring.test_network import log_probabilities
@@ -39,12 +43,34 @@ def batch_of(data: TrainingData, labels: tuple[str, ...]) -> tuple[Batch, np.nda
     return Batch(data, chosen.tolist(), rows, names), keys
 
 
-def test_gradients_are_those_of_the_loss() -> None:
+class FromOutside:
+    """Vectors of words that say nothing; some have none."""
+
+    width = 12
+    note: ClassVar = {"name": "numbers"}
+
+    def __call__(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
+        found = []
+        for sentence in sentences:
+            rng = np.random.default_rng(sum(map(len, sentence.forms)))
+            own = rng.standard_normal((sentence.n_words, self.width)).astype(np.float32)
+            own[::5] = 0.0
+            found.append(own)
+        return found
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {}
+
+
+@pytest.mark.parametrize("outside", [None, FromOutside()])
+def test_gradients_are_those_of_the_loss(outside: FromOutside | None) -> None:
     data = data_of(toy.guided_configuration(), 6)
+    data.outside = outside
     labels = labels_of(data)
     batch, keys = batch_of(data, labels)
     settings = toy.guided_configuration().network
-    learner = NetworkLearner(settings, len(keys), len(labels), 3)
+    width = 0 if outside is None else outside.width
+    learner = NetworkLearner(settings, len(keys), len(labels), 3, width)
     random = np.random.default_rng(2)
     weights = learner.dense.weights
     weights += 0.1 * random.standard_normal(weights.shape).astype(np.float32)
@@ -66,22 +92,25 @@ def test_gradients_are_those_of_the_loss() -> None:
         assert slope == pytest.approx(length, rel=0.03, abs=2e-3)
 
 
-def test_learning_and_parsing_have_the_same_scores() -> None:
+@pytest.mark.parametrize("outside", [None, FromOutside()])
+def test_learning_and_parsing_have_the_same_scores(outside: FromOutside | None) -> None:
     config = toy.guided_configuration()
     data = data_of(config, 8)
+    data.outside = outside
     labels = labels_of(data)
     network = train_network(config, data, np.arange(8), labels)
     keys = vocabulary(data.values, WORD_COLUMNS, config.network.cutoff)
     assert np.array_equal(keys, network.keys)
     batch, _ = batch_of(data, labels)
-    learner = NetworkLearner(config.network, len(keys), len(labels), 1)
+    learner = NetworkLearner(config.network, len(keys), len(labels), 1, network.outside_width)
     for name, array in network.parameters.items():
         learner.p[name][:] = array
     learner._pair_share = np.float32(1.0)  # it is part of the network's weights
     learner.vectors.weights[:] = network.vectors * 2.0**-11
     total = words = 0.0
     for i, sentence in enumerate(data.sentences):
-        found = log_probabilities(network, data.values[i], *data.arcs[i])
+        more = [] if outside is None else outside([sentence])
+        found = log_probabilities(network, data.values[i], *data.arcs[i], *more)
         for (h, m), row in zip(zip(*data.arcs[i]), found):
             if data.heads[i][m] == h:
                 unknown = i == 0 and m == 1

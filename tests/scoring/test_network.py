@@ -58,7 +58,11 @@ def random_case(seed: int, n: int) -> tuple[Network, np.ndarray, np.ndarray, np.
 
 
 def scores_by_definition(
-    network: Network, values: np.ndarray, head: np.ndarray, mod: np.ndarray
+    network: Network,
+    values: np.ndarray,
+    head: np.ndarray,
+    mod: np.ndarray,
+    outside: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores of arcs and of their labels, in double precision."""
     p = {name: array.astype(float) for name, array in network.parameters.items()}
@@ -66,6 +70,8 @@ def scores_by_definition(
     vector = dict(zip(network.keys.tolist(), network.vectors * QUANTUM))
     zero = np.zeros(SIZES[0])
     words = [sum((vector.get(int(v), zero) for v in row), zero) for row in own]
+    if outside is not None:  # the root has none
+        words[1:] = [word + one @ p["outside_w"] for word, one in zip(words[1:], outside)]
 
     def window(rows: list[np.ndarray], i: int, reach: int) -> np.ndarray:
         blank = np.zeros_like(rows[0])
@@ -110,10 +116,14 @@ def scores_by_definition(
 
 
 def log_probabilities(
-    network: Network, values: np.ndarray, head: np.ndarray, mod: np.ndarray
+    network: Network,
+    values: np.ndarray,
+    head: np.ndarray,
+    mod: np.ndarray,
+    outside: np.ndarray | None = None,
 ) -> np.ndarray:
     """Logarithm of p(h | m) p(l | h, m) for arcs and labels, from the kernel's scores."""
-    scores, labels = network.scores(values, head, mod)
+    scores, labels = network.scores(values, head, mod, outside)
     own = labels[: len(head), : len(network.labels)].astype(np.float64)
     own -= own.max(axis=1, keepdims=True)
     own -= np.log(np.exp(own).sum(axis=1, keepdims=True))
@@ -121,6 +131,31 @@ def log_probabilities(
 
 
 CASES = st.tuples(st.integers(0, 10**6), st.integers(1, 12))
+
+
+@given(CASES)
+def test_vectors_from_outside_are_added_to_those_of_words(case: tuple[int, int]) -> None:
+    network, values, head, mod = random_case(*case)
+    rng = np.random.default_rng(case[0] + 1)
+    weights = rng.normal(0.0, 0.5, (12, SIZES[0])).astype(np.float32)
+    parameters = {**network.parameters, "outside_w": weights}
+    wider = Network(LABELS, (*SIZES, 12), network.keys, network.vectors, parameters)
+    outside = rng.normal(0.0, 1.0, (case[1], 12)).astype(np.float32)
+    scores, labels = scores_by_definition(wider, values, head, mod, outside)
+    found, found_labels = wider.scores(values, head, mod, outside)
+    assert np.allclose(found, scores, rtol=1e-3, atol=1e-3)
+    assert np.allclose(found_labels[: len(head), : len(LABELS)], labels, rtol=1e-3, atol=1e-3)
+    nothing = np.zeros_like(outside)
+    for one, other in zip(
+        wider.scores(values, head, mod, nothing), network.scores(values, head, mod)
+    ):
+        assert np.array_equal(one, other)
+    again = Network.from_arrays(wider.to_arrays())
+    assert again.outside_width == 12 and network.outside_width == 0
+    assert np.array_equal(again.scores(values, head, mod, outside)[0], found)
+    for wrong, width in ((None, 0), (outside[:, :8], 8)):
+        with pytest.raises(ModelError, match=f"from outside have {width} numbers, expected 12"):
+            wider.marks(values, head, mod, wrong)
 
 
 @given(CASES)

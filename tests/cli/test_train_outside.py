@@ -1,0 +1,108 @@
+"""``bbparse train --vectors`` and ``--encoder``: the commands, their cards and their complaints."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bbparse.treebank import write_conllu
+from tests import toy
+from tests.cli.conftest import Done
+from tests.outside.tiny import make_encoder
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a few sentences, vectors, and a configuration with a guide."""
+    folder = tmp_path_factory.mktemp("outside")
+    write_conllu(folder / "train.conllu", toy.sentences()[:20])
+    write_conllu(folder / "dev.conllu", toy.dev_sentences()[:12])
+    (folder / "some.vec").write_text("the 1 0 2\n, 0 1 1\n. 1 1 0\n", encoding="utf-8")
+    guide = """
+[guide]
+epochs = 2
+folds = 2
+[network]
+word = 8
+width = 16
+layers = 1
+shared = 12
+pairs = 8
+"""
+    text = toy.TOML.replace('"h.upos b.upos m.upos @dir",', '"h.upos b.upos @odds",') + guide
+    tomllib.loads(text)
+    (folder / "guided.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def train(run: Run, small: Path, model: Path, *more: str | Path) -> Done:
+    return run(
+        "train", small / "train.conllu", "--dev", small / "dev.conllu", "--epochs", "1",
+        "--config", small / "guided.toml", "--no-text", "--factors", "", "--model", model, *more,
+    )  # fmt: skip
+
+
+def test_vectors(run: Run, small: Path, tmp_path: Path) -> None:
+    model = tmp_path / "a.model"
+    done = train(run, small, model, "--vectors", small / "some.vec", "--vectors-license", "CC0")
+    assert done.code == 0 and "3 of 3 vectors kept, which" in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.model"]
+    card = run("model", model).out
+    assert "some.vec, 3 of 3 words, 3 dimensions, CC0, hash " in card
+    out = tmp_path / "out.conllu"
+    assert run("parse", small / "dev.conllu", "--model", model, "-o", out).code == 0
+    again = tmp_path / "b.model"
+    train(run, small, again, "--vectors", small / "some.vec", "--vectors-license", "CC0")
+    assert model.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--vectors", "x.vec", "--encoder", "x"], "--vectors and --encoder exclude each other"),
+        (["--first-words", "3"], "--first-words is for --vectors"),
+        (["--states", "x"], "--states is for --encoder"),
+        (["--vectors-license", "x"], "is for --vectors and --encoder"),
+        (["--vectors", "none.vec"], "none.vec: cannot be read: No such file or directory"),
+    ],
+)
+def test_complaints(
+    given: list[str], message: str, run: Run, small: Path, tmp_path: Path
+) -> None:
+    done = train(run, small, tmp_path / "a.model", *given)
+    assert message in done.complaint()
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_encoder(
+    run: Run, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    pytest.importorskip("torch")
+    folder = make_encoder(tmp_path / "tiny")
+    model, states = tmp_path / "a.model", tmp_path / "states"
+    assert train(run, small, model, "--encoder", folder).code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.model", "tiny"]
+    again = tmp_path / "b.model"
+    assert train(run, small, again, "--encoder", folder, "--states", states).code == 0
+    assert again.read_bytes() == model.read_bytes() and len(list(states.glob("*/*.npy"))) == 32
+    card = json.loads(run("model", model, "--json").out)["outside"]
+    assert card["kind"] == "encoder" and card["dimension"] == 18
+    outputs = []
+    for threads in ("1", "2"):
+        outputs.append(tmp_path / f"out{threads}.conllu")
+        done = run(
+            "parse", small / "dev.conllu", "--model", model, "-o", outputs[-1],
+            "--threads", threads,
+        )  # fmt: skip
+        assert done.code == 0
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()
+    make_encoder(folder, seed=7)
+    done = run("parse", small / "dev.conllu", "--model", model)
+    assert "another version than the model was trained with" in done.complaint()
