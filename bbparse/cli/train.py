@@ -14,11 +14,9 @@ from bbparse.cli.results import results, table
 from bbparse.configuration import CONFIGURATIONS, Configuration
 from bbparse.errors import BBParseError, TreebankError
 from bbparse.learning.reading import Reading, learn_to_read
-from bbparse.learning.train import train as learn
 from bbparse.model import MODELS
 from bbparse.model.card import NOTE
 from bbparse.model.file import load_tagger
-from bbparse.parsing.calibrating import calibrate
 from bbparse.parsing.parser import Parser
 from bbparse.storage.output import check_output
 from bbparse.treebank import Sentence, read_conllu
@@ -135,7 +133,7 @@ def train(
         )
 
     with progress_bars(terminal):
-        learned = learn(
+        parser = Parser.train(
             sentences,
             dev_sentences,
             config,
@@ -150,10 +148,7 @@ def train(
         )
     kept.unlink(missing_ok=True)
     if dev_sentences:
-        parser = Parser(learned)
-        calibrate(parser, dev_sentences)
-        parser.save(target)
-        learned.notes[NOTE]["results"] = found = results(learned, dev_sentences)
+        parser.notes[NOTE]["results"] = found = results(parser.model, dev_sentences)
         parser.save(target)
         _say(table(found))
     forget(passing)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +33,6 @@ from bbparse.search.settings import SearchSettings
 from bbparse.storage.shipped import Shipped
 
 CONFIGURATIONS = Shipped("configuration", "configs", ".toml", ConfigError)
-
-_RECORDS: dict[str, type] = {
-    "model": ModelConfig, "pruner": PrunerConfig, "guide": GuideConfig, "network": NetworkConfig,
-    "factors": FactorConfig, "learning": LearningConfig, "search": SearchSettings,
-    "labels": LabelConfig,
-}  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
@@ -144,3 +137,9 @@ class Configuration:
         """A copy with fields of one record changed; values of None leave theirs alone."""
         changes = {key: value for key, value in changes.items() if value is not None}
         return replace(self, **{part: replace(getattr(self, part), **changes)})
+
+
+#: The class of each table but for those of templates.
+_RECORDS: dict[str, Any] = {
+    one.name: one.default_factory for one in fields(Configuration) if "templates" not in one.name
+}

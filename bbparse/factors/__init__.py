@@ -70,15 +70,14 @@ written like that, or as rules, in the package ``bbparse_families``.
 
 from __future__ import annotations
 
-from bbparse.factors.alive import alive_counts, alive_factors, tree_batches
 from bbparse.factors.batch import FactorBatch, FactorCounter
 from bbparse.factors.check import check_family
-from bbparse.factors.family import Arc, FactorFamily
-from bbparse.factors.keys import Feature, feature_key, mix, salt
-from bbparse.factors.registry import FamilyEntry, available, load_families, specification
+from bbparse.factors.family import Arc, FactorFamily, alive_counts, tree_batches
+from bbparse.factors.keys import Feature, feature_key
+from bbparse.factors.registry import available, load_families, specification
 from bbparse.factors.rule_language import AnySentence
 from bbparse.factors.rule_values import AnyValue, AnyWord
-from bbparse.factors.rules import RuleFamily
+from bbparse.factors.rules import RuleFamily, alive_factors
 from bbparse.factors.table import FactorTable
 from bbparse.factors.templates import TemplateFamily
 from bbparse.factors.view import FactorView
@@ -93,7 +92,6 @@ __all__ = [
     "FactorFamily",
     "FactorTable",
     "FactorView",
-    "FamilyEntry",
     "Feature",
     "RuleFamily",
     "TemplateFamily",
@@ -103,8 +101,6 @@ __all__ = [
     "check_family",
     "feature_key",
     "load_families",
-    "mix",
-    "salt",
     "specification",
     "tree_batches",
 ]

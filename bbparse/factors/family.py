@@ -1,4 +1,4 @@
-"""The base class of factor families."""
+"""The base class of factor families, and what families say of a sentence or a tree."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch
 from bbparse.factors.keys import Feature, feature_key, readable
 from bbparse.factors.table import FactorTable
 from bbparse.factors.view import FactorView
-from bbparse.problem.parts import Factors
+from bbparse.problem.parts import Counts, Factors
 
 if TYPE_CHECKING:
     from bbparse.treebank import Sentence
@@ -176,3 +178,26 @@ class FactorFamily:
             raise FactorError(f"features: expected a sequence of features, found {features!r}")
         return [feature_key(self.name, feature) for feature in features]
 
+
+def alive_counts(
+    families: Iterable[FactorFamily], view: FactorView, table: FactorTable
+) -> Counts | None:
+    """The count factors of a sentence that have a score; None without families of such."""
+    counting = [family for family in families if family.has_counts]
+    if not counting:
+        return None
+    batch = FactorBatch.joined([family.propose_counts(view, table) for family in counting])
+    return batch.counts(batch.scores(table))
+
+
+def tree_batches(
+    families: Iterable[FactorFamily], view: FactorView, table: FactorTable | None = None
+) -> Iterator[FactorBatch]:
+    """All that fires in a tree, of which the view has the arcs, each set with one cell.
+
+    Given a table, features that are not in it may be left out.
+    """
+    tree = np.ones(view.n_arcs, np.bool_)
+    for family in families:
+        for batch in (family.propose(view, table), family.propose_counts(view, table)):
+            yield batch.cells(batch.fired(tree))

@@ -10,7 +10,7 @@ instruction e where the value is 0.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,15 +115,7 @@ def _choose_arcs(operands, first, n_arcs, r, n, place, arc_mod, chosen):
 
 
 @kernel
-def run_rules(
-    program: tuple[Any, ...],
-    words: tuple[Any, ...],
-    arcs: tuple[Any, ...],
-    index: tuple[Any, ...],
-    keep: bool,
-    out: tuple[Any, ...],
-    kept: tuple[Any, ...],
-) -> int:
+def run_rules(program, words, arcs, index, keep, out, kept):
     """Run all rules, and put their factors into ``out``; how many there are, or `NO_ROOM`.
 
     The tuples are a `Program`, a `WordTable`, `FactorView.arcs`, a `KeyIndex`, `Factors` and what

@@ -8,14 +8,14 @@ asked once. Texts have numbers, the same for equal texts of any column.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
-from itertools import accumulate
+from functools import cached_property, lru_cache
+from itertools import accumulate, groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors.batch import FactorBatch
+from bbparse.factors.batch import FactorBatch, chained
 from bbparse.factors.family import FactorFamily, told_of
 from bbparse.factors.keys import CLOSE, OPEN, TEXT, token
 from bbparse.factors.rule_kernel import NO_ROOM, Kept, WordTable, run_rules
@@ -174,6 +174,43 @@ def _kept(n_factors: int) -> Kept:
 
 
 _NOT_KEPT = _kept(0)
+
+
+def alive_factors(
+    families: Iterable[FactorFamily], views: Sequence[FactorView], table: FactorTable
+) -> list[Factors]:
+    """The factors that have a score, of each of some sentences.
+
+    Factors keep the order of the families. Two families may give the same set of arcs, each with
+    its score. One family after the other sees all sentences: what it reads then stays in the
+    caches. Raises what `FactorFamily.propose` does.
+    """
+    found = [[group.score(view, table) for view in views] for group in _groups(tuple(families))]
+    return [_joined([factors[i] for factors in found]) for i in range(len(views))]
+
+
+@lru_cache(maxsize=64)
+def _groups(families: tuple[FactorFamily, ...]) -> tuple[FactorFamily | RuleSet, ...]:
+    """The families, compiled ones that follow each other together."""
+    groups: list[FactorFamily | RuleSet] = []
+    for together, members in groupby(families, is_compiled):
+        if together:
+            groups.append(RuleSet([m for m in members if isinstance(m, RuleFamily)]))
+        else:
+            groups += members
+    return tuple(groups)
+
+
+def _joined(groups: Sequence[Factors]) -> Factors:
+    """All factors, one group after the other."""
+    groups = [group for group in groups if len(group.score)]
+    if len(groups) == 1:
+        return groups[0]
+    return Factors(
+        chained(group.ptr for group in groups),
+        np.concatenate([np.zeros(0, np.int32), *(group.arcs for group in groups)]),
+        np.concatenate([np.zeros(0), *(group.score for group in groups)]),
+    )
 
 
 class _Texts:

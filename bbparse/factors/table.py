@@ -68,16 +68,15 @@ class KeyIndex(NamedTuple):
 class FactorTable:
     """Weights float64[K] of the known features; 0 if left out.
 
-    Keys, uint64[K], are strictly ascending; each may have a gate, 0 for none. `index` is a
-    `KeyIndex` as a plain tuple, for kernels, `gate_bits` and `key_bits` its filters (see
-    `passing`). A perceptron adds integers, and sums of integers below 2⁵³ are exact. `FactorError`
-    if the arrays do not fit together, naming the array.
+    Keys, uint64[K], are strictly ascending, else `FactorError`; each may have a gate, 0 for none.
+    `index` is a `KeyIndex` as a plain tuple, for kernels, `gate_bits` and `key_bits` its filters
+    (see `passing`). A perceptron adds integers, and sums of integers below 2⁵³ are exact.
     """
 
     def __init__(
         self, keys: ArrayLike, gates: ArrayLike | None = None, weights: ArrayLike | None = None
     ) -> None:
-        given = _column("keys", keys, np.uint64)
+        given = np.asarray(keys, np.uint64)
         size = len(given)
         # A key and its weight lie side by side: who finds the one has the other.
         pairs = np.empty((size, 2), dtype=np.uint64)
@@ -86,8 +85,8 @@ class FactorTable:
         self.keys[:] = given
         if size > 1 and not bool(np.all(self.keys[1:] > self.keys[:-1])):
             raise FactorError("keys of the factor table: expected strictly ascending keys")
-        self.gates = _column("gates", gates, np.uint64, size)
-        self.weights[:] = _column("weights", weights, np.float64, size)
+        self.gates = np.array(np.zeros(size) if gates is None else gates, np.uint64)
+        self.weights[:] = 0.0 if weights is None else weights
         if not bool(np.all(np.isfinite(self.weights))):
             raise FactorError("weights of the factor table: expected finite numbers")
         self.gate_bits = filter_of(np.unique(self.gates[self.gates != 0]))
@@ -118,26 +117,6 @@ class FactorTable:
         """The table without the features of weight 0: scores stay, filters grow sharper."""
         keep = self.weights != 0
         return FactorTable(self.keys[keep], self.gates[keep], self.weights[keep])
-
-
-def _column(name: str, values: ArrayLike | None, dtype: Any, size: int | None = None) -> Any:
-    """A copy of the values: writable, contiguous and of the right length."""
-    if values is None:
-        return np.zeros(size or 0, dtype=dtype)
-    array = np.asarray(values)
-    if array.ndim != 1 or (size is not None and len(array) != size):
-        expected = "one dimension" if size is None else f"length {size}"
-        raise FactorError(
-            f"{name} of the factor table: expected {expected}, found shape {array.shape}"
-        )
-    if array.size and array.dtype.kind not in ("u" if dtype is np.uint64 else "fiu"):
-        raise FactorError(
-            f"{name} of the factor table: expected {dtype.__name__}, found {array.dtype}"
-        )
-    return array.astype(dtype)
-
-
-# --- look-ups ------------------------------------------------------------------------------------
 
 
 #: The same in kernels.

@@ -113,21 +113,47 @@ def _with_room(rows, count, more):
 
 
 @kernel
-def _find_sets(values, arcs, first, shape, gates):
-    """Sets of arcs of a shape whose gates pass, of which the first arc is in ``first`` (int64[*]).
+def _hash_words(values, gate, keys):
+    """What word w as word r adds to the gate, uint64[r, w], and to keys, uint64[r, w, t]."""
+    gate_ptr, gate_offset, gate_column, gate_salts = gate
+    ptr, offset, column, salts = keys
+    n_templates, n_roles = salts.shape
+    n_rows = values.shape[0] - 2 * PAD
+    gate_words = np.empty((n_roles, n_rows), np.uint64)
+    parts = np.empty((n_roles, n_rows, n_templates), np.uint64)
+    for r in range(n_roles):
+        for w in range(n_rows):
+            own = gate_salts[0, r]
+            for i in range(gate_ptr[0, r], gate_ptr[0, r + 1]):
+                own = mix(own ^ values[PAD + w + gate_offset[i], gate_column[i]])
+            gate_words[r, w] = own
+            for t in range(n_templates):
+                x = mix(own ^ salts[t, r])
+                for i in range(ptr[t, r], ptr[t, r + 1]):
+                    x = mix(x ^ values[PAD + w + offset[i], column[i]])
+                parts[r, w, t] = x
+    return gate_words, parts
 
-    ``gates`` are what word w as word r adds to the gate, uint64[R, n + 1], what an order class
-    adds, and the filter that gates must pass. Each set is a row int32[S + 1]: its arcs, and
-    ``order * number of distance classes + distance``.
+
+@kernel
+def find_sets(values, arcs, first, family, gate_bits, gate_shift):
+    """The sets of arcs of a family whose gates pass a filter, and what words add to gates and keys.
+
+    The first arc of a set is in ``first`` (int64[*]); ``arcs`` are those of a `FactorView`, as its
+    ``values``; ``family`` is a `Family`, as plain tuples. Each set is a row int32[S + 1]: its arcs,
+    and ``order * number of distance classes + distance``; ``gate_words`` uint64[R, n + 1] and
+    ``parts`` uint64[R, n + 1, T] are what word w as word r adds to the gate, and to the key of
+    template t.
 
     Cost: one addition and one look at a bit for each candidate; with n words and k candidate heads
     a word, about n k² / 2 pairs of siblings and chains of two, n k³ / 6 triples of siblings, n k³
     chains of three (less what projectivity rules out).
     """
+    shape, gate, templates, gate_orders, _, _ = family
+    gate_words, parts = _hash_words(values, gate, templates)
     # Arrays that are taken out of tuples in a loop are counted each time.
     arc_head, arc_mod, head_ptr, labels = arcs
     hangs_from, after, order, n_early, pairs, starts, n_classes, alike = shape
-    gate_words, gate_orders, bits, shift = gates
     n_distances = 1
     for size in n_classes:
         n_distances *= size
@@ -184,8 +210,8 @@ def _find_sets(values, arcs, first, shape, gates):
                 continue
             words[last + 1] = mod
             own = early + _order(order, n_early, order.shape[0], words, values)
-            gate = sums[last] + gate_words[last + 1, mod] + gate_orders[own]
-            if passes(gate, bits, shift):
+            gate_sum = sums[last] + gate_words[last + 1, mod] + gate_orders[own]
+            if passes(gate_sum, gate_bits, gate_shift):
                 for j in range(last):
                     rows[count, j] = chosen[j]
                 rows[count, last] = arc
@@ -193,60 +219,7 @@ def _find_sets(values, arcs, first, shape, gates):
                 rows[count, last + 1] = own * n_distances + distance
                 count += 1
         level -= 1
-    return rows[:count]
-
-
-@kernel
-def _hash_words(values, gate, keys):
-    """What word w as word r adds to the gate, uint64[r, w], and to keys, uint64[r, w, t]."""
-    gate_ptr, gate_offset, gate_column, gate_salts = gate
-    ptr, offset, column, salts = keys
-    n_templates, n_roles = salts.shape
-    n_rows = values.shape[0] - 2 * PAD
-    gate_words = np.empty((n_roles, n_rows), np.uint64)
-    parts = np.empty((n_roles, n_rows, n_templates), np.uint64)
-    for r in range(n_roles):
-        for w in range(n_rows):
-            own = gate_salts[0, r]
-            for i in range(gate_ptr[0, r], gate_ptr[0, r + 1]):
-                own = mix(own ^ values[PAD + w + gate_offset[i], gate_column[i]])
-            gate_words[r, w] = own
-            for t in range(n_templates):
-                x = mix(own ^ salts[t, r])
-                for i in range(ptr[t, r], ptr[t, r + 1]):
-                    x = mix(x ^ values[PAD + w + offset[i], column[i]])
-                parts[r, w, t] = x
-    return gate_words, parts
-
-
-@kernel
-def find_sets(values, arcs, first, family, gate_bits, gate_shift):
-    """The sets of a family whose gates pass a filter, and what words add to gates and keys.
-
-    Parameters
-    ----------
-    values : uint64[n + 1 + 2 * PAD, columns]
-        Those of a `FactorView`.
-    arcs : tuple
-        ``arc_head``, ``arc_mod``, ``head_ptr`` and ``arc_labels`` of the view.
-    first : int64[*]
-        Arcs that may be the first ones.
-    family : tuple
-        A `Family`, as plain tuples.
-    gate_bits, gate_shift
-        The filter.
-
-    Returns
-    -------
-    rows : int32[F, S + 1]
-        Of each set the S arcs, and ``order * number of distance classes + distance``.
-    gate_words, parts : uint64[R, n + 1], uint64[R, n + 1, T]
-        What word w as word r adds to the gate, and to the key of template t.
-    """
-    shape, gate, templates, orders, _, _ = family
-    gate_words, parts = _hash_words(values, gate, templates)
-    gates = (gate_words, orders, gate_bits, gate_shift)
-    return _find_sets(values, arcs, first, shape, gates), gate_words, parts
+    return rows[:count], gate_words, parts
 
 
 @kernel

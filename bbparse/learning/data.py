@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,14 +88,12 @@ def closest_projective(heads: Ints, single_root: bool = True) -> Ints:
 def subset(data: TrainingData, chosen: Iterable[int]) -> TrainingData:
     """The training data of some sentences."""
     places = list(chosen)
-
-    def pick(column: list) -> list:
-        return [column[i] for i in places] if column else []
-
-    return replace(
-        data, sentences=pick(data.sentences), values=pick(data.values), heads=pick(data.heads),
-        arcs=pick(data.arcs), marks=pick(data.marks),
-    )  # fmt: skip
+    columns: dict[str, Any] = {
+        name: [column[i] for i in places]
+        for name in ("sentences", "values", "heads", "arcs", "marks")
+        if (column := getattr(data, name))
+    }
+    return replace(data, **columns)
 
 
 def folds_of(

@@ -27,7 +27,7 @@ from bbparse.scoring.compile import AXES, compile_templates
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.marks import NO_MARKS
 from bbparse.scoring.scorer import PartScorer
-from bbparse.scoring.tables import SentenceTables, sentence_tables
+from bbparse.scoring.tables import sentence_tables
 from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int64]
@@ -75,8 +75,8 @@ class DelayedScorer:
             replace(t, templates={**t.templates, "grandchild": ()}), scorer.weights, scorer.quantum
         )
         self.scorer = scorer
-        self._compiled = compile_templates(t)
-        c = self._compiled.parts
+        self.compiled = compile_templates(t)
+        c = self.compiled.parts
         groups = c.groups[c.group_ptr[3 * _KIND] : c.group_ptr[3 * _KIND + 3]]
         #: Number of the arc atom of ``+@`` of each template, -1 for none.
         self._also = [int(also) for start, end, _, also, _ in groups for _ in range(start, end)]
@@ -92,23 +92,6 @@ class DelayedScorer:
         """Triples of a sentence, as `encode` gives it, over all its arcs."""
         return DelayedColumns(self, values)
 
-    def tables(self, values: NDArray[np.uint64]) -> SentenceTables:
-        """What triples of a sentence are scored from."""
-        return sentence_tables(values, PAD, plain(self._compiled.words))
-
-    def score(
-        self, tables: SentenceTables, grand: Ints, head: Ints, mod: Ints
-    ) -> NDArray[np.float64]:
-        """Scores of triples."""
-        scores = np.empty(len(head))
-        if len(head):
-            g, h, m = (np.ascontiguousarray(a, np.int32) for a in (grand, head, mod))
-            walk_parts(
-                _KIND, 0, 3, (g, h, _NO_WORDS, m), plain(tables), NO_MARKS,
-                self.scorer.weights, self.scorer.quantum, scores, plain(self._compiled.parts),
-            )  # fmt: skip
-        return scores
-
     def bounds(self, table: Hashes) -> NDArray[np.float64]:
         """Bounds [p, c] over all g, [g, p] over all c, [g, c] over all p: [3, n + 1, n + 1]."""
         words = len(table) - 1
@@ -116,7 +99,7 @@ class DelayedScorer:
         later = (place[:, None] < place).astype(np.intp)
         over = np.zeros((3, words, words), np.int64)
         for t in range(len(self._also)):
-            hashes = [table[:-1, self._compiled.parts.kind_cols[_KIND, r] + t] for r in _ROLES]
+            hashes = [table[:-1, self.compiled.parts.kind_cols[_KIND, r] + t] for r in _ROLES]
             largest = self._largest(t, hashes)
             g, h, m = (np.searchsorted(v, own) for v, own in zip(largest.values, hashes))
             over[0] += largest.over_grand[later, h[:, None], m]
@@ -136,7 +119,7 @@ class DelayedScorer:
         return kept
 
     def _found(self, t: int, values: tuple[Hashes, ...]) -> Largest:
-        c, weights = self._compiled.parts, self.scorer.weights
+        c, weights = self.compiled.parts, self.scorer.weights
         g, h, m = values
         plain = g[:, None, None] ^ h[:, None] ^ m
         found = np.empty((2, AXES[3], *plain.shape), np.int64)
@@ -170,13 +153,22 @@ class DelayedScorer:
 class DelayedColumns(Columns):
     """Triples of one sentence, as `encode` gives it, over all its arcs."""
 
-    def __init__(self, scorer: DelayedScorer, values: NDArray[np.uint64]) -> None:
-        self._scorer, self._tables = scorer, scorer.tables(values)
+    def __init__(self, model: DelayedScorer, values: NDArray[np.uint64]) -> None:
+        self._model = model
+        self._tables = sentence_tables(values, PAD, plain(model.compiled.words))
         size = len(values) - 2 * PAD
         pairs = ~np.eye(size, dtype=np.bool_)
         pairs[:, 0] = False
-        super().__init__(pairs, *scorer.bounds(self._tables[0]))
+        super().__init__(pairs, *model.bounds(self._tables[0]))
 
     def score(self, grand: Ints, head: Ints, mod: Ints) -> NDArray[np.float64]:
         """Scores of triples."""
-        return self._scorer.score(self._tables, grand, head, mod)
+        scores = np.empty(len(head))
+        if len(head):
+            g, h, m = (np.ascontiguousarray(a, np.int32) for a in (grand, head, mod))
+            scorer, parts = self._model.scorer, self._model.compiled.parts
+            walk_parts(
+                _KIND, 0, 3, (g, h, _NO_WORDS, m), plain(self._tables), NO_MARKS,
+                scorer.weights, scorer.quantum, scores, plain(parts),
+            )  # fmt: skip
+        return scores

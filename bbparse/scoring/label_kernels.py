@@ -7,10 +7,7 @@ additions of small integers, one run of L for each feature.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.scoring.compile import PartTemplates
@@ -19,12 +16,9 @@ from bbparse.scoring.parts import PartWords, parts_not_in
 from bbparse.scoring.prefetch import add_rows
 from bbparse.scoring.tables import sentence_tables
 
-Ints = NDArray[np.int32]
-Hashes = NDArray[np.uint64]
-
 
 @kernel
-def label_parts(heads: Ints, kind: int, reach: int) -> tuple[PartWords, Ints]:
+def label_parts(heads, kind, reach):
     """Parts of one kind of a tree, and the arc that each of them speaks about.
 
     ``heads`` is int32[n+1]. Returns the words, and int32 owner, the modifier of the arc.
@@ -58,20 +52,13 @@ def label_parts(heads: Ints, kind: int, reach: int) -> tuple[PartWords, Ints]:
 
 
 @kernel
-def label_features(
-    values: Hashes,
-    pad: int,
-    heads: Ints,
-    reach: int,
-    templates: tuple[Any, ...],
-    marks: NDArray[np.uint16],
-) -> tuple[Ints, NDArray[np.int64]]:
-    """All features of the arcs of a tree.
+def label_features(values, pad, heads, reach, templates, marks):
+    """All features of the arcs of a tree, heads int32[n+1] of which none may be out of range.
 
-    No head may be out of range. ``marks`` are those of a guide for the tree's arcs,
-    uint16[n+1, n+1], or of any size where no template asks for them. Returns ``owner`` int32[F]
-    (the modifier of the arc that has the feature) and ``indices`` int64[F]. Templates are
-    `CompiledTemplates`, as plain tuples.
+    ``values`` are the sentence's, as `encode` gives them, ``templates`` are `CompiledTemplates`, as
+    plain tuples, and ``marks`` those of a guide for the tree's arcs, uint16[n+1, n+1], or of any
+    size where no template asks for them. Returns ``owner`` int32[F] (the modifier of the arc that
+    has the feature) and ``indices`` int64[F].
     """
     word_templates, part_templates = templates
     tables = sentence_tables(values, pad, word_templates)
@@ -118,16 +105,8 @@ def label_features(
 
 
 @kernel
-def label_scores(
-    values: Hashes,
-    pad: int,
-    heads: Ints,
-    reach: int,
-    templates: tuple[Any, ...],
-    marks: NDArray[np.uint16],
-    weights: NDArray[np.int16],
-) -> Ints:
-    """Scores of all labels, int32[n+1, width], in quanta."""
+def label_scores(values, pad, heads, reach, templates, marks, weights):
+    """Scores of all labels, int32[n+1, width], in quanta, by ``weights`` int16[*, width]."""
     owner, indices = label_features(values, pad, heads, reach, templates, marks)
     scores = np.zeros((heads.shape[0], weights.shape[1]), np.int32)
     add_rows(indices, owner, weights, scores)

@@ -31,28 +31,24 @@ def tree_parts(heads):
     grand = np.full(n + 1, -1, np.int32)
     inner = np.full(n + 1, -1, np.int32)
     outermost = np.zeros(n + 1, np.int32)
-    latest = np.full(n + 1, -1, np.int32)
-    for m in range(n, 0, -1):
-        h = heads[m]
-        if m > h:
-            continue
-        # From right to left among the modifiers left of h.
-        inner[m] = latest[h]
-        latest[h] = m
-    for h in range(n + 1):
-        if latest[h] >= 0:
-            outermost[latest[h]] = 1
-        latest[h] = -1
+    left = np.full(n + 1, -1, np.int32)  # the modifier seen last on this side of each word
+    right = np.full(n + 1, -1, np.int32)
     for m in range(1, n + 1):
         h = heads[m]
         if h > 0:
             grand[m] = heads[h]
         if m > h:
-            inner[m] = latest[h]
-            latest[h] = m
-    for h in range(n + 1):
-        if latest[h] >= 0:
-            outermost[latest[h]] = 1
+            inner[m] = right[h]
+            outermost[m] = 1
+            if right[h] >= 0:
+                outermost[right[h]] = 0
+            right[h] = m
+        else:
+            if left[h] >= 0:
+                inner[left[h]] = m
+            else:
+                outermost[m] = 1
+            left[h] = m
     return grand, inner, outermost
 
 

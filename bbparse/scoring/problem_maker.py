@@ -19,6 +19,7 @@ from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_counts,
 from bbparse.outside import Outside
 from bbparse.problem import Problem
 from bbparse.problem.parts import Counts, Factors, names_of
+from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.in_trees import arcs_in_trees
 from bbparse.scoring.marks import steps_of
 from bbparse.scoring.network import Network
@@ -65,12 +66,8 @@ class ProblemMaker:
     guide: Network | None = None
     #: Vectors that the guide takes besides.
     outside: Outside | None = None
-    #: All scores, those of factors too, are multiples of it; the scorer's by default.
-    quantum: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not self.quantum:
-            object.__setattr__(self, "quantum", self.scorer.quantum)
+    #: All scores, those of factors too, are multiples of it.
+    quantum: float = QUANTUM
 
     def __call__(
         self,

@@ -78,16 +78,6 @@ def arcs_into(view: FactorView, left: int, right: int) -> list[Arc]:
     ]
 
 
-def arcs_out_of(view: FactorView, left: int, right: int) -> list[Arc]:
-    """Candidate arcs from the words left..right to others."""
-    return [
-        (x, y)
-        for x in range(left, right + 1)
-        for y in view.modifiers_of(x)
-        if not left <= y <= right
-    ]
-
-
 class BracketSpans(FactorFamily):
     """What stands in brackets or quotation marks has one head; little outside hangs from it."""
 
@@ -99,7 +89,12 @@ class BracketSpans(FactorFamily):
             kind = view.forms[i]
             ends = (i == 1, j >= view.n_words - 1)
             into = arcs_into(view, i + 1, j - 1)
-            out = [arc for arc in arcs_out_of(view, i + 1, j - 1) if arc[1] not in (i, j)]
+            out = [
+                (x, y)
+                for x in range(i + 1, j)
+                for y in view.modifiers_of(x)
+                if not i <= y <= j
+            ]
             for way, arcs in (("in", into), ("out", out)):
                 yield arcs, [
                     [(way, k), (way, k, kind), (way, k, kind, ends)] for k in (1, 2, 3)
