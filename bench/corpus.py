@@ -27,8 +27,7 @@ from typing import Any
 from measure import machine, markdown, read_sample, write_result
 
 from bbparse.corpus import Entry, Manifest, Recipe, parse_corpus
-from bbparse.corpus.shards import digest_of
-from bbparse.corpus.work import sentences_of, warm_up
+from bbparse.corpus.work import digest_of, sentences_of, warm_up
 from bbparse.storage.output import open_binary_output
 from bbparse.treebank import format_sentence
 

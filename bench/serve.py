@@ -129,7 +129,7 @@ class Bench:
 
     def here(self, text: str) -> bytes:
         """The answer of this process."""
-        job = Job("parse", "model", conllu=text, format="conllu")
+        job = Job(kind="parse", model="model", conllu=text, format="conllu")
         return "".join(pieces(self.parsers, job)).encode()
 
     async def against_here(self, repeat: int) -> dict[str, Any]:

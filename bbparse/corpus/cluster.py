@@ -86,15 +86,8 @@ class _Parser:
 class RayCrew:
     """Workers on all nodes that there are, as they come and go; see `Crew`.
 
-    Parameters
-    ----------
-    ray : module
-        With a cluster to talk to.
-    recipe : Recipe
-    tasks : sequence of Task
-        The beginning of the first new one is what nodes compile with.
-    word : str
-        What stands in the lock of the output folder.
+    Nodes compile with the beginning of the first new task. `word` is what stands in the lock of
+    the output folder.
     """
 
     def __init__(self, ray: Any, recipe: Recipe, tasks: Sequence[Task], word: str) -> None:
@@ -205,23 +198,11 @@ class RayCrew:
 def ray_crew(
     recipe: Recipe, tasks: Sequence[Task], address: str, word: str
 ) -> Iterator[RayCrew]:
-    """Workers of a cluster, while the block lasts.
+    """Workers of a cluster, while the block lasts, for one task or more.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    tasks : sequence of Task
-        At least one.
-    address : str
-        ``auto`` for the cluster that this machine is in, or ``host:port``.
-    word : str
-        What stands in the lock of the output folder.
-
-    Raises
-    ------
-    ClusterError
-        If Ray is not installed, or no cluster answers; within the block, if a node has another
-        version of bbparse or Python, does not see the output folder, or none is left.
+    The address is ``auto`` for the cluster that this machine is in, or ``host:port``. Raises
+    `ClusterError` if Ray is not installed, or no cluster answers; within the block, if a node has
+    another version of bbparse or Python, does not see the output folder, or none is left.
     """
     try:
         import ray

@@ -41,17 +41,8 @@ class Manifest:
     """The shards of an output folder that are done, as lines of JSON after a header.
 
     A line is added for each shard as it is done, whatever becomes of the run; `write` puts them in
-    order, whole or not at all. A last line that was cut off does not count.
-
-    Parameters
-    ----------
-    folder : Path
-        What is there is read.
-
-    Raises
-    ------
-    OutputError
-        If there is a file of that name that is something else, or of a newer version.
+    order, whole or not at all. A last line that was cut off does not count. What a folder has is
+    read; `OutputError` if it has a file of that name that is something else, or of a newer version.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -127,12 +118,8 @@ def _json(line: str) -> dict[str, Any]:
 def locked(folder: Path) -> Iterator[str]:
     """Make a folder, if need be, and have it to oneself; yields a word that only this run knows.
 
-    The lock ends with its process and those that this one has forked, however they end.
-
-    Raises
-    ------
-    OutputError
-        If another run is writing there, or nobody can.
+    The lock ends with its process and those that this one has forked, however they end. Raises
+    `OutputError` if another run is writing there, or nobody can.
     """
     path = folder / LOCK
     try:

@@ -1,7 +1,9 @@
-"""A corpus from a folder of shards to a folder of trees."""
+"""A corpus from shards to a folder of trees: which files, what becomes of their names, the run."""
 
 from __future__ import annotations
 
+import glob
+import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
@@ -11,12 +13,15 @@ from typing import Any
 from bbparse.corpus.local import local_crew
 from bbparse.corpus.manifest import Manifest, locked
 from bbparse.corpus.recipe import Recipe
-from bbparse.corpus.shards import find_shards, output_names
-from bbparse.corpus.work import Crew, Outcome, Task, first_new, warm_up, work_through
-from bbparse.errors import BBParseError
+from bbparse.corpus.work import Crew, Task, first_new, warm_up, work_through
+from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.treebank.progress import Bar
 
 __all__ = ["Done", "parse_corpus"]
+
+_PACKED = (".gz", ".xz")
+_KNOWN = (".conllu", ".conll", ".conllx", ".txt")
+_WRITTEN = {"conllu": ".conllu", "jsonl": ".jsonl", "tree": ".txt"}
 
 
 @dataclass(slots=True)
@@ -124,21 +129,55 @@ def _work(
                 done.kept += 1
                 bar.total -= size  # no measure of how fast the others go
             else:
-                _note(outcome, manifest, done)
+                manifest.add(entry)
                 bar.update(size)
             if outcome.state == "failed":
+                done.failed += 1
                 tell(entry.error)
+            if outcome.state == "parsed":
+                done.parsed += 1
+                done.sentences += entry.sentences
+                done.words += entry.words
             rate = done.words / max(bar.format_dict["elapsed"], 1e-9)
             ended = done.parsed + done.kept + done.failed
             bar.set_description_str(f"{ended}/{len(tasks)} shards, {rate:,.0f} words/s")
     return done
 
 
-def _note(outcome: Outcome, manifest: Manifest, done: Done) -> None:
-    manifest.add(outcome.entry)
-    if outcome.state == "failed":
-        done.failed += 1
-    else:
-        done.parsed += 1
-        done.sentences += outcome.entry.sentences
-        done.words += outcome.entry.words
+def find_shards(patterns: Iterable[str]) -> list[Path]:
+    """The files that paths and patterns name, sorted by name; ``**`` is any folders."""
+    found: dict[Path, None] = {}
+    for pattern in patterns:
+        names = [pattern] if os.path.exists(pattern) else glob.glob(pattern, recursive=True)
+        files = [Path(name) for name in names if os.path.isfile(name)]
+        if not files:
+            what = "is a folder, expected files" if os.path.isdir(pattern) else "names no file"
+            raise TreebankError(f"{pattern}: {what}: a shard, or a pattern such as 'in/*.conllu'")
+        found.update(dict.fromkeys(files))
+    if not found:
+        raise TreebankError("no shards are given: say which files, or a pattern in quotes")
+    return sorted(found, key=lambda path: (path.name, path))
+
+
+def output_names(shards: Iterable[Path], folder: Path, format_name: str) -> dict[str, Path]:
+    """The name of each shard's output in a folder, and the shard.
+
+    An output is packed as its shard is. It is found by the shard's name alone, so that the same
+    shard has the same output whatever other shards it is parsed with.
+    """
+    found: dict[str, Path] = {}
+    for shard in shards:
+        stem, packed = os.path.splitext(shard.name)
+        if packed not in _PACKED:
+            stem, packed = shard.name, ""
+        start, end = os.path.splitext(stem)
+        name = (start if end in _KNOWN else stem) + _WRITTEN[format_name] + packed
+        if name in found and not os.path.samefile(found[name], shard):
+            raise OutputError(
+                f"{found[name]} and {shard}: both would be written as {folder / name}: rename one,"
+                " or give each folder an output folder of its own"
+            )
+        if (folder / name).exists() and os.path.samefile(folder / name, shard):
+            raise OutputError(f"{shard}: its output would take its place: choose another folder")
+        found[name] = shard
+    return found

@@ -6,12 +6,12 @@ from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import file_digest
 from pathlib import Path
 from typing import Literal, Protocol
 
 from bbparse.corpus.manifest import Entry
 from bbparse.corpus.recipe import Recipe
-from bbparse.corpus.shards import digest_of
 from bbparse.errors import BBParseError, OutputError
 from bbparse.parsing.parser import Parser
 from bbparse.storage.output import open_binary_output
@@ -75,6 +75,12 @@ def parse_task(recipe: Recipe, task: Task) -> Outcome:
     with suppress(OSError):
         task.output.unlink()  # of what the shard was before
     return Outcome(task, replace(entry, error=" ".join(what.split())), "failed")
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    with open(path, "rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def _is_done(task: Task, entry: Entry) -> bool:

@@ -23,14 +23,7 @@ _HEAD_SECONDS = 10.0
 
 
 class Guard:
-    """Limits bodies in size and time, and ends what is done for a client that has left.
-
-    Parameters
-    ----------
-    app : ASGI application
-    settings : Settings
-    metrics : Metrics
-    """
+    """Limits bodies in size and time, and ends what is done for a client that has left."""
 
     def __init__(self, app: Any, settings: Settings, metrics: Metrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics

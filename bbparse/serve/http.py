@@ -11,7 +11,6 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
 from importlib.resources import files
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -34,7 +33,7 @@ from bbparse import __version__
 from bbparse.serve import udpipe
 from bbparse.serve.guard import Guard, Protocol
 from bbparse.serve.metrics import Metrics
-from bbparse.serve.pool import Pool, Ticket
+from bbparse.serve.pool import Pool
 from bbparse.serve.schema import Options, ParseRequest, TextOptions, with_bodies
 from bbparse.serve.settings import Refused, Settings
 
@@ -50,15 +49,7 @@ _ANYONE = {"Access-Control-Allow-Origin": "*"}  # as UDPipe's
 
 
 def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
-    """All paths.
-
-    Parameters
-    ----------
-    pool : Pool
-    metrics : Metrics
-    reload : function without arguments
-        Asks for the models to be loaded anew.
-    """
+    """All paths; `reload` asks for the models to be loaded anew."""
     app = FastAPI(title="bbparse", version=__version__, docs_url=None, redoc_url=None)
 
     @app.exception_handler(Refused)
@@ -81,10 +72,10 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
                 return known
         raise Refused(400, f"no model {name!r}; there are: {', '.join(pool.models)}")
 
-    def submitted(kind: str, fields: dict[str, Any]) -> Ticket:
-        deadline = fields.pop("deadline")
-        fields["model"] = model_of(fields["model"])
-        return pool.submit({**fields, "kind": kind, "max_words": pool.settings.max_words}, deadline)
+    def answer(kind: str, fields: dict[str, Any]) -> AsyncIterator[bytes]:
+        deadline = fields.pop("deadline", None)
+        given = {"model": model_of(fields["model"]), "max_words": pool.settings.max_words}
+        return pool.answer({**fields, **given, "kind": kind}, deadline)
 
     @app.post("/v1/parse", summary="Parse text, CoNLL-U or words", tags=["parse"])
     async def parse(request: Request, options: Annotated[Options, Query()]) -> Response:
@@ -92,23 +83,18 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
 
         After the answer has begun, what ends it is told in its last line.
         """
-        ticket = submitted("parse", await _fields(request, options))
-        pieces = _answer(pool, ticket)
+        fields = await _fields(request, options)
+        kind, pieces = _KINDS[fields["format"]], answer("parse", fields)
         first = await anext(pieces, b"")
-        kind = _KINDS[ticket.job["format"]]
         return StreamingResponse(_told(first, pieces, kind), media_type=f"{kind}; charset=utf-8")
 
     @app.post("/v1/explain", summary="Why a tree is the best, as a page", tags=["parse"])
     async def explain(request: Request, options: Annotated[Options, Query()]) -> Response:
-        return await explained(await _fields(request, options))
+        return HTMLResponse(await _joined(answer("explain", await _fields(request, options))))
 
     @app.get("/v1/explain", summary="Why a tree is the best, as a page", tags=["parse"])
     async def explain_text(options: Annotated[TextOptions, Query()]) -> Response:
-        return await explained(options.model_dump())
-
-    async def explained(fields: dict[str, Any]) -> Response:
-        ticket = submitted("explain", fields)
-        return HTMLResponse(b"".join([piece async for piece in _answer(pool, ticket)]))
+        return HTMLResponse(await _joined(answer("explain", options.model_dump())))
 
     @app.get("/process", tags=["UDPipe"], summary="As UDPipe's REST service")
     @app.post("/process", tags=["UDPipe"], summary="As UDPipe's REST service")
@@ -118,17 +104,15 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
         given |= _form(await request.body(), request.headers.get("content-type", ""))
         udpipe.check(given)
         model = model_of(given.get("model", ""))
-        job = {"kind": "process", "model": model, "udpipe": given}
-        ticket = pool.submit({**job, "max_words": pool.settings.max_words})
-        result = b"".join([piece async for piece in _answer(pool, ticket)])
+        result = await _joined(answer("process", {"model": model, "udpipe": given}))
         thanks = ["https://universaldependencies.org"]
-        answer = {"model": model, "acknowledgements": thanks, "result": result.decode()}
-        return JSONResponse(answer, headers=_ANYONE)
+        found = {"model": model, "acknowledgements": thanks, "result": result.decode()}
+        return JSONResponse(found, headers=_ANYONE)
 
     @app.get("/models", tags=["UDPipe"], summary="Models, and what each can do")
     async def models() -> Response:
-        answer = {"models": pool.models, "default_model": next(iter(pool.models))}
-        return JSONResponse(answer, headers=_ANYONE)
+        found = {"models": pool.models, "default_model": next(iter(pool.models))}
+        return JSONResponse(found, headers=_ANYONE)
 
     @app.post("/v1/models/reload", tags=["service"], summary="Load the models anew")
     async def load_anew(request: Request) -> Response:
@@ -164,14 +148,8 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
     return app
 
 
-async def _answer(pool: Pool, ticket: Ticket) -> AsyncIterator[bytes]:
-    """Pieces of the answer; the request is forgotten when nobody takes more of them."""
-    try:
-        async with aclosing(ticket.pieces()) as pieces:  # type: ignore[type-var]
-            async for piece in pieces:
-                yield piece
-    finally:
-        pool.drop(ticket)
+async def _joined(pieces: AsyncIterator[bytes]) -> bytes:
+    return b"".join([piece async for piece in pieces])
 
 
 async def _told(first: bytes, pieces: AsyncIterator[bytes], kind: str) -> AsyncIterator[bytes]:
@@ -272,17 +250,9 @@ def run(
 ) -> None:
     """The process that speaks HTTP.
 
-    Parameters
-    ----------
-    listener : socket
-        Bound to where clients come.
-    control : socket
-        To the first process: lines of JSON from it, and words to it.
-    address : str
-        Path of the socket that workers connect to.
-    settings : Settings
-    others : sequence of socket
-        Of the first process, whose end shows only if nobody else has hold of them.
+    Clients come to `listener`, workers to the socket at the path `address`. By `control` lines of
+    JSON come from the first process, and words go to it; `others` are its own sockets, whose end
+    shows only if nobody else has hold of them.
     """
     for one in others:
         one.close()

@@ -24,56 +24,35 @@ _TRIES = 2
 
 
 class Ticket:
-    """A request on its way: pieces of its answer come out in order."""
+    """A request on its way; workers add pieces of its answer, which `Pool.answer` takes."""
 
     def __init__(self, job: dict[str, Any], until: float) -> None:
         self.job, self.until = job, until
         self.received = self.tries = 0
-        self.waited = False  # for a worker
-        self.done: dict[str, Any] | None = None  # what the worker said at the end
+        self.waited = self.ended = False  # for a worker; nothing more is to come
         self.refused: Refused | None = None
-        self._pieces: deque[bytes] = deque()
-        self._size = 0
-        self._news, self._room = asyncio.Event(), asyncio.Event()
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more is to come."""
-        return self.done is not None or self.refused is not None
+        self.pieces: deque[bytes] = deque()
+        self.size = 0  # of the pieces
+        self.news, self.room = asyncio.Event(), asyncio.Event()
 
     async def add(self, piece: bytes) -> None:
         """Take a piece from a worker; waits where the client is slow."""
         self.received += 1
         if self.ended:
             return
-        self._pieces.append(piece)
-        self._size += len(piece)
-        self._news.set()
-        while self._size > _AHEAD and not self.ended:
-            self._room.clear()
-            await self._room.wait()
+        self.pieces.append(piece)
+        self.size += len(piece)
+        self.news.set()
+        while self.size > _AHEAD and not self.ended:
+            self.room.clear()
+            await self.room.wait()
 
-    def end(self, done: dict[str, Any] | None = None, refused: Refused | None = None) -> None:
+    def end(self, refused: Refused | None = None) -> None:
         """Let the pieces end; the first end counts."""
         if not self.ended:
-            self.done, self.refused = done, refused
-        self._news.set()
-        self._room.set()
-
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """The answer; raises `Refused` where it ends."""
-        while True:
-            while self._pieces:
-                piece = self._pieces.popleft()
-                self._size -= len(piece)
-                self._room.set()
-                yield piece
-            if self.refused is not None:
-                raise self.refused
-            if self.done is not None:
-                return
-            self._news.clear()
-            await self._news.wait()
+            self.ended, self.refused = True, refused
+        self.news.set()
+        self.room.set()
 
 
 @dataclass(slots=True, eq=False)
@@ -86,13 +65,7 @@ class _Worker:
 
 
 class Pool:
-    """Hands requests to workers, first come, first served.
-
-    Parameters
-    ----------
-    settings : Settings
-    metrics : Metrics
-    """
+    """Hands requests to workers, first come, first served."""
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self.settings, self.metrics = settings, metrics
@@ -125,27 +98,53 @@ class Pool:
             "waiting": len(self._waiting),
         }  # fmt: skip
 
-    def submit(self, job: dict[str, Any], deadline: float | None = None) -> Ticket:
-        """Put a request into the queue; `Refused` if it is full."""
+    async def answer(
+        self, job: dict[str, Any], deadline: float | None = None
+    ) -> AsyncIterator[bytes]:
+        """Pieces of the answer to a request; `Refused` where there is none, or no more of it.
+
+        The request is forgotten when nobody takes more of them.
+        """
+        ticket = self._submit(job, deadline)
+        # what waits for the deadline keeps the request in memory
+        late = asyncio.get_running_loop().call_at(
+            ticket.until + self.settings.grace, self._overdue, ticket
+        )
+        try:
+            while ticket.pieces or not ticket.ended:
+                if not ticket.pieces:
+                    ticket.news.clear()
+                    await ticket.news.wait()
+                    continue
+                piece = ticket.pieces.popleft()
+                ticket.size -= len(piece)
+                ticket.room.set()
+                yield piece
+            if ticket.refused is not None:
+                raise ticket.refused
+        finally:
+            late.cancel()
+            self._drop(ticket)
+
+    def _submit(self, job: dict[str, Any], deadline: float | None) -> Ticket:
         if not self._idle and len(self._waiting) >= self.settings.queue:
             after = len(self._waiting) * self._seconds / max(1, len(self._workers))
             raise Refused(
                 429, f"{len(self._waiting)} requests are waiting already", max(1, math.ceil(after))
             )
         most = self.settings.deadline
-        loop = asyncio.get_running_loop()
-        ticket = Ticket(job, loop.time() + (most if deadline is None else min(deadline, most)))
-        loop.call_at(ticket.until + self.settings.grace, self._overdue, ticket)
+        now = asyncio.get_running_loop().time()
+        ticket = Ticket(job, now + (most if deadline is None else min(deadline, most)))
         self._waiting.append(ticket)
         self._match()
         ticket.waited = True
         return ticket
 
-    def drop(self, ticket: Ticket, refused: Refused | None = None) -> None:
+    def _drop(self, ticket: Ticket, refused: Refused | None = None) -> None:
         """Forget a request that nobody waits for; harmless where it is answered."""
         if ticket.ended:
             return
-        ticket.end(done={}, refused=refused)
+        ticket.end(refused)
         with suppress(ValueError):
             self._waiting.remove(ticket)
         for worker in self._workers:
@@ -157,7 +156,7 @@ class Pool:
         while self._idle and self._waiting:
             ticket = self._waiting.popleft()
             if ticket.waited and not ticket.received and ticket.until < now:
-                ticket.end(refused=Refused(503, "there was no worker before the deadline", 1))
+                ticket.end(Refused(503, "there was no worker before the deadline", 1))
                 continue
             worker = self._idle.pop()
             worker.ticket, worker.since = ticket, now
@@ -167,7 +166,7 @@ class Pool:
     def _overdue(self, ticket: Ticket) -> None:
         if not ticket.ended:
             text = "the deadline is over, and the work on it would not end: send less"
-            self.drop(ticket, Refused(504, text))
+            self._drop(ticket, Refused(504, text))
             asyncio.get_running_loop().call_later(self.settings.patience, self._kill, ticket)
 
     def _kill(self, ticket: Ticket) -> None:
@@ -196,9 +195,9 @@ class Pool:
                 if kind == wire.END:
                     done = json.loads(text)
                     self.metrics.parsed(done["sentences"], done["words"])
-                    ticket.end(done=done)
+                    ticket.end()
                 else:
-                    ticket.end(refused=Refused(**json.loads(text)))
+                    ticket.end(Refused(**json.loads(text)))
                 self._seconds += 0.1 * (loop.time() - worker.since - self._seconds)
                 worker.ticket = None
                 self._free(worker)
@@ -220,7 +219,7 @@ class Pool:
         if ticket.ended:
             return
         if ticket.tries >= _TRIES:
-            ticket.end(refused=Refused(500, f"{_TRIES} workers died of the request"))
+            ticket.end(Refused(500, f"{_TRIES} workers died of the request"))
         else:
             self._waiting.appendleft(ticket)
             self._match()

@@ -55,9 +55,10 @@ class Options(BaseModel):
     @classmethod
     def _no_file(cls, value: str | None) -> str | None:
         """Files of this machine are none of a client's business."""
-        names = ["none", "ud", *sorted(point.name for point in entry_points(group="bbparse.rules"))]
-        if value is not None and value not in names:
-            raise ValueError(f"expected one of {', '.join(names)}")
+        if value not in (None, "none", "ud"):
+            names = ["none", "ud", *sorted(entry_points(group="bbparse.rules").names)]
+            if value not in names:
+                raise ValueError(f"expected one of {', '.join(names)}")
         return value
 
 

@@ -20,8 +20,7 @@ from bbparse.errors import BBParseError, ServiceError
 from bbparse.parsing.parser import Parser
 from bbparse.serve import http
 from bbparse.serve.settings import Settings
-from bbparse.serve.work import warm_up
-from bbparse.serve.worker import work
+from bbparse.serve.work import warm_up, work
 
 #: Gives the models by name; called again when they are to be loaded anew.
 Load = Callable[[], Mapping[str, Parser]]
@@ -35,15 +34,8 @@ def serve(
 ) -> None:
     """Answer requests until SIGTERM or SIGINT comes; SIGHUP loads the models anew.
 
-    Parameters
-    ----------
-    load : function
-        Gives the models; the first one is the default.
-    host, port
-        Where to listen; port 0 is any that is free.
-    settings : Settings
-    tell : function of a line
-        For whoever started the service.
+    The first model is the default; port 0 is any that is free; `tell` is given lines for whoever
+    started the service.
 
     Raises
     ------
@@ -79,16 +71,6 @@ def _listener(host: str, port: int) -> socket.socket:
         listener.close()
         raise ServiceError(f"{where}: {(error.strerror or str(error)).lower()}") from None
     return listener
-
-
-def _abilities(parsers: Mapping[str, Parser]) -> str:
-    """What each model can do, as a line of JSON."""
-    table = {
-        name: [*["tokenizer"] * (p.cutter is not None), *["tagger"] * (p.tagger is not None),
-               "parser"]
-        for name, p in parsers.items()
-    }  # fmt: skip
-    return json.dumps(table) + "\n"
 
 
 class _Service:
@@ -150,8 +132,13 @@ class _Service:
             raise RuntimeError(f"the process that speaks HTTP ended with {speaker.exitcode}")
 
     def _hire(self) -> None:
-        """Tell of the models, and have workers for them."""
-        self.control.sendall(_abilities(self.parsers).encode())
+        """Tell what each model can do, as a line of JSON, and have workers for them."""
+        table = {
+            name: [*["tokenizer"] * (p.cutter is not None), *["tagger"] * (p.tagger is not None),
+                   "parser"]
+            for name, p in self.parsers.items()
+        }  # fmt: skip
+        self.control.sendall(json.dumps(table).encode() + b"\n")
         for _ in range(self.settings.workers):
             self._start_one()
 

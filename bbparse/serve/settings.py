@@ -28,17 +28,8 @@ class Settings:
 
 
 class Refused(Exception):
-    """A request that is not answered.
-
-    Parameters
-    ----------
-    status : int
-        Of HTTP.
-    text : str
-        One line for the client: what was found and what was expected.
-    after : int
-        Seconds after which to try again; 0: does not help.
-    """
+    """A request that is not answered: with a status of HTTP, a line that says what was found and
+    expected, and the seconds after which to try again (0: does not help)."""
 
     def __init__(self, status: int, text: str, after: int = 0) -> None:
         super().__init__(text)

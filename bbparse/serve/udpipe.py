@@ -46,15 +46,8 @@ def answer(
 ) -> Iterator[str]:
     """Pieces of the result: what goes before, and one for each sentence.
 
-    Parameters
-    ----------
-    parser : Parser
-    model : str
-        Its name.
-    options : mapping
-        The parameters of the request: ``data``, ``tokenizer``, ``tagger``, ``parser``, ``input``,
-        ``output``.
-    parse : function of sentences
+    `options` are the parameters of the request: ``data``, ``tokenizer``, ``tagger``, ``parser``,
+    ``input``, ``output``.
     """
     output = _name(options, "output")
     if output == "conllu":

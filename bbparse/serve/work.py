@@ -1,17 +1,31 @@
-"""What is done for a request: sentences in, pieces of the answer out, one for each sentence."""
+"""What is done for a request: sentences in, pieces of the answer out, one for each sentence.
+
+A worker is a process that has the models and does one job after the other.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 import math
+import os
+import select
+import signal
+import socket
+import sys
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import traceback
+import warnings
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import Field, PrivateAttr
+
+from bbparse.errors import BBParseError
 from bbparse.explain import explain, page
 from bbparse.parsing.given_heads import fill_in_all
 from bbparse.parsing.parse import Parse
@@ -19,13 +33,13 @@ from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import sentence_of
 from bbparse.parsing.valid import rules_for
 from bbparse.problem import Problem
-from bbparse.serve import udpipe
+from bbparse.serve import udpipe, wire
+from bbparse.serve.schema import Constraint, ParseRequest
 from bbparse.serve.settings import Refused
 from bbparse.show.formats import FORMATS, Style, as_conllu
 from bbparse.show.records import sentence_record
 from bbparse.show.svg import Arc, describe_tree, draw_arcs
 from bbparse.text import sentences_of_text
-from bbparse.text.cutting import Split
 from bbparse.treebank import NO_HEAD, Sentence, read_conllu
 
 #: Words that are parsed together, at first and later: some time is to be seen soon.
@@ -38,43 +52,21 @@ _LEAST = 1e-3
 _EXPLAIN_NODES = 200
 
 
-@dataclass(slots=True)
-class Job:
-    """A request, checked as far as can be done without a model; see `bbparse.serve.schema`."""
+class Job(ParseRequest):
+    """A request, checked as far as can be done without a model."""
 
-    kind: str  #: parse, process, explain or warm
-    model: str = ""
+    kind: Literal["parse", "process", "explain"]
     left: float = math.inf  #: Seconds until its deadline.
     skip: int = 0  #: Pieces that have been received from a worker before.
     max_words: int = 1000
-    text: str | None = None
-    conllu: str | None = None
-    words: list[Any] | None = None  #: Sentences as lists of words.
-    split: Split = "text"
-    k_best: int = 1
-    keep_heads: bool = False
-    constraints: list[dict[str, Any]] = field(default_factory=list)
-    valid: str | None = None
-    confidence: bool = False
-    prune: int | None = None
-    time_limit: float | None = None
-    node_limit: int | None = None
-    format: str = "jsonl"
-    drawings: bool = False
-    sentence: int = 1  #: Which one to explain.
-    udpipe: dict[str, str] = field(default_factory=dict)
-    started: float = field(default_factory=time.monotonic)
+    udpipe: dict[str, str] = Field({})
     sentences: int = 0  #: Done.
     n_words: int = 0
-
-    @classmethod
-    def parsed(cls, text: bytes | str) -> Job:
-        """From JSON."""
-        return cls(**json.loads(text))
+    _started: float = PrivateAttr(default_factory=time.monotonic)
 
     def time_left(self) -> float:
         """Seconds until its deadline, perhaps negative."""
-        return self.left - (time.monotonic() - self.started)
+        return self.left - (time.monotonic() - self._started)
 
 
 def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None]:
@@ -128,7 +120,7 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
         "k_best": job.k_best, "prune": job.prune, "node_limit": job.node_limit,
         "valid": job.valid, "confidence": job.confidence,
     }  # fmt: skip
-    asked = {int(one.get("sentence", 1)): one for one in job.constraints}
+    asked = {one.sentence: one for one in job.constraints}
     for batch in _batches(sentences, job):
         left = job.time_left()
         if left <= 0 and job.sentences:
@@ -141,20 +133,24 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
             limit = min(share, math.inf if limit is None else limit)
         options["time_limit"] = limit
         if job.keep_heads or asked:
-            for sentence in batch:
-                number = job.sentences + 1
-                wanted, restrict = _constrained(sentence, asked.get(number), job.keep_heads)
-                # finding the reasons takes kernels that parsing does without
-                how = {"restrict": restrict, "reasons": False}
-                for found in fill_in_all(parser, [wanted], **how, **options):
-                    job.sentences += 1
-                    job.n_words += sentence.n_words
-                    yield found
+            parsed = _around(parser, batch, job, asked, options)
         else:
-            for found in parser.parse_all(batch, **options):
-                job.sentences += 1
-                job.n_words += found.sentence.n_words
-                yield found
+            parsed = parser.parse_all(batch, **options)
+        for found in parsed:
+            job.sentences += 1
+            job.n_words += found.sentence.n_words
+            yield found
+
+
+def _around(
+    parser: Parser, batch: list[Sentence], job: Job, asked: dict[int, Constraint],
+    options: dict[str, Any],
+) -> Iterator[Parse]:  # fmt: skip
+    """The sentences parsed around what is given."""
+    for number, sentence in enumerate(batch, start=job.sentences + 1):
+        wanted, restrict = _constrained(sentence, asked.get(number, Constraint()), job.keep_heads)
+        # finding the reasons takes kernels that parsing does without
+        yield from fill_in_all(parser, [wanted], restrict=restrict, reasons=False, **options)
 
 
 def _batches(sentences: Iterable[Sentence], job: Job) -> Iterator[list[Sentence]]:
@@ -175,33 +171,31 @@ def _batches(sentences: Iterable[Sentence], job: Job) -> Iterator[list[Sentence]
         yield batch
 
 
-def _constrained(
-    sentence: Sentence, asked: dict[str, Any] | None, keep_heads: bool
-) -> tuple[Sentence, Any]:
+def _constrained(sentence: Sentence, asked: Constraint, keep_heads: bool) -> tuple[Sentence, Any]:
     """A sentence with the heads that it must have, and what else is asked of its trees."""
     n = sentence.n_words
-    asked = asked or {}
     if not keep_heads:
         sentence = replace(sentence, heads=[NO_HEAD] * n, deprels=["_"] * n)
     heads, labels = list(sentence.heads), list(sentence.deprels)
-    for column, least in (("heads", 0), ("labels", None)):
-        for word, value in asked.get(column, {}).items():
-            m = int(word)
-            if not 1 <= m <= n or (least is not None and not 0 <= value <= n):
-                raise Refused(
-                    400, f"constraints, {column}: found {m}: {value} for {sentence.name}, which"
-                    f" has {n} words",
-                )  # fmt: skip
-            (heads if column == "heads" else labels)[m - 1] = value
-    forbidden, factors = asked.get("forbid", []), asked.get("factors", [])
+    for m, value in [*asked.heads.items(), *asked.labels.items()]:
+        if not 1 <= m <= n or (isinstance(value, int) and not 0 <= value <= n):
+            column = "heads" if isinstance(value, int) else "labels"
+            raise Refused(
+                400, f"constraints, {column}: found {m}: {value} for {sentence.name}, which has"
+                f" {n} words",
+            )  # fmt: skip
+    for m, head in asked.heads.items():
+        heads[m - 1] = head
+    for m, label in asked.labels.items():
+        labels[m - 1] = label
 
     def restrict(problem: Problem) -> Problem:
-        weights = [(f["arcs"], -math.inf if f["weight"] is None else f["weight"]) for f in factors]
-        return problem.without_arcs(forbidden).with_factors(weights)
+        weights = [(f.arcs, -math.inf if f.weight is None else f.weight) for f in asked.factors]
+        return problem.without_arcs(asked.forbid).with_factors(weights)
 
     return (
         replace(sentence, heads=heads, deprels=labels),
-        restrict if forbidden or factors else None,
+        restrict if asked.forbid or asked.factors else None,
     )
 
 
@@ -242,11 +236,70 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
     """Have compiled code in memory before requests come, and before there are workers."""
     words = [[["The", "DET"], ["cat", "NOUN"], ["slept", "VERB"], [".", "PUNCT"]]]
     for name, parser in parsers.items():
-        ways: list[dict[str, Any]] = [{}, {"k_best": 2}, {"constraints": [{"forbid": [[1, 2]]}]}]
+        ways: list[dict[str, Any]] = [{}, {"k_best": 2}, {"constraints": [{"forbid": [(1, 2)]}]}]
         if parser.labeller is not None:  # with a tree that breaks rules
-            two = {"heads": {"1": 3, "2": 3}, "labels": {"1": "nsubj", "2": "nsubj"}}
+            two = {"heads": {1: 3, 2: 3}, "labels": {1: "nsubj", 2: "nsubj"}}
             ways += [{"constraints": [two]}]
         for way in ways:
-            list(pieces(parsers, Job("parse", name, words=words, **way)))
+            list(pieces(parsers, Job(kind="parse", model=name, words=words, **way)))
         if parser.tagger is not None and parser.cutter is not None:
-            list(pieces(parsers, Job("parse", name, text="A cat slept. Two did.")))
+            list(pieces(parsers, Job(kind="parse", model=name, text="A cat slept. Two did.")))
+
+
+def work(
+    parsers: Mapping[str, Parser],
+    address: str,
+    generation: int,
+    others: Sequence[socket.socket] = (),
+) -> None:
+    """Be a worker: serve the queue at an address, a socket's path, until it closes the connection.
+
+    `generation` is that of the models, which the queue is told; `others` are sockets of the first
+    process, whose end shows only if nobody else has hold of them.
+    """
+    for one in others:
+        one.close()
+    os.setsid()  # Ctrl-C is for the first process
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.set_wakeup_fd(-1)
+    warnings.simplefilter("ignore")  # of texts in other languages: nobody reads it here
+    with (
+        suppress(OSError),  # the other side has ended
+        socket.socket(socket.AF_UNIX) as connection,
+    ):
+        connection.connect(address)
+        with connection.makefile("rb") as stream:
+            hello = {"pid": os.getpid(), "generation": generation}
+            connection.sendall(wire.json_frame(wire.HELLO, hello))
+            while (received := wire.read_frame(stream)) is not None:
+                if received[0] == wire.JOB:
+                    _answer(parsers, Job.model_validate_json(received[1]), connection)
+
+
+def _answer(parsers: Mapping[str, Parser], job: Job, connection: socket.socket) -> None:
+    refused: dict[str, Any] = {}
+    try:
+        with closing(pieces(parsers, job)) as found:
+            for number, piece in enumerate(found):
+                if number >= job.skip:
+                    connection.sendall(wire.frame(wire.PIECE, piece))
+                if select.select([connection], [], [], 0)[0]:
+                    break  # STOP, as nothing else comes here
+    except Refused as error:
+        refused = {"status": error.status, "text": error.text}
+    except BBParseError as error:
+        refused = {"status": 400, "text": " ".join(str(error).split())}
+    except MemoryError:
+        refused = {"status": 413, "text": "too much for the memory of the service: send less"}
+    except OSError:
+        raise
+    except Exception as error:
+        traceback.print_exc(file=sys.stderr)
+        refused = {"status": 500, "text": f"internal error: {type(error).__name__}"}
+    if refused:
+        connection.sendall(wire.json_frame(wire.NO, refused))
+    else:
+        done = {"sentences": job.sentences, "words": job.n_words}
+        connection.sendall(wire.json_frame(wire.END, done))

@@ -18,25 +18,14 @@ Arc = tuple[int, int]
 
 
 class Fault(NamedTuple):
-    """A rule that a tree breaks.
+    """A rule that a tree breaks."""
 
-    Attributes
-    ----------
-    name : str
-        Of the rule.
-    word : int
-        Where it is reported; 0 is the root.
-    arcs : tuple of int
-        The words whose arcs break it together: of the first and the second arc, and of others
-        that these are in each other's way by.
-    entry : int
-        Which of `Rules.entries`.
-    """
-
-    name: str
-    word: int
+    name: str  #: Of the rule.
+    word: int  #: Where it is reported; 0 is the root.
+    #: The words whose arcs break it together: of the first and the second arc, and of others that
+    #: these are in each other's way by.
     arcs: tuple[int, ...]
-    entry: int
+    entry: int  #: Which of `Rules.entries`.
 
     def text(self, sentence: Sentence, heads: Sequence[int], labels: Sequence[str]) -> str:
         """The fault in words, of a tree with its heads and labels of the words 1 to n."""
@@ -48,14 +37,7 @@ class Fault(NamedTuple):
 
 
 class RuledSentence:
-    """A sentence under rules.
-
-    Parameters
-    ----------
-    rules : RuleTable
-    sentence : Sentence
-        Its heads and labels are not looked at.
-    """
+    """A sentence under rules; its heads and labels are not looked at."""
 
     def __init__(self, rules: RuleTable, sentence: Sentence) -> None:
         self.rules = rules

@@ -143,11 +143,8 @@ class WordBits(NamedTuple):
 class ArcBits:
     """Which of several conditions hold for an arc, as the bits of an integer.
 
-    Parameters
-    ----------
-    conditions : sequence of ArcCondition, function or None
-        Those of first arcs, as many of second ones, as many of exceptions. None holds for no arc.
-        Of functions see `ArcFunction`.
+    The conditions are those of first arcs, as many of second ones, as many of exceptions. None
+    holds for no arc.
     """
 
     def __init__(self, conditions: Sequence[ArcCondition | ArcFunction | None]) -> None:

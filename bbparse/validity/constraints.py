@@ -76,14 +76,7 @@ def constraint_of(
 ) -> Constraint:
     """What forbids a fault, and the same one with other arcs and labels.
 
-    Parameters
-    ----------
-    ruled : RuledSentence
-    fault : Fault
-    heads : {word: head}
-        In the tree that has the fault, of the fault's words.
-    arcs : Arcs
-        The candidates.
+    `heads` are those of the fault's words in the tree that has it.
     """
     e, kind = fault.entry, ruled.rules.entries[fault.entry].rule.kind
     first, *others = fault.arcs
@@ -123,10 +116,8 @@ def crosses(arc: Arc, other: Arc) -> int:
 def all_constraints(ruled: RuledSentence, arcs: Arcs) -> Iterator[Constraint]:
     """All that rules forbid of candidate arcs.
 
-    Raises
-    ------
-    ProblemError
-        Where that depends on more than a few arcs: of punctuation in trees that are not projective.
+    Raises `ProblemError` where that depends on more than a few arcs: of punctuation in trees that
+    are not projective.
     """
     pairs = arcs.all()
     for e, entry in enumerate(ruled.rules.entries):
@@ -162,16 +153,9 @@ def constrained(
     labels: NDArray[np.int32],
     penalty: float = np.inf,
 ) -> Problem:
-    """The problem with constraints.
+    """The problem with constraints, each of which costs a penalty where it is broken.
 
-    Parameters
-    ----------
-    problem : Problem
-    constraints : iterable of Constraint
-    labels : int32[A]
-        Which label each arc has.
-    penalty : float
-        What each broken constraint costs; inf: none may be broken.
+    `labels` int32[A] are those that arcs have.
     """
     p = problem
     where: dict[Arc, list[int]] = {}
@@ -246,20 +230,11 @@ def joined(
 
 
 class SplitArcs(NamedTuple):
-    """A problem over labelled arcs, and what its arcs are.
-
-    Attributes
-    ----------
-    problem : Problem
-    base : int64[A]
-        Which arc of the problem without labels each one is.
-    labels : int32[A]
-        Which label; -1: the arc's best one, whichever it is.
-    """
+    """A problem over labelled arcs, and what its A arcs are."""
 
     problem: Problem
-    base: NDArray[np.int64]
-    labels: NDArray[np.int32]
+    base: NDArray[np.int64]  #: Which arc of the problem without labels each one is.
+    labels: NDArray[np.int32]  #: Which label; -1: the arc's best one, whichever it is.
 
 
 def split_arcs(
@@ -272,12 +247,7 @@ def split_arcs(
 
     Of labels that are in the same groups only the best one of an arc is a copy: no other is in a
     best tree. A copy scores what the arc does, and `weight` times how much less its label scores
-    than the arc's best.
-
-    Parameters
-    ----------
-    problem : Problem
-        Without labels, its arcs sorted by head and modifier.
+    than the arc's best. The problem given has no labels; its arcs are sorted by head and modifier.
     """
     p = problem
     sets: dict[Arc, dict[frozenset[int], None]] = {}

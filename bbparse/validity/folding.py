@@ -40,20 +40,11 @@ class Option(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """A problem that holds what constraints cost.
-
-    Attributes
-    ----------
-    problem : Problem
-        With the arcs of the one given.
-    words : list of lists of int
-        The words that constraints connect, each set by itself.
-    labels : dict
-        By arcs into these words, which labels they have; other arcs have their best ones.
-    """
+    """A problem that holds what constraints cost, with the arcs of the one given."""
 
     problem: Problem
-    words: list[list[int]]
+    words: list[list[int]]  #: That constraints connect, each set by itself.
+    #: By arcs into these words, which labels they have; other arcs have their best ones.
     labels: dict[Arcs, tuple[int, ...]]
 
     def of_tree(self, arcs: NDArray[np.int32]) -> dict[int, int]:
@@ -69,17 +60,8 @@ class Folded(NamedTuple):
 def fold(
     problem: Problem, constraints: Iterable[Constraint], label_scores: LabelScores, weight: float
 ) -> Folded | None:
-    """The problem with what constraints cost; None where that takes too many factors, or more.
-
-    Parameters
-    ----------
-    problem : Problem
-        Without labels, its arcs sorted by head and modifier.
-    constraints : iterable of Constraint
-        Those with exceptions only where a best tree needs none.
-    label_scores, weight
-        As for `bbparse.validity.lazily.solve_valid`.
-    """
+    """The problem with what constraints cost; None where that takes too many factors, or more (as
+    where a best tree may need an exception). Arguments are those of `solve_valid`."""
     members: Members = {}
     constraints, masks, bit = [*constraints], [], 1  # each group is a bit
     for constraint in constraints:

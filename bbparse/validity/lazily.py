@@ -41,29 +41,15 @@ Solve = Callable[[Problem, int], Solution]
 
 
 class ValidTrees(NamedTuple):
-    """Trees that keep rules, or one that breaks as few as it must.
+    """Trees that keep rules, or one that breaks as few as it must."""
 
-    Attributes
-    ----------
-    solution : Solution
-        Trees that differ in heads, in arcs of the problem given. Scores are those of trees with
-        labels, without what broken rules cost.
-    labels : list of lists of str
-        Of each tree, the label of each word.
-    faults : list of lists of Fault
-        Of each tree, the rules it breaks; empty lists, unless no tree keeps them all or a limit
-        was reached.
-    rounds : int
-        How often the problem was solved.
-    constraints : int
-        How many joined.
-    """
-
+    #: Trees that differ in heads, in arcs of the problem given. Scores are those of trees with
+    #: labels, without what broken rules cost.
     solution: Solution
-    labels: list[list[str]]
+    labels: list[list[str]]  #: Of each tree, the label of each word.
+    #: Of each tree; empty lists, unless no tree keeps all rules or a limit was reached.
     faults: list[list[Fault]]
-    rounds: int
-    constraints: int
+    rounds: int  #: How often the problem was solved.
 
 
 def solve_valid(
@@ -149,7 +135,7 @@ def solve_valid(
     solution = Solution.trusted(
         found.heads, taken, values, bounds, found.proved, found.status, found.stats
     )
-    return ValidTrees(solution, texts, faults, rounds, len(active))
+    return ValidTrees(solution, texts, faults, rounds)
 
 
 def _distinct(problem: Problem, labels: NDArray[np.int32], k_best: int, solve: Solve) -> Solution:

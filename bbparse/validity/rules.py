@@ -32,12 +32,7 @@ _CONDITIONS = ("arc", *KINDS[1:], "unless")
 
 
 class Rules(RuleTable):
-    """Several rules, read from a file or made in Python.
-
-    Parameters
-    ----------
-    rules : iterable of Rule
-    """
+    """Several rules (an iterable of `Rule`), read from a file or made in Python."""
 
     @classmethod
     def load(cls, name: str) -> Rules:
@@ -189,13 +184,7 @@ def _rules_of(table: dict[str, Any], lines: list[str], where: str) -> list[Rule]
 
 
 def example_of(rule: Rule) -> Sentence:
-    """The sentence that breaks a rule, with its tree.
-
-    Raises
-    ------
-    ValueError
-        If the text of the example is not form/UPOS/head/label words.
-    """
+    """The sentence that breaks a rule, with its tree; `ValueError` if its text is malformed."""
     rows = [text.split("/") for text in rule.example.split()]
     n = len(rows)
     for row in rows:

@@ -34,17 +34,9 @@ def may_break(ruled: RuledSentence, heads: Sequence[int], labels: Sequence[str])
 def _may_break(heads, labels, words, sides, kinds):
     """Exceptions of rules are not looked at.
 
-    Parameters
-    ----------
-    heads : int32[n]
-    labels : uint64[n, 2, w]
-        Bits of entries whose first and whose second arc a label allows.
-    words : uint64[n + 1, 4, w]
-        The same of a word as a head, and then as a modifier.
-    sides : uint64[2, 2, w]
-        The same of arcs to the left, and to the right.
-    kinds : uint64[5, w]
-        Entries of each of `KINDS`.
+    The uint64 arrays have bits of entries: of those whose first and whose second arc labels[n, 2]
+    allow, words[n + 1, 4] as heads and then as modifiers, and sides[2, 2], left and right; and of
+    those of each of `KINDS`, kinds[5].
     """
     n = heads.shape[0]
     for w in range(kinds.shape[1]):

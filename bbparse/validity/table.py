@@ -71,12 +71,7 @@ class Entry(NamedTuple):
 
 
 class RuleTable:
-    """Several rules, and what is worked out of them.
-
-    Parameters
-    ----------
-    rules : iterable of Rule
-    """
+    """Several rules, and what is worked out of them."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(rules)
