@@ -27,7 +27,6 @@ import numpy as np
 from measure import RESULTS, machine, markdown, write_result
 from udtools import Validator
 
-from bbparse.parsing.calibrating import calibrate, judged
 from bbparse.parsing.confidence import NOTE, STEPS, Calibration
 from bbparse.parsing.parse import Parse
 from bbparse.parsing.parser import Parser
@@ -115,7 +114,7 @@ def softmax(evidence: np.ndarray) -> list[float]:
 
 
 def confidence(parser: Parser, gold: list[Sentence], k: int = 8) -> dict[str, Any]:
-    rows = list(judged(parser, gold))
+    rows = list(parser.judged(gold))
     arcs, trees, right, whole, alone, either, both = [], [], [], [], [], [], []
     order: list[int] = []
     for fold in range(10):
@@ -226,7 +225,7 @@ def main() -> None:
     gold = list(read_conllu(given.dev, require_heads=True))[: given.sentences]
     sentences = gold if given.tags == "given" else [parser.tagger(s) for s in gold]
     if NOTE not in parser.notes or "either" not in parser.notes[NOTE]:
-        calibrate(parser, gold[:100])
+        parser.calibrate(gold[:100])
     found, seconds = in_turns(parser, sentences, given.repeat)
     plain, parses = found["none"], found["ud"]
     again = [one for one in parses if one.solution.stats.get("rounds")]

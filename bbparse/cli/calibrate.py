@@ -8,7 +8,6 @@ from bbparse.cli import options
 from bbparse.cli.files import FILE
 from bbparse.cli.loading import load_parser
 from bbparse.errors import ModelError
-from bbparse.parsing.calibrating import calibrate as calibrate_parser
 from bbparse.treebank import read_conllu
 
 
@@ -38,6 +37,6 @@ def calibrate(treebank: str, model: str, output: str, tags: str) -> None:
         if parser.tagger is None:
             raise ModelError("the model has no tagger, expected one for --tags own")
         gold = map(parser.tagger, gold)
-    right = calibrate_parser(parser, gold)
+    right = parser.calibrate(gold)
     parser.save(output)
     click.echo(f"wrote {output}: {right.mean():.2%} of {len(right):,} arcs are right", err=True)

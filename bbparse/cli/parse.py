@@ -16,7 +16,6 @@ from bbparse.cli.shards import parse_shards
 from bbparse.cli.sources import check_sources, read_sections, sentences_of
 from bbparse.cli.workers import answers
 from bbparse.errors import BBParseError, TreebankError
-from bbparse.parsing.given_heads import fill_in_all
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import rules_for
 from bbparse.show.formats import FORMATS, Style
@@ -143,7 +142,6 @@ def parse_files(
     split: Split | None = None,
     format_name: str = "conllu",
     k_best: int = 1,
-    keep_heads: bool = False,
     threads: int = 1,
     colour: bool | None = None,
     ascii_only: bool = False,
@@ -154,7 +152,6 @@ def parse_files(
     """What the command does once the model is loaded; see its options."""
     style = _style(output, k_best, colour, ascii_only)
     limits["valid"] = rules_for(valid, parser.labeller) or "none"
-    parse_all = fill_in_all if keep_heads else Parser.parse_all
     write = FORMATS[format_name]
 
     def texts(section: Section) -> Iterator[str]:
@@ -162,7 +159,7 @@ def parse_files(
         if not section.n_sentences and format_name == "conllu":
             yield section.raw.decode("latin-1")  # blank lines
         sentences = map(parser.tagged, sentences_of(section))
-        for found in parse_all(parser, sentences, k_best=k_best, **limits):
+        for found in parser.parse_all(sentences, k_best=k_best, **limits):
             yield write(found.sentence, found.trees, found.solution.status, style)
 
     def whole_text(section: Section) -> str:

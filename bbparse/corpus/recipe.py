@@ -16,7 +16,6 @@ from bbparse import __version__
 from bbparse.errors import ModelError
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.parsing.compiling import load_compiled
-from bbparse.parsing.given_heads import fill_in_all
 from bbparse.parsing.parse import Parse
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import rules_for
@@ -113,14 +112,14 @@ class Recipe:
         valid: Rules | str | None = asked.valid
         if self.rules is not None:
             valid = (rules_for(None, parser.labeller) or Rules(())) + self.rules
-        limits = {"time_limit": asked.time_limit, "node_limit": asked.node_limit}
         options: dict[str, Any] = {
             "k_best": asked.k_best, "prune": asked.prune, "confidence": asked.confidence,
-            "valid": rules_for(valid, parser.labeller) or "none", **limits,
+            "valid": rules_for(valid, parser.labeller) or "none",
+            "time_limit": asked.time_limit, "node_limit": asked.node_limit,
         }  # fmt: skip
-        parser.wanted(options["valid"], asked.confidence)
-        parse_all = fill_in_all if asked.keep_heads else Parser.parse_all
-        return parse_all(parser, map(parser.tagged, sentences), **options)
+        parser.wanted(**options)
+        tagged = map(parser.tagged, sentences)
+        return parser.parse_all(tagged, keep_heads=asked.keep_heads, **options)
 
     def text(self, found: Parse) -> str:
         """What is written for a sentence."""

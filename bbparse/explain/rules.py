@@ -11,8 +11,6 @@ from bbparse.treebank.scored import ScoredTree
 from bbparse.validity.check import RuledSentence
 from bbparse.validity.rules import Rules
 
-__all__ = ["RuleCost", "rule_costs"]
-
 
 class RuleCost(NamedTuple):
     """What keeping a rule costs.

@@ -24,12 +24,10 @@ from bbparse.model.model import Model
 from bbparse.oracle.nonprojective.trees import Arborescences
 from bbparse.oracle.projective.trees import ProjectiveTrees
 from bbparse.problem import Problem
-from bbparse.scoring.labeller import NO_MARKS
-from bbparse.scoring.marks import steps_of, sure_marks
+from bbparse.scoring.marks import steps_of
 from bbparse.scoring.problem_maker import Scored
 from bbparse.solving.rescore import rescore
-
-__all__ = ["Calibration", "Confidences", "Evidence", "Judged", "evidence_of", "least_losses"]
+from bbparse.treebank import Sentence
 
 Floats = NDArray[np.float64]
 
@@ -167,17 +165,31 @@ def evidence_of(
             best = marks[heads, words] & np.uint16(NO_LABEL)
             columns.append(np.equal(best, [number.get(label, 0) for label in labels]) * 1.0)
     if model.labeller is not None:
-        sure = NO_MARKS
-        if model.labeller.guided and scored.marks is not None:
-            sure = sure_marks(scored.marks)
         tree = np.concatenate([[0], heads]).astype(np.int32)
-        scores = model.labeller.scores(scored.values, tree, sure)
+        scores = model.labeller.scores(scored.values, tree, scored.sure_marks)
         number = {label: i for i, label in enumerate(model.labeller.labels)}
         chosen = [number.get(label, 0) for label in labels]
         chance = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
         own = np.clip(chance[np.arange(n), chosen], 1e-4, 1 - 1e-4)
         columns += [np.log(own), np.log(own / (1.0 - own))]
     return Evidence(np.stack(columns, axis=1), rivals)
+
+
+def judged(
+    model: Model, scored: Scored, arcs: NDArray[np.int32], labels: list[str], gold: Sentence
+) -> Judged:
+    """What is known of the arcs of a tree, and whether they are those of a gold sentence.
+
+    An arc is right if the head is, and the label without its subtype (of a labelled model).
+    """
+    heads = np.array(gold.heads)
+    evidence = evidence_of(model, scored, arcs, labels)
+    right = scored.problem.arc_head[arcs] == heads
+    either = right | (evidence.rivals == heads)
+    if labels:
+        pairs = zip(labels, gold.deprels)
+        right &= np.array([a.split(":")[0] == b.split(":")[0] for a, b in pairs])
+    return Judged(evidence, right, either)
 
 
 def fit(evidence: Floats, right: NDArray[np.bool_], rounds: int = 30) -> Floats:

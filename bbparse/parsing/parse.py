@@ -1,10 +1,10 @@
-"""`Parse`: what parsing a sentence found."""
+"""What is asked of a parser for each sentence, and `Parse`, what it found."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypedDict
 
 from bbparse.parsing.confidence import Calibration, Confidences
 from bbparse.problem import Solution
@@ -13,14 +13,44 @@ from bbparse.treebank.scored import ScoredTree
 from bbparse.validity.check import Fault
 from bbparse.validity.rules import Rules
 
-__all__ = ["Parse", "Wanted", "trees_of"]
+
+class Limits(TypedDict, total=False):
+    """Of a search; see `Parser.parse`."""
+
+    k_best: int
+    prune: int | None
+    time_limit: float | None
+    node_limit: int | None
 
 
-class Wanted(NamedTuple):
-    """What is done with the trees found: rules that they keep, and how sure they are."""
+class Asked(Limits, total=False):
+    """Of the trees that are found, too."""
 
+    valid: str | Rules | None
+    confidence: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked, with the rules that trees keep, and what says how sure they are."""
+
+    k_best: int = 1
+    prune: int | None = None
+    time_limit: float | None = None
+    node_limit: int | None = None
     rules: Rules | None = None
     calibration: Calibration | None = None
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """For `Parser.solve_problem`."""
+        return {
+            "k_best": self.k_best, "time_limit": self.time_limit, "node_limit": self.node_limit,
+        }  # fmt: skip
+
+    def more_than(self, solution: Solution) -> bool:
+        """Whether more trees are asked for than there are over the candidate arcs."""
+        return len(solution) < self.k_best and solution.status == "optimal"
 
 
 class Parse(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,23 +15,22 @@ from bbparse.errors import ModelError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
-from bbparse.parsing.calibrating import calibrate
-from bbparse.parsing.confidence import Calibration, evidence_of
-from bbparse.parsing.parse import Parse, Wanted
+from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of, judged
+from bbparse.parsing.given_heads import Restriction, fill_in
+from bbparse.parsing.parse import Asked, Limits, Parse, Wanted
 from bbparse.parsing.valid import kept_parse, rules_for
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.delayed import DelayedScorer
-from bbparse.scoring.marks import NO_MARKS, sure_marks
 from bbparse.scoring.problem_maker import Scored, batches
 from bbparse.solving.in_order import in_order
-from bbparse.solving.options import Options
 from bbparse.solving.solve import solve
 from bbparse.text.cutter import Cutter
 from bbparse.treebank import Sentence
 from bbparse.treebank.columns import has_tags
 from bbparse.treebank.encode import encode
 from bbparse.treebank.scored import ScoredTree
+from bbparse.treebank.sentence import NO_HEAD
 from bbparse.validity.rules import Rules
 
 #: Hyperedges that the search of one sentence may visit unless told otherwise: seventy times what
@@ -101,7 +100,7 @@ class Parser:
             config = Configuration.load(config)
         parser = cls(train(list(sentences), dev := list(dev), config, **options))
         if dev:
-            calibrate(parser, dev)
+            parser.calibrate(dev)
             if options.get("model") is not None:
                 parser.save(options["model"])
         return parser
@@ -132,54 +131,43 @@ class Parser:
         """The scored problem of a sentence; see `bbparse.scoring.problem_maker.ProblemMaker`."""
         return self.maker([sentence], prune, margin)[0].problem
 
-    def solve(
-        self,
-        sentence: Sentence,
-        *,
-        k_best: int = 1,
-        prune: int | None = None,
-        time_limit: float | None = None,
-        node_limit: int | None = None,
-    ) -> Solution:
+    def solve(self, sentence: Sentence, **limits: Unpack[Limits]) -> Solution:
         """The solution of a sentence's problem, with its statistics.
 
         Where the candidate arcs hold fewer than ``k_best`` trees, pruning is loosened: first the
         margin goes, then the limit on heads, so that fewer trees than asked for come back only
-        where no more exist.
+        where no more exist. Parameters are those of `parse`.
         """
-        limits = {"k_best": k_best, "time_limit": time_limit, "node_limit": node_limit}
-        return self.widened(sentence, prune, limits)[1]
+        return self._widened(sentence, Wanted(**limits))[1]
 
-    def widened(
-        self, sentence: Sentence, prune: int | None, limits: dict[str, Any]
-    ) -> tuple[Scored, Solution]:
+    def _widened(self, sentence: Sentence, wanted: Wanted) -> tuple[Scored, Solution]:
         """What `solve` does, and what it solved."""
+        prune = wanted.prune
         if self._delayed is not None and not prune:
-            return self._on_demand(self._delayed, sentence, limits)
-        k_best = limits["k_best"]
+            return self._on_demand(self._delayed, sentence, wanted.limits)
         wider: list[tuple[int | None, float | None]] = [(prune, None)]
-        if k_best > 1 and prune != 0:
+        if wanted.k_best > 1 and prune != 0:
             # all arcs of a long sentence are too many; ten heads a word hold more than k trees
             wider += [(prune, np.inf), (10, np.inf), (0, None)]
         for heads, margin in wider:
             scored = self.maker([sentence], heads, margin)[0]
-            solution = self.solve_problem(scored.problem, **limits)
-            if len(solution) >= k_best or solution.status != "optimal":
+            solution = self.solve_problem(scored.problem, **wanted.limits)
+            if not wanted.more_than(solution):
                 break
         return scored, solution
 
     def _on_demand(
         self, delayed: DelayedScorer, sentence: Sentence, limits: dict[str, Any]
     ) -> tuple[Scored, Solution]:
-        """As `widened`, over all arcs, with scores of grandchildren on demand."""
+        """As `_widened`, over all arcs, with scores of grandchildren on demand."""
         values, config = encode(sentence), self.config
         problem = Problem.from_arc_scores(
             delayed.arcs.score_all_arcs(values),
             projective=config.projective,
             single_root=config.model.single_root,
         )
-        if limits.get("time_limit") is None and limits.get("node_limit") is None:
-            limits = {**limits, "node_limit": NODE_LIMIT}
+        if limits["time_limit"] is None and limits["node_limit"] is None:
+            limits["node_limit"] = NODE_LIMIT
         solution = price_and_cut(problem, columns=delayed.columns(values), **limits)
         return Scored(sentence, values, None, problem), solution
 
@@ -197,17 +185,7 @@ class Parser:
             method = {}  # made for problems without labels, as rules do not leave them
         return solve(problem, **method, **limits)
 
-    def parse(
-        self,
-        sentence: Sentence,
-        *,
-        k_best: int = 1,
-        prune: int | None = None,
-        time_limit: float | None = None,
-        node_limit: int | None = None,
-        valid: str | Rules | None = None,
-        confidence: bool = False,
-    ) -> list[ScoredTree]:
+    def parse(self, sentence: Sentence, **asked: Unpack[Asked]) -> list[ScoredTree]:
         """The k best trees of a sentence, best first.
 
         Parameters
@@ -227,9 +205,15 @@ class Parser:
         confidence : bool
             Say how sure each arc and each tree is, for models that are calibrated.
         """
-        limits = {"k_best": k_best, "time_limit": time_limit, "node_limit": node_limit}
-        wanted = self.wanted(valid, confidence)
-        return self.finished(*self.widened(sentence, prune, limits), wanted, limits).trees
+        wanted = self.wanted(**asked)
+        return self._finished(*self._widened(sentence, wanted), wanted).trees
+
+    def wanted(
+        self, *, valid: str | Rules | None = None, confidence: bool = False, **limits: Any
+    ) -> Wanted:
+        """What is asked, whose parameters are those of `parse`, if it can be had."""
+        sure = Calibration.of(self.model) if confidence else None
+        return Wanted(rules=rules_for(valid, self.labeller), calibration=sure, **limits)
 
     def labelled(self, sentence: Sentence, solution: Solution) -> Parse:
         """A solution of a sentence's problem, with the labels of its trees."""
@@ -247,92 +231,48 @@ class Parser:
             marks = self.maker.marks([sentence], [values], [tree])[0]
         return self.labeller.label(values, heads, marks)
 
-    def _labelled(self, scored: Scored, solution: Solution) -> Parse:
-        """As `labelled`, with what is known of the sentence already."""
-        labeller = self.labeller
-        if labeller is None:
-            return Parse(scored.sentence, solution, [])
-        marks = NO_MARKS
-        if labeller.guided and scored.marks is not None:
-            marks = sure_marks(scored.marks)
-        labels = [labeller.name(scored.values, heads, marks) for heads in solution.heads]
-        return Parse(scored.sentence, solution, labels)
-
-    def wanted(self, valid: str | Rules | None, confidence: bool) -> Wanted:
-        """What `finished` is to do; the parameters are those of `parse`."""
-        sure = Calibration.of(self.model) if confidence else None
-        return Wanted(rules_for(valid, self.labeller), sure)
-
-    def finished(
+    def _finished(
         self,
         scored: Scored,
         solution: Solution,
         wanted: Wanted,
-        limits: dict[str, Any],
         given: Mapping[int, str] | None = None,
     ) -> Parse:
         """A solution of a scored sentence with its labels, solved again where it breaks rules.
 
-        Parameters
-        ----------
-        scored : Scored
-        solution : Solution
-            Of its problem, without rules.
-        wanted : Wanted
-        limits : dict
-            As for `solve_problem`, for each time that it is solved.
-        given : {word: label}, optional
-            Labels that stay.
+        ``given`` are labels that stay, by word.
         """
-        found = self._labelled(scored, solution)
-        if given:
-            found = found._replace(
-                labels=[
-                    [given.get(m, label) for m, label in enumerate(labels, start=1)]
-                    for labels in found.labels
+        found = Parse(scored.sentence, solution, [])
+        labeller, values, marks = self.labeller, scored.values, scored.sure_marks
+        if labeller is not None:
+            names = [labeller.name(values, heads, marks) for heads in solution.heads]
+            if given:
+                names = [
+                    [given.get(m, label) for m, label in enumerate(own, start=1)] for own in names
                 ]
-            )
-        if wanted.rules is not None:
-            found = self._valid(scored, found, wanted.rules, limits, given)
+            found = found._replace(labels=names)
+            if wanted.rules is not None and len(solution):
+                whole = scored
+                if self._delayed is not None and not len(scored.problem.gc_score):
+                    whole = self.maker([scored.sentence])[0]  # all parts, but of likely arcs only
+                found = kept_parse(
+                    labeller, whole, found, wanted.rules, wanted, self.solve_problem, given
+                )
+                if found.solution is not solution:
+                    scored = whole
         if wanted.calibration is not None:
             rows = zip(found.solution.arcs, found.labels or [[]] * len(found.solution))
             evidence = [evidence_of(self.model, scored, *row) for row in rows]
             found = found._replace(sure=[wanted.calibration(one) for one in evidence])
         return found
 
-    def _valid(
-        self,
-        scored: Scored,
-        found: Parse,
-        rules: Rules,
-        limits: dict[str, Any],
-        given: Mapping[int, str] | None,
-    ) -> Parse:
-        if self.labeller is None or not len(found.solution):
-            return found
-        if self._delayed is not None and not len(scored.problem.gc_score):
-            scored = self.maker([scored.sentence])[0]  # with all parts, but of likely arcs only
-        whole = Options(time_limit=limits["time_limit"])
-
-        def solve_again(problem: Problem, k: int) -> Solution:
-            own = {**limits, "k_best": k, "time_limit": whole.time_left(), "explain": False}
-            return self.solve_problem(problem, **own)
-
-        return kept_parse(
-            self.labeller, scored, found, rules, solve_again, limits["k_best"], given
-        )
-
     def parse_all(
         self,
         sentences: Iterable[Sentence],
         *,
-        k_best: int = 1,
-        prune: int | None = None,
-        time_limit: float | None = None,
-        node_limit: int | None = None,
-        valid: str | Rules | None = None,
-        confidence: bool = False,
+        keep_heads: bool = False,
         threads: int = 1,
+        **asked: Unpack[Asked],
     ) -> Iterator[Parse]:
         """What `solve` gives for many sentences, in their order, with labels, and keeping rules.
 
@@ -340,53 +280,118 @@ class Parser:
         ----------
         sentences : iterable of Sentence
             Read a little ahead only.
-        k_best, prune, time_limit, node_limit, valid, confidence
-            As for `parse`.
+        keep_heads : bool
+            Find the best trees around the heads and labels that sentences have, one by one.
         threads : int
             Batches of sentences that are parsed at the same time. Threads take turns in Python, a
             fifth of the work; ``bbparse parse`` has processes instead.
+        asked
+            As for `parse`.
         """
-        limits = {"k_best": k_best, "time_limit": time_limit, "node_limit": node_limit}
-        wanted = self.wanted(valid, confidence)
-        some = batches(sentences, together=prune != 0)
-        for found, error in in_order(partial(self._tried, prune, limits, wanted), some, threads):
+        if keep_heads:
+            yield from self.parse_around(sentences, **asked)
+            return
+        wanted = self.wanted(**asked)
+        some = batches(sentences, together=wanted.prune != 0)
+        for found, error in in_order(partial(self._tried, wanted), some, threads):
             yield from found
             if error is not None:
                 raise error
 
-    def _tried(
+    def parse_around(
         self,
-        prune: int | None,
-        limits: dict[str, Any],
-        wanted: Wanted,
-        batch: list[Sentence],
+        sentences: Iterable[Sentence],
+        *,
+        restrict: Restriction | None = None,
+        reasons: bool = True,
+        **asked: Unpack[Asked],
+    ) -> Iterator[Parse]:
+        """Parses of one sentence after the other with the heads, and their labels, that each has.
+
+        Words whose head is -1 get one. Rules that the given arcs break themselves are told with the
+        tree, as are all that no tree around them keeps.
+
+        Parameters
+        ----------
+        sentences : iterable of Sentence
+        restrict : callable, optional
+            Makes a problem of the problem of each sentence: may forbid arcs, or add factors; raises
+            `ProblemError` if that cannot be done.
+        reasons : bool
+            Whether an error says which of all that contradict each other.
+        asked
+            As for `parse`.
+
+        Raises
+        ------
+        TreebankError
+            If no tree has all these heads; says which of them contradict each other.
+        """
+        wanted = self.wanted(**asked)
+        for sentence in sentences:
+            rows = list(zip(sentence.heads, sentence.deprels))
+            if restrict is None and all(head == NO_HEAD for head, _ in rows):
+                found = self._widened(sentence, wanted)
+            else:
+                found = fill_in(
+                    self.maker, self.solve_problem, sentence, wanted, restrict, reasons
+                )
+            given = {
+                m: own for m, (head, own) in enumerate(rows, 1) if head != NO_HEAD and own != "_"
+            }
+            yield self._finished(*found, wanted, given)
+
+    def _tried(
+        self, wanted: Wanted, batch: list[Sentence]
     ) -> tuple[list[Parse], Exception | None]:
         """What is found for a batch up to the first sentence that fails, and its error."""
         try:
-            return self._parse_together(prune, limits, wanted, batch), None
+            return self._parse_together(wanted, batch), None
         except Exception:  # which of them it was shows one by one
             found: list[Parse] = []
             try:
                 for sentence in batch:
-                    one = self.widened(sentence, prune, limits)
-                    found.append(self.finished(*one, wanted, limits))
+                    found.append(self._finished(*self._widened(sentence, wanted), wanted))
             except Exception as error:  # raised after the sentences before it have come back
                 return found, error
             return found, None
 
-    def _parse_together(
-        self,
-        prune: int | None,
-        limits: dict[str, Any],
-        wanted: Wanted,
-        batch: list[Sentence],
-    ) -> list[Parse]:
-        if self._delayed is not None and not prune:
-            some = [self.widened(one, prune, limits) for one in batch]
-            return [self.finished(*one, wanted, limits) for one in some]
-        scored = self.maker(batch, prune)
-        found = [(one, self.solve_problem(one.problem, **limits)) for one in scored]
-        for i, (one, solution) in enumerate(found):
-            if len(solution) < limits["k_best"] and solution.status == "optimal":
-                found[i] = self.widened(one.sentence, prune, limits)
-        return [self.finished(*one, wanted, limits) for one in found]
+    def _parse_together(self, wanted: Wanted, batch: list[Sentence]) -> list[Parse]:
+        if self._delayed is not None and not wanted.prune:
+            found = [self._widened(one, wanted) for one in batch]
+        else:
+            scored = self.maker(batch, wanted.prune)
+            found = [(one, self.solve_problem(one.problem, **wanted.limits)) for one in scored]
+            for i, (one, solution) in enumerate(found):
+                if wanted.more_than(solution):
+                    found[i] = self._widened(one.sentence, wanted)
+        return [self._finished(*one, wanted) for one in found]
+
+    def calibrate(self, sentences: Iterable[Sentence]) -> NDArray[np.bool_]:
+        """Note in the model how sure it may be, and tell which arcs are right.
+
+        Parameters
+        ----------
+        sentences : iterable of Sentence
+            Gold trees that it was not trained on.
+
+        Returns
+        -------
+        bool[arcs]
+        """
+        rows = list(self.judged(sentences))
+        self.notes[NOTE] = Calibration.fitted(rows).note()
+        return np.concatenate([one.right for one in rows])
+
+    def judged(self, sentences: Iterable[Sentence]) -> Iterator[Judged]:
+        """The evidence on the arcs of each sentence's best tree, and whether each is right."""
+        wanted = self.wanted(node_limit=200)
+        for batch in batches(sentences):
+            # without a tagger as they are: a sentence without tags does not end a training
+            given = batch if self.tagger is None else [self.tagged(one) for one in batch]
+            for gold, scored in zip(batch, self.maker(given)):
+                solution = self.solve_problem(scored.problem, **wanted.limits)
+                found = self._finished(scored, solution, wanted)
+                if len(found.solution):
+                    labels = found.labels[0] if found.labels else []
+                    yield judged(self.model, scored, found.solution.arcs[0], labels, gold)

@@ -12,7 +12,6 @@ from bbparse.model import DEFAULT_MODEL
 from bbparse.model.card import card
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.document import Document, ParsedSentence
-from bbparse.parsing.given_heads import fill_in_all
 from bbparse.parsing.parser import Parser
 from bbparse.text.cutting import Split, sentences_of_text
 from bbparse.treebank import Sentence
@@ -156,12 +155,9 @@ class Pipeline:
         # without a tagger, words without tags are parsed by their forms
         stream = self._stream(sentences, split)
         tagged = stream if self.parser.tagger is None else map(self.parser.tagged, stream)
-        found = (
-            fill_in_all(self.parser, tagged, **options)
-            if keep_heads
-            else self.parser.parse_all(tagged, threads=threads, **options)
-        )
-        for one in found:
+        for one in self.parser.parse_all(
+            tagged, keep_heads=keep_heads, threads=threads, **options
+        ):
             yield ParsedSentence(one.sentence, one.trees, one.solution.status)
 
     def _sentences(self, text: Any) -> Iterable[Any]:

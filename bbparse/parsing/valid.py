@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
-from bbparse.parsing.parse import Parse
-from bbparse.problem import Solution
-from bbparse.scoring.labeller import NO_MARKS, Labeller
-from bbparse.scoring.marks import sure_marks
+from bbparse.parsing.parse import Parse, Wanted
+from bbparse.problem import Problem, Solution
+from bbparse.scoring.labeller import Labeller
 from bbparse.scoring.problem_maker import Scored
+from bbparse.solving.options import Options
 from bbparse.validity.check import RuledSentence
 from bbparse.validity.constraints import Arcs, LabelScores, constraint_of
-from bbparse.validity.lazily import Solve, ValidTrees, solve_valid
+from bbparse.validity.lazily import solve_valid
 from bbparse.validity.rules import Rules, speaks_of_ud
 from bbparse.validity.screen import may_break
-
-__all__ = ["keep_rules", "kept_parse", "label_scores_around", "rules_for"]
 
 #: What a difference of 1 between log-probabilities of labels is worth in the score of a tree.
 LABEL_WEIGHT = 1.0
@@ -57,20 +55,9 @@ def rules_for(valid: str | Rules | None, labeller: Labeller | None) -> Rules | N
 def label_scores_around(
     labeller: Labeller, scored: Scored, heads: NDArray[np.int32]
 ) -> LabelScores:
-    """The labeller's scores of any arc: of an arc of a tree, in that tree; of another arc, in the
-    tree that has it in place of its modifier's.
-
-    Parameters
-    ----------
-    labeller : Labeller
-    scored : Scored
-        The sentence.
-    heads : int32[n + 1]
-        The tree; element 0 is not read.
-    """
-    marks = NO_MARKS
-    if labeller.guided and scored.marks is not None:
-        marks = sure_marks(scored.marks)
+    """The labeller's scores of any arc: of an arc of the tree `heads`, int32[n + 1], in that tree;
+    of another arc, in the tree that has it in place of its modifier's."""
+    marks = scored.sure_marks
     own = heads.copy()
     own[0] = 0
     rows = labeller.scores(scored.values, own, marks)
@@ -85,80 +72,64 @@ def label_scores_around(
     return scores
 
 
-def keep_rules(
-    labeller: Labeller,
-    scored: Scored,
-    solution: Solution,
-    labels: list[list[str]],
-    rules: Rules,
-    solve: Solve,
-    k_best: int,
-    given: Mapping[int, str] | None = None,
-) -> ValidTrees | None:
-    """The k best valid trees; None where those found are valid.
-
-    Parameters
-    ----------
-    labeller : Labeller
-    scored : Scored
-        The sentence and its problem.
-    solution : Solution
-        Of the problem, without rules.
-    labels : list of list of str
-        Of its trees.
-    rules : Rules
-    solve : function of (problem, k)
-    k_best : int
-    given : {word: label}, optional
-        Labels that stay.
-    """
-    ruled = RuledSentence(rules, scored.sentence)
-    found = []
-    for heads, own in zip(solution.heads[:, 1:].tolist(), labels):
-        if may_break(ruled, heads, own):
-            found += [(fault, heads) for fault in ruled.faults(heads, own)]
-    if not found:
-        return None
-    names = [*labeller.labels, *sorted({*(given or {}).values()} - {*labeller.labels})]
-    arcs = Arcs(scored.problem, names)
-    constraints = [
-        constraint_of(ruled, fault, dict(enumerate(heads, start=1)), arcs) for fault, heads in found
-    ]
-    around = label_scores_around(labeller, scored, solution.heads[0])
-
-    def scores(head: int, mod: int) -> NDArray[np.float64]:
-        found = around(head, mod)
-        if len(names) > len(found):
-            found = np.append(found, np.full(len(names) - len(found), -np.inf))
-        if given and mod in given:
-            found = np.where(np.arange(len(names)) == names.index(given[mod]), 0.0, -np.inf)
-        return found
-
-    return solve_valid(
-        scored.problem, ruled, names, scores, solve,
-        weight=LABEL_WEIGHT, k_best=k_best, constraints=constraints,
-    )  # fmt: skip
-
-
 def kept_parse(
     labeller: Labeller,
     scored: Scored,
     found: Parse,
     rules: Rules,
-    solve: Solve,
-    k_best: int,
+    wanted: Wanted,
+    solve: Callable[..., Solution],
     given: Mapping[int, str] | None = None,
 ) -> Parse:
-    """As `keep_rules`, for a parse, which says what its trees break in spite of all."""
-    kept = keep_rules(
-        labeller, scored, found.solution, found.labels, rules, solve, k_best, given
-    )
-    if kept is None:
+    """The k best valid trees, and what rules they break in spite of all.
+
+    Parameters
+    ----------
+    scored : Scored
+        The sentence and its problem.
+    found : Parse
+        Of the problem, without rules; comes back where its trees keep them.
+    rules : Rules
+    wanted : Wanted
+    solve : callable
+        `Parser.solve_problem`.
+    given : {word: label}, optional
+        Labels that stay.
+    """
+    ruled = RuledSentence(rules, scored.sentence)
+    rows = list(zip(found.solution.heads[:, 1:].tolist(), found.labels))
+    faults = [ruled.faults(*row) if may_break(ruled, *row) else [] for row in rows]
+    if not any(faults):
         return found
-    if len(kept.solution) < len(found.solution) and kept.solution.status != "optimal":
+    names = [*labeller.labels, *sorted({*(given or {}).values()} - {*labeller.labels})]
+    arcs = Arcs(scored.problem, names)
+    constraints = [
+        constraint_of(ruled, fault, dict(enumerate(heads, start=1)), arcs)
+        for (heads, _), some in zip(rows, faults)
+        for fault in some
+    ]
+    around = label_scores_around(labeller, scored, found.solution.heads[0])
+
+    def scores(head: int, mod: int) -> NDArray[np.float64]:
+        own = around(head, mod)
+        if len(names) > len(own):
+            own = np.append(own, np.full(len(names) - len(own), -np.inf))
+        if given and mod in given:
+            own = np.where(np.arange(len(names)) == names.index(given[mod]), 0.0, -np.inf)
+        return own
+
+    whole = Options(time_limit=wanted.time_limit)
+
+    def solve_again(problem: Problem, k: int) -> Solution:
+        own = {**wanted.limits, "k_best": k, "time_limit": whole.time_left()}
+        return solve(problem, explain=False, **own)
+
+    kept = solve_valid(
+        scored.problem, ruled, names, scores, solve_again,
+        weight=LABEL_WEIGHT, k_best=wanted.k_best, constraints=constraints,
+    )  # fmt: skip
+    if len(kept.solution) < len(rows) and kept.solution.status != "optimal":
         # a limit was reached before there were as many trees
-        ruled = RuledSentence(rules, scored.sentence)
-        rows = zip(found.solution.heads[:, 1:].tolist(), found.labels)
-        return found._replace(faults=[ruled.faults(*row) for row in rows])
+        return found._replace(faults=faults)
     kept.solution.stats["rounds"] = kept.rounds
     return Parse(scored.sentence, kept.solution, kept.labels, kept.faults)

@@ -21,7 +21,7 @@ from bbparse.problem import Problem
 from bbparse.problem.parts import Counts, Factors, names_of
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.in_trees import arcs_in_trees
-from bbparse.scoring.marks import steps_of
+from bbparse.scoring.marks import NO_MARKS, steps_of, sure_marks
 from bbparse.scoring.network import Network
 from bbparse.scoring.pruner import Pruner
 from bbparse.scoring.scorer import PartScorer
@@ -49,6 +49,11 @@ class Scored:
     #: uint16[n+1, n+1] or None: the guide's, among all candidate arcs.
     marks: Marks | None
     problem: Problem
+
+    @property
+    def sure_marks(self) -> Marks:
+        """The marks that a `Labeller` looks at."""
+        return NO_MARKS if self.marks is None else sure_marks(self.marks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

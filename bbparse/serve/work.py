@@ -27,7 +27,6 @@ from pydantic import Field, PrivateAttr
 
 from bbparse.errors import BBParseError
 from bbparse.explain import explain, page
-from bbparse.parsing.given_heads import fill_in_all
 from bbparse.parsing.parse import Parse
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import sentence_of
@@ -150,7 +149,7 @@ def _around(
     for number, sentence in enumerate(batch, start=job.sentences + 1):
         wanted, restrict = _constrained(sentence, asked.get(number, Constraint()), job.keep_heads)
         # finding the reasons takes kernels that parsing does without
-        yield from fill_in_all(parser, [wanted], restrict=restrict, reasons=False, **options)
+        yield from parser.parse_around([wanted], restrict=restrict, reasons=False, **options)
 
 
 def _batches(sentences: Iterable[Sentence], job: Job) -> Iterator[list[Sentence]]:

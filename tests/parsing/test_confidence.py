@@ -9,7 +9,6 @@ import pytest
 
 from bbparse.errors import ModelError
 from bbparse.explain.losses import arc_losses
-from bbparse.parsing.calibrating import judged
 from bbparse.parsing.confidence import NOTE, Calibration, chances, fit, least_losses
 from bbparse.parsing.pipeline import Pipeline
 from bbparse.problem.order import in_order
@@ -19,7 +18,7 @@ from tests.strategies import random_problem
 
 
 def sure_parser():  # type: ignore[no-untyped-def]
-    rows = list(judged(toy.parser(), toy.dev_sentences()))
+    rows = list(toy.parser().judged(toy.dev_sentences()))
     return toy.changed(toy.parser(), notes={NOTE: Calibration.fitted(rows).note()}), rows
 
 

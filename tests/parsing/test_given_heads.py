@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import re
+from typing import Any
 
 import pytest
 
 from bbparse.errors import TreebankError
-from bbparse.parsing.given_heads import fill_in, fill_in_all
+from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline
+from bbparse.problem import Solution
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 from bbparse.treebank.columns import with_columns
@@ -23,6 +25,12 @@ def with_heads(sentence: Sentence, heads: dict[int, int], labels: dict[int, str]
     changed.heads = [heads.get(m, -1) for m in words]
     changed.deprels = [labels.get(m, "_") for m in words]
     return changed
+
+
+def fill_in(parser: Parser, sentence: Sentence, **limits: Any) -> Solution:
+    """What is found around the heads of a sentence, whatever rules say."""
+    (found,) = parser.parse_all([sentence], keep_heads=True, valid="none", **limits)
+    return found.solution
 
 
 def test_given_heads_stay_and_the_rest_is_the_best() -> None:
@@ -61,7 +69,7 @@ def test_labels_of_given_heads_only() -> None:
     parser, sentence = toy.parser(), toy.dev_sentences()[0]
     free = parser.parse(sentence)
     given = with_heads(sentence, {1: free[0].heads[0]}, {1: "mine", 2: "of no head"})
-    (found,) = fill_in_all(parser, [given], valid="none")
+    (found,) = parser.parse_all([given], keep_heads=True, valid="none")
     (tree,) = found.trees
     assert tree.labels == ("mine", *free[0].labels[1:])
 
