@@ -61,8 +61,8 @@ def main() -> None:
 def _warm_up(folder: Path) -> None:
     from bbparse.cli.main import COMMANDS
 
-    for place, _ in COMMANDS.values():
-        importlib.import_module(place.partition(":")[0])
+    for name in COMMANDS:
+        importlib.import_module(f"bbparse.cli.{name.replace('-', '_')}")
     text = folder / "warm.txt"
     text.write_text("Time flies like an arrow.\n", encoding="utf-8")
     _exit_status("bbparse", ["parse", str(text), "--output", os.devnull])

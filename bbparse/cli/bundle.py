@@ -6,16 +6,14 @@ import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.cli.loading import tell_unused
+from bbparse.cli.sources import tell_unused
 from bbparse.model.file import load_model, load_tagger, save_model
 
 
 @click.command()
 @click.argument("parser", type=FILE, metavar="PARSER")
 @click.argument("tagger", type=FILE, metavar="TAGGER")
-@click.option(
-    "--output", "-o", required=True, type=FILE, metavar="FILE", help="Where to write the model."
-)
+@options.new_model
 @options.factors
 def bundle(parser: str, tagger: str, output: str) -> None:
     """Put TAGGER into the model PARSER, so that it parses words without tags, and running text.

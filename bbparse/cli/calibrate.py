@@ -6,7 +6,7 @@ import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.cli.loading import load_parser
+from bbparse.cli.sources import load_parser
 from bbparse.errors import ModelError
 from bbparse.treebank import read_conllu
 
@@ -14,9 +14,7 @@ from bbparse.treebank import read_conllu
 @click.command()
 @click.argument("treebank", type=FILE, metavar="DEV")
 @options.model
-@click.option(
-    "--output", "-o", required=True, type=FILE, metavar="FILE", help="Where to write the model."
-)
+@options.new_model
 @click.option(
     "--tags", type=click.Choice(["given", "own"]), default="given", show_default=True,
     help="Parse with the tags that DEV has, or with those of the model's tagger.",

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from tqdm import tqdm
@@ -18,39 +18,36 @@ from bbparse.treebank import (
     BREAKDOWNS,
     Breakdown,
     Difference,
-    Scores,
     Sentence,
-    Tally,
     compare_tallies,
     read_conllu,
 )
-from bbparse.treebank.alignment import TextScores, evaluate_text
+from bbparse.treebank.alignment import Share, evaluate_text
 from bbparse.treebank.evaluation import tallied
 
-# title, measure, the same measure without punctuation
-_Row = tuple[str, str, str | None]
-_ROWS: tuple[_Row, ...] = (
-    ("UAS", "uas", "uas_no_punct"),
-    ("LAS", "las", "las_no_punct"),
-    ("LAS, universal labels", "las_universal", "las_universal_no_punct"),
-    ("CLAS", "clas", None),
-    ("MLAS", "mlas", None),
-    ("BLEX", "blex", None),
-    ("complete trees", "complete", None),
-    ("complete labelled trees", "complete_labelled", None),
-    ("roots", "root", None),
-    ("crossing arcs, precision", "crossing_precision", None),
-    ("crossing arcs, recall", "crossing_recall", None),
-    ("crossing arcs, F1", "crossing_f1", None),
-)
-_TAGS: tuple[_Row, ...] = (
-    ("UPOS", "upos", None),
-    ("XPOS", "xpos", None),
-    ("FEATS", "feats", None),
-    ("FEATS, universal", "ufeats", None),
-    ("all tags", "all_tags", None),
-    ("lemmas", "lemmas", None),
-)
+#: Measures and what they are called; those with a twin without punctuation have it beside them.
+_TITLES = {
+    "uas": "UAS",
+    "las": "LAS",
+    "las_universal": "LAS, universal labels",
+    "clas": "CLAS",
+    "mlas": "MLAS",
+    "blex": "BLEX",
+    "complete": "complete trees",
+    "complete_labelled": "complete labelled trees",
+    "root": "roots",
+    "crossing_precision": "crossing arcs, precision",
+    "crossing_recall": "crossing arcs, recall",
+    "crossing_f1": "crossing arcs, F1",
+}
+_TAGS = {
+    "upos": "UPOS",
+    "xpos": "XPOS",
+    "feats": "FEATS",
+    "ufeats": "FEATS, universal",
+    "all_tags": "all tags",
+    "lemmas": "lemmas",
+}
 
 
 @click.command()
@@ -133,46 +130,43 @@ def evaluate(
             )
         _print_text_scores(evaluate_text(gold_sentences, files[0]), as_json)
         return
-    judged = [_judge(gold_sentences, file, tuple(dict.fromkeys(by))) for file in files]
-    found = judged[0].as_dict()
+    tallies = [tallied(gold_sentences, file) for file in files]
+    broken_down = [
+        [_broken_down(name, gold_sentences, file) for name in dict.fromkeys(by)] for file in files
+    ]
+    shares: list[dict[str, Any]] = [tally.scores().as_dict() for tally in tallies]
+    for values, breakdowns in zip(shares, broken_down):
+        if breakdowns:
+            values["by"] = {one.by: one.rows() for one in breakdowns}
+    found = shares[0]
     differences = None
     if against is not None:
-        differences = compare_tallies(
-            judged[0].tally, judged[1].tally, resamples=resamples, seed=seed, confidence=confidence
-        )
-        found["against"] = judged[1].as_dict()
+        bootstrap: dict[str, Any] = {"resamples": resamples, "seed": seed, "confidence": confidence}
+        differences = compare_tallies(*tallies, **bootstrap)
+        found["against"] = shares[1]
         found["differences"] = {
             name: {key: value for key, value in asdict(row).items() if key != "measure"}
             for name, row in differences.items()
         }
-        found["bootstrap"] = {"resamples": resamples, "seed": seed, "confidence": confidence}
+        found["bootstrap"] = bootstrap
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
-    scores = judged[0].tally.scores()
+    scores = tallies[0].scores()
+    click.echo(
+        f"{scores.sentences} sentences, {scores.words} words, "
+        f"{scores.words_no_punct} without punctuation"
+    )
     if differences is None:
-        click.echo(f"{_size(scores)}\n\n{_table(scores)}")
+        click.echo(f"\n{_table(scores.as_dict())}")
     else:
-        click.echo(f"{_size(scores)}\nA: {predicted}\nB: {against}\n")
+        click.echo(f"A: {predicted}\nB: {against}\n")
         click.echo(_comparison(differences, confidence))
         click.echo(f"\npaired bootstrap over sentences, {resamples} draws, seed {seed}")
-    for name, one in zip("AB", judged):
-        for breakdown in one.breakdowns:
-            title = f"{name}, by {breakdown.by}" if len(judged) > 1 else f"by {breakdown.by}"
+    for name, breakdowns in zip("AB", broken_down):
+        for breakdown in breakdowns:
+            title = f"{name}, by {breakdown.by}" if len(files) > 1 else f"by {breakdown.by}"
             click.echo(f"\n{title}\n{_rows_of(breakdown)}")
-
-
-class _Judged(NamedTuple):
-    """What was counted of one file."""
-
-    tally: Tally
-    breakdowns: list[Breakdown]
-
-    def as_dict(self) -> dict[str, Any]:
-        values: dict[str, Any] = self.tally.scores().as_dict()
-        if self.breakdowns:
-            values["by"] = {breakdown.by: breakdown.rows() for breakdown in self.breakdowns}
-        return values
 
 
 def _read(path: str) -> list[Sentence]:
@@ -187,78 +181,63 @@ def _same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> bool
     )
 
 
-def _judge(
-    gold: Sequence[Sentence], sentences: Sequence[Sentence], by: tuple[str, ...]
-) -> _Judged:
-    """Compare sentences with the gold ones."""
-    judged = _Judged(tallied(gold, sentences), [Breakdown(name) for name in by])
-    for breakdown in judged.breakdowns:
-        for right, sentence in zip(gold, sentences):
-            breakdown.add(right, sentence.heads, sentence.deprels)
-    return judged
+def _broken_down(by: str, gold: list[Sentence], sentences: list[Sentence]) -> Breakdown:
+    breakdown = Breakdown(by)
+    for right, sentence in zip(gold, sentences):
+        breakdown.add(right, sentence.heads, sentence.deprels)
+    return breakdown
 
 
-def _print_text_scores(scores: TextScores, as_json: bool) -> None:
+def _print_text_scores(scores: dict[str, Share], as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(scores.as_dict(), indent=2))
+        click.echo(json.dumps({name: share.f1 for name, share in scores.items()}, indent=2))
         return
-    titles = {measure: title for title, measure, _ in _ROWS + _TAGS}
-    titles["las"] = titles["las_universal"]
+    titles = {**_TITLES, **_TAGS, "las": _TITLES["las_universal"]}
     rows = [["%", "F1", "precision", "recall"]]
-    for name, (right, gold, predicted) in scores.shares.items():
-        shares = (scores.shares[name].f1, right / max(1, predicted), right / max(1, gold))
-        title = titles.get(name, name)
-        rows.append([title, *(f"{100 * share:.2f}" for share in shares)])
+    for name, share in scores.items():
+        right, gold, predicted = share
+        shares = (share.f1, right / max(1, predicted), right / max(1, gold))
+        rows.append([titles.get(name, name), *map(_percent, shares)])
     click.echo(aligned(rows, left=[0]))
 
 
-def _size(scores: Scores) -> str:
-    return (
-        f"{scores.sentences} sentences, {scores.words} words, "
-        f"{scores.words_no_punct} without punctuation"
-    )
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f}"
 
 
-def _table(scores: Scores) -> str:
-    values = scores.as_dict()
-    lines = [f"{'%':<26}{'all':>8}{'no punct':>12}"]
-    rows, rest = _rows(values)
-    for title, name, name_no_punct in rows:
-        if name not in values:
-            continue
-        line = f"{title:<26}{100 * values[name]:>8.2f}"
-        if name_no_punct is not None:
-            line += f"{100 * values[name_no_punct]:>12.2f}"
-        lines.append(line)
-    return "\n".join([*lines, *rest])
+def _table(values: dict[str, float]) -> str:
+    titles, rest = _titles(values)
+    rows = [["%", "all", "no punct"]]
+    for name, title in titles.items():
+        if name in values:
+            twin = values.get(f"{name}_no_punct")
+            rows.append([title, _percent(values[name]), "" if twin is None else _percent(twin)])
+    return aligned(rows, left=[0]) + rest
 
 
-def _rows(*shares: dict[str, float]) -> tuple[tuple[_Row, ...], list[str]]:
+def _titles(*shares: dict[str, float]) -> tuple[dict[str, str], str]:
     """What a table shows, and what stands below it: tags that were copied are no result."""
-    tags = [name for _, name, _ in _TAGS if name in shares[0]]
+    tags = [name for name in _TAGS if name in shares[0]]
     if tags and all(values[name] == 1.0 for values in shares for name in tags):
-        return _ROWS, ["", "tags and lemmas: as in GOLD"]
-    return _ROWS + _TAGS, []
+        return _TITLES, "\n\ntags and lemmas: as in GOLD"
+    return _TITLES | _TAGS, ""
 
 
 def _comparison(differences: dict[str, Difference], confidence: float) -> str:
-    interval = f"{100 * confidence:g} % interval"
-    rows, rest = _rows(
+    titles, rest = _titles(
         {name: row.first for name, row in differences.items()},
         {name: row.second for name, row in differences.items()},
     )
-    lines = [f"{'%':<32}{'A':>8}{'B':>8}{'A - B':>9}{interval:>20}{'p':>10}"]
-    for title, *names in rows:
-        for name, suffix in zip(names, ("", ", no punct")):
-            if name is None or name not in differences:
-                continue
-            row = differences[name]
-            between = f"{100 * row.low:+.2f} to {100 * row.high:+.2f}"
-            lines.append(
-                f"{title + suffix:<32}{100 * row.first:>8.2f}{100 * row.second:>8.2f}"
-                f"{100 * row.difference:>+9.2f}{between:>20}{row.p_value:>10.4f}"
-            )
-    return "\n".join([*lines, *rest])
+    rows = [["%", "A", "B", "A - B", f"{100 * confidence:g} % interval", "p"]]
+    for measure, title in titles.items():
+        for name, shown in ((measure, title), (f"{measure}_no_punct", f"{title}, no punct")):
+            if row := differences.get(name):
+                between = f"{100 * row.low:+.2f} to {100 * row.high:+.2f}"
+                rows.append([
+                    shown, _percent(row.first), _percent(row.second),
+                    f"{100 * row.difference:+.2f}", between, f"{row.p_value:.4f}",
+                ])  # fmt: skip
+    return aligned(rows, left=[0]) + rest
 
 
 def _rows_of(breakdown: Breakdown) -> str:
@@ -268,8 +247,7 @@ def _rows_of(breakdown: Breakdown) -> str:
         return "nothing"
     shown = [[name.upper() if name in ("uas", "las") else name for name in rows[0]]]
     shown += [
-        [f"{100 * x:.2f}" if isinstance(x, float) else str(x) for x in row.values()]
-        for row in rows
+        [_percent(x) if isinstance(x, float) else str(x) for x in row.values()] for row in rows
     ]
     return aligned(shown, left=[0])
 

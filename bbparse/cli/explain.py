@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 import click
 from tqdm import tqdm
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.cli.loading import load_parser
-from bbparse.cli.sources import read_sentences
+from bbparse.cli.sources import load_parser, read_sentences
 from bbparse.errors import TreebankError
 from bbparse.explain import explain as explain_sentence
 from bbparse.explain import page
@@ -45,10 +45,7 @@ def explain(
     split: Split | None,
     output: str,
     wanted: str | None,
-    k_best: int,
-    prune: int | None,
-    time_limit: float | None,
-    node_limit: int,
+    **limits: Any,
 ) -> None:
     """Say why the best tree of a sentence is the best, as one page of HTML.
 
@@ -66,10 +63,7 @@ def explain(
     loaded = load_parser(model)
     sentences, place = _read(source, loaded, split)
     sentence = loaded.tagged(_choose(sentences, wanted, place))
-    found = explain_sentence(
-        loaded, sentence, k_best=k_best, prune=prune, node_limit=node_limit,
-        time_limit=time_limit, watch=_with_progress,
-    )  # fmt: skip
+    found = explain_sentence(loaded, sentence, watch=_with_progress, **limits)
     written = page(found, model=os.path.basename(model))
     with open_output(output) as stream:
         stream.write(written)

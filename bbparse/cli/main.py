@@ -23,28 +23,26 @@ from click.shell_completion import CompletionItem, shell_complete
 from bbparse import __version__
 from bbparse.errors import BBParseError
 
-# name → (where the command is, the line that --help shows)
-COMMANDS: dict[str, tuple[str, str]] = {
-    "parse": ("bbparse.cli.parse:parse", "Find the best trees of every sentence of a file."),
-    "explain": ("bbparse.cli.explain:explain", "Say why a tree is the best, as a page of HTML."),
-    "evaluate": ("bbparse.cli.evaluate:evaluate", "Compare predicted trees with gold trees."),
-    "check": ("bbparse.cli.check:check", "Say which trees of a file break which rules."),
-    "rules": ("bbparse.cli.rules:rules", "List the rules that trees should keep."),
-    "tune": ("bbparse.cli.tune:tune", "Find how much to prune: accuracy against speed."),
-    "train": ("bbparse.cli.train:train", "Learn a model from a treebank."),
-    "train-tagger": ("bbparse.cli.train_tagger:train_tagger", "Learn a tagger from a treebank."),
-    "train-phrases": (
-        "bbparse.cli.train_phrases:train_phrases", "Learn a phrase parser from bracketed trees."
-    ),
-    "phrases": ("bbparse.cli.phrases:phrases", "Find the phrase structure of every sentence."),
-    "tag": ("bbparse.cli.tag:tag", "Find tags, features and lemmas of every word of a file."),
-    "bundle": ("bbparse.cli.bundle:bundle", "Put a tagger into a parser's model."),
-    "calibrate": ("bbparse.cli.calibrate:calibrate", "Learn how sure a model may be of arcs."),
-    "model": ("bbparse.cli.model:model", "Show what a model was learned from and reaches."),
-    "factors": ("bbparse.cli.factors:factors", "List the factor families that are installed."),
-    "serve": ("bbparse.cli.serve:serve", "Parse for others, over HTTP."),
-    "solve": ("bbparse.cli.solve:solve", "Find the best trees of a problem in a file."),
-    "verify": ("bbparse.cli.verify:verify", "Check the proof that comes with a solution."),
+#: Names, and the line that --help shows; each command is in the file of its name.
+COMMANDS = {
+    "parse": "Find the best trees of every sentence of a file.",
+    "explain": "Say why a tree is the best, as a page of HTML.",
+    "evaluate": "Compare predicted trees with gold trees.",
+    "check": "Say which trees of a file break which rules.",
+    "rules": "List the rules that trees should keep.",
+    "tune": "Find how much to prune: accuracy against speed.",
+    "train": "Learn a model from a treebank.",
+    "train-tagger": "Learn a tagger from a treebank.",
+    "train-phrases": "Learn a phrase parser from bracketed trees.",
+    "phrases": "Find the phrase structure of every sentence.",
+    "tag": "Find tags, features and lemmas of every word of a file.",
+    "bundle": "Put a tagger into a parser's model.",
+    "calibrate": "Learn how sure a model may be of arcs.",
+    "model": "Show what a model was learned from and reaches.",
+    "factors": "List the factor families that are installed.",
+    "serve": "Parse for others, over HTTP.",
+    "solve": "Find the best trees of a problem in a file.",
+    "verify": "Check the proof that comes with a solution.",
 }
 
 EXIT_USER_ERROR = 2
@@ -75,8 +73,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, _, function = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), function)
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(importlib.import_module(f"bbparse.cli.{name}"), name)
         if "numba" in sys.modules:
             _tell_of_compiling()
         return command
@@ -93,14 +91,14 @@ class LazyGroup(click.Group):
         # Not as groups do it, by importing every command.
         found = [
             CompletionItem(name, help=line)
-            for name, (_, line) in COMMANDS.items()
+            for name, line in COMMANDS.items()
             if name.startswith(incomplete)
         ]
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.command(

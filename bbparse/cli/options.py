@@ -56,7 +56,6 @@ def _note_factors(context: click.Context, parameter: click.Parameter, value: str
     context.meta[_FACTORS] = [name for name in (value or "").split(",") if name]
 
 
-
 def text(command: Callable[..., Any]) -> Callable[..., Any]:
     """``--text`` and ``--split``: as `split`, None where neither is given."""
 
@@ -106,6 +105,9 @@ output = click.option(
     "--output", "-o", default="-", type=FILE, metavar="FILE", help="Default: the standard output."
 )
 
+new_model = click.option(
+    "--output", "-o", required=True, type=FILE, metavar="FILE", help="Where to write the model."
+)
 
 _output_dir = click.option(
     "--output-dir", type=click.Path(readable=False), metavar="FOLDER",

@@ -11,9 +11,7 @@ import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.cli.loading import load_parser
-from bbparse.cli.shards import parse_shards
-from bbparse.cli.sources import check_sources, read_sections, sentences_of
+from bbparse.cli.sources import check_sources, load_parser, read_sections, sentences_of
 from bbparse.cli.workers import answers
 from bbparse.errors import BBParseError, TreebankError
 from bbparse.parsing.parser import Parser
@@ -123,7 +121,7 @@ def parse(
         if settings.pop("skip_invalid"):
             raise click.UsageError("--skip-invalid is for one output, not for --output-dir")
         asked = {"projective": None if projective is None else projective == "yes", **settings}
-        parse_shards(sources, output_dir, model, cluster, **asked)
+        _parse_shards(sources, output_dir, model, cluster, **asked)
         return
     if cluster is not None:
         raise click.UsageError("--cluster is for shards: give --output-dir, too")
@@ -197,6 +195,37 @@ def parse_files(
         valid_text.conclude(count)
 
 
+def _parse_shards(
+    sources: Sequence[str],
+    folder: str,
+    model: str,
+    cluster: str | None,
+    *,
+    threads: int,
+    colour: bool | None,
+    **settings: Any,
+) -> None:
+    """What the command does with ``--output-dir``: `TreebankError` if some shards cannot be parsed,
+    after the others are."""
+    from bbparse.corpus import Recipe, Settings, parse_corpus  # only where it is asked for
+
+    recipe = Recipe.of(model, Settings(**settings), options.given_factors())
+    done = parse_corpus(
+        sources, folder, recipe, workers=threads, cluster=cluster,
+        tell=lambda text: click.echo(f"bbparse: {text}", err=True),
+        show_progress=sys.stderr.isatty(),
+    )  # fmt: skip
+    click.echo(
+        f"bbparse: {done.parsed} shards parsed ({done.sentences} sentences, {done.words} words),"
+        f" {done.kept} were done already",
+        err=True,
+    )
+    if done.failed:
+        raise TreebankError(
+            f"{done.failed} shards cannot be parsed: see above, and {folder}/manifest.jsonl"
+        )
+
+
 class _ValidText:
     """The text of those sentences that can be parsed; the others are told on the standard error."""
 
@@ -220,13 +249,7 @@ class _ValidText:
         return "".join(texts)
 
     def conclude(self, count: int) -> None:
-        """Say how many of so many sentences were left out.
-
-        Raises
-        ------
-        TreebankError
-            If none is left.
-        """
+        """Say how many of so many sentences were left out; `TreebankError` if none is left."""
         if self.left_out and self.left_out == count:
             raise TreebankError(f"no sentence is left to parse: {count} are invalid")
         if self.left_out:

@@ -37,8 +37,8 @@ def results(model: Model, dev: Sequence[Sentence]) -> Results:
                     deprels=list(one.trees[0].labels) or ["_"] * one.sentence.n_words)
             for one in parser.parse_all(sentences)
         ]  # fmt: skip
-        scores = evaluate_text(dev, parsed).as_dict()
-        found[title] = {name: round(100 * scores[name], 2) for name in _SHOWN}
+        scores = evaluate_text(dev, parsed)
+        found[title] = {name: round(100 * scores[name].f1, 2) for name in _SHOWN}
 
     whole, words, text = _TITLES
     add(whole, dev)

@@ -1,13 +1,18 @@
-"""Sentences, or sections of them, of a file or the standard input: a treebank or running text."""
+"""What commands work on: models; sentences of treebanks or running text, or sections of them."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+import click
+
+from bbparse.cli import options
 from bbparse.errors import TreebankError
+from bbparse.factors import FactorFamily, load_families
+from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.parser import Parser
 from bbparse.text.cutting import Split, text_as_it_comes
 from bbparse.treebank import Sentence
@@ -15,6 +20,21 @@ from bbparse.treebank.sections import Section, cut_conllu, cut_sentences
 
 # What reading text as a treebank comes to.
 _ONE_COLUMN = re.compile(r"expected 10 columns, found 1\b")
+
+
+def load_parser(model: str) -> Parser:
+    """The parser, ready to run."""
+    parser = load_compiled(model, options.given_factors())
+    tell_unused(parser.maker.families)
+    return parser
+
+
+def tell_unused(needed: Iterable[FactorFamily]) -> None:
+    """Name the families of ``--factors`` that a model does without."""
+    names = {family.name for family in needed}
+    for family in load_families(options.given_factors()):
+        if family.name not in names:
+            click.echo(f"bbparse: the model has no factors of {family.name}: not used", err=True)
 
 
 def read_sentences(source: str, parser: Parser, split: Split | None) -> Iterator[Sentence]:
@@ -55,12 +75,7 @@ def sentences_of(section: Section) -> Iterator[Sentence]:
 
 
 def check_sources(sources: Sequence[str]) -> None:
-    """Find out that some source is not there, or there twice, before the work on the others.
-
-    Raises
-    ------
-    TreebankError
-    """
+    """Raise `TreebankError` if one is not there, or there twice, before the work on the others."""
     for i, source in enumerate(sources):
         name = "standard input" if source == "-" else source
         if source in sources[:i]:

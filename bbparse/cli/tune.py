@@ -6,12 +6,13 @@ import json
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.cli.loading import load_parser
+from bbparse.cli.sources import load_parser
 from bbparse.cli.tables import aligned
 from bbparse.treebank import read_conllu
 from bbparse.tuning import Setting, Suggestion, measure_settings, suggest
@@ -76,10 +77,8 @@ def tune(
     measure: str | None,
     plot: str | None,
     sentences: int | None,
-    passes: int,
-    time_limit: float,
-    node_limit: int,
     as_json: bool,
+    **limits: Any,
 ) -> None:
     """Try numbers of candidate heads on DEV, a treebank with trees.
 
@@ -106,9 +105,8 @@ def tune(
     if sentences is not None and sentences < len(treebank):
         treebank = random.Random(1).sample(treebank, sentences)
     settings = measure_settings(
-        parser, treebank, prunes, passes=passes, time_limit=time_limit, node_limit=node_limit,
-        progress=sys.stderr.isatty(),
-    )  # fmt: skip
+        parser, treebank, prunes, progress=sys.stderr.isatty(), **limits
+    )
     found = suggest(settings, max_loss / 100.0, measure)
     if plot is not None:
         plot_settings(settings, Path(plot), measure=measure, suggestion=found)

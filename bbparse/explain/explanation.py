@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -96,9 +96,8 @@ def explain(
     *,
     k_best: int = 3,
     prune: int | None = None,
-    node_limit: int | None = None,
-    time_limit: float | None = None,
     watch: Callable[[list[int]], Iterable[int]] = iter,
+    **limits: Any,
 ) -> Explanation:
     """Parse a sentence and collect why its best tree is the best.
 
@@ -111,10 +110,11 @@ def explain(
         How many trees to show; all there are over the candidate arcs where fewer exist.
     prune : int, optional
         Most candidate heads of a word, instead of the model's; 0: all arcs.
-    node_limit, time_limit : optional
-        For each of the searches: one for the best trees, one that is traced, and one for each arc.
     watch : callable
         As for `arc_losses`, which take most of the time.
+    limits
+        `node_limit` and `time_limit` of `bbparse.solve`, for each of the searches: one for the best
+        trees, one that is traced, and one for each arc.
 
     Raises
     ------
@@ -123,10 +123,8 @@ def explain(
     """
     problem = parser.problem(sentence, prune)
     backbone = parser.config.model.backbone
-    settings = parser.config.search
-    solution = parser.solve_problem(
-        problem, k_best=k_best, time_limit=time_limit, node_limit=node_limit
-    )
+    method = {"backbone": backbone, "settings": parser.config.search, **limits}
+    solution = parser.solve_problem(problem, k_best=k_best, **limits)
     if not len(solution):
         raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
     terms = with_features(
@@ -139,17 +137,11 @@ def explain(
         prune,
     )
     losses = arc_losses(
-        problem, solution.arcs[0], float(solution.scores[0]), backbone=backbone,
-        settings=settings, node_limit=node_limit, time_limit=time_limit, watch=watch,
-    )  # fmt: skip
-    trace = trace_search(
-        problem, backbone=backbone, settings=settings, node_limit=node_limit,
-        time_limit=time_limit,
-    )  # fmt: skip
-    trees = parser.labelled(sentence, solution).trees
-    rules = rule_costs(
-        parser, sentence, trees[0], prune=prune, node_limit=node_limit, time_limit=time_limit
+        problem, solution.arcs[0], float(solution.scores[0]), watch=watch, **method
     )
+    trace = trace_search(problem, **method)
+    trees = parser.labelled(sentence, solution).trees
+    rules = rule_costs(parser, sentence, trees[0], prune=prune, **limits)
     return Explanation(
         sentence, problem, solution, trees, terms, losses, trace, backbone,
         [family.name for family in parser.maker.families], rules,

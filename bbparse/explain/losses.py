@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.problem import Problem
-from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.solving.solve import solve
 
 
@@ -50,29 +50,13 @@ def arc_losses(
     score: float,
     *,
     backbone: str | None = None,
-    settings: SearchSettings = DEFAULT,
-    node_limit: int | None = None,
-    time_limit: float | None = None,
     watch: Callable[[list[int]], Iterable[int]] = iter,
+    **limits: Any,
 ) -> list[ArcLoss]:
-    """The loss of each arc of a tree.
+    """The loss of each arc of a tree, a row of `Solution.arcs`, with its score: one for each word.
 
-    Parameters
-    ----------
-    problem : Problem
-    arcs : int32[n]
-        The tree, a row of `Solution.arcs`.
-    score : float
-        Its score.
-    backbone, settings, node_limit, time_limit : as for `bbparse.solve`
-        The limits are for each arc.
-    watch : callable
-        Goes through the list of arcs that are solved for, one by one; may show progress.
-
-    Returns
-    -------
-    list of ArcLoss
-        One for each word.
+    Limits are those of `bbparse.solve`, for each arc. `watch` goes through the list of arcs that
+    are solved for, one by one, and may show progress.
     """
     found = []
     for m, arc in enumerate(watch(arcs.tolist()), start=1):
@@ -84,7 +68,7 @@ def arc_losses(
             continue
         without = solve(
             problem.changed(arc_state=state), backbone=backbone if problem.projective else None,
-            settings=settings, node_limit=node_limit, time_limit=time_limit, explain=False,
+            explain=False, **limits,
         )  # fmt: skip
         if len(without):
             loss, least = score - without.scores[0], score - without.upper_bounds[0]

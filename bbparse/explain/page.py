@@ -43,24 +43,11 @@ def _templates() -> Environment:
 
 
 def page(explanation: Explanation, *, model: str = "") -> str:
-    """The explanation as a complete HTML document.
+    """The explanation as a complete HTML document, with the name of the model in its footer.
 
-    Parameters
-    ----------
-    explanation : Explanation
-    model : str
-        Name of the model, to be told in the footer.
-
-    Returns
-    -------
-    str
-        The same for the same explanation.
+    It is the same for the same explanation.
     """
     e = explanation
-    text = e.sentence.text
-    for line in e.sentence.lines:
-        if line.startswith("# text = "):
-            text = line.removeprefix("# text = ").strip()
     arcs = _Arcs(e)
     by_word: dict[int, list[Term]] = defaultdict(list)
     groups: dict[str, list[Term]] = defaultdict(list)
@@ -71,11 +58,15 @@ def page(explanation: Explanation, *, model: str = "") -> str:
             by_word[mod].append(term)
     order = [*PARTS, *e.families, "factor", "count factor"]
     finite = [loss.loss for loss in e.losses if loss.heads]
+    # a line for each word, which a narrow screen holds, too
+    lines = draw_text(
+        e.sentence.forms, e.best.heads, e.best.labels, e.sentence.upos
+    ).splitlines()
     largest = (abs(math.fsum(t.value for t in terms)) for terms in groups.values())
     return _templates().get_template("page.html").render(
-        e=e, model=model, text=text, version=__version__, names=PARTS, infinity=math.inf,
+        e=e, model=model, version=__version__, names=PARTS, infinity=math.inf,
         forms=["root", *e.sentence.forms], word=arcs.word, in_words=arcs.in_words,
-        changes=arcs.changes, image=arcs.best_tree(), lines=_drawn(e),
+        changes=arcs.changes, image=arcs.best_tree(), lines=lines,
         rivals=[arcs.rival(k) for k in range(1, len(e.trees))],
         losses=[(loss, by_word[loss.mod]) for loss in e.losses],
         longest=max(finite, default=0.0) or 1.0,
@@ -84,12 +75,6 @@ def page(explanation: Explanation, *, model: str = "") -> str:
         curve=bound_curve(e.trace.curve), tree=tree_of_nodes(e.trace, arcs.short),
         drawn=MOST_NODES, **arcs.elimination(),
     )  # fmt: skip
-
-
-def _drawn(e: Explanation) -> list[str]:
-    """The best tree with a line for each word, which a narrow screen holds, too."""
-    best = e.best
-    return draw_text(e.sentence.forms, best.heads, best.labels, e.sentence.upos).splitlines()
 
 
 class _Arcs:

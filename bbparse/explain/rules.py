@@ -7,30 +7,18 @@ from typing import Any, NamedTuple
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import rules_for
 from bbparse.treebank import Sentence
-from bbparse.treebank.scored import ScoredTree
+from bbparse.treebank.sentence import ScoredTree
 from bbparse.validity.check import RuledSentence
 from bbparse.validity.rules import Rules
 
 
 class RuleCost(NamedTuple):
-    """What keeping a rule costs.
+    """What keeping a rule costs."""
 
-    Attributes
-    ----------
-    name : str
-        Of the rule; "all rules" for all together.
-    faults : tuple of str
-        Where the best tree breaks it, in words.
-    cost : float
-        How much less the best tree that keeps it scores.
-    tree : ScoredTree
-        That tree; it may break other rules.
-    """
-
-    name: str
-    faults: tuple[str, ...]
-    cost: float
-    tree: ScoredTree
+    name: str  #: Of the rule; "all rules" for all together.
+    faults: tuple[str, ...]  #: Where the best tree breaks it, in words.
+    cost: float  #: How much less the best tree that keeps it scores.
+    tree: ScoredTree  #: That tree; it may break other rules.
 
 
 def rule_costs(
@@ -38,14 +26,8 @@ def rule_costs(
 ) -> list[RuleCost]:
     """Of each rule that the model's trees keep and the best tree breaks, and of all of them.
 
-    Parameters
-    ----------
-    parser : Parser
-    sentence : Sentence
-    best : ScoredTree
-        Its best tree, whatever rules say.
-    limits
-        `prune`, `time_limit` and `node_limit` of `Parser.parse`.
+    `best` is the best tree, whatever rules say; limits are `prune`, `time_limit` and `node_limit`
+    of `Parser.parse`.
     """
     rules = rules_for(None, parser.labeller)
     if rules is None:

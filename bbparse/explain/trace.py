@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from bbparse.search.observer import (
     Started,
     State,
 )
-from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.solving.solve import solve
 
 Arc = tuple[int, int]
@@ -157,24 +157,8 @@ class Recorder(Observer):
         curve.append(Point(state.calls, upper, lower))
 
 
-def trace_search(
-    problem: Problem,
-    *,
-    backbone: str | None = None,
-    settings: SearchSettings = DEFAULT,
-    node_limit: int | None = None,
-    time_limit: float | None = None,
-) -> Trace:
-    """Find the best tree of a problem, as `bbparse.solve` does, and say how.
-
-    Parameters
-    ----------
-    problem : Problem
-    backbone, settings, node_limit, time_limit : as for `bbparse.solve`
-    """
+def trace_search(problem: Problem, **options: Any) -> Trace:
+    """Find the best tree of a problem, as `bbparse.solve` does with such options, and say how."""
     recorder = Recorder(list(zip(problem.arc_head.tolist(), problem.arc_mod.tolist())))
-    solve(
-        problem, backbone=backbone, settings=settings, node_limit=node_limit,
-        time_limit=time_limit, observer=recorder, explain=False,
-    )  # fmt: skip
+    solve(problem, observer=recorder, explain=False, **options)
     return recorder.trace

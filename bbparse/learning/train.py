@@ -23,7 +23,6 @@ from bbparse.model.file import save_model
 from bbparse.model.model import Model
 from bbparse.outside import Outside
 from bbparse.treebank import Sentence, check_tree, is_projective
-from bbparse.treebank.columns import has_tags
 from bbparse.treebank.progress import progress_bars
 
 #: Where fewer of the training trees have arcs that cross, "auto" leaves them out: what such a model
@@ -141,7 +140,7 @@ def _learned(
         best = run.thinned(run.learn(families))
     best.notes.update(
         sentences=len(sentences), projectivised=data.projectivised, pruner_recall=data.recall,
-        candidates_per_word=candidates, tagged=any(map(has_tags, sentences)),
+        candidates_per_word=candidates, tagged=any(one.has_tags for one in sentences),
     )  # fmt: skip
     gold = [np.array([-1, *sentence.heads], np.int32) for sentence in sentences]
     best.labeller = train_labeller(config, sentences, data.values, gold, data.marks or None)

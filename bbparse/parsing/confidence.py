@@ -47,39 +47,25 @@ STEPS = np.arange(3, 12)
 
 
 class Confidences(NamedTuple):
-    """Chances of being right: of each arc (with its label, if there are labels), and of all; each
-    word's best other head (-1: it has no other), and the chance that one of the two is right."""
+    """Chances of being right."""
 
-    arcs: tuple[float, ...]
-    tree: float
-    rivals: tuple[int, ...] = ()
-    either: tuple[float, ...] = ()
+    arcs: tuple[float, ...]  #: Of each arc, with its label, if there are labels.
+    tree: float  #: Of all.
+    rivals: tuple[int, ...] = ()  #: Each word's best other head; -1: it has no other.
+    either: tuple[float, ...] = ()  #: The chance that one of the two is right.
 
 
 class Losses(NamedTuple):
-    """For each arc of a tree, what is lost without it.
+    """For each arc of a tree, what is lost without it."""
 
-    Attributes
-    ----------
-    least : float64[n]
-        A bound; negative for trees that are not the best, inf where every tree has the arc.
-    rivals : int64[n]
-        The head in the best tree without it, as far as the bound tells; -1: there is none.
-    """
-
+    #: float64[n]: a bound; negative for trees that are not the best, inf for an arc of every tree.
     least: Floats
+    #: int64[n]: head in the best tree without it, as far as the bound tells; -1: there is none.
     rivals: NDArray[np.int64]
 
 
 class Evidence(NamedTuple):
-    """What is known of the arcs of a tree.
-
-    Attributes
-    ----------
-    columns : float64[n, c]
-    rivals : int64[n]
-        As of `Losses`.
-    """
+    """What is known of the arcs of a tree: float64[n, c], and the rivals of `Losses`."""
 
     columns: Floats
     rivals: NDArray[np.int64]
@@ -94,15 +80,7 @@ class Judged(NamedTuple):
 
 
 def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Losses:
-    """What is lost without the arcs of a tree.
-
-    Parameters
-    ----------
-    problem : Problem
-        Without labels.
-    arcs : int32[n]
-        The tree, a row of `Solution.arcs`.
-    """
+    """What is lost without the arcs of a tree, a row of `Solution.arcs` of an unlabelled problem."""
     own = _factors_as_arcs(problem, arcs)
     oracle = ProjectiveTrees(problem) if problem.projective else Arborescences(problem)
     score = float(own[arcs].sum())
@@ -193,13 +171,8 @@ def judged(
 
 
 def fit(evidence: Floats, right: NDArray[np.bool_], rounds: int = 30) -> Floats:
-    """Weights of a logistic regression, by Newton's method with a little shrinking.
-
-    Parameters
-    ----------
-    evidence : float64[rows, columns]
-    right : bool[rows]
-    """
+    """Weights of a logistic regression, by Newton's method with a little shrinking, that tells from
+    evidence, float64[rows, columns], what is right, bool[rows]."""
     weights = np.zeros(evidence.shape[1])
     shrink = 0.1 * np.eye(evidence.shape[1])
     for _ in range(rounds):
@@ -226,13 +199,7 @@ def _tree_evidence(arcs: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Calibration:
-    """From evidence to chances.
-
-    Attributes
-    ----------
-    arc, either, tree : float64[columns]
-        Weights of logistic regressions.
-    """
+    """From evidence to chances, by the weights of logistic regressions, float64[columns]."""
 
     arc: Floats
     either: Floats
@@ -240,13 +207,7 @@ class Calibration:
 
     @classmethod
     def of(cls, model: Model) -> Calibration:
-        """That of a model.
-
-        Raises
-        ------
-        ModelError
-            If it has none.
-        """
+        """That of a model; `ModelError` if it has none."""
         note = model.notes.get(NOTE)
         if note is None or "either" not in note:
             raise ModelError(

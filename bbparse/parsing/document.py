@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import Any, NamedTuple, overload
 
@@ -17,7 +18,7 @@ from bbparse.show.records import VERSION, sentence_record
 from bbparse.show.svg import draw_svg, markup
 from bbparse.show.text import draw_text
 from bbparse.treebank import Sentence
-from bbparse.treebank.scored import ScoredTree
+from bbparse.treebank.sentence import ScoredTree
 from bbparse.treebank.tokens import miscs, offsets
 
 
@@ -41,52 +42,16 @@ class Word(NamedTuple):
     either: float = math.nan  #: The chance of the head being this one or the rival.
 
 
-class Tree:
-    """One tree of a sentence.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Tree(ScoredTree):
+    """One tree of a sentence: a `ScoredTree` that knows its sentence, and how to show itself.
 
     ``len(tree)`` is the number of words; going through it gives them as `Word`, and so does
     ``tree[i]``, from 0 as in any sequence (a slice gives a list).
-
-    Attributes
-    ----------
-    sentence : Sentence
-    rank : int
-        1 for the best tree.
-    heads : tuple of int, length n
-        Head of each word, 0 for the root.
-    labels : tuple of str, length n
-        Empty where the model has no labels.
-    score : float
-    upper_bound : float
-        No tree of this rank scores more.
-    proved : bool
-        Whether it is proved to be the tree of its rank.
-    broken : tuple of str
-        The rules of valid trees that it breaks, because all do or the search was cut short.
-    confidences : tuple of float, length n
-        The chance of each arc to be right; empty if they were not asked for.
-    confidence : float
-        The chance of the whole tree; nan if it was not asked for.
-    rivals, either : tuple of int and float, length n
-        Each word's best other head, and the chance that one of the two is right.
     """
 
-    __slots__ = (
-        "broken", "confidence", "confidences", "either", "heads", "labels", "proved", "rank",
-        "rivals", "score", "sentence", "upper_bound",
-    )  # fmt: skip
-
-    def __init__(self, sentence: Sentence, scored: ScoredTree, rank: int = 1) -> None:
-        self.sentence = sentence
-        self.rank = rank
-        self.heads = scored.heads
-        self.labels = scored.labels
-        self.score = scored.score
-        self.upper_bound = scored.upper_bound
-        self.proved = scored.proved
-        self.broken = scored.broken
-        self.confidences, self.confidence = scored.confidences, scored.confidence
-        self.rivals, self.either = scored.rivals, scored.either
+    sentence: Sentence = field(kw_only=True)
+    rank: int = field(default=1, kw_only=True)  #: 1 for the best tree.
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -130,10 +95,7 @@ class Tree:
     def to_networkx(self) -> Any:
         """The tree as a `networkx.DiGraph`: node 0 is the root, others have what a `Word` has.
 
-        Raises
-        ------
-        BBParseError
-            If NetworkX is not installed.
+        `BBParseError` if NetworkX is not installed.
         """
         graph = _library("networkx").DiGraph()
         graph.add_node(0)
@@ -143,13 +105,7 @@ class Tree:
         return graph
 
     def to_nltk(self) -> Any:
-        """The tree as an `nltk.parse.DependencyGraph`.
-
-        Raises
-        ------
-        BBParseError
-            If NLTK is not installed.
-        """
+        """The tree as an `nltk.parse.DependencyGraph`; `BBParseError` if NLTK is not installed."""
         graph = _library("nltk.parse").DependencyGraph()
         for word in self:
             graph.add_node(
@@ -203,30 +159,24 @@ class ParsedSentence(Sequence[Word]):
         As it was given, or found in the text.
     trees : tuple of Tree
         Best first, as many as were asked for or exist.
-    scored : tuple of ScoredTree
-        The same as plain records.
     status : str
         What ended the search, see `bbparse.solve`.
     """
 
-    __slots__ = ("_words", "scored", "sentence", "status", "trees")
+    __slots__ = ("_words", "sentence", "status", "trees")
 
     def __init__(self, sentence: Sentence, trees: Sequence[ScoredTree], status: str) -> None:
         self.sentence = sentence
-        self.scored = tuple(trees)
-        self.trees = tuple(Tree(sentence, tree, k) for k, tree in enumerate(trees, start=1))
+        values = [{one.name: getattr(tree, one.name) for one in fields(tree)} for tree in trees]
+        self.trees = tuple(
+            Tree(**own, sentence=sentence, rank=k) for k, own in enumerate(values, start=1)
+        )
         self.status = status
         self._words = self.trees[0].words if self.trees else []
 
     @property
     def best(self) -> Tree:
-        """The best tree.
-
-        Raises
-        ------
-        ValueError
-            If the sentence has none, because constraints forbid all.
-        """
+        """The best tree; `ValueError` if the sentence has none, because constraints forbid all."""
         if not self.trees:
             raise ValueError(f"{self.sentence.name} has no tree: {self.status}")
         return self.trees[0]
@@ -254,10 +204,7 @@ class ParsedSentence(Sequence[Word]):
     @property
     def text(self) -> str:
         """The sentence as its file has it; its words with spaces between them otherwise."""
-        for line in self.sentence.lines:
-            if line.startswith("# text = "):
-                return line.removeprefix("# text = ").rstrip("\r")
-        return self.sentence.text
+        return self.sentence.written
 
     def __len__(self) -> int:
         return len(self._words)
@@ -273,18 +220,18 @@ class ParsedSentence(Sequence[Word]):
 
     def to_conllu(self) -> str:
         """The sentence in CoNLL-U, once for each of its trees."""
-        return as_conllu(self.sentence, self.scored, self.status, Style(len(self.trees)))
+        return as_conllu(self.sentence, self.trees, self.status, Style(len(self.trees)))
 
     def to_dict(self) -> dict[str, Any]:
         """The record that ``bbparse parse --format jsonl`` writes; see `bbparse.show.records`."""
-        return sentence_record(self.sentence, self.scored, self.status)
+        return sentence_record(self.sentence, self.trees, self.status)
 
     def to_svg(self) -> str:
         """The best tree as an SVG image."""
         return self.best.to_svg()
 
     def __str__(self) -> str:
-        return as_tree(self.sentence, self.scored, self.status, Style()).rstrip("\n")
+        return as_tree(self.sentence, self.trees, self.status, Style()).rstrip("\n")
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= 60 else self.text[:57] + "…"
@@ -340,17 +287,14 @@ class Document(Sequence[ParsedSentence]):
         """All sentences in CoNLL-U."""
         last = len(self) - 1
         return "".join(
-            as_conllu(s.sentence, s.scored, s.status, Style(len(s.trees), last=i == last))
+            as_conllu(s.sentence, s.trees, s.status, Style(len(s.trees), last=i == last))
             for i, s in enumerate(self)
         )
 
     def to_pandas(self) -> Any:
         """The words of all best trees as a `pandas.DataFrame`, by sentence and word.
 
-        Raises
-        ------
-        BBParseError
-            If pandas is not installed.
+        `BBParseError` if pandas is not installed.
         """
         rows = [(number, *word) for number, one in enumerate(self, start=1) for word in one]
         frame = _library("pandas").DataFrame(rows, columns=["sentence", *Word._fields])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypedDict
 from bbparse.parsing.confidence import Calibration, Confidences
 from bbparse.problem import Solution
 from bbparse.treebank import Sentence
-from bbparse.treebank.scored import ScoredTree
+from bbparse.treebank.sentence import ScoredTree
 from bbparse.validity.check import Fault
 from bbparse.validity.rules import Rules
 

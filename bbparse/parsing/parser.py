@@ -27,10 +27,8 @@ from bbparse.solving.in_order import in_order
 from bbparse.solving.solve import solve
 from bbparse.text.cutter import Cutter
 from bbparse.treebank import Sentence
-from bbparse.treebank.columns import has_tags
 from bbparse.treebank.encode import encode
-from bbparse.treebank.scored import ScoredTree
-from bbparse.treebank.sentence import NO_HEAD
+from bbparse.treebank.sentence import NO_HEAD, ScoredTree
 from bbparse.validity.rules import Rules
 
 #: Hyperedges that the search of one sentence may visit unless told otherwise: seventy times what
@@ -108,12 +106,9 @@ class Parser:
     def tagged(self, sentence: Sentence) -> Sentence:
         """A sentence with tags: itself if it has some, else as the model's tagger tags it.
 
-        Raises
-        ------
-        ModelError
-            If no word has UPOS or XPOS, the model has no tagger, and was trained with tags.
+        `ModelError` if it has none, the model has no tagger, and was trained with tags.
         """
-        if has_tags(sentence):
+        if sentence.has_tags:
             return sentence
         if self.tagger is None:
             if self.model.takes_words:

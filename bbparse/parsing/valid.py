@@ -24,20 +24,9 @@ LABEL_WEIGHT = 1.0
 
 
 def rules_for(valid: str | Rules | None, labeller: Labeller | None) -> Rules | None:
-    """The rules that trees of a model should keep.
+    """The rules that trees of a model should keep; `valid` is that of `Parser.parse`.
 
-    Parameters
-    ----------
-    valid : Rules, name, file or None
-        None: UD's, if the model's labels are relations of UD. "none": none. A file or a plug-in's
-        name: its rules besides these.
-
-    Raises
-    ------
-    ModelError
-        If rules are asked for, and the model has no labels.
-    ConfigError
-        If they cannot be read.
+    `ModelError` if there are any and the model has no labels, `ConfigError` if they cannot be read.
     """
     if valid == "none" or (valid is None and labeller is None):
         return None

@@ -13,7 +13,7 @@ from bbparse.treebank import format_sentence
 
 if TYPE_CHECKING:
     from bbparse.treebank import Sentence
-    from bbparse.treebank.scored import ScoredTree
+    from bbparse.treebank.sentence import ScoredTree
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ from bbparse.treebank.tokens import offsets
 
 if TYPE_CHECKING:
     from bbparse.treebank import Sentence
-    from bbparse.treebank.scored import ScoredTree
+    from bbparse.treebank.sentence import ScoredTree
 
 VERSION = 1
 

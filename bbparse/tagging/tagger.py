@@ -22,7 +22,7 @@ from bbparse.tagging.encode import FormEncoder, fill_tags
 from bbparse.tagging.layer import Layer, layer_rules, reading_header
 from bbparse.tagging.lemmas import apply_rule
 from bbparse.treebank import Sentence
-from bbparse.treebank.columns import with_columns
+from bbparse.treebank.writing import with_columns
 
 #: Rules that apply to every form: the form in lower case, and as it is.
 LOWER, SAME = "l\t\t\t\t", "k\t\t\t\t"

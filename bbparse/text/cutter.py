@@ -113,13 +113,8 @@ class Likeness:
 class Cutter:
     """Cuts text. Nothing changes while it does, so threads may share it.
 
-    Parameters
-    ----------
-    characters, sentences : Layer
-    multiwords : mapping
-        Words of tokens (in lower case) that are not simply cut into them.
-    notes : mapping
-        What is worth knowing; saved with the model.
+    ``multiwords`` are the words of tokens (in lower case) that are not simply cut into them;
+    ``notes``, what is worth knowing, are saved with the model.
     """
 
     def __init__(
@@ -203,10 +198,7 @@ class Cutter:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str) -> Cutter:
         """A cutter from arrays that the rules of `CUTTER_ARRAYS` have been checked on.
 
-        Raises
-        ------
-        ModelError
-            If some are missing or damaged. Names the file, `where`.
+        `ModelError` if some are missing or damaged. Names the file, `where`.
         """
         with reading_header("cutter", CUTTER_ARRAYS, arrays, where) as header:
             multiwords = {

@@ -98,19 +98,7 @@ def _text(group: Sequence[Sequence[Piece]]) -> Text:
 def train_cutter(
     sentences: Sequence[Sentence], settings: CutterSettings | None = None
 ) -> Cutter:
-    """Train a cutter.
-
-    Parameters
-    ----------
-    sentences : sequence of Sentence
-        In the order of their text.
-    settings : CutterSettings, optional
-
-    Raises
-    ------
-    TreebankError
-        If there are no sentences.
-    """
+    """Train a cutter on sentences in the order of their text; `TreebankError` if there are none."""
     settings = settings or CutterSettings()
     if not sentences:
         raise TreebankError("a cutter cannot be trained: there are no sentences")

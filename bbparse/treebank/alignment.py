@@ -31,16 +31,6 @@ class Share(NamedTuple):
         return 2 * self.right / max(1, self.gold + self.predicted)
 
 
-class TextScores(NamedTuple):
-    """Of two treebanks of a text; names are those of the official scorer."""
-
-    shares: dict[str, Share]
-
-    def as_dict(self) -> dict[str, float]:
-        """F1 of every measure, from 0 to 1."""
-        return {name: share.f1 for name, share in self.shares.items()}
-
-
 class _Word(NamedTuple):
     start: int
     end: int
@@ -96,18 +86,12 @@ class _Side:
             self.functional.append(tuple((first + j, *rest) for j, *rest in own))
 
 
-def evaluate_text(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> TextScores:
-    """Compare two treebanks of the same text.
+def evaluate_text(
+    gold: Iterable[Sentence], predicted: Iterable[Sentence]
+) -> dict[str, Share]:
+    """Compare two treebanks of the same text, with a head for every word, by name of the measure.
 
-    Parameters
-    ----------
-    gold, predicted : iterable of Sentence
-        With a head for every word.
-
-    Raises
-    ------
-    TreebankError
-        If they are not of the same characters; names the sentence.
+    `TreebankError` if they are not of the same characters; names the sentence.
     """
     one, other = _Side(gold), _Side(predicted)
     _check_same_text(one, other)
@@ -145,25 +129,23 @@ def evaluate_text(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Te
         return lambda a, b: left[a] == right[b]
 
     upos, xpos, feats = same("upos"), same("xpos"), same("feats")
-    return TextScores(
-        {
-            "tokens": _spans(one.tokens, other.tokens),
-            "sentences": _spans(one.sentences, other.sentences),
-            "words": Share(len(pairs), len(one.words), len(other.words)),
-            "upos": shares(upos),
-            "xpos": shares(xpos),
-            "ufeats": shares(feats),
-            "all_tags": shares(lambda a, b: upos(a, b) and xpos(a, b) and feats(a, b)),
-            "lemmas": shares(lemmas),
-            "uas": shares(heads),
-            "las": shares(arcs),
-            "clas": shares(arcs, content),
-            "mlas": shares(
-                lambda a, b: arcs(a, b) and upos(a, b) and feats(a, b) and functional(a, b), content
-            ),
-            "blex": shares(lambda a, b: arcs(a, b) and lemmas(a, b), content),
-        }
-    )
+    return {
+        "tokens": _spans(one.tokens, other.tokens),
+        "sentences": _spans(one.sentences, other.sentences),
+        "words": Share(len(pairs), len(one.words), len(other.words)),
+        "upos": shares(upos),
+        "xpos": shares(xpos),
+        "ufeats": shares(feats),
+        "all_tags": shares(lambda a, b: upos(a, b) and xpos(a, b) and feats(a, b)),
+        "lemmas": shares(lemmas),
+        "uas": shares(heads),
+        "las": shares(arcs),
+        "clas": shares(arcs, content),
+        "mlas": shares(
+            lambda a, b: arcs(a, b) and upos(a, b) and feats(a, b) and functional(a, b), content
+        ),
+        "blex": shares(lambda a, b: arcs(a, b) and lemmas(a, b), content),
+    }
 
 
 def _check_same_text(gold: _Side, predicted: _Side) -> None:

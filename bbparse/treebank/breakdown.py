@@ -12,9 +12,8 @@ from bbparse.treebank.sentence import Sentence
 BREAKDOWNS = ("length", "distance", "relation")
 
 _ROOT = "root"
-# First distance of each class after the arcs from the root (as CoNLL-X's eval.pl, and finer).
-_DISTANCES = (1, 2, 3, 7, 11, 21)
-_TEN = 10
+# Classes after the arcs from the root (as CoNLL-X's eval.pl, and finer), by their first distance.
+_DISTANCES = {1: "1", 2: "2", 3: "3-6", 7: "7-10", 11: "11-20", 21: "21-"}
 
 _FOUND: dict[str, Measure] = {
     "recall": (("right",), ("gold",)),
@@ -80,8 +79,8 @@ class Breakdown:
         right = [a == b for a, b in zip(gold.heads, heads)]
         both = [same and a == b for same, a, b in zip(right, gold.deprels, labels)]
         if self.by == "length":
-            first = (n - 1) // _TEN * _TEN
-            counts[f"{first + 1}-{first + _TEN}"] += Counter(
+            first = (n - 1) // 10 * 10
+            counts[f"{first + 1}-{first + 10}"] += Counter(
                 sentences=1, words=n, heads=sum(right), labels=sum(both), complete=all(right)
             )
             return
@@ -130,13 +129,5 @@ class Breakdown:
 def _distance_class(head: int, modifier: int) -> str:
     if head == 0:
         return _ROOT
-    distance = abs(head - modifier)
-    return _title(max((i for i, first in enumerate(_DISTANCES) if first <= distance), default=0))
-
-
-def _title(i: int) -> str:
-    first = _DISTANCES[i]
-    if i == len(_DISTANCES) - 1:
-        return f"{first}-"
-    last = _DISTANCES[i + 1] - 1
-    return str(first) if first == last else f"{first}-{last}"
+    distance = max(1, abs(head - modifier))
+    return _DISTANCES[max(first for first in _DISTANCES if first <= distance)]

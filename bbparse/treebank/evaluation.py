@@ -62,12 +62,10 @@ MEASURES: dict[str, Measure] = {
     "complete": (("complete",), ("sentences",)),
     "complete_labelled": (("complete_labelled",), ("sentences",)),
     "root": (("roots",), ("sentences",)),
-    "upos": (("upos",), ("words",)),
-    "xpos": (("xpos",), ("words",)),
-    "feats": (("feats",), ("words",)),
-    "ufeats": (("ufeats",), ("words",)),
-    "all_tags": (("all_tags",), ("words",)),
-    "lemmas": (("lemmas",), ("words",)),
+    **{
+        name: ((name,), ("words",))
+        for name in ("upos", "xpos", "feats", "ufeats", "all_tags", "lemmas")
+    },
     "mlas": (("content_morphology",) * 2, ("content_gold", "content_predicted")),
     "blex": (("content_lemmas",) * 2, ("content_gold", "content_predicted")),
     "crossing_precision": (("crossing_right",), ("crossing_predicted",)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,6 +104,19 @@ class Sentence:
         return " ".join(self.forms)
 
     @property
+    def written(self) -> str:
+        """The text as its file has it; the forms with spaces between them where it does not say."""
+        for line in self.lines:
+            if line.startswith("# text = "):
+                return line.removeprefix("# text = ").rstrip("\r")
+        return self.text
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether some word has UPOS or XPOS."""
+        return any(tag != "_" for column in (self.upos, self.xpos) for tag in column)
+
+    @property
     def has_heads(self) -> bool:
         """Whether every word has a head."""
         return NO_HEAD not in self.heads
@@ -165,3 +179,24 @@ class Sentence:
         return cls(
             lines=lines, word_lines=list(range(first, first + n)), heads=numbers, **columns
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredTree:
+    """A tree that a parser found."""
+
+    heads: tuple[int, ...]  #: length n: head of each word, 0 for the root.
+    score: float  #: φ of the tree.
+    upper_bound: float  #: No tree of this rank scores more.
+    proved: bool  #: Whether this is proved to be the tree of its rank.
+    #: length n: label of the arc to each word; empty where the parser has no labels.
+    labels: tuple[str, ...] = ()
+    #: The rules it breaks, in words, where no tree keeps them all or the search was cut short.
+    broken: tuple[str, ...] = ()
+    #: length n: the chance of each arc, with its label, to be right; empty if not asked for.
+    confidences: tuple[float, ...] = ()
+    confidence: float = math.nan  #: The chance of the whole tree; nan if not asked for.
+    #: length n: the best other head of each word, -1 for none; empty if not asked for.
+    rivals: tuple[int, ...] = ()
+    #: length n: the chance of the head being this one or its rival; empty if not asked for.
+    either: tuple[float, ...] = ()

@@ -11,14 +11,7 @@ from bbparse.treebank.sentence import NO_HEAD, Sentence
 def find_cycle(heads: Sequence[int]) -> list[int]:
     """The words of one cycle, in the order modifier, head, head of the head, …; empty if none.
 
-    Parameters
-    ----------
-    heads : sequence of int, length n
-        0 for the root, -1 for no head (such a word starts no cycle). Values are at most n.
-
-    Notes
-    -----
-    O(n): every word is walked through once.
+    O(n): every word is walked through once. A word with head -1 starts no cycle.
     """
     n = len(heads)
     seen_in_walk = [0] * (n + 1)  # 0: not yet; k: during the walk from word k
@@ -40,15 +33,9 @@ def find_cycle(heads: Sequence[int]) -> list[int]:
 def is_projective(heads: Sequence[int]) -> bool:
     """Whether no two arcs cross, the arcs of the root (position 0) included.
 
-    Parameters
-    ----------
-    heads : sequence of int, length n
-        Words with head -1 have no arc, and words with themselves as head cross nothing.
-
-    Notes
-    -----
-    One pass from left to right, O(n log n): the arcs that are open at a position must be nested,
-    so a new arc may not end after the one opened last.
+    Words with head -1 have no arc, and words with themselves as head cross nothing. One pass from
+    left to right, O(n log n): the arcs that are open at a position must be nested, so a new arc may
+    not end after the one opened last.
     """
     n = len(heads)
     ends: list[list[int]] = [[] for _ in range(n + 1)]
@@ -90,19 +77,10 @@ def crossing_words(heads: Sequence[int]) -> set[int]:
 
 
 def check_tree(sentence: Sentence, *, single_root: bool = True) -> None:
-    """Check that the heads of a sentence make a tree.
+    """Check that the heads of a sentence make a tree, with one root or at least one.
 
-    Parameters
-    ----------
-    sentence : Sentence
-    single_root : bool, default True
-        Whether exactly one word must have head 0, instead of at least one.
-
-    Raises
-    ------
-    TreebankError
-        If a word has no head, a head is out of range, there is a cycle, no root, or (with
-        `single_root`) more than one; names the file, the line and the sentence.
+    `TreebankError` if a word has no head, a head is out of range, there is a cycle, no root, or one
+    too many; names the file, the line and the sentence.
     """
     heads = sentence.heads
     n = len(heads)

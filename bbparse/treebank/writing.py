@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from itertools import chain, pairwise
-from typing import IO
+from typing import IO, Any
 
 from bbparse.storage.output import open_output
-from bbparse.treebank.columns import with_fields
 from bbparse.treebank.sentence import NO_HEAD, Sentence, checked_column, word_ids
+
+_PLACES = {"lemmas": 2, "upos": 3, "xpos": 4, "feats": 5}
 
 
 def format_sentence(
@@ -145,3 +147,43 @@ def write_conllu(target: str | os.PathLike[str] | IO[str], sentences: Iterable[S
             target.write(format_sentence(sentence, last=following is None))
             count += 1
     return count
+
+
+def with_columns(
+    sentence: Sentence,
+    *,
+    lemmas: Sequence[str] | None = None,
+    upos: Sequence[str] | None = None,
+    xpos: Sequence[str] | None = None,
+    feats: Sequence[str] | None = None,
+) -> Sentence:
+    """A copy of a sentence with other columns, of n values each, in its lists and in its lines.
+
+    Its multiword tokens, empty nodes and comments are kept. `ValueError` as `checked_column`.
+    """
+    given = {"lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats}
+    columns = {
+        title: checked_column(title, column, sentence.n_words)
+        for title, column in given.items()
+        if column is not None
+    }
+    lines = with_fields(sentence, {_PLACES[title]: column for title, column in columns.items()})
+    copies: dict[str, Any] = {
+        field.name: list(getattr(sentence, field.name))
+        for field in fields(sentence)
+        if isinstance(getattr(sentence, field.name), list)
+    }
+    return replace(sentence, **{**copies, **columns, "lines": lines})
+
+
+def with_fields(sentence: Sentence, columns: Mapping[int, Sequence[str]]) -> list[str]:
+    """The lines of a sentence with other values in some columns, given by their places."""
+    lines = sentence.lines.copy()
+    places = list(columns.items())
+    last = max(columns, default=-1) + 1
+    for i, line in enumerate(sentence.word_lines):
+        cells = lines[line].split("\t", last)
+        for place, column in places:
+            cells[place] = column[i]
+        lines[line] = "\t".join(cells)
+    return lines

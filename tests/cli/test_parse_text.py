@@ -15,7 +15,7 @@ from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline
 from bbparse.tagging import train_tagger
 from bbparse.treebank import read_conllu, sections, write_conllu
-from bbparse.treebank.columns import with_columns
+from bbparse.treebank.writing import with_columns
 from tests import toy
 from tests.cli.conftest import Done
 

@@ -16,7 +16,7 @@ from bbparse.learning.trainer import Trainer
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline
 from bbparse.treebank import write_conllu
-from bbparse.treebank.columns import with_columns
+from bbparse.treebank.writing import with_columns
 from tests import toy
 from tests.cli.conftest import Done
 

@@ -14,7 +14,7 @@ from bbparse.parsing.pipeline import Pipeline
 from bbparse.problem import Solution
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
-from bbparse.treebank.columns import with_columns
+from bbparse.treebank.writing import with_columns
 from tests import toy
 
 

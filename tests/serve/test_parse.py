@@ -20,7 +20,7 @@ WORDS = [["The", "DET"], ["small", "ADJ"], ["cat", "NOUN"], ["slept", "VERB"], [
 
 def expected(text: Any = TEXT, **options: Any) -> str:
     found = Pipeline(toy.reader())(text, **options)
-    return "".join(json_line(one.sentence, one.scored, one.status) for one in found)
+    return "".join(json_line(one.sentence, one.trees, one.status) for one in found)
 
 
 def test_text(service: Running) -> None:

@@ -20,7 +20,7 @@ from bbparse.tagging.layer import MOST, Layer
 from bbparse.tagging.tagger import tagger_arrays
 from bbparse.tagging.templates import compile_tag_templates
 from bbparse.treebank import Sentence
-from bbparse.treebank.columns import with_columns
+from bbparse.treebank.writing import with_columns
 from tests import toy
 
 
