@@ -80,7 +80,7 @@ class Judged(NamedTuple):
 
 
 def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Losses:
-    """What is lost without the arcs of a tree, row of `Solution.arcs` of a problem without labels."""
+    """What is lost without the arcs of a tree, a row of `Solution.arcs`; no labels."""
     own = _factors_as_arcs(problem, arcs)
     oracle = ProjectiveTrees(problem) if problem.projective else Arborescences(problem)
     score = float(own[arcs].sum())

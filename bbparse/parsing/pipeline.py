@@ -129,35 +129,25 @@ class Pipeline:
         sentences = [text] if isinstance(text, Sentence) else self._sentences(text)
         options = {
             "k_best": k_best, "prune": prune, "time_limit": time_limit, "node_limit": node_limit,
-            "valid": valid, "confidence": confidence,
+            "valid": valid, "confidence": confidence, "threads": threads, "keep_heads": keep_heads,
         }  # fmt: skip
-        found = self.pipe(sentences, threads=threads, keep_heads=keep_heads, split=split, **options)
-        return Document(list(found))
+        return Document(list(self.pipe(sentences, split=split, **options)))
 
     def pipe(
         self,
         sentences: Iterable[Sentence | str | Sequence[Token]],
         *,
-        threads: int = 1,
-        keep_heads: bool = False,
         split: Split = "text",
         **options: Any,
     ) -> Iterator[ParsedSentence]:
-        """Parse a stream of sentences, a little ahead of the reader.
+        """Parse a stream of sentences, texts, or lists of words, a little ahead of the reader.
 
-        Parameters
-        ----------
-        sentences : iterable of Sentence, texts, or lists of words
-            `bbparse.read_conllu` gives one. A text may be several sentences.
-        threads, keep_heads, split, options
-            As for a call.
+        A text may be several sentences. Options are those of a call.
         """
         # without a tagger, words without tags are parsed by their forms
         stream = self._stream(sentences, split)
         tagged = stream if self.parser.tagger is None else map(self.parser.tagged, stream)
-        for one in self.parser.parse_all(
-            tagged, keep_heads=keep_heads, threads=threads, **options
-        ):
+        for one in self.parser.parse_all(tagged, **options):
             yield ParsedSentence(one.sentence, one.trees, one.solution.status)
 
     def _sentences(self, text: Any) -> Iterable[Any]:
@@ -200,11 +190,9 @@ class Pipeline:
                 yield sentence_of(item, number)
 
     def __repr__(self) -> str:
-        return f"<Pipeline: {self.parser.config.model.backbone} backbone, {self._families()}>"
-
-    def _families(self) -> str:
         names = [family.name for family in self.parser.maker.families]
-        return f"factors {', '.join(names)}" if names else "no factors"
+        families = f"factors {', '.join(names)}" if names else "no factors"
+        return f"<Pipeline: {self.parser.config.model.backbone} backbone, {families}>"
 
 
 def _is_word(item: Any) -> bool:
@@ -217,25 +205,11 @@ def _is_word(item: Any) -> bool:
 
 
 def sentence_of(words: Iterable[Token], number: int = 1) -> Sentence:
-    """The sentence of a list of words.
-
-    Parameters
-    ----------
-    words : iterable of str or of (form, UPOS, XPOS, lemma, FEATS)
-        The last columns may be left out.
-    number : int
-        Of the sentence, for its name.
-
-    Raises
-    ------
-    TreebankError
-        If a word is neither, or there are none.
-    """
+    """The sentence of a list of words, each a `str` or (form, UPOS, XPOS, lemma, FEATS), of which the
+    last may be left out; `TreebankError` if one is neither, or there are none."""
     rows: list[tuple[str, ...]] = []
-    if not isinstance(words, Iterable):
+    if isinstance(words, str) or not isinstance(words, Iterable):
         raise TreebankError(f"sentence {number} is {words!r:.60}, expected a list of words")
-    if isinstance(words, str):
-        raise TreebankError(f"sentence {number} is {words!r}, expected a list of words")
     for i, word in enumerate(words, start=1):
         row = tuple(word) if isinstance(word, tuple | list) else (word,)
         if not 1 <= len(row) <= len(_COLUMNS) or not all(isinstance(v, str) for v in row):

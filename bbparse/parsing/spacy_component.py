@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.attrs import DEP, HEAD
 from spacy.language import Language
 from spacy.parts_of_speech import IDS as UPOS
@@ -57,15 +57,10 @@ def make_parser(
     node_limit: int | None,
     time_limit: float | None,
 ) -> SpacyParser:
-    """Make the component; its settings are those of `bbparse.Pipeline`.
+    """Make the component; its settings are those of `bbparse.Pipeline`, and so are the errors.
 
     A model file that is not there is no error before the first text, as spaCy may read the
     component from where `SpacyParser.to_disk` wrote it.
-
-    Raises
-    ------
-    ModelError
-        If the model cannot be read.
     """
     there = model in MODELS.names() or Path(model).exists()
     return SpacyParser(
@@ -143,20 +138,31 @@ class SpacyParser:
         self._look_for_tags(doc)
         sentences = [_sentence_of(words) for words in tokens if words]
         results = self.pipeline.pipe(sentences, **self.options)
-        offsets = np.zeros(len(doc), np.int64)
-        labels = np.zeros(len(doc), np.uint64)
+        strings = doc.vocab.strings
+        columns = np.zeros((len(doc), 2), np.uint64)  # offset of the head, label
         facts: list[dict[str, Any]] = []
         for (start, end), words in zip(bounds, tokens):
-            found = next(results) if words else None
-            tree = found.best if found is not None else None
-            self._set(doc, (start, end), words, tree, offsets, labels)
-            if found is not None:
-                _set_tags(words, found.sentence)
-                facts.append({"start": start, "end": end, **_facts(found.best)})
-                if self.options.get("k_best", 1) > 1:
-                    facts[-1]["trees"] = [_record(one, words) for one in found.trees]
+            before = words[0].i if words else start
+            for token in doc[start:end]:
+                if not token.is_space:
+                    before = token.i
+                    continue
+                # White space hangs from the word before it, at the beginning from the first word.
+                label = strings.add(_SPACE if words else _ROOT)
+                columns[token.i] = np.int64(before - token.i).astype(np.uint64), label
+            if not words:
+                continue
+            found = next(results)
+            record = _record(found.best, words)
+            for token, head, name in zip(words, record["heads"], found.labels or repeat("")):
+                label = strings.add(_ROOT if head == token.i else name or _SPACE)
+                columns[token.i] = np.int64(head - token.i).astype(np.uint64), label
+            _set_tags(words, found.sentence)
+            kept = ("score", "upper_bound", "proved")
+            facts.append({"start": start, "end": end, **{name: record[name] for name in kept}})
+            if self.options.get("k_best", 1) > 1:
+                facts[-1]["trees"] = [_record(one, words) for one in found.trees]
         if len(doc):
-            columns = np.stack([offsets.astype(np.uint64), labels], axis=1)
             doc.from_array([HEAD, DEP], columns)
         doc._.bbparse = facts
         return doc
@@ -190,43 +196,14 @@ class SpacyParser:
             stacklevel=3,
         )
 
-    def _set(
-        self,
-        doc: Doc,
-        bounds: tuple[int, int],
-        words: list[Token],
-        tree: Tree | None,
-        offsets: NDArray[np.int64],
-        labels: NDArray[np.uint64],
-    ) -> None:
-        """Fill the offsets of heads from their tokens, and the labels, of one sentence."""
-        strings = doc.vocab.strings
-        start, end = bounds
-        before = words[0].i if words else start
-        place = [token.i for token in words]
-        for i in range(start, end):
-            if not doc[i].is_space:
-                before = i
-                continue
-            # White space hangs from the word before it, at the beginning from the first word.
-            offsets[i] = before - i
-            labels[i] = strings.add(_SPACE if words else _ROOT)
-        if tree is None:
-            return
-        names = tree.labels or ("",) * len(words)
-        for token, head, label in zip(words, tree.heads, names):
-            offsets[token.i] = place[head - 1] - token.i if head else 0
-            labels[token.i] = strings.add(label if head and label else _SPACE if head else _ROOT)
-
-
-def _facts(tree: Tree) -> dict[str, Any]:
-    return {"score": tree.score, "upper_bound": tree.upper_bound, "proved": tree.proved}
-
 
 def _record(tree: Tree, words: list[Token]) -> dict[str, Any]:
     """One of several trees, over the tokens of the document."""
     heads = [words[head - 1].i if head else words[m].i for m, head in enumerate(tree.heads)]
-    return {"heads": heads, "labels": list(tree.labels), **_facts(tree)}
+    return {
+        "heads": heads, "labels": list(tree.labels), "score": tree.score,
+        "upper_bound": tree.upper_bound, "proved": tree.proved,
+    }  # fmt: skip
 
 
 def _set_tags(words: list[Token], sentence: Sentence) -> None:
@@ -284,43 +261,33 @@ class BBParseTokenizer:
                 spaces.append(False)
                 starts.append(len(words) == 1)
 
-        new = True
         for sentence in sentences_of_text(text, self.cutter):
-            for a, b in _cuts(sentence):
+            # words of one token that are no pieces of it count once
+            for i, (a, b) in enumerate(dict.fromkeys(offsets(sentence))):
                 fill(a)
                 words.append(text[a:b])
                 spaces.append(False)
-                starts.append(new or len(words) == 1)
-                new, end = False, b
-            new = True
+                starts.append(not i or len(words) == 1)
+                end = b
         fill(len(text))
         return Doc(self.vocab, words=words, spaces=spaces, sent_starts=starts)
 
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Nothing: the model is named in the config."""
+    # the model is named in the config, and nothing else is to be kept
+
+    def to_bytes(self, **options: Any) -> bytes:
+        """Nothing."""
         return b""
 
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> BBParseTokenizer:
+    def from_bytes(self, data: bytes, **options: Any) -> BBParseTokenizer:
         """Itself."""
         return self
 
-    def to_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> None:
-        """Nothing: the model is named in the config."""
+    def to_disk(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Nothing."""
 
-    def from_disk(
-        self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()
-    ) -> BBParseTokenizer:
+    def from_disk(self, path: str | os.PathLike[str], **options: Any) -> BBParseTokenizer:
         """Itself."""
         return self
-
-
-def _cuts(sentence: Sentence) -> Iterator[tuple[int, int]]:
-    """Where the words of a sentence are; words of one token that are no pieces of it count once."""
-    before = (-1, -1)
-    for place in offsets(sentence):
-        if place != before:
-            yield place
-        before = place
 
 
 def _sentence_of(tokens: list[Token]) -> Sentence:
