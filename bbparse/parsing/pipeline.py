@@ -205,8 +205,8 @@ def _is_word(item: Any) -> bool:
 
 
 def sentence_of(words: Iterable[Token], number: int = 1) -> Sentence:
-    """The sentence of a list of words, each a `str` or (form, UPOS, XPOS, lemma, FEATS), of which the
-    last may be left out; `TreebankError` if one is neither, or there are none."""
+    """The sentence of a list of words, each a `str` or (form, UPOS, XPOS, lemma, FEATS), of which
+    the last may be left out; `TreebankError` if one is neither, or there are none."""
     rows: list[tuple[str, ...]] = []
     if isinstance(words, str) or not isinstance(words, Iterable):
         raise TreebankError(f"sentence {number} is {words!r:.60}, expected a list of words")
