@@ -148,8 +148,9 @@ def test_settings(model: str, tmp_path: Path) -> None:
 def test_the_model_that_comes_with_the_package(
     model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    shutil.copy(model, tmp_path / "english.model")
-    monkeypatch.setattr("bbparse.model.path._FOLDER", tmp_path)
+    (tmp_path / "models").mkdir()
+    shutil.copy(model, tmp_path / "models" / "english.model")
+    monkeypatch.setattr("bbparse.storage.shipped._PACKAGE", tmp_path)
     monkeypatch.chdir(tmp_path.parent)
     nlp = spacy.blank("en")
     component = nlp.add_pipe("bbparse")
