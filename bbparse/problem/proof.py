@@ -27,7 +27,7 @@ the parts (QL13 §3.2):
   C is any set of its arcs that holds those which all trees of the leaf have, and none which no
   tree of the leaf has;
 * the parts of a projective problem are scored exactly, with the best tree. Those of another are
-  scored by automata, one for each head (:mod:`bbparse.proof.automata`), which need not agree with
+  scored by automata, one for each head (:mod:`bbparse.proof.crossing`), which need not agree with
   the tree: it is paid u + v for an arc, and for each modifier m of its choice the automaton of
   head h pays u of the pair (h, m), and for its choice of a head g, v of (g, h) (Koo et al. 2010).
   Pairs are sorted by head and modifier; u of all of them comes first. Any u and v will do.

@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order
-from bbparse.problem.proof import BOUND, EMPTY, TREE, Proof, tolerances
+from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
 from bbparse.problem.tree import broken_constraint, tree_score
-from bbparse.proof.hard import Hard
-from bbparse.proof.nodes import Nodes
+from bbparse.proof.crossing import pairs_of
 from bbparse.proof.relaxation import Bound, Relaxation, Space
 
 #: Calls of the oracle at the root and at other nodes, and how many lie between two eliminations.
@@ -35,6 +36,8 @@ ROOT_CALLS, NODE_CALLS, EVERY = 60, 15, 4
 MORE_CALLS = 8
 #: Without scores bounds are lowered towards -1, and are low enough here.
 CLEARLY_NEGATIVE = -1e-3
+
+Floats = NDArray[np.float64]
 
 
 def certify(
@@ -245,3 +248,104 @@ class _Certifier:
         rivals[arc] = False
         space.alive[rivals] = False
         return [without, space]
+
+
+class Nodes:
+    """Nodes in pre-order, and the rows of multipliers that they share."""
+
+    def __init__(self) -> None:
+        self._kind: list[int] = []
+        self._ptr = [0]
+        self._arcs: list[int] = []
+        self._bound: list[float] = []
+        self._vector: list[int] = []
+        self._rows: dict[tuple[bytes, ...], int] = {}
+
+    def split(self, arcs: Iterable[int]) -> None:
+        """Ask whether a tree has one of these arcs."""
+        self._arcs += np.asarray(arcs).tolist()
+        self._add(SPLIT, 0.0, -1)
+
+    def leaf(self, kind: int, bound: float, multipliers: tuple[Floats, ...] = ()) -> None:
+        """Close a subspace, with multipliers of factors, counts and pairs or without."""
+        row = -1
+        if multipliers:
+            key = tuple(lam.tobytes() for lam in multipliers)
+            row = self._rows.setdefault(key, len(self._rows))
+        self._add(kind, bound, row)
+
+    def _add(self, kind: int, bound: float, row: int) -> None:
+        self._kind.append(kind)
+        self._ptr.append(len(self._arcs))
+        self._bound.append(bound)
+        self._vector.append(row)
+
+    def proof(
+        self, problem: Problem, k_best: int, order: NDArray[np.int64] | None = None
+    ) -> Proof:
+        """The proof that these nodes are; order: the problem's arc for each arc they name."""
+        widths = (len(problem.factor_arcs), len(problem.count_arcs), 2 * len(pairs_of(problem)))
+        multipliers = [
+            np.frombuffer(b"".join(row[i] for row in self._rows)).reshape(len(self._rows), width)
+            for i, width in enumerate(widths)
+        ]
+        arcs = np.array(self._arcs, np.int32)
+        return Proof(
+            digest(problem), k_best, np.array(self._kind, np.int8), np.array(self._ptr, np.int64),
+            arcs if order is None else order[arcs].astype(np.int32), np.array(self._bound),
+            np.array(self._vector, np.int32), *multipliers,
+        )  # fmt: skip
+
+
+class Hard:
+    """The hard constraints of a problem, to see what they force on a subspace."""
+
+    def __init__(self, problem: Problem) -> None:
+        p = problem
+        self._mod: list[int] = p.arc_mod.tolist()
+        self._into: list[list[int]] = [[] for _ in range(p.n_words + 1)]
+        for a, m in enumerate(self._mod):
+            self._into[m].append(a)
+        arcs: list[int] = p.factor_arcs.tolist()
+        self._factors = [
+            arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]]
+            for f in np.flatnonzero(p.factor_score == -np.inf)
+        ]
+        arcs = p.count_arcs.tolist()
+        self._sets: list[tuple[set[int], list[int], list[bool]]] = []
+        for c in range(len(p.count_ptr) - 1):
+            table = p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]]
+            if np.isneginf(table).any():
+                members = arcs[p.count_ptr[c] : p.count_ptr[c + 1]]
+                words = sorted({self._mod[a] for a in members})
+                self._sets.append((set(members), words, (table > -np.inf).tolist()))
+
+    def forced(self, alive: NDArray[np.bool_]) -> list[int] | None:
+        """Arcs of which each contradicts one constraint; None where a constraint is broken.
+
+        All of them contradict the same constraint, and each still does when the others are gone.
+        """
+        if not self._factors and not self._sets:
+            return []
+        lives: list[bool] = alive.tolist()
+        left = [[a for a in arcs if lives[a]] for arcs in self._into]
+        for factor in self._factors:
+            if all(lives[a] for a in factor):
+                free = [a for a in factor if len(left[self._mod[a]]) > 1]
+                if not free:
+                    return None
+                if len(free) == 1:
+                    return free
+        for members, words, allowed in self._sets:
+            least = sum(1 for m in words if left[m] and members.issuperset(left[m]))
+            most = sum(1 for m in words if not members.isdisjoint(left[m]))
+            if not any(allowed[least : most + 1]):
+                return None
+            for m in words:
+                inside = [a for a in left[m] if a in members]
+                if inside and len(inside) < len(left[m]):
+                    if not any(allowed[least + 1 : most + 1]):
+                        return inside
+                    if not any(allowed[least:most]):
+                        return [a for a in left[m] if a not in members]
+        return []

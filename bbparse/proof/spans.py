@@ -14,16 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bbparse.problem.base import ProblemArrays
-from bbparse.problem.parts import rows_of
-
-NONE = float("-inf")
+from bbparse.proof.trees import NONE, Reading
 
 #: Best score of a thing without a marked arc in it, and with at least one.
 Pair = tuple[float, float]
 _NOTHING: Pair = (NONE, NONE)
 _EMPTY: Pair = (0.0, NONE)
-
-Table = dict[tuple[int, ...], float]
 
 
 def _join(a: Pair, b: Pair) -> Pair:
@@ -40,28 +36,11 @@ def _plus(a: Pair, score: float) -> Pair:
     return a[0] + score, a[1] + score
 
 
-def part_tables(problem: ProblemArrays) -> list[Table]:
-    """Of sib, gc, ogc and gsib: scores by words; parts given twice are added up."""
-    tables: list[Table] = [{} for _ in problem.parts]
-    for table, part in zip(tables, problem.parts):
-        for *words, score in rows_of(part):
-            table[tuple(words)] = table.get(tuple(words), 0.0) + score
-    return tables
-
-
-class Spans:
-    """The dynamic program of one projective problem: its arcs, parts and ``single_root``.
-
-    Not ``scored``: all parts count nothing.
-    """
+class Spans(Reading):
+    """The dynamic program of one projective problem: its arcs, parts and ``single_root``."""
 
     def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
-        self.n = problem.n_words
-        self.single_root = problem.single_root
-        self.arc_head: list[int] = problem.arc_head.tolist()
-        self.arc_mod: list[int] = problem.arc_mod.tolist()
-        tables: list[Table] = part_tables(problem) if scored else [{}, {}, {}, {}]
-        self.sib, self.gc, self.ogc, self.gsib = tables
+        super().__init__(problem, scored)
         self.by_grand = bool(self.gc or self.ogc or self.gsib)
 
     def best(
@@ -75,7 +54,7 @@ class Spans:
         arcs: dict[tuple[int, int], Pair] = {}
         for a, lives in enumerate(alive):
             if lives:
-                at = (self.arc_head[a], self.arc_mod[a])
+                at = (self.head[a], self.mod[a])
                 this = (NONE, score[a]) if a in marked else (score[a], NONE)
                 arcs[at] = _better(arcs.get(at, _NOTHING), this)
         return _Chart(self, arcs).tree()

@@ -7,22 +7,38 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from bbparse.problem.base import ProblemArrays
-from bbparse.proof.spans import part_tables
+from bbparse.problem.parts import rows_of
+
+NONE = -math.inf
 
 
-class Trees:
-    """Everything that scores or forbids trees of one problem, as plain Python numbers."""
+class Reading:
+    """The arcs and parts of a problem as plain Python numbers; parts are tables by words.
+
+    Not ``scored``: all parts count nothing.
+    """
+
+    def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
+        self.n = problem.n_words
+        self.single_root = problem.single_root
+        self.head: list[int] = problem.arc_head.tolist()
+        self.mod: list[int] = problem.arc_mod.tolist()
+        tables: list[dict[tuple[int, ...], float]] = [{} for _ in problem.parts]
+        for table, part in zip(tables, problem.parts if scored else ()):
+            for *words, score in rows_of(part):  # parts given twice are added up
+                table[tuple(words)] = table.get(tuple(words), 0.0) + score
+        self.sib, self.gc, self.ogc, self.gsib = tables
+
+
+class Trees(Reading):
+    """Everything that scores or forbids trees of one problem."""
 
     def __init__(self, problem: ProblemArrays) -> None:
+        super().__init__(problem)
         p = problem
-        self.n = p.n_words
-        self.single_root = p.single_root
         self.projective = p.projective
-        self.head: list[int] = p.arc_head.tolist()
-        self.mod: list[int] = p.arc_mod.tolist()
         self.score: list[float] = p.arc_score.tolist()
         self.state: list[int] = p.arc_state.tolist()
-        self.sib, self.gc, self.ogc, self.gsib = part_tables(p)
         arcs, ptr = p.factor_arcs.tolist(), p.factor_ptr.tolist()
         self.factor_ptr: list[int] = ptr
         self.factors: list[list[int]] = [arcs[a:b] for a, b in pairwise(ptr)]

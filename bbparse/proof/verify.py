@@ -2,7 +2,7 @@
 
 Nothing is believed that can be worked out from the problem: scores of trees, legality of the
 multipliers, the bound of every leaf (by the dynamic program of :mod:`bbparse.proof.spans`, or for
-crossing trees by :mod:`bbparse.proof.automata`), and that the leaves leave no tree out.
+crossing trees by :mod:`bbparse.proof.crossing`), and that the leaves leave no tree out.
 Only the records and errors of the package are imported.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bbparse.errors import VerificationError
 from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
-from bbparse.proof.automata import Crossing, pairs_of
+from bbparse.proof.crossing import Crossing, pairs_of
 from bbparse.proof.spans import Spans
 from bbparse.proof.trees import Trees
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from bbparse.problem import Problem
-from bbparse.proof.arborescence import Arborescences
+from bbparse.proof.crossing import Arborescences
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
 

@@ -10,7 +10,7 @@ import pytest
 
 from bbparse.problem import Problem
 from bbparse.problem.parts import rows_of
-from bbparse.proof.automata import Automata, Crossing, pairs_of
+from bbparse.proof.crossing import Automata, Crossing, pairs_of
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
 

@@ -14,7 +14,7 @@ import pytest
 from bbparse.errors import VerificationError
 from bbparse.problem import Problem, Solution
 from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
-from bbparse.proof.automata import pairs_of
+from bbparse.proof.crossing import pairs_of
 from bbparse.proof.trees import Trees
 from bbparse.proof.verify import verify
 from tests.oracles.enumerate import Scored

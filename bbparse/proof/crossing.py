@@ -1,12 +1,8 @@
-"""The checker's own head automata: all parts of one head, in plain Python (Koo et al. 2010).
+"""The checker's own bounds on crossing trees: an arborescence and head automata (Koo et al. 2010).
 
-What the parts of head h score is a function f_h(g, M) of its own head g and its modifiers M. An
-automaton finds the most that f_h(g, M) - Σ_{m in M} u_hm - v_gh can be, for any g and M over some
-arcs: for each g, a chain of modifiers on either side, from near to far. It shares no code with the
-solver and is meant to be read rather than to be fast.
-
-With the best arborescence, which is paid u and v for its arcs, the automata bound all trees. Each
-knows what all trees of a subspace have: which words have one candidate head only.
+They share no code with the solver and are meant to be read rather than to be fast. With the best
+arborescence, which is paid u and v for its arcs, the automata bound all trees. Each knows what all
+trees of a subspace have: which words have one candidate head only.
 """
 
 from __future__ import annotations
@@ -14,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from bbparse.problem.base import ProblemArrays
-from bbparse.proof.arborescence import Arborescences
-from bbparse.proof.spans import NONE, part_tables
+from bbparse.proof.trees import NONE, Reading
 
 #: Head and modifier.
 Pair = tuple[int, int]
+#: Root arcs (negative), and score.
+Weight = tuple[int, float]
+#: Of an arc: head, modifier, weight, and the index in the problem.
+Arc = tuple[int, int, Weight, int]
 
 
 def pairs_of(problem: ProblemArrays) -> list[Pair]:
@@ -32,12 +31,85 @@ def pairs_of(problem: ProblemArrays) -> list[Pair]:
     return sorted(set(zip(p.arc_head.tolist(), p.arc_mod.tolist())))
 
 
-class Automata:
-    """The automata of one problem: its parts and ``single_root`` are used, nothing else."""
+class Arborescences(Reading):
+    """Best non-projective trees over the arcs of one problem; nothing else of it is used.
 
-    def __init__(self, problem: ProblemArrays) -> None:
-        self.single_root = problem.single_root
-        self.sib, self.gc, self.ogc, self.gsib = part_tables(problem)
+    Chu-Liu and Edmonds: each word takes its best arc; a cycle becomes one new word, into which an
+    arc costs what the arc that it drives out of the cycle was worth; and so on with fewer words.
+
+    That the root has a single modifier is kept exactly. An arc weighs (-1, score) from the root and
+    (0, score) from elsewhere; weights are added by component and compared from the left. The best
+    tree then has the fewest root arcs that any tree has, and among such trees the highest score.
+    """
+
+    def best(self, alive: Sequence[bool], score: Sequence[float], needed: int = -1) -> float:
+        """The best score of a tree over the arcs alive (bool[A]), one of them needed; -inf: there
+        is none.
+        """
+        given: list[Arc] = []
+        word = self.mod[needed] if needed >= 0 else 0
+        for a, (head, mod) in enumerate(zip(self.head, self.mod)):
+            if alive[a] and (mod != word or a == needed):
+                level = -1 if self.single_root and head == 0 else 0
+                given.append((head, mod, (level, score[a]), a))
+        chosen = best_arcs(list(range(1, self.n + 1)), given)
+        if chosen is None:
+            return NONE
+        if self.single_root and sum(self.head[a] == 0 for a in chosen) != 1:
+            return NONE
+        return sum(score[a] for a in chosen)
+
+
+def best_arcs(words: list[int], arcs: list[Arc]) -> list[int] | None:
+    """Indices of the arcs of the best tree that hangs all words from 0; None if there is none."""
+    best: dict[int, Arc] = {}
+    for arc in arcs:
+        head, mod, weight, _ = arc
+        if head != mod and (mod not in best or weight > best[mod][2]):
+            best[mod] = arc
+    if len(best) < len(words):
+        return None
+    cycle = _cycle(words, best)
+    if not cycle:
+        return [arc[3] for arc in best.values()]
+    # The words of the cycle become one; an arc into it stands for one that drives out another.
+    merged = max(words) + 1
+    smaller: list[Arc] = []
+    for head, mod, weight, a in arcs:
+        if mod in cycle and head not in cycle:
+            lost = best[mod][2]
+            smaller.append((head, merged, (weight[0] - lost[0], weight[1] - lost[1]), a))
+        elif mod not in cycle:
+            smaller.append((merged if head in cycle else head, mod, weight, a))
+    entered = {a: mod for _, mod, _, a in arcs if mod in cycle}
+    tree = best_arcs([w for w in words if w not in cycle] + [merged], smaller)
+    if tree is None:
+        return None
+    into = next(entered[a] for a in tree if a in entered)
+    return tree + [best[w][3] for w in cycle if w != into]
+
+
+def _cycle(words: list[int], best: dict[int, Arc]) -> set[int]:
+    """The words of one cycle among the best arcs; empty if there is none."""
+    clear = {0}
+    for word in words:
+        path: list[int] = []
+        while word not in clear and word not in path:
+            path.append(word)
+            word = best[word][0]
+        if word not in clear:
+            return set(path[path.index(word) :])
+        clear.update(path)
+    return set()
+
+
+class Automata(Reading):
+    """The automata of one problem: its parts and ``single_root`` are used, nothing else.
+
+    What the parts of head h score is a function f_h(g, M) of its own head g and its modifiers M. An
+    automaton finds the most that f_h(g, M) - Σ_{m in M} u_hm - v_gh can be, for any g and M over
+    some arcs: for each g, a chain of modifiers on either side, from near to far.
+    """
 
     def best(
         self,
