@@ -13,21 +13,11 @@ __all__ = ["Agreement", "Moment"]
 
 
 class Moment(NamedTuple):
-    """How far a search was.
+    """How far a search was."""
 
-    Attributes
-    ----------
-    calls : int
-        How often every oracle had been asked.
-    bound : float
-        No joint structure scores more.
-    value : float
-        Score of the best one met so far, -inf if none was.
-    """
-
-    calls: int
-    bound: float
-    value: float
+    calls: int  # how often every oracle had been asked
+    bound: float  # no joint structure scores more
+    value: float  # score of the best one met so far, -inf if none was
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bbparse.highs.linear import Linear, LinearAnswer
-from bbparse.highs.program import Program
-from bbparse.highs.whole import WholeAnswer, solve_whole
+from bbparse.highs.program import Program, WholeAnswer, solve_whole
 
 __all__ = ["Linear", "LinearAnswer", "Program", "WholeAnswer", "solve_whole"]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.highs.program import Program, compressed, load_highspy
+from bbparse.highs.program import Program, compressed, load_highspy, new_solver, status_of
 
 Floats = NDArray[np.float64]
 _SLACK = 1e-7  # of the scaled objective, and of rows
@@ -49,14 +49,8 @@ class Linear:
         self.program = program
         self.scale = scale
         self.pivots = self.colds = 0
-        self._highspy = load_highspy()
-        self._solver = self._highspy.Highs()
-        for option, value in (
-            ("output_flag", False), ("threads", 1), ("presolve", "off"), ("solver", "simplex"),
-            ("primal_feasibility_tolerance", 1e-9), ("dual_feasibility_tolerance", 1e-9),
-        ):  # fmt: skip
-            self._solver.setOptionValue(option, value)
-        self._solver.changeObjectiveSense(self._highspy.ObjSense.kMaximize)
+        self._solver = new_solver(presolve="off", solver="simplex")
+        self._solver.changeObjectiveSense(load_highspy().ObjSense.kMaximize)
         self._columns = self._rows = self._entries = 0
         self._cost = self._lower = self._upper = np.zeros(0)
 
@@ -110,16 +104,12 @@ class Linear:
         self, matrix: tuple[NDArray[np.int32], NDArray[np.int32], Floats],
         lower: Floats, upper: Floats, time_limit: float,
     ) -> LinearAnswer:  # fmt: skip
-        solver, statuses = self._solver, self._highspy.HighsModelStatus
+        solver = self._solver
         # HiGHS counts the time of all runs together
         solver.setOptionValue("time_limit", solver.getRunTime() + time_limit)
         solver.run()
         self.pivots += max(0, int(solver.getInfo().simplex_iteration_count))
-        status = {
-            statuses.kOptimal: "optimal",
-            statuses.kInfeasible: "infeasible",
-            statuses.kTimeLimit: "time_limit",
-        }.get(solver.getModelStatus(), "failed")
+        status = status_of(solver)
         found = solver.getSolution()
         x, dual = np.array(found.col_value), np.array(found.row_dual)
         if status != "optimal" or not (np.isfinite(x).all() and np.isfinite(dual).all()):

@@ -4,7 +4,7 @@ Whatever produces scores makes a `Problem`; whatever finds trees answers with a 
 are frozen: arrays are C-contiguous, read-only and checked once, when the object is made. One file
 for each thing that can be done with them: `parts` declares the arrays and `base` holds them, `edit`
 and `constraints` make problems from problems, `tree` scores one tree from the definition, `files`
-reads and writes, and `check` and `arrays` say what is wrong with what was given.
+reads and writes, and `check` says what is wrong with what was given.
 
 The names below are imported when they are first used: the checker of proofs reads the records
 alone, without the code that makes them.

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem.arrays import as_count, as_floats, check_scores, off_quantum
 from bbparse.problem.base import ProblemArrays
+from bbparse.problem.check import as_count, as_floats, check_scores, off_quantum
 from bbparse.problem.edit import P, arc_index, as_weight, forbid_arc, named_arcs
 
 _MOST = int(np.iinfo(np.int32).max)

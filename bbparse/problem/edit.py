@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bbparse.errors import ProblemError
-from bbparse.problem.arrays import MAX_SCORE, as_count, as_floats, off_quantum
 from bbparse.problem.base import ProblemArrays
+from bbparse.problem.check import MAX_SCORE, as_count, as_floats, off_quantum
 
 P = TypeVar("P", bound=ProblemArrays)
 

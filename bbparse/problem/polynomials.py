@@ -8,8 +8,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.problem.arrays import check_scores
 from bbparse.problem.base import ProblemArrays
+from bbparse.problem.check import check_scores
 from bbparse.problem.parts import take_sets
 
 P = TypeVar("P", bound=ProblemArrays)

@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bbparse.errors import ProblemError
-from bbparse.problem import arrays, constraints, edit
+from bbparse.problem import check, constraints, edit
 from bbparse.problem.base import DTYPES, FIELDS, ProblemArrays
-from bbparse.problem.check import MAX_WORDS, check_problem
 from bbparse.problem.files import read_problem, write_problem
-from bbparse.problem.summary import summary
+from bbparse.problem.parts import KINDS
 from bbparse.problem.tree import arcs_of, broken_constraint, tree_score
 
 
@@ -123,29 +122,29 @@ class Problem(ProblemArrays):
             "arc_head": arc_head, "arc_mod": arc_mod, "arc_score": arc_score, **others
         }  # fmt: skip
         if given.get("count_score_ptr") is None:
-            pointers = arrays.as_ints("count_ptr", given.get("count_ptr", (0,)), np.int64)
+            pointers = check.as_ints("count_ptr", given.get("count_ptr", (0,)), np.int64)
             given["count_score_ptr"] = pointers + np.arange(len(pointers))
         if arc_state is None:
-            arc_state = np.zeros(len(arrays.as_ints("arc_head", arc_head, np.int32)), np.int8)
+            arc_state = np.zeros(len(check.as_ints("arc_head", arc_head, np.int32)), np.int8)
         given["arc_state"] = arc_state
         values: dict[str, Any] = {
-            "n_words": arrays.as_count("n_words", n_words, 1, MAX_WORDS),
+            "n_words": check.as_count("n_words", n_words, 1, check.MAX_WORDS),
             "arc_label": (
-                None if arc_label is None else arrays.as_ints("arc_label", arc_label, np.int32)
+                None if arc_label is None else check.as_ints("arc_label", arc_label, np.int32)
             ),
-            "projective": arrays.as_flag("projective", projective),
-            "single_root": arrays.as_flag("single_root", single_root),
-            "quantum": float(arrays.as_floats("quantum", quantum, ndim=0)),
+            "projective": check.as_flag("projective", projective),
+            "single_root": check.as_flag("single_root", single_root),
+            "quantum": float(check.as_floats("quantum", quantum, ndim=0)),
         }
         for name, dtype in DTYPES.items():
             value = given.get(name, (0,) if dtype is np.int64 else ())
             values[name] = (
-                arrays.as_floats(name, value)
+                check.as_floats(name, value)
                 if dtype is np.float64
-                else arrays.as_ints(name, value, dtype)
+                else check.as_ints(name, value, dtype)
             )
         self._fill(values)
-        check_problem(self)
+        check.check_problem(self)
 
     # ---- making problems -----------------------------------------------------------------------
 
@@ -166,21 +165,21 @@ class Problem(ProblemArrays):
         Problem
             Its arcs are ordered by modifier, then by head.
         """
-        matrix = arrays.as_floats("scores", scores, ndim=2)
+        matrix = check.as_floats("scores", scores, ndim=2)
         size = len(matrix)
         if matrix.shape[1] != size or size < 2:
             raise ProblemError(
                 f"scores has shape {matrix.shape}, expected (n + 1, n + 1) for n >= 1 words"
             )
-        arrays.as_count("n_words", size - 1, 1, MAX_WORDS)
+        check.as_count("n_words", size - 1, 1, check.MAX_WORDS)
         np.fill_diagonal(matrix, -np.inf)
         matrix[:, 0] = -np.inf
-        bad = np.argwhere(~((np.abs(matrix) <= arrays.MAX_SCORE) | (matrix == -np.inf)))
+        bad = np.argwhere(~((np.abs(matrix) <= check.MAX_SCORE) | (matrix == -np.inf)))
         if len(bad):
             h, m = bad[0]
             raise ProblemError(
                 f"scores[{h}, {m}] is {matrix[h, m]}, expected a number of magnitude <="
-                f" {arrays.MAX_SCORE:g} or -inf"
+                f" {check.MAX_SCORE:g} or -inf"
             )
         mods, heads = np.nonzero(matrix.T > -np.inf)
         return cls.trusted(
@@ -188,8 +187,8 @@ class Problem(ProblemArrays):
             heads.astype(np.int32),
             mods.astype(np.int32),
             matrix[heads, mods],
-            projective=arrays.as_flag("projective", projective),
-            single_root=arrays.as_flag("single_root", single_root),
+            projective=check.as_flag("projective", projective),
+            single_root=check.as_flag("single_root", single_root),
         )
 
     @classmethod
@@ -222,8 +221,8 @@ class Problem(ProblemArrays):
         for i, matrix in enumerate(matrices):
             try:
                 if lengths is not None:
-                    padded = arrays.as_floats("scores", matrix, ndim=2)
-                    n = arrays.as_count("lengths", lengths[i], 1, min(padded.shape) - 1)
+                    padded = check.as_floats("scores", matrix, ndim=2)
+                    n = check.as_count("lengths", lengths[i], 1, min(padded.shape) - 1)
                     matrix = padded[: n + 1, : n + 1]
                 one = cls.from_arc_scores(matrix, projective=projective, single_root=single_root)
             except ProblemError as error:
@@ -291,7 +290,31 @@ class Problem(ProblemArrays):
         return not broken_constraint(self, arcs_of(self, tree))
 
     def __repr__(self) -> str:
-        return summary(self)
+        p = self
+        counts = [f"n_words={p.n_words}", f"arcs={len(p.arc_head)}"]
+        states = ((1, "required"), (-1, "forbidden"))
+        held = [f"{k} {name}" for s, name in states if (k := int((p.arc_state == s).sum()))]
+        if p.arc_label is not None:
+            held.append(f"{len(np.unique(p.arc_label))} labels")
+        if held:
+            counts[-1] += f" ({', '.join(held)})"
+        counts += [
+            f"{kind}={len(part[-1])}" for kind, part in zip(KINDS, p.parts) if len(part[-1])
+        ]
+        if len(p.factor_score):
+            hard = int((p.factor_score == -np.inf).sum())
+            counts.append(f"factors={len(p.factor_score)}" + (f" ({hard} hard)" if hard else ""))
+        if len(p.count_arcs):
+            infinite = np.logical_or.reduceat(
+                p.count_score == -np.inf, p.count_score_ptr[:-1]
+            )
+            hard = int(infinite.sum())
+            counts.append(f"counts={len(infinite)}" + (f" ({hard} hard)" if hard else ""))
+        if p.quantum:
+            counts.append(f"quantum={p.quantum:g}")
+        counts.append("projective" if p.projective else "non-projective")
+        counts.append("single-root" if p.single_root else "multi-root")
+        return f"Problem({', '.join(counts)})"
 
     # ---- files ---------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem import arrays
+from bbparse.problem import check
 from bbparse.problem.files import read_solution, write_solution
 from bbparse.problem.proof import Proof
 
@@ -86,16 +86,16 @@ class Solution:
                 " expected bool and one dimension"
             )
         self._fill(
-            heads=arrays.as_ints("heads", heads, np.int32, ndim=2),
-            arcs=arrays.as_ints("arcs", arcs, np.int32, ndim=2),
-            scores=arrays.as_floats("scores", scores),
-            upper_bounds=arrays.as_floats("upper_bounds", upper_bounds),
+            heads=check.as_ints("heads", heads, np.int32, ndim=2),
+            arcs=check.as_ints("arcs", arcs, np.int32, ndim=2),
+            scores=check.as_floats("scores", scores),
+            upper_bounds=check.as_floats("upper_bounds", upper_bounds),
             proved=flags.astype(np.bool_),
             status=status,
             stats=dict(stats or {}),
             proof=proof,
             conflict=tuple(conflict),
-            labels=None if labels is None else arrays.as_ints("labels", labels, np.int32, ndim=2),
+            labels=None if labels is None else check.as_ints("labels", labels, np.int32, ndim=2),
         )
         self._check()
 
@@ -106,31 +106,20 @@ class Solution:
         self.__dict__.update(values)
 
     @classmethod
-    def trusted(
-        cls,
-        heads: NDArray[np.int32],
-        arcs: NDArray[np.int32],
-        scores: NDArray[np.float64],
-        upper_bounds: NDArray[np.float64],
-        proved: NDArray[np.bool_],
-        status: str,
-        stats: dict[str, float | int],
-        proof: Proof | None = None,
-        conflict: tuple[str, ...] = (),
-        labels: NDArray[np.int32] | None = None,
-    ) -> Solution:
-        """A solution whose arrays are known to be right: nothing is checked or copied."""
+    def trusted(cls, *values: Any, **others: Any) -> Solution:
+        """A solution whose arrays are known to be right: nothing is checked or copied.
+
+        Arguments are those of the class, ``stats`` among them.
+        """
         solution = object.__new__(cls)
-        solution._fill(
-            heads=heads, arcs=arcs, scores=scores, upper_bounds=upper_bounds, proved=proved,
-            status=status, stats=stats, proof=proof, conflict=conflict, labels=labels,
-        )  # fmt: skip
+        given = {**dict(zip(cls.__dataclass_fields__, values)), **others}
+        solution._fill(**{"proof": None, "conflict": (), "labels": None, **given})
         return solution
 
     def _check(self) -> None:
         count = len(self.scores)
         others = {"heads": self.heads, "arcs": self.arcs}
-        arrays.check_lengths(
+        check.check_lengths(
             {**others, "upper_bounds": self.upper_bounds, "proved": self.proved}, count, "scores"
         )
         n = self.heads.shape[1] - 1
@@ -142,13 +131,13 @@ class Solution:
         for k in range(count):
             if self.heads[k, 0] != -1:
                 raise ProblemError(f"heads[{k}, 0] is {self.heads[k, 0]}, expected -1")
-            arrays.check_range(f"heads[{k}, 1:]", self.heads[k, 1:], 0, n)
-            arrays.check_range(f"arcs[{k}]", self.arcs[k], 0, np.iinfo(np.int32).max)
-        arrays.check_scores("scores", self.scores)
-        arrays.refuse(
+            check.check_range(f"heads[{k}, 1:]", self.heads[k, 1:], 0, n)
+            check.check_range(f"arcs[{k}]", self.arcs[k], 0, np.iinfo(np.int32).max)
+        check.check_scores("scores", self.scores)
+        check.refuse(
             np.isnan(self.upper_bounds), lambda i: f"upper_bounds[{i}] is nan, expected a number"
         )
-        arrays.refuse(
+        check.refuse(
             np.diff(self.scores) > 0,
             lambda i: f"scores[{i + 1}] is {self.scores[i + 1]}, expected at most scores[{i}] ="
             f" {self.scores[i]}",

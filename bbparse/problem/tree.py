@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem.arrays import as_ints, check_range
 from bbparse.problem.base import ProblemArrays
+from bbparse.problem.check import as_ints, check_range
 from bbparse.problem.parts import Grandchildren, GrandSiblings, OuterGrandchildren, Siblings
 
 

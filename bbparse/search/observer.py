@@ -8,57 +8,35 @@ order in which they are made. Nothing is recorded where nobody watches.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bbparse.bounding.state import Incumbents
+from bbparse.oracle.projective.build import Chart
+from bbparse.search.nodes import Open
 
 Ints = NDArray[np.int32]
 
 
 class Started(NamedTuple):
-    """What a search begins with.
+    """What a search begins with."""
 
-    Attributes
-    ----------
-    arcs : int32[A]
-        Candidate arcs: neither forbidden nor rivals of required ones.
-    edges : int
-        Hyperedges of the chart, or places of the automata.
-    factors : int
-        Factors and count factors that are left for multipliers.
-    moved_factors : int
-        Factors that the oracle scores by itself.
-    """
-
-    arcs: Ints
-    edges: int
-    factors: int
-    moved_factors: int
+    arcs: Ints  # candidates: neither forbidden nor rivals of required ones
+    edges: int  # hyperedges of the chart, or places of the automata
+    factors: int  # and count factors that are left for multipliers
+    moved_factors: int  # that the oracle scores by itself
 
 
 class State(NamedTuple):
-    """A node as it stands after some oracle calls.
+    """A node as it stands after some oracle calls."""
 
-    Attributes
-    ----------
-    calls : int
-        Of the whole search so far (a pass for max-marginals counts as two more).
-    bound : float
-        On every tree of the node that is not among the best ones found; inf: none yet.
-    lower : float
-        Score of the best tree that the search knows; -inf: none.
-    arcs : int32[A]
-        Arcs that are alive in the node.
-    edges, factors : int
-        As in `Started`, alive in the node.
-    """
-
-    calls: int
-    bound: float
-    lower: float
-    arcs: Ints
-    edges: int
+    calls: int  # of the whole search so far (a pass for max-marginals counts as two more)
+    bound: float  # on every tree of the node not among the best ones found; inf: none yet
+    lower: float  # score of the best tree that the search knows; -inf: none
+    arcs: Ints  # that are alive in the node
+    edges: int  # this and the next: as in `Started`, alive in the node
     factors: int
 
 
@@ -70,66 +48,32 @@ class CallEvent(NamedTuple):
 
 
 class NodeEvent(NamedTuple):
-    """A node was bounded.
-
-    Attributes
-    ----------
-    node, parent : int
-        Numbers; the parent of the root is 0.
-    depth : int
-    arc : int
-        What the node differs in from its sibling: -1 at the root.
-    present : bool
-        Whether the node's trees have that arc, or lack it.
-    inherited : float
-        The parent's bound; inf at the root.
-    closed : bool
-        Nothing is left to look for in the node. Its bound is then -inf in `state`.
-    state : State
-    """
+    """A node was bounded."""
 
     node: int
-    parent: int
+    parent: int  # 0: this is the root
     depth: int
-    arc: int
-    present: bool
-    inherited: float
-    closed: bool
+    arc: int  # what the node differs in from its sibling; -1 at the root
+    present: bool  # whether the node's trees have that arc, or lack it
+    inherited: float  # the parent's bound; inf at the root
+    closed: bool  # nothing is left to look for in the node; its bound is then -inf in `state`
     state: State
 
 
 class BranchEvent(NamedTuple):
-    """A node was divided.
-
-    Attributes
-    ----------
-    node : int
-    arc : int
-        That the children differ in; -1 where the node was divided by the arcs of its best tree.
-    children : tuple of int
-        They are bounded next or later, and inherit the node's bound until then.
-    """
+    """A node was divided."""
 
     node: int
-    arc: int
-    children: tuple[int, ...]
+    arc: int  # that the children differ in; -1: it was divided by the arcs of its best tree
+    children: tuple[int, ...]  # bounded next or later; they inherit the node's bound until then
 
 
 class Finished(NamedTuple):
-    """The end of a search.
+    """The end of a search."""
 
-    Attributes
-    ----------
-    status : str
-        As in `Solution.status`.
-    upper, lower : float
-        No tree scores more than `upper`; the best one found scores `lower`.
-    calls, nodes : int
-    """
-
-    status: str
-    upper: float
-    lower: float
+    status: str  # as in `Solution.status`
+    upper: float  # no tree scores more
+    lower: float  # score of the best one found
     calls: int
     nodes: int
 
@@ -159,3 +103,80 @@ class Observer:
 
     def finished(self, event: Finished) -> None:
         """The search is over; the last hook that is called, and always."""
+
+
+#: A record of :class:`bbparse.bounding.state.Record` with room for nothing.
+NOT_RECORDED = (
+    np.empty((0, 4)), np.empty(0, np.int64), np.empty(0, np.int64), np.zeros(1, np.int64),
+)  # fmt: skip
+
+
+class Watch:
+    """An observer, and the arc of the given problem at each place of the oracle."""
+
+    def __init__(self, observer: Observer, given: NDArray[np.int32]) -> None:
+        self._observer, self._given = observer, given
+
+    def started(self, state: tuple[Any, ...], full_size: int, moved_factors: int) -> None:
+        """The search begins."""
+        self._observer.started(Started(self._given, full_size, n_factors(state), moved_factors))
+
+    def record(self, calls: int) -> tuple[Any, ...]:
+        """Room for what happens in a node, where that is asked for."""
+        if not self._observer.wants_calls:
+            return NOT_RECORDED
+        rows, arcs = calls + 2, len(self._given)
+        return (
+            np.empty((rows, 4)), np.empty(rows, np.int64), np.zeros(arcs, np.int64),
+            np.zeros(1, np.int64),
+        )  # fmt: skip
+
+    def bounded(
+        self, node: Open, inherited: float, stays: bool, record: tuple[Any, ...],
+        calls: int, best: Incumbents,
+    ) -> None:  # fmt: skip
+        """A node is bounded: call by call if that was asked for, then as a whole."""
+        rows, factors, died, used = record
+        for row in range(int(used[0])):
+            calls_so_far, bound, known, size = rows[row].tolist()
+            alive = self._given[died > row]
+            state = State(int(calls_so_far), bound, known, alive, int(size), int(factors[row]))
+            self._observer.called(CallEvent(node.number, state))
+        lower = float(best.scores[0]) if best.found[0] else -np.inf
+        last = State(
+            calls, node.bound if stays else -np.inf, lower, self._given[node.state[2] > -np.inf],
+            _size(node.state), n_factors(node.state),
+        )  # fmt: skip
+        arc, present = node.branched
+        self._observer.bounded(
+            NodeEvent(
+                node.number, node.parent, node.depth, self._arc(arc), present, inherited,
+                not stays, last,
+            )
+        )  # fmt: skip
+
+    def branched(self, node: Open, arc: int, children: list[Open]) -> None:
+        """A node has got children."""
+        arc = -1 if node.tree is not None else arc
+        numbers = tuple(child.number for child in children)
+        self._observer.branched(BranchEvent(node.number, self._arc(arc), numbers))
+
+    def finished(self, event: Finished) -> None:
+        """The search is over."""
+        self._observer.finished(event)
+
+    def _arc(self, arc: int) -> int:
+        return int(self._given[arc]) if arc >= 0 else -1
+
+
+def n_factors(state: tuple[Any, ...]) -> int:
+    """Factors and count factors that are alive in a node."""
+    return int(state[4][-1][0] + state[5][-1][0])
+
+
+def _size(state: tuple[Any, ...]) -> int:
+    """Size of the oracle of a node."""
+    if len(state[0]) != len(Chart._fields):
+        return int((state[2] > -np.inf).sum())
+    item_ptr, size = state[0][0], state[0][5]
+    return int(item_ptr[size[0]])

@@ -22,9 +22,8 @@ from bbparse.bounding.node import CLOSED, SOLVED, WAITS
 from bbparse.bounding.slack import IMBALANCE, LEAST_SLACK, RELATIVE_SLACK
 from bbparse.bounding.state import Incumbents
 from bbparse.search.nodes import BOUND, NO_ARCS, START, WATCH, Left, Open, divided
-from bbparse.search.observer import Finished, Observer
+from bbparse.search.observer import NOT_RECORDED, Finished, Observer, Watch, n_factors
 from bbparse.search.settings import METHODS, SearchSettings
-from bbparse.search.watch import NOT_RECORDED, Watch, n_factors
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]

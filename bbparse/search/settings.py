@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bbparse.bounding.node import LEADS, MIXED, PAPER, POLYAK
@@ -64,15 +64,6 @@ class SearchSettings:
         real = isinstance(self.precision, int | float) and not isinstance(self.precision, bool)
         if not real or not self.precision >= 0.0:
             raise ConfigError(f"search.precision is {self.precision!r}, expected 0 or more")
-
-    @classmethod
-    def from_dict(cls, table: dict[str, Any]) -> SearchSettings:
-        """Settings from a TOML table; an unknown key is refused with the list of known ones."""
-        known = [f.name for f in fields(cls)]
-        for key in table:
-            if key not in known:
-                raise ConfigError(f"unknown key search.{key}; there are {', '.join(known)}")
-        return cls(**table)
 
     def with_(self, **changes: Any) -> SearchSettings:
         """A copy with some choices changed."""

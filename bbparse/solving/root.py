@@ -49,7 +49,7 @@ from bbparse.problem.parts import (
     Siblings,
 )
 from bbparse.search.nodes import BOUND, NO_ARCS, START, WATCH, Left
-from bbparse.search.watch import NOT_RECORDED
+from bbparse.search.observer import NOT_RECORDED
 from bbparse.solving.factors import possible_factors
 from bbparse.solving.rescore import rescore_trees
 

@@ -10,8 +10,12 @@ import pytest
 
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem, Solution
-from bbparse.solving.conflict import explain_infeasible
-from bbparse.solving.conflict.search import constraints_of, find_conflict, relaxed
+from bbparse.solving.conflict import (
+    constraints_of,
+    explain_infeasible,
+    find_conflict,
+    relaxed,
+)
 from bbparse.solving.solve import solve
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
