@@ -13,8 +13,8 @@ from bbparse.cli.files import FileOrName
 from bbparse.cli.results import table
 from bbparse.cli.tables import aligned
 from bbparse.model import DEFAULT_MODEL, MODELS
-from bbparse.model.card import card
 from bbparse.model.file import load_model
+from bbparse.model.model import card
 
 
 @click.command()

@@ -15,8 +15,8 @@ from bbparse.configuration import CONFIGURATIONS, Configuration
 from bbparse.errors import BBParseError, TreebankError
 from bbparse.learning.reading import Reading, learn_to_read
 from bbparse.model import MODELS
-from bbparse.model.card import NOTE
 from bbparse.model.file import load_tagger
+from bbparse.model.model import NOTE
 from bbparse.parsing.parser import Parser
 from bbparse.storage.output import check_output
 from bbparse.treebank import Sentence, read_conllu

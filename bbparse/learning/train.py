@@ -18,9 +18,8 @@ from bbparse.learning.data import prepare
 from bbparse.learning.labeller import train_labeller
 from bbparse.learning.reading import Reading
 from bbparse.learning.run import Run, train_in_stages
-from bbparse.model.card import NOTE, card_note
 from bbparse.model.file import save_model
-from bbparse.model.model import Model
+from bbparse.model.model import NOTE, Model, card_note
 from bbparse.outside import Outside
 from bbparse.treebank import Sentence, check_tree, is_projective
 from bbparse.treebank.progress import progress_bars

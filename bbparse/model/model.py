@@ -1,16 +1,33 @@
-"""`Model`: what a model file holds."""
+"""`Model`: what a model file holds, and its card: what it was learned from, and what it reaches."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from bbparse import __version__
 from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
 from bbparse.scoring.labeller import Labeller
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.tagging.tagger import Tagger
 from bbparse.text.cutter import Cutter
+from bbparse.treebank import Sentence
+
+#: The name of a card among the notes of a model.
+NOTE = "card"
+
+#: What whoever trains a model may say of it.
+ABOUT = ("name", "language", "license")
+
+# As the files of Universal Dependencies are named: en_ewt-ud-train.conllu.
+_LANGUAGE = re.compile(r"([a-z]{2,3})_[a-z0-9]+-ud-")
+_LEAST = 0.01  # share of the letters, below which a script is a guest
 
 
 @dataclass(slots=True, eq=False)
@@ -62,3 +79,64 @@ class Model:
             )
         config = self.config.with_("model", projective=True)
         return replace(self, maker=replace(self.maker, config=config))
+
+
+def card_note(
+    sentences: Sequence[Sentence], dev: Sequence[Sentence], about: Mapping[str, str | None]
+) -> dict[str, Any]:
+    """What is kept of a card in the notes of a model. It has no dates: runs can be repeated.
+
+    Of `about`, which has some of `ABOUT`, the language, if not given, is that of files named as
+    those of Universal Dependencies are.
+    """
+    files = sorted({Path(one.source).name for one in sentences if one.source})
+    found = {match[1] for name in files if (match := _LANGUAGE.match(name))}
+    return {  # in the order of the model's file
+        "bbparse": __version__,
+        "dev": _size(dev),
+        "language": about.get("language") or (found.pop() if len(found) == 1 else None),
+        "license": about.get("license"),
+        "name": about.get("name") or ", ".join(files) or None,
+        "scripts": scripts(form for one in sentences for form in one.forms),
+        "train": _size(sentences),
+    }
+
+
+def card(model: Model) -> dict[str, Any]:
+    """All that a model says of itself.
+
+    What `card_note` gives, and ``results`` on dev, F1 in percent, are missing or None where nobody
+    has said them. Beside them what it ``takes``, how its trees are, its ``labels``, ``factors``,
+    ``seed`` and whole ``configuration``.
+    """
+    config = model.config
+    tagger, labeller = model.tagger, model.labeller
+    return {
+        **model.notes.get(NOTE, {}),
+        "takes": [
+            *(["text"] if model.cutter is not None and model.takes_words else []),
+            *(["words"] if model.takes_words else []),
+            *(["words and tags"] if model.notes.get("tagged", True) else []),
+        ],
+        "projective": config.projective,
+        "tags": 0 if tagger is None else len(tagger.tags.labels),
+        "labels": [] if labeller is None else list(labeller.labels),
+        "factors": [family.name for family in model.maker.families],
+        "seed": config.learning.seed,
+        "configuration": config.to_table(),
+    }
+
+
+def scripts(forms: Iterable[str]) -> list[str]:
+    """Scripts of the letters of words, the commonest first, by the names of their characters."""
+    counts: Counter[str] = Counter()
+    for letter, count in Counter(c for form in forms for c in form if c.isalpha()).items():
+        name = unicodedata.name(letter, "").split(" ", 1)[0]
+        counts[name if name == "CJK" else name.capitalize()] += count
+    least = _LEAST * counts.total()
+    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [name for name, count in order if name and count >= least]
+
+
+def _size(sentences: Sequence[Sentence]) -> dict[str, int]:
+    return {"sentences": len(sentences), "words": sum(one.n_words for one in sentences)}

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from bbparse.errors import ModelError, TreebankError
 from bbparse.factors import FactorFamily
 from bbparse.model import DEFAULT_MODEL
-from bbparse.model.card import card
+from bbparse.model.model import card
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.document import Document, ParsedSentence
 from bbparse.parsing.parser import Parser
@@ -69,7 +69,7 @@ class Pipeline:
 
     @property
     def card(self) -> dict[str, Any]:
-        """What the model was learned from, how, and what it reaches: `bbparse.model.card.card`."""
+        """What the model was learned from, how, and what it reaches: `bbparse.model.model.card`."""
         return card(self.parser.model)
 
     def __call__(

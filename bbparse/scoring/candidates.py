@@ -13,8 +13,7 @@ from bbparse.jit import kernel
 from bbparse.oracle.projective.dense import eisner
 from bbparse.scoring.compile import PartTemplates
 from bbparse.scoring.kernels import walk_parts
-from bbparse.scoring.parts import PartWords, all_arcs, as_square, prune_arcs
-from bbparse.scoring.tables import sentence_tables
+from bbparse.scoring.parts import PartWords, sentence_tables
 
 #: Sentences of more words are pruned without a look at arcs longer than `REACH`.
 LONG, REACH = 300, 150
@@ -201,6 +200,90 @@ def score_candidates(
     if want[2]:
         _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores[start[4] :])
     return sib, gc, gsib, scores, start
+
+
+@kernel
+def all_arcs(n, reach):
+    """Every arc of a sentence of n words, sorted by (head, mod): int32 arrays head, mod.
+
+    Other heads than the root are at most `reach` words away.
+    """
+    head = np.empty(n * min(n, 2 * reach + 1), np.int32)
+    mod = np.empty(head.shape[0], np.int32)
+    filled = 0
+    for h in range(n + 1):
+        first = 1 if h == 0 else max(1, h - reach)
+        last = n if h == 0 else min(n, h + reach)
+        for m in range(first, last + 1):
+            if m != h:
+                head[filled] = h
+                mod[filled] = m
+                filled += 1
+    return head[:filled], mod[:filled]
+
+
+@kernel
+def as_square(n, head, mod, scores):
+    """Scores of arcs as float64[n+1, n+1], -inf where there is no arc."""
+    square = np.full((n + 1, n + 1), -np.inf)
+    for a in range(head.shape[0]):
+        square[head[a], mod[a]] = scores[a]
+    return square
+
+
+@kernel
+def prune_arcs(scores, k, margin, best_heads):
+    """The candidate arcs worth keeping.
+
+    `scores` is float64[n+1, n+1], scores[h, m], -inf where there is no arc. Kept are, for each
+    word, its k best heads (0: all; of equal ones those with smaller index) as far as they score
+    no less than its best minus `margin`, and the arc from best_heads[m] (int32[n+1]; -1: none).
+    O(n² k). Returns int32 arrays head, mod, sorted by (head, mod).
+    """
+    n = scores.shape[0] - 1
+    keep = np.zeros((n + 1, n + 1), np.bool_)
+    most = n + 1 if k == 0 else min(k, n + 1)
+    top = np.empty(most, np.int64)
+    total = 0
+    for m in range(1, n + 1):
+        best = -np.inf
+        for h in range(n + 1):
+            if h != m:
+                best = max(best, scores[h, m])
+        least = best - margin
+        count = 0
+        for h in range(n + 1):
+            score = scores[h, m]
+            if h == m or score == -np.inf or score < least:
+                continue
+            if count == most and score <= scores[top[count - 1], m]:
+                continue
+            # Insertion from the end: a later head goes behind equal ones.
+            place = count if count < most else most - 1
+            count = place + 1
+            if k == 0:
+                top[place] = h
+                continue
+            while place > 0 and scores[top[place - 1], m] < score:
+                top[place] = top[place - 1]
+                place -= 1
+            top[place] = h
+        for i in range(count):
+            keep[top[i], m] = True
+        if best_heads[m] >= 0 and not keep[best_heads[m], m]:
+            keep[best_heads[m], m] = True
+            count += 1
+        total += count
+    head = np.empty(total, np.int32)
+    mod = np.empty(total, np.int32)
+    filled = 0
+    for h in range(n + 1):
+        for m in range(1, n + 1):
+            if keep[h, m]:
+                head[filled] = h
+                mod[filled] = m
+                filled += 1
+    return head, mod
 
 
 @kernel

@@ -46,7 +46,7 @@ Slot = tuple[tuple[int, str], ...]
 
 
 class WordTemplates(NamedTuple):
-    """What templates read of words, as arrays; see `bbparse.scoring.tables`.
+    """What templates read of words, as arrays; see `bbparse.scoring.parts`.
 
     `shift` is 64 - bits. Slots s are the pairs slot_ptr[s]:slot_ptr[s+1] of (slot_offset,
     slot_attr, slot_mult). Column c of the word table hashes slot col_slot[c] with col_mult[c] (0

@@ -26,8 +26,8 @@ from bbparse.pricing import Columns
 from bbparse.scoring.compile import AXES, compile_templates
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.marks import NO_MARKS
+from bbparse.scoring.parts import sentence_tables
 from bbparse.scoring.scorer import PartScorer
-from bbparse.scoring.tables import sentence_tables
 from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int64]

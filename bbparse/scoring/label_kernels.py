@@ -1,7 +1,7 @@
 """Kernels of the labeller: parts around the arcs of a tree, their features, and the best labels.
 
 See `bbparse.scoring.labeller` for what the kinds of part mean here. Cost of a tree of n words with
-F features and L labels: O(n · columns) for the tables of `bbparse.scoring.tables`, then O(F · L)
+F features and L labels: O(n · columns) for the tables of `bbparse.scoring.parts`, then O(F · L)
 additions of small integers, one run of L for each feature.
 """
 
@@ -12,9 +12,8 @@ import numpy as np
 from bbparse.jit import kernel
 from bbparse.scoring.compile import PartTemplates
 from bbparse.scoring.kernels import walk_parts
-from bbparse.scoring.parts import PartWords, parts_not_in
+from bbparse.scoring.parts import PartWords, parts_not_in, sentence_tables
 from bbparse.scoring.prefetch import add_rows
-from bbparse.scoring.tables import sentence_tables
 
 
 @kernel

@@ -1,4 +1,7 @@
-"""Kernels around the scores: parts of a tree that another has not, and pruning."""
+"""What parts are made of: the words of a sentence, hashed, and the parts of a tree.
+
+Words are hashed once for every template and role they may have; see `bbparse.scoring.kernels`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,77 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
+
+
+class SentenceTables(NamedTuple):
+    """What the parts of a sentence are scored from."""
+
+    #: uint32[n+2, C]: the hash of every word (and, last, of "none") in every column.
+    table: NDArray[np.uint32]
+    #: uint64[J, L, n+1]: masks[j, l, i]: values of slot j that occur in words i .. i+2^l-1, one bit
+    #: for each.
+    masks: NDArray[np.uint64]
+    #: int32[J, 65]: a word that has the value of each bit, and how many bits are in use. Values
+    #: beyond the 64th of a sentence share the last bit.
+    words: NDArray[np.int32]
+    #: int32[3, n+1]: words up to i with each of the counted tags.
+    counts: NDArray[np.int32]
+
+
+@kernel
+def sentence_tables(values, pad, templates):
+    """`SentenceTables` of an encoded sentence, for `WordTemplates`.
+
+    O(n · (columns + slots)) and, for each slot of role b, O(n log n).
+    """
+    none_key, shift, upos_column, counted = templates[:4]
+    slot_ptr, slot_attr, slot_offset, slot_mult = templates[4:8]
+    col_slot, col_mult, between_slot = templates[8:]
+    size = values.shape[0] - 2 * pad
+    n_slots = slot_ptr.shape[0] - 1
+    n_cols = col_slot.shape[0]
+    n_between = between_slot.shape[0]
+    table = np.empty((size + 1, n_cols), np.uint32)
+    keys = np.empty((size + 1, n_slots), np.uint64)
+    for w in range(size + 1):
+        for slot in range(n_slots):
+            key = none_key
+            if w < size:
+                key = np.uint64(0)
+                for j in range(slot_ptr[slot], slot_ptr[slot + 1]):
+                    key += values[pad + w + slot_offset[j], slot_attr[j]] * slot_mult[j]
+            keys[w, slot] = key ^ (key >> np.uint64(32))
+        for c in range(np.uint64(n_cols)):
+            table[w, c] = np.uint32((keys[w, np.uint64(col_slot[c])] * col_mult[c]) >> shift)
+
+    levels = 1
+    while (1 << levels) < size:
+        levels += 1
+    masks = np.zeros((n_between, levels, size), np.uint64)
+    words = np.zeros((n_between, 65), np.int32)
+    for j in range(n_between):
+        known = 0
+        for w in range(1, size):
+            key = keys[w, between_slot[j]]
+            bit = 0
+            while bit < known and keys[words[j, bit], between_slot[j]] != key:
+                bit += 1
+            if bit == known and known < 64:
+                words[j, known] = w
+                known += 1
+            masks[j, 0, w] = np.uint64(1) << np.uint64(min(bit, 63))
+        words[j, 64] = known
+        for level in range(1, levels):
+            half = 1 << (level - 1)
+            for w in range(1, size - 2 * half + 1):
+                masks[j, level, w] = masks[j, level - 1, w] | masks[j, level - 1, w + half]
+
+    counts = np.zeros((3, size), np.int32)
+    for tag in range(3):
+        for w in range(1, size):
+            same = values[pad + w, upos_column] == counted[tag]
+            counts[tag, w] = counts[tag, w - 1] + (1 if same else 0)
+    return SentenceTables(table, masks, words, counts)
 
 
 class PartWords(NamedTuple):
@@ -87,87 +161,3 @@ def parts_not_in(heads, others, kind, compare):
     with_grand = count if kind >= 2 else 0
     with_inner = count if kind == 1 or kind == 4 else 0
     return PartWords(out[0, :with_grand], out[1, :count], out[2, :with_inner], out[3, :count])
-
-
-@kernel
-def all_arcs(n, reach):
-    """Every arc of a sentence of n words, sorted by (head, mod): int32 arrays head, mod.
-
-    Other heads than the root are at most `reach` words away.
-    """
-    head = np.empty(n * min(n, 2 * reach + 1), np.int32)
-    mod = np.empty(head.shape[0], np.int32)
-    filled = 0
-    for h in range(n + 1):
-        first = 1 if h == 0 else max(1, h - reach)
-        last = n if h == 0 else min(n, h + reach)
-        for m in range(first, last + 1):
-            if m != h:
-                head[filled] = h
-                mod[filled] = m
-                filled += 1
-    return head[:filled], mod[:filled]
-
-
-@kernel
-def as_square(n, head, mod, scores):
-    """Scores of arcs as float64[n+1, n+1], -inf where there is no arc."""
-    square = np.full((n + 1, n + 1), -np.inf)
-    for a in range(head.shape[0]):
-        square[head[a], mod[a]] = scores[a]
-    return square
-
-
-@kernel
-def prune_arcs(scores, k, margin, best_heads):
-    """The candidate arcs worth keeping.
-
-    `scores` is float64[n+1, n+1], scores[h, m], -inf where there is no arc. Kept are, for each
-    word, its k best heads (0: all; of equal ones those with smaller index) as far as they score
-    no less than its best minus `margin`, and the arc from best_heads[m] (int32[n+1]; -1: none).
-    O(n² k). Returns int32 arrays head, mod, sorted by (head, mod).
-    """
-    n = scores.shape[0] - 1
-    keep = np.zeros((n + 1, n + 1), np.bool_)
-    most = n + 1 if k == 0 else min(k, n + 1)
-    top = np.empty(most, np.int64)
-    total = 0
-    for m in range(1, n + 1):
-        best = -np.inf
-        for h in range(n + 1):
-            if h != m:
-                best = max(best, scores[h, m])
-        least = best - margin
-        count = 0
-        for h in range(n + 1):
-            score = scores[h, m]
-            if h == m or score == -np.inf or score < least:
-                continue
-            if count == most and score <= scores[top[count - 1], m]:
-                continue
-            # Insertion from the end: a later head goes behind equal ones.
-            place = count if count < most else most - 1
-            count = place + 1
-            if k == 0:
-                top[place] = h
-                continue
-            while place > 0 and scores[top[place - 1], m] < score:
-                top[place] = top[place - 1]
-                place -= 1
-            top[place] = h
-        for i in range(count):
-            keep[top[i], m] = True
-        if best_heads[m] >= 0 and not keep[best_heads[m], m]:
-            keep[best_heads[m], m] = True
-            count += 1
-        total += count
-    head = np.empty(total, np.int32)
-    mod = np.empty(total, np.int32)
-    filled = 0
-    for h in range(n + 1):
-        for m in range(1, n + 1):
-            if keep[h, m]:
-                head[filled] = h
-                mod[filled] = m
-                filled += 1
-    return head, mod

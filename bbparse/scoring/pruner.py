@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.problem.quantum import QUANTUM
-from bbparse.scoring.candidates import LONG
-from bbparse.scoring.parts import all_arcs
+from bbparse.scoring.candidates import LONG, all_arcs
 from bbparse.scoring.scorer import PartScorer, Weights
 from bbparse.treebank.encode import PAD
 

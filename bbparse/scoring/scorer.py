@@ -12,12 +12,11 @@ from bbparse.configuration.templates import KINDS, TemplateSet
 from bbparse.errors import ModelError, ProblemError
 from bbparse.jit import plain
 from bbparse.problem.parts import PART_NAMES
-from bbparse.scoring.candidates import likely_arcs, score_all_arcs, score_candidates
+from bbparse.scoring.candidates import all_arcs, likely_arcs, score_all_arcs, score_candidates
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.marks import NO_MARKS, checked_marks
-from bbparse.scoring.parts import all_arcs, parts_not_in
-from bbparse.scoring.tables import sentence_tables
+from bbparse.scoring.parts import parts_not_in, sentence_tables
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 # Writable, as every array is that a kernel sees: read-only ones are types of their own to numba,

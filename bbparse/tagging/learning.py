@@ -2,7 +2,7 @@
 
 A sentence is decoded with a cost for every wrong label; where the answer is wrong, features of the
 right labels gain and those of the answer lose, by AdaGrad's step (Duchi et al. 2011). Weights are
-whole quanta and averaged as in `bbparse.learning.updates`.
+whole quanta and averaged as in `bbparse.learning.trainer`.
 """
 
 from __future__ import annotations

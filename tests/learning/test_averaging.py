@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.learning.run import keep_largest, rounded_to
-from bbparse.learning.updates import Learner
+from bbparse.learning.trainer import Learner
 from bbparse.problem.quantum import QUANTUM
 
 ONE = round(1 / QUANTUM)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bbparse.learning.candidates import train_pruner
 from bbparse.learning.data import prepare
-from bbparse.learning.pruner import train_pruner
 from bbparse.oracle.projective.dense import eisner
 from bbparse.problem import Problem
 from bbparse.scoring.pruner import Pruner, with_arcs_of

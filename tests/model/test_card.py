@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from bbparse.model.card import card, card_note, scripts
+from bbparse.model.model import card, card_note, scripts
 from tests import toy
 
 

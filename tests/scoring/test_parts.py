@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from bbparse.configuration.templates import KINDS
 from bbparse.problem import Problem
+from bbparse.scoring.candidates import all_arcs, as_square, prune_arcs
 from bbparse.scoring.in_trees import arcs_in_trees
-from bbparse.scoring.parts import all_arcs, as_square, parts_not_in, prune_arcs
+from bbparse.scoring.parts import parts_not_in
 from bbparse.scoring.parts import tree_parts as kernel_tree_parts
 from bbparse.scoring.scorer import difference
 from bbparse.treebank import find_cycle
