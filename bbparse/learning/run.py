@@ -33,6 +33,8 @@ from bbparse.storage.archive import INTS, REALS, Rule
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
 
+_REALS: Rule = (REALS, 1, None)
+
 
 class Learned(NamedTuple):
     """Weights after the best epoch, by the names of the learners, and which epoch that was."""
@@ -57,8 +59,6 @@ class Run:
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     #: Which part of a larger run this is; in what it says, and in the name of its checkpoint.
     part: str = ""
-    #: Whether it may go on from the checkpoint of a run with fewer epochs of the backbone.
-    longer: bool = True
 
     def of(self, part: str, **changes: object) -> Run:
         """A part of this run."""
@@ -104,18 +104,20 @@ class Run:
 
         `ConfigError` if the checkpoint of a longer run left nothing to do and nothing to return.
         """
-        key = self.config.with_("learning", epochs=1) if self.longer else self.config
-        learners = trainer.learners
+        key = self.config
+        # with fewer epochs it is the same backbone, for the families it is not
+        if "backbone" in trainer.learners:
+            key = key.with_("learning", epochs=1)
+        own = trainer.state()
         rules: dict[str, Rule] = {"epochs": (INTS, 1, None), "best_uas": (REALS, 0, None)}
-        for name, learner in learners.items():
-            rules.update({f"{name}_{field}": (REALS, 1, None) for field in learner.state()})
         prefix = f"{self.part}, " if self.part else ""
         done, best, best_uas = 0, 0, -1.0
-        if (state := self.checkpoint.read(self.part, key, rules)) is not None:
-            done, best = state["epochs"].tolist()
-            best_uas = float(state["best_uas"])
-            for name, learner in learners.items():
-                learner.restore({field: state[f"{name}_{field}"] for field in learner.state()})
+        kept = self.checkpoint.read(self.part, key, {**rules, **dict.fromkeys(own, _REALS)})
+        if kept is not None:
+            done, best = kept["epochs"].tolist()
+            best_uas = float(kept["best_uas"])
+            for name, array in own.items():
+                array[:] = kept[name]
             self.say(f"{prefix}going on after epoch {done} of an earlier run")
         for number in range(done + 1, count + 1):
             report = trainer.epoch(number)
@@ -125,16 +127,14 @@ class Run:
             self.say(prefix + report.line())
             if not self.dev or report.dev_uas > best_uas:
                 best, best_uas = number, report.dev_uas
-                for name, learner in learners.items():
+                for name, learner in trainer.learners.items():
                     learner.best = average[name]
             state = {"epochs": np.array([number, best]), "best_uas": np.array(best_uas)}
-            for name, learner in learners.items():
-                state.update({f"{name}_{field}": a for field, a in learner.state().items()})
-            self.checkpoint.write(self.part, key, state)
+            self.checkpoint.write(self.part, key, {**state, **trainer.state()})
         if not best:
             raise ConfigError(f"learning.epochs is {count}, none is left to train")
         notes = {"epoch": best, "dev_uas": best_uas}
-        return Learned({name: learner.best for name, learner in learners.items()}, notes)
+        return Learned({name: each.best for name, each in trainer.learners.items()}, notes)
 
     def thinned(self, model: Model) -> Model:
         """The finished model: with as much of its weights as `learning` says."""
@@ -254,9 +254,7 @@ def learn_factors(
     )  # fmt: skip
     factors = sum(some.n_factors for some in trainer.proposals) / len(problems)
     run.say(f"{len(trainer.table)} factor features; {factors:.0f} factors a sentence")
-    # what is best on dev depends on the backbone
-    part = run.of("families", longer=False)
-    return trainer.model(*part.epochs(trainer, run.config.factors.epochs))
+    return trainer.model(*run.of("families").epochs(trainer, run.config.factors.epochs))
 
 
 def held_out_problems(run: Run) -> list[Problem]:

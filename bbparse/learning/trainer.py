@@ -71,7 +71,7 @@ class Learner:
         self.rate = rate
         self.sums = np.zeros(weights.shape[0], np.int64)
         self.squares = np.full(weights.shape[0] if method == "adagrad" else 0, start, np.float32)
-        self.clock = 1
+        self.clock = np.ones(1, np.int64)
 
     def step(
         self, indices: NDArray[np.int64], counts: NDArray[np.int64], loss: float, norm: float
@@ -102,7 +102,7 @@ class Learner:
     def restart(self) -> None:
         """Forget earlier weights: the mean is over what follows."""
         self.sums[:] = 0
-        self.clock = 1
+        self.clock[:] = 1
 
     def average(self) -> NDArray[np.int32]:
         """The mean weights, rounded to whole quanta."""
@@ -112,16 +112,9 @@ class Learner:
         return out
 
     def state(self) -> dict[str, NDArray]:
-        """Arrays from which :meth:`restore` goes on."""
-        clock = np.array([self.clock], np.int64)
+        """All that changes, in arrays that may be written to, to go on from another state."""
         return {"weights": self.weights, "sums": self.sums, "squares": self.squares,
-                "best": self.best, "clock": clock}  # fmt: skip
-
-    def restore(self, state: dict[str, NDArray]) -> None:
-        """Go on from a state."""
-        for name in ("weights", "sums", "squares", "best"):
-            getattr(self, name)[:] = state[name]
-        self.clock = int(state["clock"][0])
+                "best": self.best, "clock": self.clock}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -313,6 +306,14 @@ class Trainer:
         norm = sum(float((counts * counts).sum()) for _, _, counts in steps)
         for learner, places, counts in steps:
             learner.step(places, counts, loss, norm)
+
+    def state(self) -> dict[str, NDArray]:
+        """That of all learners; see `Learner.state`."""
+        return {
+            f"{name}_{field}": array
+            for name, learner in self.learners.items()
+            for field, array in learner.state().items()
+        }
 
     def average(self) -> dict[str, NDArray[np.int32]]:
         """The mean weights so far."""

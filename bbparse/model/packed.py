@@ -68,15 +68,9 @@ def unpack(
 
 def _narrowest(values: NDArray[Any]) -> NDArray[Any]:
     """The same numbers in the narrowest type of their kind."""
-    if not len(values):
-        return values.astype(np.uint8 if values.dtype.kind == "u" else np.int8)
-    low, high = int(values.min()), int(values.max())
-    for size in (1, 2, 4, 8):
-        dtype = np.dtype(f"{values.dtype.kind}{size}")
-        limits = np.iinfo(dtype)
-        if limits.min <= low and high <= limits.max:
-            return values.astype(dtype)
-    return values
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    limits = [np.iinfo(f"{values.dtype.kind}{size}") for size in (1, 2, 4, 8)]
+    return values.astype(next(x.dtype for x in limits if x.min <= low and high <= x.max))
 
 
 def narrow_weights(
