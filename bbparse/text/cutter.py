@@ -36,8 +36,16 @@ CHARACTER_LABELS = ("in", "word", "token")
 #: What a token may be: within a sentence, or its last.
 TOKEN_LABELS = ("in", "end")
 
-# Names that no treebank has enough of to learn (C++, C#, g++), but not the mark A++: one token.
-_NAME = re.compile(r"(?<![\w+])(?:(?![Aa]\+)[A-Za-z]+\+\+|[A-Z]#)(?![\w+#])")
+# What no treebank has enough of to learn, and is one token: names of languages (C++, C#, g++), but
+# not the mark A++; names of files, but in no address; e.g. where a paragraph begins.
+_WHOLE = re.compile(
+    r"""(?<![\w+])(?:(?![Aa]\+)[A-Za-z]+\+\+|[A-Z]\#)(?![\w+#])
+    |(?<![\w./:@?=&%#~-])\w[\w.-]*\.(?:cc|cfg|cpp|css|csv|docx?|exe|gif|gz|hpp|html?|ini|java|jpe?g
+    |js|json|log|md|mp[34]|pdf|php|png|py|rb|rs|sh|sql|tar|toml|ts|txt|xlsx?|xml|ya?ml|zip)
+    (?![\w/:@?=&%#~-]|\.\w)
+    |\A\s*(?:[^\W\d_]\.){2,}(?!\w)""",
+    re.VERBOSE,
+)
 
 #: Tokens after which a sentence ends in any case: no treebank has such, and charts are squares.
 MOST = 2000
@@ -154,9 +162,9 @@ class Cutter:
             or (apart if place.count(" ") == 2 else (0,) if place in _WITHIN else new)
             for place in places(text)
         ]
-        for name in _NAME.finditer(text):
-            inside = name.end() - name.start() - 1
-            lists[name.start() : name.end()] = [*[(0,)] * inside, (2,)]
+        for whole in _WHOLE.finditer(text):
+            inside = whole.end() - whole.start() - 1
+            lists[whole.start() : whole.end()] = [*[(0,)] * inside, (2,)]
         labels = self.characters.find(encode_characters(text), lists)
         out: list[Token] = []
         start, cuts = -1, []
