@@ -118,8 +118,6 @@ def parse(
     if output_dir is not None:
         if output != "-":
             raise click.UsageError("--output is for one file, --output-dir for many: give one")
-        if settings.pop("skip_invalid"):
-            raise click.UsageError("--skip-invalid is for one output, not for --output-dir")
         asked = {"projective": None if projective is None else projective == "yes", **settings}
         _parse_shards(sources, output_dir, model, cluster, **asked)
         return
@@ -217,7 +215,8 @@ def _parse_shards(
     )  # fmt: skip
     click.echo(
         f"bbparse: {done.parsed} shards parsed ({done.sentences} sentences, {done.words} words),"
-        f" {done.kept} were done already",
+        f" {done.kept} were done already"
+        + (f"; {done.left_out} sentences were left out" if done.left_out else ""),
         err=True,
     )
     if done.failed:

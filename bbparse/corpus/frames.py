@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bbparse.corpus.recipe import Recipe, Settings
-from bbparse.errors import BBParseError
+from bbparse.errors import BBParseError, ConfigError
 from bbparse.model import DEFAULT_MODEL
 from bbparse.parsing.parser import Parser
 from bbparse.text.cutter import Likeness
@@ -52,8 +52,10 @@ def mapper(
     ModelError
         If there is no such model.
     ConfigError
-        If rules cannot be read.
+        If rules cannot be read, or a setting is not for texts.
     """
+    if settings.get("skip_invalid"):
+        raise ConfigError("skip_invalid is for shards: what is wrong with a text stands beside it")
     recipe = Recipe.of(model, Settings(split=split, **settings), factors)
     return Mapper(recipe, column, output, error)
 

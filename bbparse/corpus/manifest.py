@@ -34,6 +34,7 @@ class Entry:
     output_sha256: str = ""
     sentences: int = 0
     words: int = 0
+    left_out: int = 0  #: Sentences that cannot be parsed, if that is no error.
     error: str = ""
 
 

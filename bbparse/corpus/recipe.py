@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -13,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from bbparse import __version__
-from bbparse.errors import ModelError
+from bbparse.errors import BBParseError, ModelError
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.parse import Parse
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import rules_for
+from bbparse.scoring.problem_maker import batches
 from bbparse.show.formats import FORMATS, Style
 from bbparse.text.cutting import Split
 from bbparse.treebank import Sentence
@@ -42,6 +44,7 @@ class Settings:
     prune: int | None = None
     time_limit: float | None = None
     node_limit: int | None = None
+    skip_invalid: bool = False  #: Of shards: leave sentences out that cannot be parsed.
 
 
 @dataclass(frozen=True)
@@ -103,10 +106,16 @@ class Recipe:
         """The parser, which a process loads once; raises what loading a model raises."""
         return _loaded(self)
 
-    def parses(self, parser: Parser, sentences: Iterable[Sentence]) -> Iterator[Parse]:
+    def parses(
+        self,
+        parser: Parser,
+        sentences: Iterable[Sentence],
+        leave_out: Callable[[str], None] | None = None,
+    ) -> Iterator[Parse]:
         """What the parser, which is this recipe's, finds for sentences.
 
-        What is wrong with the recipe is raised at once, what is with a sentence when it is reached.
+        What is wrong with the recipe is raised at once, what is with a sentence when it is reached;
+        with ``leave_out`` it is given this instead, with its place, and the sentence is left out.
         """
         asked = self.settings
         valid: Rules | str | None = asked.valid
@@ -118,14 +127,39 @@ class Recipe:
             "time_limit": asked.time_limit, "node_limit": asked.node_limit,
         }  # fmt: skip
         parser.wanted(**options)
-        tagged = map(parser.tagged, sentences)
-        return parser.parse_all(tagged, keep_heads=asked.keep_heads, **options)
+
+        def parse(some: Iterable[Sentence]) -> Iterator[Parse]:
+            tagged = map(parser.tagged, some)
+            return parser.parse_all(tagged, keep_heads=asked.keep_heads, **options)
+
+        return parse(sentences) if leave_out is None else _valid(parse, sentences, leave_out)
 
     def text(self, found: Parse) -> str:
         """What is written for a sentence."""
         write = FORMATS[self.settings.format_name]
         style = Style(self.settings.k_best, ascii_only=self.settings.ascii_only)
         return write(found.sentence, found.trees, found.solution.status, style)
+
+
+def _valid(
+    parse: Callable[[Iterable[Sentence]], Iterator[Parse]],
+    sentences: Iterable[Sentence],
+    leave_out: Callable[[str], None],
+) -> Iterator[Parse]:
+    """What is found for the sentences that can be parsed."""
+    for batch in batches(sentences):
+        with suppress(BBParseError):  # which of them it is shows one by one
+            yield from list(parse(batch))
+            continue
+        for one in batch:
+            try:
+                found = list(parse([one]))
+            except BBParseError as error:
+                start = f"{one.source}, line "
+                where = "" if str(error).startswith(start) else f"{start}{one.line_number}: "
+                leave_out(f"{where}{error}")
+            else:
+                yield from found
 
 
 @lru_cache(maxsize=2)

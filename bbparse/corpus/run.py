@@ -33,6 +33,7 @@ class Done:
     failed: int = 0
     sentences: int = 0  #: Of the shards parsed.
     words: int = 0
+    left_out: int = 0  #: Sentences of these shards that cannot be parsed.
 
 
 def parse_corpus(
@@ -63,7 +64,7 @@ def parse_corpus(
     cluster : str, optional
         Address of a Ray cluster whose processors parse instead, or ``auto``.
     tell : callable
-        Is given a line for each shard that cannot be parsed.
+        Is given a line for each shard that cannot be parsed, and each sentence that is left out.
     show_progress : bool
         On standard error.
 
@@ -138,6 +139,9 @@ def _work(
                 done.parsed += 1
                 done.sentences += entry.sentences
                 done.words += entry.words
+            for what in outcome.left_out:
+                tell(f"left out: {what}")
+            done.left_out += len(outcome.left_out)
             rate = done.words / max(bar.format_dict["elapsed"], 1e-9)
             ended = done.parsed + done.kept + done.failed
             bar.set_description_str(f"{ended}/{len(tasks)} shards, {rate:,.0f} words/s")

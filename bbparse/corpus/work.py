@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import file_digest
@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from bbparse.corpus.manifest import Entry
 from bbparse.corpus.recipe import Recipe
-from bbparse.errors import BBParseError, OutputError
+from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.parsing.parser import Parser
 from bbparse.storage.output import open_binary_output
 from bbparse.text.cutting import read_text
@@ -40,6 +40,7 @@ class Outcome:
     task: Task
     entry: Entry
     state: Literal["parsed", "kept", "failed", "fatal"]
+    left_out: tuple[str, ...] = ()  #: What is wrong with sentences that were left out.
 
 
 def parse_task(recipe: Recipe, task: Task) -> Outcome:
@@ -55,15 +56,23 @@ def parse_task(recipe: Recipe, task: Task) -> Outcome:
         except BBParseError as error:
             return Outcome(task, replace(entry, error=str(error)), "fatal")
         sentences = words = 0
+        wrong: list[str] = []
+        leave_out = wrong.append if recipe.settings.skip_invalid else None
+        given = sentences_of(task.shard, parser, recipe, leave_out)
         with open_binary_output(task.output) as file:
-            for found in recipe.parses(parser, sentences_of(task.shard, parser, recipe)):
+            for found in recipe.parses(parser, given, leave_out):
                 file.write(recipe.text(found).encode())
                 sentences += 1
                 words += found.sentence.n_words
+            if wrong and not sentences:
+                raise TreebankError(
+                    f"{task.shard}: no sentence is left to parse: {len(wrong)} are invalid"
+                )
         entry = replace(
-            entry, output_sha256=digest_of(task.output), sentences=sentences, words=words
-        )
-        return Outcome(task, entry, "parsed")
+            entry, output_sha256=digest_of(task.output), sentences=sentences, words=words,
+            left_out=len(wrong),
+        )  # fmt: skip
+        return Outcome(task, entry, "parsed", tuple(wrong))
     except OutputError as error:
         return Outcome(task, replace(entry, error=str(error)), "fatal")
     except BBParseError as error:
@@ -96,12 +105,21 @@ def _is_done(task: Task, entry: Entry) -> bool:
         return False
 
 
-def sentences_of(shard: Path, parser: Parser, recipe: Recipe) -> Iterator[Sentence]:
-    """The sentences of a shard: of CoNLL-U, or of running text, which ``.txt`` is by its name."""
+def sentences_of(
+    shard: Path, parser: Parser, recipe: Recipe, leave_out: Callable[[str], None] | None = None
+) -> Iterator[Sentence]:
+    """The sentences of a shard: of CoNLL-U, or of running text, which ``.txt`` is by its name.
+
+    With ``leave_out``, invalid ones are left out, and it is given what is wrong with each.
+    """
     is_text = any(shard.name.endswith(".txt" + packed) for packed in ("", ".gz", ".xz"))
     split = recipe.settings.split or ("text" if is_text else None)
     if split is None:
-        return read_conllu(shard)
+        if leave_out is None:
+            return read_conllu(shard)
+        return read_conllu(
+            shard, skip_invalid=True, on_skip=lambda error: leave_out(str(error))
+        )
     return read_text(shard, parser.needed_cutter(), split)
 
 

@@ -29,6 +29,28 @@ def test_shards(run: Run, model: Path, tmp_path: Path) -> None:
     assert done.complaint() == f"1 shards cannot be parsed: see above, and {out}/manifest.jsonl"
 
 
+def test_invalid_sentences_are_left_out(run: Run, model: Path, tmp_path: Path) -> None:
+    good = toy.DEV.read_text(encoding="utf-8")
+    (tmp_path / "some.conllu").write_text(f"1\tone\n\n{good}", encoding="utf-8")
+    (tmp_path / "none.conllu").write_text("1\tone\n\n2\ttwo\n", encoding="utf-8")
+    ring = "".join(f"{i}\tw\t_\tX\tX\t_\t{3 - i}\t_\t_\t_\n" for i in (1, 2))
+    (tmp_path / "heads.conllu").write_text(f"{ring}\n{good}", encoding="utf-8")
+    out = tmp_path / "out"
+    command = ["parse", f"{tmp_path}/*.conllu", "--model", model, "--output-dir", out]
+    done = run(*command, "--skip-invalid", "--keep-heads")
+    first = f"left out: {tmp_path}/some.conllu, line 1: expected 10 columns"
+    cycle = f"left out: {tmp_path}/heads.conllu, line 1: "
+    assert sum(first in line for line in done.err.splitlines()) == 1
+    assert sum(cycle in line for line in done.err.splitlines()) == 1
+    assert f"{tmp_path}/none.conllu: no sentence is left to parse: 2 are invalid" in done.err
+    assert "2 shards parsed (" in done.err and "; 2 sentences were left out" in done.err
+    alone = run("parse", toy.DEV, "--model", model, "--keep-heads").out
+    assert (out / "some.conllu").read_text(encoding="utf-8") == alone
+    assert (out / "heads.conllu").read_text(encoding="utf-8").endswith(alone)
+    manifest = (out / "manifest.jsonl").read_text(encoding="utf-8")
+    assert manifest.count('"left_out": 1') == 2
+
+
 def test_what_does_not_go_together(run: Run, model: Path, tmp_path: Path) -> None:
     both = run("parse", toy.DEV, "--output", tmp_path / "x", "--output-dir", tmp_path)
     assert "--output is for one file" in both.complaint()
