@@ -11,7 +11,7 @@ import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.cli.sources import check_sources, load_parser, read_sections, sentences_of
+from bbparse.cli.sources import check_sources, load_parser, read_sections, sentences_of, total_size
 from bbparse.cli.workers import answers
 from bbparse.errors import BBParseError, TreebankError
 from bbparse.parsing.parser import Parser
@@ -166,13 +166,20 @@ def parse_files(
     found = answers(whole_text, sections, threads, _descriptor(sources))
     valid_text = _ValidText(whole_text)
     count, name, last = 0, "", b""
+    size = total_size(sources, split)
+    shown: dict[str, Any] = {"unit": " sentences"}
+    if size is not None:
+        bar_format = "{percentage:3.0f}%|{bar}| {desc}, {remaining} left"
+        shown = {"total": size, "bar_format": bar_format}
     with (
         open_binary_output(output) as stream,
-        Bar(unit=" sentences", delay=2, disable=silent) as bar,
+        Bar(delay=2, disable=silent, **shown) as bar,
         closing(found),
     ):
         for section, answer in found:
             count += section.n_sentences
+            step = 1 if size is None else len(section.raw) / max(1, section.n_sentences)
+            bar.set_description_str(f"{count:,} sentences" if size else None, refresh=False)
             if name != section.name:
                 if format_name == "conllu" and last and not last.endswith((b"\n\n", b"\n\r\n")):
                     stream.write(b"\n" if last.endswith(b"\n") else b"\n\n")
@@ -183,11 +190,11 @@ def parse_files(
                 for one in texts(section):
                     last = one.encode()
                     stream.write(last)
-                    bar.update()
+                    bar.update(step)
             else:
                 last = answer or last
                 stream.write(answer)
-                bar.update(section.n_sentences)
+                bar.update(step * section.n_sentences)
             if output == "-":
                 stream.flush()  # whoever waits for it may give us the next section then
         valid_text.conclude(count)

@@ -84,6 +84,15 @@ def check_sources(sources: Sequence[str]) -> None:
             raise TreebankError(f"{name}: cannot be read: {os.strerror(errno.ENOENT)}")
 
 
+def total_size(sources: Sequence[str], split: Split | None) -> int | None:
+    """Bytes of treebanks that are files and not packed, by which one knows how far the work is."""
+    for source in sources:
+        packed = source.endswith((".gz", ".xz"))
+        if split or split_of_name(source) or packed or not os.path.isfile(source):
+            return None
+    return sum(map(os.path.getsize, sources))
+
+
 def split_of_name(source: str) -> Split | None:
     """How a source is cut by its name: as text, or not at all."""
     return "text" if source.endswith((".txt", ".txt.gz", ".txt.xz")) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from bbparse.errors import ModelError
 from bbparse.explain.losses import arc_losses
 from bbparse.parsing.confidence import NOTE, Calibration, chances, fit, least_losses
+from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline
 from bbparse.problem.order import in_order
 from bbparse.solving.solve import solve
@@ -75,3 +77,14 @@ def test_confidence_only_where_asked_for_and_calibrated() -> None:
     assert "onfidence" not in nlp(toy.dev_sentences()[0]).to_conllu()
     with pytest.raises(ModelError, match="bbparse calibrate"):
         nlp(toy.dev_sentences()[0], confidence=True)
+
+
+def test_training_with_dev_trees_calibrates(tmp_path: Path) -> None:
+    path, dev = tmp_path / "sure.model", toy.dev_sentences()
+    config = toy.configuration().with_("learning", epochs=1)
+    trained = Parser.train(toy.sentences()[:30], dev, config, model=path)
+    for parser in (trained, Parser.load(path)):
+        (tree, *_) = parser.parse(dev[0], confidence=True)
+        assert 0 < tree.confidence < 1 and len(tree.confidences) == dev[0].n_words
+    right = trained.calibrate(dev)
+    assert right.dtype == bool and len(right) == sum(one.n_words for one in dev)
