@@ -133,7 +133,8 @@ def console() -> None:
     try:
         main()
     finally:
-        gc.freeze()
+        if "torch" not in sys.modules:  # which complains of what is never freed
+            gc.freeze()
 
 
 def collect_less_garbage() -> None:

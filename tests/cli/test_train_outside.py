@@ -94,13 +94,12 @@ def test_an_encoder(
     assert again.read_bytes() == model.read_bytes() and len(list(states.glob("*/*.npy"))) == 32
     card = json.loads(run("model", model, "--json").out)["outside"]
     assert card["kind"] == "encoder" and card["dimension"] == 18
+    sections = tmp_path / "sections.conllu"  # for several processes
+    write_conllu(sections, [*toy.sentences(), *toy.dev_sentences()] * 2)
     outputs = []
     for threads in ("1", "2"):
         outputs.append(tmp_path / f"out{threads}.conllu")
-        done = run(
-            "parse", small / "dev.conllu", "--model", model, "-o", outputs[-1],
-            "--threads", threads,
-        )  # fmt: skip
+        done = run("parse", sections, "--model", model, "-o", outputs[-1], "--threads", threads)
         assert done.code == 0
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
     make_encoder(folder, seed=7)
