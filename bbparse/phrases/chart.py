@@ -34,72 +34,38 @@ Ints = NDArray[np.int32]
 
 
 class Leaves(NamedTuple):
-    """The words of a sentence with their tags; q counts them.
+    """The words of a sentence with their tags; q counts them."""
 
-    Attributes
-    ----------
-    ptr : int32[n+1]
-        Those of word i are ``ptr[i]:ptr[i+1]``.
-    word, tag, number, coordinate : int32[Q]
-        Place, tag, number of the form in the vocabulary, coordinate of the tag or FREE.
-    score : float64[Q]
-        Of the tag at this word.
-    """
-
-    ptr: Ints
-    word: Ints
+    ptr: Ints  # of word i, ptr[i]:ptr[i+1]
+    word: Ints  # its place
     tag: Ints
-    number: Ints
-    coordinate: Ints
-    score: NDArray[np.float64]
+    number: Ints  # of the form in the vocabulary
+    coordinate: Ints  # of the tag, or FREE
+    score: NDArray[np.float64]  # of the tag at this word
 
 
 class Chart(NamedTuple):
-    """A hypergraph, and what its items and steps are.
+    """A hypergraph of I items and E steps."""
 
-    Attributes
-    ----------
-    item_ptr : int32[I+1]
-        The steps that make item i are ``item_ptr[i]:item_ptr[i+1]``; item 0 is made by none.
-    left, right : int32[E]
-        Tails of a step; 0 for none.
-    weight : float64[E]
-    coordinate : int32[E]
-        What a step turns on, or FREE.
-    symbol : int32[I]
-        Of a phrase or a word; the pair x and the state s of others, as x * STATES + s.
-    head : int32[I]
-        Head of the item: its word with a tag, q.
-    """
-
-    item_ptr: Ints
-    left: Ints
+    item_ptr: Ints  # item_ptr[i]:item_ptr[i+1] are the steps that make item i; none make item 0
+    left: Ints  # tails of a step; 0 for none
     right: Ints
     weight: NDArray[np.float64]
-    coordinate: Ints
-    symbol: Ints
-    head: Ints
+    coordinate: Ints  # what a step turns on, or FREE
+    symbol: Ints  # of a phrase or a word; pair x and state s of other items, as x * STATES + s
+    head: Ints  # of the item: its word with a tag, q
 
 
 class _Bases(NamedTuple):
-    """What modifiers can be added to over a span: items, or phrases taken as head children.
+    """What modifiers can be added to over a span: items, or phrases taken as head children."""
 
-    Attributes
-    ----------
-    ptr : int32[cells + 1]
-        In the order in which spans are done.
-    item, pair, state, head : int32[B]
-    extra : float64[B]
-        Weight of what comes before the modifier: a head child, STOP on the right.
-    """
-
-    start: Ints
+    start: Ints  # int32[cells]
     end: Ints
     item: Ints
     pair: Ints
     state: Ints
     head: Ints
-    extra: NDArray[np.float64]
+    extra: NDArray[np.float64]  # of what comes before the modifier: a head child, STOP on the right
 
 
 class _Steps(NamedTuple):
@@ -208,33 +174,16 @@ def _weigh(model, leaves, memory, side, pair, state, q, label, q_own, scratch):
 
 @kernel
 def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, arcs, lexical, room):
-    """The chart of a sentence.
+    """The chart of a sentence, in what `bbparse.phrases.prune.prune` has kept.
 
-    Parameters
-    ----------
-    leaves : Leaves
-    forms, kind, pairs, table
-        See `bbparse.phrases.grammar.Grammar`.
-    possible : float32[S, 2, 2, X]
-        See `bbparse.phrases.prune.dense_rules`.
-    kept, kept_pair : bool[cells, S], uint8[cells, X]
-        See `bbparse.phrases.prune.prune`.
-    arcs : int32[n+1, n]
-        Of head (0: the root) and modifier: a coordinate, FREE or FORBIDDEN.
-    lexical : float
-        How much the grammar with words counts, from 0 to 1, the one without them counting the
-        rest; 0: words do not count, and q is 0 for all.
-    room : int
-        Steps that there may be.
+    Arguments are fields of `bbparse.phrases.grammar.Grammar`, and `possible`, its dense rules.
+    arcs[n+1, n] of head (0: the root) and modifier are coordinates, FREE or FORBIDDEN. `lexical`
+    says how much the grammar with words counts, from 0 to 1, the one without them counting the
+    rest; 0: words do not count, and q is 0 for all.
 
-    Returns
-    -------
-    chart : Chart
-        The first item alone where there is no tree.
-    step_of : int8[I]
-        0 for words and phrases, RIGHT and LEFT for the others.
-    full : bool
-        There were more steps than `room`; the chart is useless.
+    Returns the chart (the first item alone where there is no tree); int8[I], 0 for words and
+    phrases, RIGHT and LEFT for the others; and whether there were more steps than `room`, where the
+    chart is useless.
     """
     n = leaves.ptr.shape[0] - 1
     n_cells, n_leaves = n * (n + 1) // 2, leaves.word.shape[0]

@@ -43,16 +43,10 @@ def _find(slots, key):
 
 @kernel
 def backed_off(table, contexts, outcome, floor):
-    """Logarithm of the probability of an outcome.
+    """Logarithm of the probability of an outcome in contexts uint64[L], the most detailed first.
 
-    Parameters
-    ----------
-    table : Table
-    contexts : uint64[L]
-        Keys, the most detailed first.
-    outcome : int
-    floor : float
-        Probability of an outcome that the last level has not seen, given that it is none it has.
+    The floor is the probability of an outcome that the last level has not seen, given that it is
+    none it has.
     """
     slots, values = table
     left = 1.0
@@ -87,16 +81,8 @@ def estimate(
 ) -> tuple[Longs, NDArray[np.float32]]:
     """Keys and values of a table from observed events.
 
-    Parameters
-    ----------
-    contexts : uint64[E, L]
-        Keys of the contexts of each observation.
-    outcomes : uint64[E, L]
-        ``mix(context, outcome)`` of each.
-    factor : float
-        f above.
-    floor : float
-        See `backed_off`.
+    Those are contexts uint64[E, L], and outcomes ``mix(context, outcome)`` of each; the factor is f
+    above.
     """
     below = np.full(len(contexts), floor)
     keys, values = [], []

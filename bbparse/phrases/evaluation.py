@@ -24,27 +24,16 @@ _NO_BRACKETS = frozenset(["TOP", "ROOT", "S1", "", "-NONE-"])
 
 @dataclass(frozen=True)
 class BracketScores:
-    """Counts over sentences; shares are between 0 and 1.
-
-    Attributes
-    ----------
-    sentences, exact : int
-        Sentences, and those with all brackets right and no others.
-    gold, found, right : int
-        Labelled brackets.
-    words, tags : int
-        Words that count, and those with the right tag.
-    by_sentence : list of (right, gold, found)
-    """
+    """Counts over sentences; shares are between 0 and 1."""
 
     sentences: int
-    exact: int
-    gold: int
+    exact: int  #: Sentences with all brackets right and no others.
+    gold: int  #: Labelled brackets.
     found: int
     right: int
-    words: int
-    tags: int
-    by_sentence: list[tuple[int, int, int]]
+    words: int  #: Those that count.
+    tags: int  #: Words with the right tag.
+    by_sentence: list[tuple[int, int, int]]  #: right, gold, found.
 
     @property
     def precision(self) -> float:
@@ -84,18 +73,9 @@ def brackets(tree: PhraseTree) -> Counter[tuple[str, int, int]]:
 def compare_trees(
     pairs: Iterable[tuple[PhraseTree, PhraseTree]], names: Iterable[str] | None = None
 ) -> BracketScores:
-    """Compare trees with gold trees.
+    """Compare gold trees with those found; names say where the gold ones stand, for messages.
 
-    Parameters
-    ----------
-    pairs : iterable of (gold, found)
-    names : iterable of str, optional
-        Where each gold tree stands, for messages.
-
-    Raises
-    ------
-    TreebankError
-        If two trees have different words.
+    Raises `TreebankError` if two trees have different words.
     """
     sentences = exact = words = tags = 0
     by_sentence = []

@@ -44,47 +44,26 @@ _PUNCTUATION = frozenset([",", ":", ".", "``", "''", "-LRB-", "-RRB-", "HYPH", "
 class Pairs(NamedTuple):
     """The grammar without words; a pair x is a phrase with a head child.
 
-    Attributes
-    ----------
-    parent, head : int32[X]
-        Symbols of pairs.
-    score : float32[X]
-        log P(H | P).
-    stop : float32[2, 2, X]
-        log P(STOP | P, H), by side (0 left) and whether the head is adjacent (0) or not (1).
-    rule_ptr : int32[S+1]
-        The rules of modifier M are ``rule_ptr[M]:rule_ptr[M+1]``.
-    rule_pair, rule_side : int32[R]
-    rule_score : float32[R, 2]
-        log P(M | P, H, side), adjacent or not.
-    root : float32[S]
-        log P(M | ROOT), -inf for what no tree has been.
+    Scores are logarithms of probabilities, by side (0 left) and by whether the head is adjacent (0)
+    or not (1).
     """
 
-    parent: Ints
+    parent: Ints  # int32[X]: symbols of pairs
     head: Ints
-    score: Floats
-    stop: Floats
-    rule_ptr: Ints
+    score: Floats  # float32[X]: log P(H | P)
+    stop: Floats  # float32[2, 2, X]: log P(STOP | P, H), by side and adjacency
+    rule_ptr: Ints  # the rules of modifier M are rule_ptr[M]:rule_ptr[M+1]
     rule_pair: Ints
     rule_side: Ints
-    rule_score: Floats
-    root: Floats
+    rule_score: Floats  # float32[R, 2]: log P(M | P, H, side), by adjacency
+    root: Floats  # float32[S]: log P(M | ROOT), -inf for what no tree has been
 
 
 class Forms(NamedTuple):
-    """Symbols that stand for others where counts are few.
+    """Symbols that stand for others where counts are few, int32[S]."""
 
-    Attributes
-    ----------
-    plain : int32[S]
-        Without the parent's category.
-    base : int32[S]
-        The lowest category of a joined one, alone.
-    """
-
-    plain: Ints
-    base: Ints
+    plain: Ints  # without the parent's category
+    base: Ints  # the lowest category of a joined one, alone
 
 
 @kernel
@@ -176,27 +155,12 @@ def _keys(heads, modifiers, forms, head_keys, label_keys, word_keys):
 
 @dataclass
 class Grammar:
-    """Symbols and probabilities.
+    """Symbols and probabilities; ``kind`` is what each symbol is between head and modifier."""
 
-    Attributes
-    ----------
-    symbols : list of str
-        Tags first, then categories.
-    n_tags : int
-    number : dict
-        Of each symbol.
-    kind : int32[S]
-        What each symbol is between a head and a modifier.
-    forms : Forms
-    pairs : Pairs
-    table : Table
-        Probabilities with words.
-    """
-
-    symbols: list[str]
+    symbols: list[str]  #: Tags first, then categories.
     n_tags: int
     pairs: Pairs
-    table: Table
+    table: Table  #: Probabilities with words.
 
     def __post_init__(self) -> None:
         self.number = {symbol: i for i, symbol in enumerate(self.symbols)}
@@ -231,15 +195,9 @@ _NO_PAIRS = Pairs(*(np.empty(0, np.int32),) * 9)  # type: ignore[arg-type]
 def learn_grammar(
     phrases: Sequence[Phrase], numbers: Sequence[Sequence[int]], *, with_words: bool = True
 ) -> Grammar:
-    """A grammar from phrases and the numbers of their words.
+    """A grammar from phrases and the numbers of their words (`Vocabulary.numbers`).
 
-    Parameters
-    ----------
-    phrases : sequence of Phrase
-    numbers : sequence of sequences of int
-        Of each sentence's words; see `bbparse.phrases.words.Vocabulary`.
-    with_words : bool
-        Whether probabilities with words are wanted.
+    Without words it has no probabilities with words.
     """
     nodes = [list(_nodes(phrase)) for phrase in phrases]
     tags = {n.label for some in nodes for n in some if n.head is None}

@@ -66,27 +66,13 @@ def default_rules() -> HeadRules:
 
 @dataclass(slots=True)
 class Phrase:
-    """A constituent of the head-driven grammar; a word is one with no head child.
+    """A constituent of the head-driven grammar; a word is one with no head child."""
 
-    Attributes
-    ----------
-    label : str
-        Category, joined where a phrase is over a single phrase; tag of a word.
-    word : int
-        Place of its head word in the sentence, from 0.
-    tag : str
-        Of the head word.
-    head : Phrase or None
-        The head child; a word has none.
-    left, right : list of Phrase
-        Modifiers from the head outwards.
-    """
-
-    label: str
-    word: int
-    tag: str
-    head: Phrase | None = None
-    left: list[Phrase] = field(default_factory=list)
+    label: str  #: Category, joined where a phrase is over a single phrase; tag of a word.
+    word: int  #: Place of its head word in the sentence, from 0.
+    tag: str  #: Of the head word.
+    head: Phrase | None = None  #: The head child.
+    left: list[Phrase] = field(default_factory=list)  #: Modifiers from the head outwards.
     right: list[Phrase] = field(default_factory=list)
 
     def heads(self) -> list[int]:

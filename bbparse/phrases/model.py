@@ -110,6 +110,7 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
             **header["tagger"],
         )  # fmt: skip
         margins = tuple(map(float, header["settings"].pop("margins")))
+        header["settings"].pop("tags", None)  # which files of earlier versions have
         settings = PhraseSettings(margins, **header["settings"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{where}: the header is damaged: {error}") from None

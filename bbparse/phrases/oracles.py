@@ -125,13 +125,8 @@ def k_best_steps(chart, weight, k):
 class ChartOracle:
     """The derivations of a chart, with what its steps turn on as coordinates.
 
-    Parameters
-    ----------
-    chart : Chart
-    group : int32[C]
-        Of each coordinate, a group: every derivation has exactly one on of each that it can have.
-    own : float64[C], optional
-        Added to all scores; -inf for coordinates that are off.
+    Each coordinate is in a group, int32[C]: every derivation has exactly one on of each that it can
+    have. Scores of their own, float64[C], are added to all; -inf for coordinates that are off.
     """
 
     def __init__(self, chart: Chart, group: Ints, own: Floats | None = None) -> None:

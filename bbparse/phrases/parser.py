@@ -20,7 +20,6 @@ from bbparse.phrases.grammar import Grammar
 from bbparse.phrases.heads import Phrase, default_rules, from_phrase
 from bbparse.phrases.oracles import ChartOracle, Scaled
 from bbparse.phrases.prune import LEFT, dense_rules, prune
-from bbparse.phrases.refine import refine
 from bbparse.phrases.split import divide
 from bbparse.phrases.tagger import TrigramTagger
 from bbparse.phrases.trees import ROOT, PhraseTree, sentence_of
@@ -37,22 +36,14 @@ LONGEST = 150
 
 @dataclass(frozen=True)
 class PhraseSettings:
-    """How charts are pruned and how much each model's word counts.
+    """How charts are pruned, how much each model's word counts, and how models are made to agree
+    (`bbparse.agree`)."""
 
-    Attributes
-    ----------
-    margins : tuple of float
-        What may score so much less than the best tree stays in the chart, by grammar.
-    lexical : float
-        Share of the grammar with words in the score, above 0 to 1; the split one has the rest.
-    tags, arcs : float
-        Weights of the tagger's scores and of the dependency parser's, against the grammar's.
-    """
-
+    #: What may score so much less than the best tree stays in the chart, by grammar.
     margins: tuple[float, ...] = (9.0, 8.0, 6.0)
+    #: Share of the grammar with words in the score, above 0 to 1; the split one has the rest.
     lexical: float = 1.0
-    tags: float = 1.0
-    arcs: float = 0.1
+    arcs: float = 0.1  #: Weight of the dependency parser's scores, against the grammar's.
     method: str = "paper"
     step: float = 0.5
     root_calls: int = 50
@@ -61,43 +52,23 @@ class PhraseSettings:
 
 @dataclass(frozen=True)
 class PhraseParse:
-    """A sentence's trees, and how they were found.
+    """A sentence's trees, and how they were found."""
 
-    Attributes
-    ----------
-    trees : list of PhraseTree
-        Best first.
-    scores : list of float
-    fallback : bool
-        The grammar has no tree for the sentence: it was parsed in parts, which are joined.
-    agreement : Agreement or None
-        Where models had to agree and could.
-    heads : list of int
-        Of the best tree: the head of each word, by the grammar's head rules; 0 for the root.
-    """
-
-    trees: list[PhraseTree]
+    trees: list[PhraseTree]  #: Best first.
     scores: list[float]
+    #: The grammar has no tree for the sentence: it was parsed in parts, which are joined.
     fallback: bool
-    agreement: Agreement | None
+    agreement: Agreement | None  #: Where models had to agree and could.
+    #: Of the best tree: the head of each word, by the grammar's head rules; 0 for the root.
     heads: list[int] = field(default_factory=list)
 
 
 class PhraseParser:
     """A grammar, a tagger and a dependency parser that were learned from the same trees.
 
-    Parameters
-    ----------
-    vocabulary : Vocabulary
-    grammars : sequence of Grammar
-        The coarsest first, each finer than the one before: of kinds of categories, of plain ones,
-        of split ones.
-    tagger : TrigramTagger
-    dependencies : Parser, optional
-        For `arcs` and `both`.
-    settings : PhraseSettings
-    cutter : Cutter, optional
-        For running text.
+    The grammars are the coarsest first, each finer than the one before: of kinds of categories, of
+    plain ones, of split ones. The dependency parser is for `arcs` and `both`, the cutter for
+    running text.
     """
 
     def __init__(
@@ -255,7 +226,8 @@ class _Sentence:
         for grammar, division, margin in zip(p.grammars[1:], p.divisions, margins[1:]):
             if best == -np.inf:
                 return None
-            best, kept, kept_pair = refine(leaf, grammar.pairs, division, kept, kept_pair, margin)
+            within = division, kept, kept_pair
+            best, kept, kept_pair = prune(leaf, grammar.pairs, margin, within)
         if best == -np.inf:
             return None
         arcs = np.full((n + 1, n), FREE, np.int32)
@@ -267,7 +239,7 @@ class _Sentence:
         elif heads is not None:
             arcs[:] = FORBIDDEN
             arcs[list(heads), range(n)] = FREE
-        g, room = p.grammar, 1 << 16
+        g, room = p.grammar, 1000 + 16 * int(np.count_nonzero(kept_pair))  # most have fewer steps
         while True:
             chart, step_of, full = build_chart(
                 self.leaves, g.forms, g.kind, g.pairs, p.rules, g.table, kept, kept_pair, arcs,

@@ -1,30 +1,62 @@
-"""The chart of the grammar without words: what of it can be part of a good tree.
+"""Charts of the grammars without words: what of them can be part of a good tree.
 
 Max-plus inside and outside over all spans, in the head-driven order: a phrase begins as its head
 child, takes modifiers on the right from the head outwards, stops there, takes them on the left and
 stops. Without words a pair x (phrase and head child) goes through this as it is, so a modifier is
-weighed once for a span, whatever it joins: O(n²·R + n³·X) for R rules and X pairs, where the inner
-loop is over contiguous x. What is kept is in a tree that scores at most `margin` less than the best
-one (Charniak & Johnson 2005 prune by sums instead): the best tree is always among it.
+weighed once for a span, whatever it joins: O(n²·R + n³·X) for R rules and X pairs. What is kept is
+in a tree that scores at most `margin` less than the best one (Charniak & Johnson 2005 prune by sums
+instead): the best tree is always among it.
+
+Categories of a finer grammar are those of a coarser one divided further (Charniak et al. 2006), so
+a tree of the one is a tree of the other, and its chart is made within what is kept of the other's.
+Spans have lists of the pairs that they can have: most have few or none.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.phrases.grammar import Pairs
 
-__all__ = [
-    "AFTER", "BARE", "LEFT", "NEG", "RIGHT", "cell", "dense_rules", "narrow", "prune", "raise_to",
-    "widen",
-]  # fmt: skip
+__all__ = ["AFTER", "BARE", "LEFT", "RIGHT", "Division", "cell", "dense_rules", "prune"]
 
 NEG = np.float32(-np.inf)
 
 # What is asked of a pair over a span: just its head child; modifiers on the right; done with the
 # right and none on the left; modifiers on the left.
 BARE, RIGHT, AFTER, LEFT = 0, 1, 2, 3
+
+#: Scores of modifiers of a small grammar, with those that are impossible: fewer than look-ups cost.
+_DENSE = 1 << 17
+
+Ints = NDArray[np.int32]
+
+
+class Division(NamedTuple):
+    """How the symbols and pairs of a coarser grammar are divided.
+
+    The coarser symbol of each is ``symbol``, int32[S]; a coarser pair y is divided into
+    ``pair[ptr[y]:ptr[y+1]]``, int32[X].
+    """
+
+    symbol: Ints
+    ptr: Ints
+    pair: Ints
+
+
+class _Entries(NamedTuple):
+    """Pairs over spans: those of span c are ``start[c]:end[c]``."""
+
+    start: Ints
+    end: Ints
+    pair: Ints
+    inside: NDArray[np.float32]  # [4, E], by what is asked of the pair
+    outside: NDArray[np.float32]
+    hooks: Ints  # place of a span's hooks; -1 where it has no phrase
 
 
 @kernel
@@ -34,134 +66,201 @@ def cell(n, i, j):
 
 
 @kernel
-def _join(first, second, out):
-    for x in range(out.shape[0]):
-        value = first[x] + second[x]
-        out[x] = value if value > out[x] else out[x]
-
-
-@kernel
-def _offer(score, own, out):
-    for side in range(2):
-        for far in range(2):
-            one, best = score[side, far], out[side, far]
-            for x in range(one.shape[0]):
-                value = one[x] + own
-                best[x] = value if value > best[x] else best[x]
-
-
-@kernel
-def _inside(n, n_tags, leaf, pairs, dense, phrase, pair, hook):
-    parent, head, score, stop = pairs.parent, pairs.head, pairs.score, pairs.stop
-    n_pairs = score.shape[0]
-    for width in range(1, n + 1):
-        for i in range(n - width + 1):
-            j = i + width
-            c = cell(n, i, j)
-            own, here = phrase[c], pair[c]
-            own[:] = NEG
-            here[:] = NEG
-            hook[c] = NEG
-            for k in range(i + 1, j):
-                a, b = cell(n, i, k), cell(n, k, j)
-                _join(pair[a, BARE], hook[b, 1, 0], here[RIGHT])
-                _join(pair[a, RIGHT], hook[b, 1, 1], here[RIGHT])
-                _join(pair[b, AFTER], hook[a, 0, 0], here[LEFT])
-                _join(pair[b, LEFT], hook[a, 0, 1], here[LEFT])
-            for x in range(n_pairs):
-                value = max(
-                    here[RIGHT, x] + stop[1, 1, x] + stop[0, 0, x], here[LEFT, x] + stop[0, 1, x]
-                )
-                if value > own[parent[x]]:
-                    own[parent[x]] = value
-            if width == 1:
-                for tag in range(n_tags):
-                    own[tag] = leaf[i, tag]
-                for x in range(n_pairs):
-                    if head[x] < n_tags:
-                        value = own[head[x]] + score[x] + stop[1, 0, x] + stop[0, 0, x]
-                        if value > own[parent[x]]:
-                            own[parent[x]] = value
-            for x in range(n_pairs):
-                here[BARE, x] = own[head[x]] + score[x]
-                here[AFTER, x] = max(here[BARE, x] + stop[1, 0, x], here[RIGHT, x] + stop[1, 1, x])
-            for m in range(own.shape[0]):
-                if own[m] > NEG:
-                    _offer(dense[m], own[m], hook[c])
-
-
-@kernel
-def raise_to(out, at, value):
+def _raise_to(out, at, value):
     if value > out[at]:
         out[at] = value
 
 
 @kernel
-def _outside(
-    n, n_tags, pairs, floor, phrase, pair, hook, o_phrase, o_pair, o_hook, kept, kept_pair
-):
+def _join(pair, first, more, hook, best):
+    """Pairs over a span with one more modifier, the first one or another."""
+    if pair.shape[0] == best.shape[0]:  # all of them, in their order
+        for x in range(best.shape[0]):
+            a, b = first[x] + hook[0, x], more[x] + hook[1, x]
+            value = a if a > b else b
+            best[x] = value if value > best[x] else best[x]
+        return
+    for e in range(pair.shape[0]):
+        x = pair[e]
+        a, b = first[e] + hook[0, x], more[e] + hook[1, x]
+        value = a if a > b else b
+        if value > best[x]:
+            best[x] = value
+
+
+@kernel
+def _part(pair, first, more, out_first, out_more, hook, around, over, kept):
+    """The reverse: what is around pairs and around the modifiers that join them.
+
+    Those with something over them are `kept`, int32[…].
+    """
+    whole = pair.shape[0] == over.shape[0]
+    for i in range(kept.shape[0] if whole else pair.shape[0]):
+        x = kept[i] if whole else pair[i]
+        e = x if whole else i
+        o = over[x]
+        if o > NEG:
+            _raise_to(out_first, e, o + hook[0, x])
+            _raise_to(out_more, e, o + hook[1, x])
+            _raise_to(around[0], x, o + first[e])
+            _raise_to(around[1], x, o + more[e])
+
+
+@kernel
+def _inside(leaf, pairs, dense, division, kept, kept_pair, entries, phrase, hook):
+    n, n_tags = leaf.shape
     parent, head, score, stop = pairs.parent, pairs.head, pairs.score, pairs.stop
-    ptr, rule_pair, rule_side = pairs.rule_ptr, pairs.rule_pair, pairs.rule_side
-    rule_score = pairs.rule_score
-    n_pairs = score.shape[0]
-    o_phrase[:] = NEG
-    o_pair[:] = NEG
-    o_hook[:] = NEG
-    top = cell(n, 0, n)
-    o_phrase[top] = pairs.root
-    reached = np.zeros(o_phrase.shape[0], np.bool_)
-    reached[top] = True
+    bits, here = np.zeros(score.shape[0], np.uint8), np.empty((4, score.shape[0]), np.float32)
+    some = np.empty(score.shape[0], np.int32)
+    start, end, pair, value, _, hook_of = entries
+    n_entries, n_hooks = 0, 0
+    for width in range(1, n + 1):
+        for i in range(n - width + 1):
+            j = i + width
+            c = cell(n, i, j)
+            own, count = phrase[c], 0
+            for y in range(kept_pair.shape[1]):
+                if kept_pair[c, y] != 0:
+                    for d in range(division.ptr[y], division.ptr[y + 1]):
+                        x = division.pair[d]
+                        some[count], bits[x] = x, kept_pair[c, y]
+                        for step in range(4):
+                            here[step, x] = NEG
+                        count += 1
+            for k in range(i + 1, j if count > 0 else i + 1):
+                a, b = cell(n, i, k), cell(n, k, j)
+                p, q, r, t = start[a], end[a], start[b], end[b]
+                if hook_of[b] >= 0 and q > p:
+                    _join(pair[p:q], value[BARE, p:q], value[RIGHT, p:q], hook[hook_of[b], 1],
+                          here[RIGHT])  # fmt: skip
+                if hook_of[a] >= 0 and t > r:
+                    _join(pair[r:t], value[AFTER, r:t], value[LEFT, r:t], hook[hook_of[a], 0],
+                          here[LEFT])  # fmt: skip
+            for x in some[:count]:
+                for step in (RIGHT, LEFT):
+                    if not bits[x] & (1 << step):
+                        here[step, x] = NEG
+                if kept[c, division.symbol[parent[x]]]:
+                    _raise_to(own, parent[x], here[RIGHT, x] + stop[1, 1, x] + stop[0, 0, x])
+                    _raise_to(own, parent[x], here[LEFT, x] + stop[0, 1, x])
+            if width == 1:
+                for tag in range(n_tags):
+                    if kept[c, division.symbol[tag]]:
+                        own[tag] = leaf[i, tag]
+                for x in some[:count]:
+                    if head[x] < n_tags and kept[c, division.symbol[parent[x]]]:
+                        over = own[head[x]] + score[x] + stop[1, 0, x] + stop[0, 0, x]
+                        _raise_to(own, parent[x], over)
+            start[c] = n_entries
+            whole = count == score.shape[0]
+            for q in range(count):
+                x = q if whole else some[q]
+                if bits[x] & (1 << BARE):
+                    here[BARE, x] = own[head[x]] + score[x]
+                if bits[x] & (1 << AFTER):
+                    _raise_to(here[AFTER], x, here[BARE, x] + stop[1, 0, x])
+                    _raise_to(here[AFTER], x, here[RIGHT, x] + stop[1, 1, x])
+                if whole or max(here[BARE, x], here[RIGHT, x], here[AFTER, x], here[LEFT, x]) > NEG:
+                    pair[n_entries] = x
+                    for step in range(4):
+                        value[step, n_entries] = here[step, x]
+                    n_entries += 1
+            end[c] = n_entries
+            if own.max() > NEG:
+                hook_of[c] = n_hooks
+                _offer(pairs, dense, own, hook[n_hooks])
+                n_hooks += 1
+
+
+@kernel
+def _offer(pairs, dense, own, hook):
+    """What phrases over a span score as modifiers."""
+    for m in range(own.shape[0]):
+        if own[m] > NEG and dense.shape[0] > 0:
+            for side in range(2):
+                for far in range(2):
+                    one, best = dense[m, side, far], hook[side, far]
+                    for x in range(one.shape[0]):
+                        value = one[x] + own[m]
+                        best[x] = value if value > best[x] else best[x]
+        elif own[m] > NEG:
+            for r in range(pairs.rule_ptr[m], pairs.rule_ptr[m + 1]):
+                x, side = pairs.rule_pair[r], pairs.rule_side[r]
+                for far in range(2):
+                    _raise_to(hook[side, far], x, own[m] + pairs.rule_score[r, far])
+
+
+@kernel
+def _outside(n, n_tags, pairs, floor, entries, phrase, around, hook, o_hook, kept, kept_pair):
+    parent, head, score, stop = pairs.parent, pairs.head, pairs.score, pairs.stop
+    over = np.full((4, score.shape[0]), NEG, np.float32)  # of the span, where it is kept
+    some = np.empty((4, score.shape[0]), np.int32)  # where that is
+    count = np.zeros(4, np.int32)
+    start, end, pair, value, outside, hook_of = entries
+    around[cell(n, 0, n)] = pairs.root
+    reached = np.zeros(around.shape[0], np.bool_)  # what nothing is around is in no tree
+    reached[cell(n, 0, n)] = True
     for width in range(n, 0, -1):
         for i in range(n - width + 1):
             j = i + width
             c = cell(n, i, j)
-            own, here, ring = phrase[c], pair[c], o_pair[c]
-            around = o_phrase[c]
             if not reached[c]:
                 continue
-            for m in range(own.shape[0]):
-                if own[m] > NEG:
-                    for r in range(ptr[m], ptr[m + 1]):
-                        x, side = rule_pair[r], rule_side[r]
-                        for far in range(2):
-                            raise_to(around, m, o_hook[c, side, far, x] + rule_score[r, far])
+            own, above = phrase[c], around[c]
+            if hook_of[c] >= 0:
+                ring = o_hook[hook_of[c]]
+                for m in range(own.shape[0]):
+                    if own[m] > NEG:
+                        for r in range(pairs.rule_ptr[m], pairs.rule_ptr[m + 1]):
+                            x, side = pairs.rule_pair[r], pairs.rule_side[r]
+                            for far in range(2):
+                                _raise_to(above, m, ring[side, far, x] + pairs.rule_score[r, far])
             for tags in range(2):  # phrases over tags are done before the tags
-                for x in range(n_pairs):
+                for e in range(start[c], end[c]):
+                    x = pair[e]
                     if (head[x] < n_tags) != (tags == 1):
                         continue
-                    if tags == 1 and width == 1:
-                        over = around[parent[x]]
-                        raise_to(ring[BARE], x, over + stop[1, 0, x] + stop[0, 0, x])
-                    raise_to(ring[BARE], x, ring[AFTER, x] + stop[1, 0, x])
-                    raise_to(around, head[x], ring[BARE, x] + score[x])
+                    if tags == 1 and width == 1 and own[parent[x]] > NEG:
+                        up = above[parent[x]] + stop[1, 0, x] + stop[0, 0, x]
+                        _raise_to(outside[BARE], e, up)
+                    _raise_to(outside[BARE], e, outside[AFTER, e] + stop[1, 0, x])
+                    _raise_to(above, head[x], outside[BARE, e] + score[x])
             for m in range(own.shape[0]):
-                kept[c, m] = own[m] + around[m] >= floor
-            for x in range(n_pairs):
-                over = around[parent[x]]
-                raise_to(ring[LEFT], x, over + stop[0, 1, x])
-                raise_to(ring[RIGHT], x, over + stop[1, 1, x] + stop[0, 0, x])
-                raise_to(ring[RIGHT], x, ring[AFTER, x] + stop[1, 1, x])
+                kept[c, m] = own[m] + above[m] >= floor
+            count[:] = 0
+            for e in range(start[c], end[c]):
+                x = pair[e]
+                if own[parent[x]] > NEG:
+                    up = above[parent[x]]
+                    _raise_to(outside[LEFT], e, up + stop[0, 1, x])
+                    _raise_to(outside[RIGHT], e, up + stop[1, 1, x] + stop[0, 0, x])
+                _raise_to(outside[RIGHT], e, outside[AFTER, e] + stop[1, 1, x])
                 for step in range(4):
-                    if here[step, x] + ring[step, x] >= floor:
+                    if value[step, e] + outside[step, e] >= floor:
                         kept_pair[c, x] |= 1 << step
-                if kept_pair[c, x] & (1 << RIGHT):
-                    o = ring[RIGHT, x]
-                    for k in range(i + 1, j):
-                        a, b = cell(n, i, k), cell(n, k, j)
-                        reached[a] = reached[b] = True
-                        raise_to(o_pair[a, BARE], x, o + hook[b, 1, 0, x])
-                        raise_to(o_pair[a, RIGHT], x, o + hook[b, 1, 1, x])
-                        raise_to(o_hook[b, 1, 0], x, o + pair[a, BARE, x])
-                        raise_to(o_hook[b, 1, 1], x, o + pair[a, RIGHT, x])
-                if kept_pair[c, x] & (1 << LEFT):
-                    o = ring[LEFT, x]
-                    for k in range(i + 1, j):
-                        a, b = cell(n, i, k), cell(n, k, j)
-                        reached[a] = reached[b] = True
-                        raise_to(o_pair[b, AFTER], x, o + hook[a, 0, 0, x])
-                        raise_to(o_pair[b, LEFT], x, o + hook[a, 0, 1, x])
-                        raise_to(o_hook[a, 0, 0], x, o + pair[b, AFTER, x])
-                        raise_to(o_hook[a, 0, 1], x, o + pair[b, LEFT, x])
+                        over[step, x] = outside[step, e]
+                        some[step, count[step]] = x
+                        count[step] += 1
+            for k in range(i + 1, j):
+                a, b = cell(n, i, k), cell(n, k, j)
+                p, q, r, t = start[a], end[a], start[b], end[b]
+                if count[RIGHT] > 0 and hook_of[b] >= 0 and q > p:
+                    reached[a] = reached[b] = True
+                    _part(
+                        pair[p:q], value[BARE, p:q], value[RIGHT, p:q], outside[BARE, p:q],
+                        outside[RIGHT, p:q], hook[hook_of[b], 1], o_hook[hook_of[b], 1],
+                        over[RIGHT], some[RIGHT, : count[RIGHT]],
+                    )  # fmt: skip
+                if count[LEFT] > 0 and hook_of[a] >= 0 and t > r:
+                    reached[a] = reached[b] = True
+                    _part(
+                        pair[r:t], value[AFTER, r:t], value[LEFT, r:t], outside[AFTER, r:t],
+                        outside[LEFT, r:t], hook[hook_of[a], 0], o_hook[hook_of[a], 0],
+                        over[LEFT], some[LEFT, : count[LEFT]],
+                    )  # fmt: skip
+            for e in range(start[c], end[c]):
+                for step in range(4):
+                    over[step, pair[e]] = NEG
 
 
 @kernel
@@ -175,24 +274,17 @@ def dense_rules(pairs):
 
 
 @kernel
-def narrow(pairs, wanted):
-    """The grammar with some pairs only, bool[X], and their numbers in the whole one."""
-    number = np.flatnonzero(wanted).astype(np.int32)
-    place = np.full(wanted.shape[0], -1, np.int32)
-    place[number] = np.arange(number.shape[0])
+def _narrow(pairs, number, place):
+    """The grammar with some pairs only, whose numbers are given; and the places of all."""
     left = np.flatnonzero(place[pairs.rule_pair] >= 0)
     ptr = np.searchsorted(left, pairs.rule_ptr).astype(np.int32)
     stop = np.empty((2, 2, number.shape[0]), np.float32)
     for side in range(2):
         for far in range(2):
             stop[side, far] = pairs.stop[side, far][number]
-    return (
-        Pairs(
-            pairs.parent[number], pairs.head[number], pairs.score[number], stop, ptr,
-            place[pairs.rule_pair[left]], pairs.rule_side[left], pairs.rule_score[left],
-            pairs.root,
-        ),
-        number,
+    return Pairs(
+        pairs.parent[number], pairs.head[number], pairs.score[number], stop, ptr,
+        place[pairs.rule_pair[left]], pairs.rule_side[left], pairs.rule_score[left], pairs.root,
     )  # fmt: skip
 
 
@@ -214,7 +306,53 @@ def _possible(leaf, pairs):
 
 
 @kernel
-def prune(leaf, pairs, margin):
+def _prune(leaf, pairs, margin, division, coarse_kept, coarse_pair):
+    n, n_tags = leaf.shape
+    n_cells, n_symbols, n_pairs = coarse_kept.shape[0], pairs.root.shape[0], pairs.score.shape[0]
+    wanted = np.zeros(n_pairs, np.bool_)
+    room, n_hooks = 0, 0
+    for c in range(n_cells):
+        n_hooks += 1 if coarse_kept[c].any() else 0
+        for y in range(coarse_pair.shape[1]):
+            if coarse_pair[c, y] != 0:
+                for d in range(division.ptr[y], division.ptr[y + 1]):
+                    wanted[division.pair[d]] = True
+                    room += 1
+    number = np.flatnonzero(wanted).astype(np.int32)
+    place = np.full(n_pairs, -1, np.int32)
+    place[number] = np.arange(number.shape[0])
+    few = _narrow(pairs, number, place)
+    values = np.full((2, 4, room), NEG, np.float32)
+    entries = _Entries(
+        np.zeros(n_cells, np.int32), np.zeros(n_cells, np.int32), np.empty(room, np.int32),
+        values[0], values[1], np.full(n_cells, -1, np.int32),
+    )  # fmt: skip
+    phrase = np.full((2, n_cells, n_symbols), NEG, np.float32)
+    # what phrases score as modifiers, by side and by whether the head is adjacent (0) or not
+    both = np.full((2, n_hooks, 2, 2, number.shape[0]), NEG, np.float32)
+    to_few = Division(division.symbol, division.ptr, place[division.pair])
+    dense = np.empty((0, 2, 2, 0), np.float32)
+    if 4 * n_symbols * number.shape[0] <= _DENSE:
+        dense = dense_rules(few)
+    _inside(leaf, few, dense, to_few, coarse_kept, coarse_pair, entries, phrase[0], both[0])
+    best = (phrase[0, cell(n, 0, n)] + pairs.root).max()
+    kept = np.zeros((n_cells, n_symbols), np.bool_)
+    kept_pair = np.zeros((n_cells, n_pairs), np.uint8)
+    if best > NEG:
+        floor = best - np.float32(margin) - np.float32(1e-4) * n
+        few_kept = np.zeros((n_cells, number.shape[0]), np.uint8)
+        _outside(
+            n, n_tags, few, floor, entries, phrase[0], phrase[1], both[0], both[1], kept, few_kept
+        )
+        for x in range(number.shape[0]):
+            kept_pair[:, number[x]] = few_kept[:, x]
+    return best, kept, kept_pair
+
+
+def prune(
+    leaf: NDArray[np.float32], pairs: Pairs, margin: float,
+    within: tuple[Division, NDArray[np.bool_], NDArray[np.uint8]] | None = None,
+) -> tuple[float, NDArray[np.bool_], NDArray[np.uint8]]:  # fmt: skip
     """What good trees are made of.
 
     Parameters
@@ -225,6 +363,8 @@ def prune(leaf, pairs, margin):
         See `bbparse.phrases.grammar`.
     margin : float
         In the logarithm of probabilities.
+    within : tuple, optional
+        A coarser grammar's division into this one, and what was kept of it.
 
     Returns
     -------
@@ -235,33 +375,11 @@ def prune(leaf, pairs, margin):
     kept_pair : uint8[cells, X]
         Bit BARE, RIGHT, AFTER, LEFT of a pair over a span.
     """
-    n, n_tags = leaf.shape
-    n_cells, n_symbols = n * (n + 1) // 2, pairs.root.shape[0]
-    few, number = narrow(pairs, _possible(leaf, pairs))
-    phrase = np.empty((2, n_cells, n_symbols), np.float32)
-    pair = np.empty((2, n_cells, 4, number.shape[0]), np.float32)
-    hook = np.empty((2, n_cells, 2, 2, number.shape[0]), np.float32)
-    _inside(n, n_tags, leaf, few, dense_rules(few), phrase[0], pair[0], hook[0])
-    best = NEG
-    for m in range(n_symbols):
-        best = max(best, phrase[0, cell(n, 0, n), m] + pairs.root[m])
-    kept = np.zeros((n_cells, n_symbols), np.bool_)
-    kept_pair = np.zeros((n_cells, pairs.score.shape[0]), np.uint8)
-    if best > NEG:
-        floor = best - np.float32(margin) - np.float32(1e-4) * n
-        few_kept = np.zeros((n_cells, number.shape[0]), np.uint8)
-        _outside(
-            n, n_tags, few, floor, phrase[0], pair[0], hook[0], phrase[1], pair[1], hook[1],
-            kept, few_kept,
-        )  # fmt: skip
-        widen(few_kept, number, kept_pair)
-    return best, kept, kept_pair
-
-
-@kernel
-def widen(few, number, out):
-    """What is kept of a narrow grammar, in the numbers of the whole one."""
-    for c in range(few.shape[0]):
-        for x in range(few.shape[1]):
-            if few[c, x] != 0:
-                out[c, number[x]] = few[c, x]
+    if within is None:
+        n = len(leaf)
+        symbol = np.arange(len(pairs.root), dtype=np.int32)
+        ptr = np.arange(len(pairs.score) + 1, dtype=np.int32)
+        kept = np.ones((n * (n + 1) // 2, len(symbol)), np.bool_)
+        bits = np.where(_possible(leaf, pairs), np.uint8(15), np.uint8(0))
+        within = Division(symbol, ptr, ptr[:-1]), kept, np.tile(bits, (len(kept), 1))
+    return _prune(leaf, pairs, margin, *within)

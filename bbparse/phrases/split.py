@@ -11,7 +11,7 @@ import numpy as np
 
 from bbparse.phrases.grammar import Grammar
 from bbparse.phrases.heads import JOIN, SPLIT, HeadRules, Phrase
-from bbparse.phrases.refine import Division
+from bbparse.phrases.prune import Division
 
 __all__ = ["divide", "merge", "merged", "split"]
 

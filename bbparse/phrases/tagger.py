@@ -148,20 +148,10 @@ def chain(leaves, score, label, bigrams, quantum, table, weight, border):
 
 
 class TrigramTagger:
-    """Scores of tag sequences.
+    """Scores of tag sequences: of the XPOS of a tagger, without those that the grammar lacks.
 
-    Parameters
-    ----------
-    tagger : Tagger
-        Its XPOS are the tags.
-    trigrams : Table
-        See `learn_trigrams`.
-    grammar : Grammar
-        Whose tags are meant; others are left out.
-    scale, weight : float
-        Of the tagger's scores, and of the logarithms of trigrams.
-    margin : float
-        Tags that are worse than a word's best one by more, by scaled scores, are left out.
+    The tagger's scores are scaled, the logarithms of trigrams weighted. Tags that are worse than a
+    word's best one by more than the margin, by scaled scores, are left out.
     """
 
     def __init__(

@@ -168,16 +168,7 @@ def sentence_of(
     words: Sequence[str], tags: Sequence[str], heads: Sequence[int] | None = None
 ) -> Sentence:
     """Words and tags as a sentence of a treebank; the tags are UPOS and XPOS."""
-    n = len(words)
-    heads = heads if heads is not None else [-1] * n
-    labels = ["_" if h < 0 else "root" if h == 0 else "dep" for h in heads]
-    shown = ["_" if h < 0 else str(h) for h in heads]
-    lines = [
-        "\t".join((str(i + 1), words[i], "_", tags[i], tags[i], "_", shown[i], labels[i], "_\t_"))
-        for i in range(n)
-    ]
-    empty = ["_"] * n
-    return Sentence(
-        lines, list(range(n)), list(words), empty, list(tags), list(tags), empty, list(heads),
-        labels,
-    )  # fmt: skip
+    labels = None
+    if heads is not None:
+        labels = ["root" if head == 0 else "dep" for head in heads]
+    return Sentence.from_words(words, upos=tags, xpos=tags, heads=heads, deprels=labels)

@@ -11,11 +11,7 @@ __all__ = ["Vocabulary", "signature"]
 def signature(word: str, first: bool) -> str:
     """What the shape and the ending of an unknown word say, such as ``<Aa-ing>``.
 
-    Parameters
-    ----------
-    word : str
-    first : bool
-        Whether it begins the sentence, where a capital says little.
+    In the first word of a sentence a capital says little.
     """
     lower = word.lower()
     shape = ""
@@ -41,13 +37,7 @@ def signature(word: str, first: bool) -> str:
 
 
 class Vocabulary:
-    """Numbers of words and of signatures.
-
-    Parameters
-    ----------
-    entries : sequence of str
-        Words in lower case and signatures, by number; the first is for all others.
-    """
+    """Numbers of words in lower case and of signatures; the first of them is for all others."""
 
     def __init__(self, entries: Sequence[str]) -> None:
         self.entries = list(entries)

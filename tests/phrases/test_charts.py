@@ -18,7 +18,6 @@ from bbparse.phrases.grammar import FLOOR, head_weight, modifier_weight, next_st
 from bbparse.phrases.heads import SPLIT
 from bbparse.phrases.oracles import ChartOracle, Scaled
 from bbparse.phrases.prune import dense_rules, prune
-from bbparse.phrases.refine import refine
 
 _spec = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("toy.py"))
 assert _spec is not None and _spec.loader is not None
@@ -205,10 +204,10 @@ def test_pruning_keeps_the_best_tree_of_each_grammar() -> None:
                 if number:
                     division = p.divisions[number - 1]
                     every = np.ones_like(kept), np.full_like(kept_pair, 15)
-                    whole, _, _ = refine(leaf, grammar.pairs, division, *every, margin)
+                    whole, _, _ = prune(leaf, grammar.pairs, margin, (division, *every))
                     coarser = best
-                    best, kept, kept_pair = refine(
-                        leaf, grammar.pairs, division, kept, kept_pair, margin
+                    best, kept, kept_pair = prune(
+                        leaf, grammar.pairs, margin, (division, kept, kept_pair)
                     )
                     if margin == EVERYTHING:
                         assert best == pytest.approx(whole, abs=1e-4)
