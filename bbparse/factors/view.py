@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import FactorError
 from bbparse.jit import kernel
+from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_values, encode
-
-if TYPE_CHECKING:
-    from bbparse.treebank import Sentence
 
 #: So many lower bits of a mark hold 1 + the number of the label that the guide would give the arc.
 LABEL_BITS = 10

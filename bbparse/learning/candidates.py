@@ -24,7 +24,7 @@ from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.labeller import MAX_LABELS
 from bbparse.scoring.marks import steps_of
 from bbparse.scoring.network import NETWORK_ARRAYS, Network
-from bbparse.scoring.pruner import Pruner, with_arcs_of
+from bbparse.scoring.problem_maker import Pruner, with_arcs_of
 from bbparse.scoring.scorer import PartScorer
 from bbparse.storage.archive import INTS, Rule
 from bbparse.treebank.progress import watched

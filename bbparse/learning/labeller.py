@@ -7,7 +7,7 @@ and weights are averaged from the second pass on: those of the first are far fro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,14 +35,6 @@ _START = 5.0
 _LEAST_WEIGHT = 0.03
 
 
-class Learned(NamedTuple):
-    """Weights, the changes of each times their moments, and the squares of its gradients."""
-
-    weights: NDArray[np.float32]
-    sums: NDArray[np.float32]
-    squares: NDArray[np.float32]
-
-
 @kernel
 def _step(
     values: NDArray[np.uint64],
@@ -59,7 +51,8 @@ def _step(
 ) -> float:
     """One gradient step on one sentence; returns the log-loss before it.
 
-    ``gold`` is int32[n+1], the label of each word, -1 for words to learn nothing from.
+    ``gold`` is int32[n+1], the label of each word, -1 for words to learn nothing from; what is
+    learned the weights, the changes of each times their moments, and the squares of its gradients.
     """
     weights, sums, squares = learned
     owner, indices = label_features(values, pad, heads, reach, templates, marks)
@@ -146,7 +139,7 @@ def train_labeller(
     compiled = plain(compile_templates(labeller.templates))
     shape = (len(labeller.weights), len(labels))
     weights, sums = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-    learned = plain(Learned(weights, sums, np.full(shape, _START, np.float32)))
+    learned = weights, sums, np.full(shape, _START, np.float32)
     random = np.random.default_rng(config.learning.seed)
     clock = 1
     for epoch in range(config.labels.epochs):

@@ -26,8 +26,7 @@ from bbparse.learning.data import TrainingData, folds_of, subset
 from bbparse.learning.trainer import Trainer
 from bbparse.model.model import Model
 from bbparse.problem import Problem
-from bbparse.scoring.problem_maker import ProblemMaker, batches
-from bbparse.scoring.pruner import Pruner
+from bbparse.scoring.problem_maker import ProblemMaker, Pruner, batches
 from bbparse.solving.solve import solve
 from bbparse.storage.archive import INTS, REALS, Rule
 from bbparse.treebank import Sentence
@@ -137,11 +136,23 @@ class Run:
         return Learned({name: each.best for name, each in trainer.learners.items()}, notes)
 
     def thinned(self, model: Model) -> Model:
-        """The finished model: with as much of its weights as `learning` says."""
+        """The finished model: the largest weights of its backbone, and the pruner's, in few bits.
+
+        `learning` says which share is kept (`keep_largest`), in how many bits (`rounded_to`).
+        """
         share, bits = self.config.learning.keep, self.config.learning.bits
         if share >= 1.0 and bits >= 32:
             return model
-        thin = Model(thinned(model.maker, share, bits), notes=dict(model.notes))
+        backbone, pruner = model.maker.scorer, model.maker.pruner.scorer
+        if share < 1.0:
+            backbone = backbone.with_weights(keep_largest(backbone.weights, share))
+        if bits < 32:
+            backbone, pruner = (
+                scorer.with_weights(rounded_to(scorer.weights.astype(np.int32), bits))
+                for scorer in (backbone, pruner)
+            )
+        pruned = replace(model.maker.pruner, scorer=pruner)
+        thin = Model(replace(model.maker, scorer=backbone, pruner=pruned), notes=dict(model.notes))
         self._judge(thin, f"the largest {100 * share:g} % of the weights kept, in {bits} bits:")
         return thin
 
@@ -166,23 +177,6 @@ def unlabelled_accuracy(
             right += int((solution.heads[0, 1:] == np.array(one.sentence.heads)).sum())
             words += one.sentence.n_words
     return right / max(1, words)
-
-
-def thinned(maker: ProblemMaker, share: float, bits: int) -> ProblemMaker:
-    """The same with the largest weights of its backbone only, and those of the pruner in few bits.
-
-    Of the weights a share is kept (`keep_largest`; 1: all), in `bits` bits (`rounded_to`; 32: as
-    they are).
-    """
-    backbone, pruner = maker.scorer, maker.pruner.scorer
-    if share < 1.0:
-        backbone = backbone.with_weights(keep_largest(backbone.weights, share))
-    if bits < 32:
-        backbone, pruner = (
-            scorer.with_weights(rounded_to(scorer.weights.astype(np.int32), bits))
-            for scorer in (backbone, pruner)
-        )
-    return replace(maker, scorer=backbone, pruner=replace(maker.pruner, scorer=pruner))
 
 
 def keep_largest(weights: NDArray[np.int32], share: float) -> NDArray[np.int32]:

@@ -44,8 +44,7 @@ from bbparse.learning.proposals import Proposals, telling
 from bbparse.model.model import Model
 from bbparse.problem import Problem, Solution
 from bbparse.problem.quantum import QUANTUM
-from bbparse.scoring.problem_maker import ProblemMaker
-from bbparse.scoring.pruner import Pruner
+from bbparse.scoring.problem_maker import ProblemMaker, Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.solving.rescore import rescore
 from bbparse.solving.solve import solve

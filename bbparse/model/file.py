@@ -25,8 +25,7 @@ from bbparse.outside import OUTSIDE_ARRAYS, outside_from
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
 from bbparse.scoring.network import NETWORK_ARRAYS, Network
-from bbparse.scoring.problem_maker import ProblemMaker
-from bbparse.scoring.pruner import Pruner
+from bbparse.scoring.problem_maker import ProblemMaker, Pruner
 from bbparse.scoring.scorer import PartScorer
 from bbparse.storage.archive import REALS, TEXT, Rule, archive_kind, read_archive, write_archive
 from bbparse.tagging.tagger import TAGGER_ARRAYS, Tagger, tagger_arrays, tagger_from

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bbparse.factors import check_family, feature_key
-from bbparse.factors.check import describe
+from bbparse.factors.family import describe
 from bbparse.treebank import Sentence
 from bbparse_families.handcrafted import RatherThan
 from tests.factors.helpers import all_arcs, view_of

@@ -12,7 +12,7 @@ from bbparse.learning.candidates import train_pruner
 from bbparse.learning.data import prepare
 from bbparse.oracle.projective.dense import eisner
 from bbparse.problem import Problem
-from bbparse.scoring.pruner import Pruner, with_arcs_of
+from bbparse.scoring.problem_maker import Pruner, with_arcs_of
 from bbparse.scoring.scorer import PartScorer
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
