@@ -221,7 +221,7 @@ class LearningConfig(Record):
     #: Of the order of sentences.
     seed: int = _whole(1, 0)
     #: Share of the backbone's non-zero weights that the finished model keeps, the largest; see
-    #: :func:`bbparse.learning.thinning.keep_largest`.
+    #: :func:`bbparse.learning.run.keep_largest`.
     keep: float = _checked(1.0, lambda v: 0.0 < v <= 1.0, "a share above 0, at most 1")
     #: Bits of a weight of backbone and pruner in the finished model: 8, 16 or 32. Fewer bits are
     #: read faster.

@@ -71,13 +71,7 @@ written like that, or as rules, in the package ``bbparse_families``.
 from __future__ import annotations
 
 from bbparse.factors.batch import FactorBatch, FactorCounter
-from bbparse.factors.family import (
-    Arc,
-    FactorFamily,
-    alive_counts,
-    check_family,
-    tree_batches,
-)
+from bbparse.factors.family import Arc, FactorFamily, alive_counts, check_family, tree_batches
 from bbparse.factors.keys import Feature, feature_key
 from bbparse.factors.registry import available, load_families, specification
 from bbparse.factors.rule_language import AnySentence

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from bbparse.errors import FactorError
 from bbparse.factors import rule_kernel as k
 
-#: Attributes of a word, in the order of `bbparse.factors.rule_words`.
+#: Attributes of a word, in the order of `bbparse.factors.rules`.
 FIELDS = ("form", "lower", "lemma", "upos", "xpos", "feats")
 
 Loop: TypeAlias = "Callable[[int, int, list[Any], int], Iterator[AnyWord]]"

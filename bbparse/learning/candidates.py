@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.errors import TreebankError
 from bbparse.jit import kernel
 from bbparse.learning.checkpoint import Checkpoint
-from bbparse.learning.data import TrainingData, folds_of
+from bbparse.learning.data import TrainingData, folds_of, labels_of
 from bbparse.learning.network import train_network
 from bbparse.problem.quantum import QUANTUM
-from bbparse.scoring.labeller import MAX_LABELS
 from bbparse.scoring.marks import steps_of
 from bbparse.scoring.network import NETWORK_ARRAYS, Network
 from bbparse.scoring.problem_maker import Pruner, with_arcs_of
@@ -147,11 +145,7 @@ def guide_all(
     """
     if not config.guide.epochs:
         return
-    labels = tuple(sorted({label for s in data.sentences for label in s.deprels}))
-    if len(labels) > MAX_LABELS:
-        raise TreebankError(
-            f"there are {len(labels)} different labels, expected at most {MAX_LABELS}"
-        )
+    labels = tuple(labels_of(data.sentences))
     everything = np.arange(len(data.sentences))
 
     def train(chosen: NDArray[np.int64], part: str) -> Network:

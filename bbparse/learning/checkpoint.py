@@ -41,12 +41,7 @@ class Checkpoint:
         outside: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = None if path is None else Path(path)
-        digest = blake2b(digest_size=16)
-        for sentence in sentences if path is not None else ():
-            digest.update("\n".join(["", *sentence.lines]).encode("utf-8", "surrogatepass"))
-        if outside is not None:
-            digest.update(json.dumps(outside, sort_keys=True).encode())
-        self._treebank = digest.hexdigest()
+        self._treebank = "" if path is None else digest(sentences, outside)
 
     def files(self) -> list[Path]:
         """Those that are there, sorted."""
@@ -100,5 +95,12 @@ class Checkpoint:
         return self.path.with_name(f"{self.path.name}.{part.replace(' ', '-')}")
 
     def _identity(self, config: Configuration) -> str:
-        table = json.dumps([self._treebank, config.to_table()], sort_keys=True)
-        return blake2b(table.encode(), digest_size=16).hexdigest()
+        return digest((), self._treebank, config.to_table())
+
+
+def digest(sentences: Iterable[Sentence], *others: Any) -> str:
+    """A text that tells sentences, and others that JSON can hold, from those of another run."""
+    found = blake2b(json.dumps(others, sort_keys=True).encode(), digest_size=16)
+    for sentence in sentences:
+        found.update("\n".join(["", *sentence.lines]).encode("utf-8", "surrogatepass"))
+    return found.hexdigest()

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration.records import ModelConfig
+from bbparse.errors import TreebankError
 from bbparse.oracle.projective.dense import eisner
 from bbparse.outside import Outside
+from bbparse.scoring.labeller import MAX_LABELS
 from bbparse.scoring.network import Network
 from bbparse.treebank import Sentence, is_projective
 from bbparse.treebank.encode import encode
@@ -94,6 +96,16 @@ def subset(data: TrainingData, chosen: Iterable[int]) -> TrainingData:
         if (column := getattr(data, name))
     }
     return replace(data, **columns)
+
+
+def labels_of(sentences: Iterable[Sentence]) -> list[str]:
+    """All labels, sorted; `TreebankError` if there are more than `MAX_LABELS`."""
+    labels = sorted({label for sentence in sentences for label in sentence.deprels})
+    if len(labels) > MAX_LABELS:
+        raise TreebankError(
+            f"there are {len(labels)} different labels, expected at most {MAX_LABELS}"
+        )
+    return labels
 
 
 def folds_of(

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.errors import TreebankError
 from bbparse.jit import kernel, plain
+from bbparse.learning.data import labels_of
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import label_features
-from bbparse.scoring.labeller import LABEL_QUANTUM, MAX_LABELS, REACH, Labeller
+from bbparse.scoring.labeller import LABEL_QUANTUM, REACH, Labeller
 from bbparse.scoring.marks import checked_marks
 from bbparse.scoring.scorer import checked_heads
 from bbparse.treebank import Sentence
@@ -118,13 +118,9 @@ def train_labeller(
     will find in new ones; marks those of such a guide. `TreebankError` if there are more labels
     than `MAX_LABELS`, `ProblemError` if a tree does not fit its sentence.
     """
-    labels = sorted({label for sentence in sentences for label in sentence.deprels} - {"_"})
+    labels = [label for label in labels_of(sentences) if label != "_"]
     if not labels or not config.labels.epochs:
         return None
-    if len(labels) > MAX_LABELS:
-        raise TreebankError(
-            f"there are {len(labels)} different labels, expected at most {MAX_LABELS}"
-        )
     root = _root_label(sentences, labels)
     number = {label: i for i, label in enumerate(labels)}
     labeller = Labeller(config.label_templates, tuple(labels), root)

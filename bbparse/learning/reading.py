@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
 from bbparse.errors import ModelError
+from bbparse.learning.checkpoint import digest
 from bbparse.model.file import load_tagger, save_tagger
 from bbparse.tagging import Tagger, TaggerSettings, train_tagger
 from bbparse.text import Cutter, CutterSettings, train_cutter
@@ -38,7 +38,7 @@ def learn_to_read(
     The checkpoint is a file to keep what was learned in; found there, it is not learned again from
     the same data.
     """
-    identity = _identity(sentences, seed)
+    identity = digest(sentences, seed)
     if checkpoint is not None and Path(checkpoint).exists():
         try:
             tagger, cutter = load_tagger(checkpoint)
@@ -60,10 +60,3 @@ def learn_to_read(
         save_tagger(checkpoint, tagger, cutter)
         del tagger.notes["identity"]
     return Reading(tagger, cutter)
-
-
-def _identity(sentences: Sequence[Sentence], seed: int) -> str:
-    digest = blake2b(b"%d" % seed, digest_size=16)
-    for sentence in sentences:
-        digest.update("\n".join(sentence.lines).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()

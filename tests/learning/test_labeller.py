@@ -13,7 +13,7 @@ from bbparse.configuration import Configuration
 from bbparse.configuration.templates import default_label_templates
 from bbparse.errors import ConfigError, ProblemError, TreebankError
 from bbparse.jit import plain
-from bbparse.learning.labeller import _LEAST_GRADIENT, _START, Learned, _step, train_labeller
+from bbparse.learning.labeller import _LEAST_GRADIENT, _START, _step, train_labeller
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import label_features
 from bbparse.scoring.labeller import LABEL_QUANTUM, REACH, Labeller
@@ -114,7 +114,7 @@ def test_a_step_is_adagrad_on_the_log_loss(training: list[Sentence]) -> None:
         expected_squares[row] += gradients[m] ** 2
         expected[row] += rate * gradients[m] / np.sqrt(expected_squares[row])
 
-    learned = Learned(weights, sums, squares)
+    learned = weights, sums, squares
     found = _step(values, PAD, heads, *tables, gold, root, rate, clock, learned)
     assert found == pytest.approx(loss, rel=1e-5)
     assert np.allclose(weights, expected, atol=1e-5)
