@@ -244,13 +244,13 @@ class _ValidText:
         with suppress(BBParseError):
             return self.whole_text(section)
         texts = []
-        for one in section.singly():
+        for block in section.blocks:
             try:
-                texts.append(self.whole_text(one))
+                texts.append(self.whole_text(Section([block], section.name)))
             except BBParseError as error:
                 self.left_out += 1
-                start = f"{one.name}, line "
-                where = "" if str(error).startswith(start) else f"{start}{one.line_number}: "
+                start = f"{section.name}, line "
+                where = "" if str(error).startswith(start) else f"{start}{block.line_number}: "
                 click.echo(f"bbparse: left out: {where}{error}", err=True)
         return "".join(texts)
 

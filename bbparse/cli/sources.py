@@ -64,7 +64,7 @@ def read_sections(
             continue
         document = source if len(sources) > 1 else None
         text = text_as_it_comes(source, parser.needed_cutter(), how, number, document)
-        for section in cut_sentences(text):
+        for section in cut_sentences(text, "standard input" if source == "-" else source):
             number += section.n_sentences if section is not None else 0
             yield section
 

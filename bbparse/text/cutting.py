@@ -128,6 +128,8 @@ def sentences_of_text(
         ``SpaceAfter=No`` where no blank follows and ``TokenRange=start:end`` in characters;
         contractions such as *don't* may be multiword tokens.
     """
+    if split not in SPLITS:
+        raise TreebankError(f"split is {split!r}, expected one of {', '.join(SPLITS)}")
     number, start = first, 0
     likeness = likeness or Likeness(cutter)
     border = _PARAGRAPH_END if split == "text" else _LINE_END

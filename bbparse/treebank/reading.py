@@ -91,8 +91,11 @@ def read_conllu(
         bytes that are not UTF-8, no words, no tree where one is required). Names file and line.
     """
     with open_source(source) as (stream, name):
-        block: Block | None = None
+        empty = True
         for block in blocks_of(raw_lines(stream, name)):
+            if block is None:
+                continue
+            empty = False
             try:
                 sentence = block.sentence(name)
                 if require_heads:
@@ -104,7 +107,7 @@ def read_conllu(
                     on_skip(error)
             else:
                 yield sentence
-        if block is None:
+        if empty:
             raise no_sentence(name)
 
 
@@ -144,6 +147,11 @@ class Block(NamedTuple):
     before: str
     after: str
 
+    @property
+    def raw(self) -> bytes:
+        """Its lines, with the blank lines around them."""
+        return self.before.encode("latin-1") + b"".join(self.lines) + self.after.encode("latin-1")
+
     def sentence(self, name: str) -> Sentence:
         """The sentence, or the `TreebankError` that says what is wrong with it."""
         try:
@@ -159,13 +167,25 @@ class Block(NamedTuple):
         return sentence
 
 
-def blocks_of(raw: Iterable[bytes], line_number: int = 1, number: int = 1) -> Iterator[Block]:
-    """The blocks between blank lines; the first line and the first sentence have these numbers."""
+def blocks_of(raw: Iterable[bytes | None]) -> Iterator[Block | None]:
+    """The blocks between blank lines.
+
+    None, which says that more may have to be waited for, is passed on: after the blocks that have
+    come, with the blank lines after them. Blank lines that come at the end then are a block, too.
+    """
     lines: list[bytes] = []
     blank: list[bytes] = []
     before = ""
-    first = line_number
-    for current, line in enumerate(raw, line_number):
+    first = number = 1
+    current = 0
+    for line in raw:
+        if line is None:
+            if lines and blank:
+                yield Block(lines, first, number, before, b"".join(blank).decode("latin-1"))
+                lines, blank, before, number = [], [], "", number + 1
+            yield None
+            continue
+        current += 1
         if line.isspace():
             blank.append(line)
             continue
@@ -180,7 +200,7 @@ def blocks_of(raw: Iterable[bytes], line_number: int = 1, number: int = 1) -> It
         if not lines:
             first = current
         lines.append(line)
-    if lines:
+    if lines or (blank and number > 1):
         yield Block(lines, first, number, before, b"".join(blank).decode("latin-1"))
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bbparse.errors import TreebankError
 from bbparse.treebank.reading import Block, Source, blocks_of, no_sentence, open_source, raw_lines
 from bbparse.treebank.sentence import Sentence
 
@@ -28,27 +27,27 @@ _READ_BYTES = 1 << 16
 class Section:
     """Some sentences of a file."""
 
-    raw: bytes  # their lines, and the blank lines around them
-    line_number: int  # of the first line in the file, from 1
-    number: int  # of the first sentence in the file, from 1
-    n_sentences: int  # 0 where there are only blank lines
+    blocks: list[Block]
     name: str = "input"  # of the file, for messages
+
+    @property
+    def raw(self) -> bytes:
+        """Their lines, and the blank lines around them."""
+        return b"".join(block.raw for block in self.blocks)
+
+    @property
+    def number(self) -> int:
+        """That of the first sentence in the file, from 1."""
+        return self.blocks[0].number
+
+    @property
+    def n_sentences(self) -> int:
+        """0 where there are only blank lines."""
+        return sum(bool(block.lines) for block in self.blocks)
 
     def sentences(self) -> Iterator[Sentence]:
         """What `read_conllu` gives for these lines of the file, or raises."""
-        for block in self._blocks():
-            yield block.sentence(self.name)
-
-    def singly(self) -> Iterator[Section]:
-        """Sections of one sentence each."""
-        for block in self._blocks():
-            before, after = block.before.encode("latin-1"), block.after.encode("latin-1")
-            raw = before + b"".join(block.lines) + after
-            line_number = block.line_number - before.count(b"\n")
-            yield Section(raw, line_number, block.number, 1, self.name)
-
-    def _blocks(self) -> Iterator[Block]:
-        return blocks_of(io.BytesIO(self.raw), self.line_number, self.number)
+        return (block.sentence(self.name) for block in self.blocks if block.lines)
 
 
 def cut_conllu(source: Source) -> Iterator[Section | None]:
@@ -58,52 +57,54 @@ def cut_conllu(source: Source) -> Iterator[Section | None]:
     All sentences that have come before, with the blank line after them, have been yielded by then.
     """
     with open_source(source) as (stream, name):
-        gathered = _Gathered(name)
-        lines: list[bytes] = []
-        words = 0
-        try:
-            for line in arriving_lines(stream, name):
-                if line is None:
-                    if source != "-":
-                        continue
-                    if gathered.n_sentences:
-                        yield from gathered.take()
-                    yield None
-                elif not line.isspace():
-                    lines.append(line)
-                    words += line[0] != ord("#")
-                elif lines:
-                    yield from gathered.add(b"".join(lines), words)
-                    gathered.raw.append(line)
-                    lines, words = [], 0
-                else:
-                    gathered.raw.append(line)
-        except TreebankError:
-            yield from gathered.take()
-            raise
-        if lines:
-            yield from gathered.add(b"".join(lines), words)
-        if gathered.number + gathered.n_sentences == 1:
+        empty = True
+        lines = arriving_lines(stream, name) if source == "-" else raw_lines(stream, name)
+        for section in _sections(blocks_of(lines), name):
+            empty = empty and section is None
+            yield section
+        if empty:
             raise no_sentence(name)
-        yield from gathered.take()
 
 
-def cut_sentences(sentences: Iterable[Sentence | None]) -> Iterator[Section | None]:
-    """Put sentences into sections; None, and errors, come after the sentences before them."""
-    gathered = _Gathered("input")
+def cut_sentences(
+    sentences: Iterable[Sentence | None], name: str = "input"
+) -> Iterator[Section | None]:
+    """Put sentences of one text into sections; None, and errors, come after those before them."""
+
+    def blocks() -> Iterator[Block | None]:
+        line, number = 1, 1
+        for one in sentences:
+            if one is None:
+                yield None
+                continue
+            lines = [f"{text}\n".encode() for text in one.lines]
+            yield Block(lines, line, number, one.before, one.after.removeprefix("\n"))
+            line, number = line + len(lines) + 1, number + 1
+
+    return _sections(blocks(), name)
+
+
+def _sections(blocks: Iterable[Block | None], name: str) -> Iterator[Section | None]:
+    """Sections that are full; None, and errors, come after the sentences before them."""
+    some: list[Block] = []
+    words, most = 0, FIRST_WORDS
     try:
-        for sentence in sentences:
-            if sentence is None:
-                yield from gathered.take()
+        for block in blocks:
+            own = sum(not line.startswith(b"#") for line in block.lines) if block else 0
+            if some and (block is None or words + own > most):
+                yield Section(some, name)
+                some, words, most = [], 0, SECTION_WORDS
+            if block is None:
                 yield None
             else:
-                gathered.name = sentence.source or gathered.name
-                text = sentence.before + "\n".join(sentence.lines) + sentence.after
-                yield from gathered.add(text.encode(), sentence.n_words)
+                some.append(block)
+                words += own
     except Exception:
-        yield from gathered.take()
+        if some:
+            yield Section(some, name)
         raise
-    yield from gathered.take()
+    if some:
+        yield Section(some, name)
 
 
 def arriving_lines(stream: Any, name: str) -> Iterator[bytes | None]:
@@ -126,34 +127,3 @@ def arriving_lines(stream: Any, name: str) -> Iterator[bytes | None]:
         yield None
     if beginning:
         yield b"".join(beginning)
-
-
-class _Gathered:
-    """Sentences on their way into a section."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.raw: list[bytes] = []
-        self.line_number = 1
-        self.number = 1
-        self.n_sentences = 0
-        self.words = 0
-
-    def add(self, raw: bytes, words: int) -> Iterator[Section]:
-        """Take a sentence in; the section before it comes out if it is full."""
-        most = SECTION_WORDS if self.number > 1 else FIRST_WORDS
-        if self.n_sentences and self.words + words > most:
-            yield from self.take()
-        self.raw.append(raw)
-        self.n_sentences += 1
-        self.words += words
-
-    def take(self) -> Iterator[Section]:
-        """What there is, if there is anything."""
-        raw = b"".join(self.raw)
-        if raw:
-            yield Section(raw, self.line_number, self.number, self.n_sentences, self.name)
-        self.line_number += raw.count(b"\n")
-        self.number += self.n_sentences
-        self.raw = []
-        self.n_sentences = self.words = 0

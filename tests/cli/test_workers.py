@@ -16,6 +16,7 @@ from bbparse.cli import workers
 from bbparse.cli.workers import CAN_FORK, answers
 from bbparse.errors import TreebankError, WorkerError
 from bbparse.solving.in_order import AHEAD
+from bbparse.treebank.reading import Block
 from bbparse.treebank.sections import Section
 
 # processes where they can be forked, and threads everywhere
@@ -29,9 +30,13 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> boo
     return bool(request.param)
 
 
+def made(line: bytes, number: int) -> Section:
+    return Section([Block([line], 1, number, "", "")])
+
+
 def numbered(count: int) -> Iterator[Section]:
     for number in range(count):
-        yield Section(b"%d" % number, 1, number + 1, 1)
+        yield made(b"%d" % number, number + 1)
 
 
 def shout(section: Section) -> str:
@@ -59,7 +64,7 @@ def test_order(kind: bool, count: int) -> None:
 
 def test_answers_of_any_size(kind: bool) -> None:
     big = "x" * 3_000_000
-    sections = [Section(big.encode(), 1, 1, 1)] * 9
+    sections = [made(big.encode(), 1)] * 9
     assert answered(answers(lambda section: section.raw.decode(), sections, 2)) == [
         "-", *[big] * 8,
     ]  # fmt: skip
@@ -104,7 +109,7 @@ def test_endless_input_is_read_a_little_ahead_only(kind: bool) -> None:
         nonlocal read
         while True:
             read += 1
-            yield Section(b"", 1, read, 1)
+            yield made(b"", read)
 
     found = answers(shout, endless(), 2)
     for expected in range(1, 30):
@@ -214,7 +219,7 @@ if CAN_FORK:
                 yield None
                 for line in os.read(reading, 100).split():
                     number += 1
-                    yield Section(line, 1, number, 1)
+                    yield made(line, number)
                 if not number or number == 6:
                     return
 

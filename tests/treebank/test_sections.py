@@ -119,11 +119,11 @@ def test_what_has_come_of_the_standard_input_is_not_held_back(
     stdin = SimpleNamespace(read1=lambda size: next(pieces).encode())
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stdin))
     events = [
-        None if section is None else (section.n_sentences, section.number, section.line_number)
-        for section in cut_conllu("-")
+        None if one is None else (one.n_sentences, one.number, one.blocks[0].line_number)
+        for one in cut_conllu("-")
     ]
     lines = SMALL.count("\n") + 2  # of a sentence and the blank line after it
-    second = (2, 2, lines + 1)
+    second = (2, 2, lines + 2)
     third = (1, 4, 1 + lines + 1 + lines + 1 + lines)
     assert events == [None, None, (1, 1, 1), None, None, second, None, None, third]
 
