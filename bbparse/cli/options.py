@@ -109,22 +109,6 @@ new_model = click.option(
     "--output", "-o", required=True, type=FILE, metavar="FILE", help="Where to write the model."
 )
 
-_output_dir = click.option(
-    "--output-dir", type=click.Path(readable=False), metavar="FOLDER",
-    help="Parse each INPUT (or all files of patterns such as 'in/*.conllu.xz') into a file of this"
-    " folder. What is done there already is not done again; manifest.jsonl says what is.",
-)  # fmt: skip
-_cluster = click.option(
-    "--cluster", metavar="auto|ADDRESS",
-    help="With --output-dir: parse on a Ray cluster, which has these folders in common, too.",
-)  # fmt: skip
-
-
-def corpus(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--output-dir`` and ``--cluster``."""
-    return _output_dir(_cluster(command))
-
-
 def k_best(default: int, text: str) -> Decorator:
     """``--k-best K``."""
     return click.option(

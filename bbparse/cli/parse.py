@@ -30,7 +30,15 @@ from bbparse.treebank.sections import Section
 @options.factors
 @options.text
 @options.output
-@options.corpus
+@click.option(
+    "--output-dir", type=click.Path(readable=False), metavar="FOLDER",
+    help="Parse each INPUT (or all files of patterns such as 'in/*.conllu.xz') into a file of this"
+    " folder. What is done there already is not done again; manifest.jsonl says what is.",
+)  # fmt: skip
+@click.option(
+    "--cluster", metavar="auto|ADDRESS",
+    help="With --output-dir: parse on a Ray cluster, which has these folders in common, too.",
+)  # fmt: skip
 @click.option(
     "--format", "format_name", type=click.Choice(list(FORMATS)), default="conllu",
     show_default=True, help="CoNLL-U, JSON lines, or trees drawn for reading.",

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bbparse.errors import ProblemError
-from bbparse.explain.losses import ArcLoss, arc_losses
-from bbparse.explain.rules import RuleCost, rule_costs
+from bbparse.explain.losses import ArcLoss, RuleCost, arc_losses, rule_costs
 from bbparse.explain.terms import Feature, Term, terms_of, with_features
 from bbparse.explain.trace import Trace, trace_search
 

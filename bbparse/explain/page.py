@@ -15,8 +15,16 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
 from bbparse import __version__
-from bbparse.explain.charts import MOST_NODES, bound_curve, tree_of_nodes
-from bbparse.explain.numbers import FILTERS, count, number, ordinal, spelled
+from bbparse.explain.charts import (
+    FILTERS,
+    MOST_NODES,
+    bound_curve,
+    count,
+    number,
+    ordinal,
+    spelled,
+    tree_of_nodes,
+)
 from bbparse.explain.terms import PARTS, Term
 from bbparse.show.layout import printable
 from bbparse.show.svg import Arc, describe_tree, draw_arcs

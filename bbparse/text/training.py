@@ -23,13 +23,68 @@ from bbparse.text.characters import (
 )  # fmt: skip
 from bbparse.text.cutter import CHARACTER_LABELS, TOKEN_LABELS, Cutter, has_letter, places
 from bbparse.text.raw import readings
-from bbparse.text.templates import CHARACTERS, TOKENS
 from bbparse.treebank import Sentence
 from bbparse.treebank.tokens import Piece
 
 IN, WORD, TOKEN = range(3)
 #: Words that tell what language a text is in.
 COMMON = 300
+
+# What the two layers of a cutter look at, as templates of `bbparse.tagging.templates`.
+CHARACTERS = (
+    "{w-4,w-3,w-2,w-1,w,w+1,w+2,w+3,w+4,w+5}.{low,kind}",
+    "for * in low,kind: w.* w+1.*",
+    "for * in low,kind: w-1.* w.*",
+    "for * in low,kind: w+1.* w+2.*",
+    "for * in low,kind: w-1.* w.* w+1.*",
+    "for * in low,kind: w.* w+1.* w+2.*",
+    "for * in low,kind: w-2.* w-1.* w.*",
+    "for * in low,kind: w+1.* w+2.* w+3.*",
+    "for * in low,kind: w-1.* w.* w+1.* w+2.*",
+    "for * in low,kind: w-2.* w-1.* w.* w+1.*",
+    "for * in low,kind: w.* w+1.* w+2.* w+3.*",
+    "for * in low,kind: w-2.* w-1.* w.* w+1.* w+2.*",
+    "for * in low,kind: w-1.* w.* w+1.* w+2.* w+3.*",
+    "w-3.kind w-2.kind w-1.kind w.kind w+1.kind w+2.kind w+3.kind w+4.kind",
+    "w.{char,before,kbefore,rbefore}",
+    "w+1.{char,after,kafter,rafter}",
+    "w.before w+1.{after,low,kafter}",
+    "w+1.after w.{low,kbefore}",
+    "w.kbefore w+1.kafter",
+    "w.rbefore w+1.{rafter,low}",
+    "w+1.rafter w.low",
+    "w.chunk w.{low,kind} w+1.{low,kind}",
+)
+
+TOKENS = (
+    "w.{form,lower}",
+    "w+1.{form,lower}",
+    "{w-1,w+1}.lower w.lower",
+    "w+1.lower w+2.lower",
+    "w-2.lower w.lower",
+    "w-1.lower w+1.lower",
+    "w.gap",
+    "w.short w.gap",
+    "w+1.short w.gap",
+    "w.{shape,short} w+1.{shape,short} w.gap",
+    "w.short w+1.{lower,form}",
+    "w.{lower,form} w+1.short w.gap",
+    "w-1.short w.short w+1.short w.gap",
+    "w.short w+1.short w+2.short w.gap",
+    "w-1.short w.short w+1.short w+2.short",
+    "w-2.short w-1.short w.short w+1.short",
+    "w.short w+1.short w+2.short w+3.short",
+    "w-1.lower w.{lower,form} w+1.short",
+    "w-1.lower w.short w+1.short w.gap",
+    "w-1.short w.lower w+1.lower",
+    "w.{since,until,next,open,quote,left,right,length,style,first} w.short w+1.short",
+    "w.quote w.short w+1.short w.gap",
+    "w.since w.until",
+    "w.style w.lower",
+    "w.style w+1.lower w.short",
+    "w.since w.length w.right",
+    "w.next w.until w.short",
+)
 
 
 @dataclass(frozen=True, slots=True)

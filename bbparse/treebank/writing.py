@@ -26,27 +26,14 @@ def format_sentence(
 ) -> str:
     """Text of a sentence, with the line breaks around it; only HEAD and DEPREL can change.
 
-    Parameters
-    ----------
-    sentence : Sentence
-        What was read comes out as the same text where neither heads nor deprels are given.
-    heads : sequence of int, length n, optional
-        New heads: 0 for the root, -1 to write ``_``.
-    deprels : sequence of str, length n, optional
-        New labels.
-    comments : sequence of str
-        Lines to add after the sentence's own comments, with or without the ``# `` before them.
-    confidences : sequence of float, length n or 0
-        Written as ``Confidence=0.97`` into MISC, if the words have that column.
-    first, last : bool, default True
-        To write several trees of one sentence, give `first` with the first and `last` with the
-        last of them only, so that what surrounded the sentence is written once.
+    Where neither heads (-1 is written as ``_``) nor deprels are given, what was read comes out as
+    the same text. Comments, with or without the ``# `` before them, come after the sentence's own;
+    confidences go into MISC as ``Confidence=0.97``, if the words have that column. To write several
+    trees of one sentence, give `first` with the first and `last` with the last of them only, so
+    that what surrounded the sentence is written once.
 
-    Raises
-    ------
-    ValueError
-        If the number of heads or deprels is not the number of words, a head is out of range, or a
-        label or comment has a tab or line break in it.
+    `ValueError` if a column has another length than the sentence, a head is out of range, or a
+    label or comment has a tab or line break in it.
     """
     lines = sentence.lines
     if heads is not None or deprels is not None:

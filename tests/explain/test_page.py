@@ -11,9 +11,17 @@ import pytest
 
 from bbparse.errors import ProblemError
 from bbparse.explain import Explanation, explain, page
-from bbparse.explain.charts import bound_curve, ticks, tree_of_nodes
+from bbparse.explain.charts import (
+    bound_curve,
+    count,
+    number,
+    ordinal,
+    signed,
+    spelled,
+    ticks,
+    tree_of_nodes,
+)
 from bbparse.explain.explanation import Explanation as Record
-from bbparse.explain.numbers import count, number, ordinal, signed, spelled
 from bbparse.explain.trace import Point, trace_search
 from bbparse.show.text import draw_text
 from bbparse.solving.solve import solve

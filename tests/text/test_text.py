@@ -60,6 +60,11 @@ def test_words(text: str, words: str) -> None:
     assert forms(text) == words.split()
 
 
+def test_a_split_that_there_is_not() -> None:
+    with pytest.raises(TreebankError, match="split is 'word', expected one of text, lines, words"):
+        cut("a b", "word")  # type: ignore[arg-type]
+
+
 def test_sentences_and_paragraphs() -> None:
     text = "Mr. Kim left at 5 p.m. on Monday. She\nstayed!\n\nA title\n \n'Yes,' he said. No."
     sentences = cut(text)
