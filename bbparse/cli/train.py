@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from bbparse.cli import outside
 from bbparse.cli.files import FILE, FileOrName
-from bbparse.cli.outside import Source, forget, outside
 from bbparse.cli.results import results, table
 from bbparse.configuration import CONFIGURATIONS, Configuration
 from bbparse.errors import BBParseError, TreebankError
@@ -71,7 +72,7 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 @click.option(
     "--skip-invalid", is_flag=True, help="Leave out sentences without a proper tree; count them."
 )
-@outside
+@outside.options
 @click.option("--name", metavar="TEXT", help="Of the treebank, for the model's card.")
 @click.option("--language", metavar="CODE", help="Of the treebank, for the card, such as hu.")
 @click.option("--license", metavar="TEXT", help="Of the model, for the card.")
@@ -114,8 +115,7 @@ def train(
     check_output(target)
     names = None if factors is None else [name for name in factors.split(",") if name]
     passing = target.with_name(target.name + ".states")
-    source: Source = about.pop("outside")
-    take = source.reader(passing)
+    take = outside.reader(about, passing)
     single_root = config.model.single_root
     sentences = _read(treebank, skip_invalid, single_root)
     dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
@@ -151,7 +151,7 @@ def train(
         parser.notes[NOTE]["results"] = found = results(parser.model, dev_sentences)
         parser.save(target)
         _say(table(found))
-    forget(passing)
+    shutil.rmtree(passing, ignore_errors=True)
     _say(f"wrote {target}")
 
 

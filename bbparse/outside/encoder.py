@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import OutsideError
+from bbparse.errors import OutputError, OutsideError
 from bbparse.outside.protocol import Floats, note_array, read_note, width_of
 from bbparse.outside.transformer import Transformer
-from bbparse.storage.output import replacing
+from bbparse.storage.output import open_binary_output
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
 
@@ -133,10 +133,14 @@ class EncoderStates:
 
     def _write(self, key: str, states: States) -> None:
         path = self._path(key)
-        if path is not None:
+        if path is None:
+            return
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(os.fspath(path), os.fspath(path)) as file:
-                np.save(file, states, allow_pickle=False)
+        except OSError as error:
+            raise OutputError(f"{path.parent}: cannot be written: {error.strerror}") from None
+        with open_binary_output(path) as file:
+            np.save(file, states, allow_pickle=False)
 
     def _needed(self) -> Transformer:
         """The encoder; in a fork of a process that has it on a GPU, another one."""

@@ -142,7 +142,9 @@ class Transformer:
 
     def _pieces_of(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
         """The pieces of words, and the word of each."""
-        found = self._pieces(list(words), is_split_into_words=True, add_special_tokens=False)
+        # text that cannot be written, as Python allows it, is no text for them
+        text = [word.encode("utf-8", "replace").decode() for word in words]
+        found = self._pieces(text, is_split_into_words=True, add_special_tokens=False)
         return list(found.input_ids), [int(word) for word in found.word_ids(0)]
 
     def _read(self, windows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:

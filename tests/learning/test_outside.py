@@ -18,7 +18,6 @@ from bbparse.learning import candidates
 from bbparse.model.file import load_model
 from bbparse.outside import read_vectors
 from bbparse.outside.vectors import WordVectors
-from bbparse.parsing.given_heads import fill_in
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline
 from tests import toy
@@ -69,7 +68,8 @@ def test_all_that_asks_the_guide_gives_it_its_vectors(parser: Parser) -> None:
     best = parser.parse(sentence)[0]
     assert parser.labels(sentence, np.array([-1, *best.heads], np.int32)) == list(best.labels)
     assert explain(parser, sentence).trees[0].heads == best.heads
-    assert len(fill_in(parser, sentence))
+    (around,) = parser.parse_around([sentence])
+    assert list(around.trees[0].heads) == sentence.heads
     assert parser.problem(sentence, prune=0).n_words == sentence.n_words
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse.errors import ModelError, OutsideError
+from bbparse.errors import ModelError, OutputError, OutsideError
 from bbparse.outside import EncoderStates, fit_encoder, outside_from
 from bbparse.outside import encoder as encoder_module
 from bbparse.outside.encoder import VARIABLE
@@ -62,6 +62,7 @@ def test_states_are_means_over_pieces_and_layers(folder: Path, encoder: Transfor
     assert not states[3].any() and states[[0, 1, 2, 4, 5]].any(axis=1).all()  # a word of nothing
     assert torch.get_num_threads() == threads
     assert not encoder.states([["\u200b"]])[0].any()
+    assert encoder.states([["a\udc80"]])[0].shape == (1, 18)  # no text that can be written
 
 
 def test_states_do_not_depend_on_what_is_read_together(encoder: Transformer) -> None:
@@ -121,6 +122,9 @@ def test_states_are_kept_on_disk(
     for one, other in zip(expected, third(sentences())):
         assert np.array_equal(one, other)
     np.load(files[0], allow_pickle=False)
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot be written: Not a directory"):
+        fit_encoder(str(folder), sentences(), folder=tmp_path / "file")
 
 
 def test_a_model_has_its_encoder_by_name_and_hash(
