@@ -36,6 +36,7 @@ from bbparse.treebank import Sentence
     help="Which sentence: its number, from 1, or its sent_id. Default: the first.",
 )  # fmt: skip
 @options.k_best(3, "Show the K best trees.")
+@options.valid
 @options.prune
 @options.time_limit("For each search: one for the trees, one for the record, one for each arc.")
 @options.node_limit("Search nodes of each search.")
@@ -52,13 +53,16 @@ def explain(
     The input is CoNLL-U, CoNLL-X or running text, as for `parse`; what has a space in it and is the
     name of no file is the text itself. The page needs no network. It shows the k best trees and
     where they differ; what the best tree would lose without each of its arcs; the arcs, parts and
-    factors its score is made of; the bounds of the search; and what was eliminated when.
+    factors its score is made of; the bounds of the search; and what was eliminated when. Where the
+    best tree breaks rules of valid trees, it says what keeping each of them costs, and shows the
+    best tree that does.
 
     \b
     Examples:
       bbparse explain "Time flies like an arrow." -o page.html
       bbparse explain in.conllu --model en.model -o page.html
       bbparse explain in.conllu --model en.model --sentence 12 --k-best 5 -o page.html
+      bbparse explain in.conllu --model en.model --valid my-rules.toml -o page.html
     """
     loaded = load_parser(model)
     sentences, place = _read(source, loaded, split)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bbparse.parsing.parser import Parser, ScoredTree
     from bbparse.problem import Problem, Solution
     from bbparse.treebank import Sentence
+    from bbparse.validity.rules import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ def explain(
     *,
     k_best: int = 3,
     prune: int | None = None,
+    valid: str | Rules | None = None,
     watch: Callable[[list[int]], Iterable[int]] = iter,
     **limits: Any,
 ) -> Explanation:
@@ -109,6 +111,9 @@ def explain(
         How many trees to show; all there are over the candidate arcs where fewer exist.
     prune : int, optional
         Most candidate heads of a word, instead of the model's; 0: all arcs.
+    valid : str or Rules, optional
+        What the best tree, which is the best whatever rules say, would have to keep: as for
+        `Parser.parse`. The page has what each rule that it breaks would cost.
     watch : callable
         As for `arc_losses`, which take most of the time.
     limits
@@ -140,7 +145,7 @@ def explain(
     )
     trace = trace_search(problem, **method)
     trees = parser.labelled(sentence, solution).trees
-    rules = rule_costs(parser, sentence, trees[0], prune=prune, **limits)
+    rules = rule_costs(parser, sentence, trees[0], valid, prune=prune, **limits)
     return Explanation(
         sentence, problem, solution, trees, terms, losses, trace, backbone,
         [family.name for family in parser.maker.families], rules,

@@ -100,14 +100,15 @@ class RuleCost(NamedTuple):
 
 
 def rule_costs(
-    parser: Parser, sentence: Sentence, best: ScoredTree, **limits: Any
-) -> list[RuleCost]:
-    """Of each rule that the model's trees keep and the best tree breaks, and of all of them.
+    parser: Parser, sentence: Sentence, best: ScoredTree, valid: str | Rules | None = None,
+    **limits: Any,
+) -> list[RuleCost]:  # fmt: skip
+    """Of each rule that trees should keep and the best tree breaks, and of all of them.
 
-    `best` is the best tree, whatever rules say; limits are `prune`, `time_limit` and `node_limit`
-    of `Parser.parse`.
+    `best` is the best tree, whatever rules say; `valid`, and the limits `prune`, `time_limit` and
+    `node_limit`, are as for `Parser.parse`.
     """
-    rules = rules_for(None, parser.labeller)
+    rules = rules_for(valid, parser.labeller)
     if rules is None:
         return []
     texts: dict[str, list[str]] = {}

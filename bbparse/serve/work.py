@@ -225,7 +225,7 @@ def _page(parser: Parser, sentences: Iterator[Sentence], job: Job) -> str:
     ((sentence,),) = _batches(some[-1:], job)
     job.sentences, job.n_words = 1, sentence.n_words
     found = explain(
-        parser, parser.tagged(sentence), k_best=job.k_best, prune=job.prune,
+        parser, parser.tagged(sentence), k_best=job.k_best, prune=job.prune, valid=job.valid,
         node_limit=_EXPLAIN_NODES, time_limit=max(_LEAST, job.time_left() / (sentence.n_words + 4)),
     )  # fmt: skip
     return page(found, model=job.model)

@@ -24,5 +24,10 @@ def test_costs_of_rules() -> None:
         if not seen:
             text = page(explain(parser, sentence))
             assert "Not a valid tree" in text and costs[0].name in text
+            assert "Not a valid tree" not in page(explain(parser, sentence, valid="none"))
+            assert not rule_costs(parser, sentence, best, "none")
+            one = Rules(rule for rule in ud.rules if rule.name == costs[0].name)
+            (alone, *_) = rule_costs(parser, sentence, best, one)
+            assert (alone.name, alone.faults, alone.cost) == costs[0][:3]
         seen += 1
     assert seen
