@@ -27,6 +27,7 @@ SCRIPTS = (
     "tables",
     "text",
     "throughput",
+    "vectors",
 )
 
 
