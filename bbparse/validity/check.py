@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from bbparse.treebank import Sentence
+from bbparse.treebank import Sentence, is_projective
 from bbparse.validity.table import RuleTable
 
-__all__ = ["Fault", "RuledSentence", "is_projective"]
+__all__ = ["Fault", "RuledSentence", "crosses"]
 
 #: The word that faults are reported at, by kind; it is the arc's modifier for others.
 _AT = {"beside": "head", "inside": "head", "below": "other"}
@@ -114,11 +114,11 @@ class RuledSentence:
         low, high = min(m, head), max(m, head)
         if low < x < high:
             yield "inside", []
-        if (low < x < high) == (low < other < high) or {head, m} & {other, x}:
+        relation = crosses((head, m), (other, x))
+        if relation == NEVER:
             return
-        outer = other if low < x < high else x
         above: list[int] = []
-        if (outer > m) != (m > head):  # beyond the head: harmless where all of it is below the head
+        if relation == PERHAPS:  # beyond the head: harmless where all of it is below the head
             while other > 0 and other != head:
                 above.append(other)
                 other = heads[other - 1]
@@ -144,14 +144,17 @@ class RuledSentence:
         return {arc: allowed for arc in arcs if allowed and self._between(*arc) >> bit & 1}
 
 
-def is_projective(heads: Sequence[int]) -> bool:
-    """Whether no arcs of a tree cross."""
-    for m, head in enumerate(heads, start=1):
-        low, high = (head, m) if head < m else (m, head)
-        for x in range(low + 1, high):
-            if not low <= heads[x - 1] <= high:
-                return False
-    return True
+NEVER, PERHAPS, ALWAYS = range(3)
+
+
+def crosses(arc: Arc, other: Arc) -> int:
+    """Whether an arc gets in the other's way: perhaps, if it depends on what is below the head."""
+    (head, mod), low, high = arc, min(arc), max(arc)
+    inside = [low < word < high for word in other]
+    if inside[0] == inside[1] or {*arc} & {*other}:
+        return NEVER
+    outer = other[0] if inside[1] else other[1]
+    return ALWAYS if (outer > mod) == (mod > head) or other[0] == 0 else PERHAPS
 
 
 def ones(bits: int) -> Iterator[int]:

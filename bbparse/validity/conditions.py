@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
 from typing import NamedTuple
@@ -91,31 +91,14 @@ class ArcCondition:
             tests.append(Test(what, values, sign == "!="))
         return cls(tuple(tests))
 
-    def allows_label(self, label: str) -> bool:
-        """Whether an arc with a label may be meant."""
+    def allows(self, known: Mapping[str, Collection[str]]) -> bool:
+        """Whether an arc may be meant of which we know values that tests may name: what ``label``
+        is, ``head.upos`` and so on."""
         return all(
-            any(v == label or v == label.partition(":")[0] for v in test.values) != test.negated
-            for test in self.tests
-            if test.what == "label"
+            any(value in known[what] for value in values) != negated
+            for what, values, negated in self.tests
+            if what in known
         )
-
-    def allows_side(self, side: str) -> bool:
-        """Whether a modifier on a side, left or right, may be meant."""
-        return all(
-            (side in test.values) != test.negated for test in self.tests if test.what == "side"
-        )
-
-    def allows_word(self, role: str, word: Word) -> bool:
-        """Whether a word, by its columns, may be the head or the mod."""
-        for what, values, negated in self.tests:
-            if not what.startswith(f"{role}."):
-                continue
-            column = what.partition(".")[2]
-            value = word[COLUMNS.index(column)]
-            items = value.split("|") if column in ("feats", "misc") else (value,)
-            if any(v in items for v in values) == negated:
-                return False
-        return True
 
 
 def misc_of(sentence: Sentence, items: Collection[str]) -> list[str]:
@@ -166,11 +149,11 @@ class ArcBits:
         self._words: dict[tuple[str, ...], WordBits] = {}
         self._root = self._of_word(ROOT)
         #: Those that hold for modifiers to the left and to the right.
-        self.left = self._those(lambda c: c.allows_side("left"))
-        self.right = self._those(lambda c: c.allows_side("right"))
+        self.left = self._those({"side": ("left",)})
+        self.right = self._those({"side": ("right",)})
 
-    def _those(self, holds: Callable[[ArcCondition], bool]) -> int:
-        return sum(bit for bit, condition in self._conditions if holds(condition))
+    def _those(self, known: Mapping[str, Collection[str]]) -> int:
+        return sum(bit for bit, condition in self._conditions if condition.allows(known))
 
     def row(self, bits: int) -> bytes:
         """Bits of first arcs, and those of second arcs, as whole numbers of 64 bits each."""
@@ -182,7 +165,7 @@ class ArcBits:
         """Those that arcs with some labels may fulfil, and the same as `row`."""
         known = self._labels
         for label in {*labels} - known.keys():
-            bits = self._those(lambda c, label=label: c.allows_label(label))  # type: ignore[misc]
+            bits = self._those({"label": (label, label.partition(":")[0])})
             known[label] = bits, self.row(bits)
         return [known[label] for label in labels]
 
@@ -208,6 +191,12 @@ class ArcBits:
         return found
 
     def _of_word(self, word: Word) -> WordBits:
-        head = self._those(lambda c: c.allows_word("head", word))
-        mod = self._those(lambda c: c.allows_word("mod", word))
+        columns = {
+            name: value.split("|") if name in ("feats", "misc") else (value,)
+            for name, value in zip(COLUMNS, word)
+        }
+        head, mod = (
+            self._those({f"{role}.{name}": values for name, values in columns.items()})
+            for role in ("head", "mod")
+        )
         return WordBits(head, mod, self.row(head) + self.row(mod))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
 from bbparse.problem.parts import take_sets
-from bbparse.validity.check import Arc, Fault, RuledSentence
+from bbparse.validity.check import ALWAYS, NEVER, PERHAPS, Arc, Fault, RuledSentence, crosses
 
 __all__ = [
     "Constraint", "all_constraints", "constrained", "constraint_of", "joined", "split_arcs",
@@ -98,19 +98,6 @@ def constraint_of(
     if ruled.rules.entries[e].unless is not None:
         unless = arcs.group(ruled, e, 2, arcs.below(first))
     return Constraint((e, *fault.arcs), tuple(groups), unless)
-
-
-NEVER, PERHAPS, ALWAYS = range(3)
-
-
-def crosses(arc: Arc, other: Arc) -> int:
-    """Whether an arc gets in the other's way: perhaps, if it depends on what is below the head."""
-    (head, mod), low, high = arc, min(arc), max(arc)
-    inside = [low < word < high for word in other]
-    if inside[0] == inside[1] or {*arc} & {*other}:
-        return NEVER
-    outer = other[0] if inside[1] else other[1]
-    return ALWAYS if (outer > mod) == (mod > head) or other[0] == 0 else PERHAPS
 
 
 def all_constraints(ruled: RuledSentence, arcs: Arcs) -> Iterator[Constraint]:
