@@ -1,11 +1,12 @@
 """Phrase structure: agreement, accuracy and speed of the grammar alone and with other models.
 
-    python bench/phrases.py MODEL GOLD.ptb [--every N] [--longest N] [--nltk N]
+    python bench/phrases.py MODEL GOLD.ptb [--every N] [--longest N] [--nltk N] [--limits]
 
 Redoes Tables 1-3 and Figure 5 of Rush, Sontag, Collins & Jaakkola (2010) for a model of
 ``bbparse train-phrases``, and writes bench/results/phrases.json and .md. With --nltk the chart
 parser of NLTK parses the N shortest sentences of five words and more with the plain grammar, too.
-Times are the process's own; loading and compiling are left out.
+With --limits there are only Figure 5 and NLTK's parser, in bench/results/phrases-limits.json. Times
+are the process's own; loading and compiling are left out.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from bbparse.phrases.trees import PhraseTree, sentence_of
 
 CALLS = (3, 10, 20, 50)
 LENGTHS = (10, 20, 30, 40, 60, 1000)
-LIMITS = (1, 3, 10, 50)
+LIMITS = (1, 2, 3, 5, 10, 20, 50)
 JOINT = ("tags", "arcs", "both")
 #: Row, what it is, row that it is compared with.
 ROWS = (
@@ -230,6 +231,15 @@ def shown(result: dict[str, Any]) -> str:
                     f"| {name} | {words} | {n} | {calls} | {100 * a['at_root'] / n:.1f} |"
                     f" {100 * a['proved'] / n:.1f} | {a['most_nodes']} |"
                 )
+    if "megabytes" in result:
+        speed = ", ".join(f"{name} {value:,.0f}" for name, value in result["speed"].items())
+        lines.append(f"\nWords a second: {speed}. Most memory: {result['megabytes']:.0f} MB.")
+    return "\n".join(lines) + "\n" + shown_limits(result)
+
+
+def shown_limits(result: dict[str, Any]) -> str:
+    """Figure 5 and NLTK's parser, as far as they were measured."""
+    lines = []
     if "limits" in result:
         lines += ["\nAll three, without branching, by the limit of calls:\n",
                   "| calls | F1 | certificates, % |", "| ---: | ---: | ---: |"]  # fmt: skip
@@ -237,9 +247,6 @@ def shown(result: dict[str, Any]) -> str:
             f"| {one['calls']} | {100 * one['f1']:.2f} | {100 * one['certificates']:.1f} |"
             for one in result["limits"]
         ]
-    if "megabytes" in result:
-        speed = ", ".join(f"{name} {value:,.0f}" for name, value in result["speed"].items())
-        lines.append(f"\nWords a second: {speed}. Most memory: {result['megabytes']:.0f} MB.")
     if "nltk" in result:
         n = result["nltk"]
         lines.append(
@@ -247,7 +254,7 @@ def shown(result: dict[str, Any]) -> str:
             f" {n['words']} words, gold tags: {n['ours'] * 1e3:.1f} ms, NLTK's `ViterbiParser`"
             f" {n['nltk']:.0f} s; {n['same']} best trees score the same."
         )
-    return "\n".join(lines) + "\n"
+    return "".join(f"{line}\n" for line in lines)
 
 
 def main() -> None:
@@ -258,11 +265,23 @@ def main() -> None:
     arguments.add_argument("--every", type=int, default=1, help="Of so many sentences one.")
     arguments.add_argument("--longest", type=int, default=60, help="Words.")
     arguments.add_argument("--nltk", type=int, default=0, help="Sentences for NLTK.")
+    arguments.add_argument("--limits", action="store_true", help="Figure 5 and NLTK only.")
     given = arguments.parse_args()
     parser = load_phrases(given.model)
     trees = [t for t in read_treebank(given.gold) if len(t.words) <= given.longest]
     trees = trees[:: given.every]
     words = sum(len(tree.words) for tree in trees)
+    if given.limits:
+        few: dict[str, Any] = {
+            "gold": Path(given.gold).name, "sentences": len(trees), "words": words,
+            "machine": machine("nltk") if given.nltk else machine(),
+        }  # fmt: skip
+        few["limits"] = list(limits(parser, trees))
+        write_result("phrases-limits", few, shown_limits(few))
+        if given.nltk:
+            few["nltk"] = against_nltk(parser, trees, given.nltk)
+            write_result("phrases-limits", few, shown_limits(few))
+        return
     dependencies(parser, trees[0].words)
     start = time.process_time()
     alone = [dependencies(parser, tree.words) for tree in trees]
