@@ -9,14 +9,13 @@ import click
 
 from bbparse.cli import options
 from bbparse.cli.files import FILE
-from bbparse.cli.sources import split_of_name
 from bbparse.errors import TreebankError
 from bbparse.phrases.drawing import draw_phrases, phrases_svg
 from bbparse.phrases.model import load_phrases
 from bbparse.phrases.parser import WITH, PhraseParse, PhraseParser
 from bbparse.phrases.trees import clean, read_trees
 from bbparse.storage.output import open_output
-from bbparse.text.cutting import Split, read_text
+from bbparse.text.cutting import Split, read_text, split_of_name
 from bbparse.treebank import read_conllu
 
 FORMATS = ("ptb", "tree", "jsonl", "svg")

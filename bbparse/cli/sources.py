@@ -14,7 +14,7 @@ from bbparse.errors import TreebankError
 from bbparse.factors import FactorFamily, load_families
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.parser import Parser
-from bbparse.text.cutting import Split, text_as_it_comes
+from bbparse.text.cutting import Split, split_of_name, text_as_it_comes
 from bbparse.treebank import Sentence
 from bbparse.treebank.sections import Section, cut_conllu, cut_sentences
 
@@ -91,11 +91,6 @@ def total_size(sources: Sequence[str], split: Split | None) -> int | None:
         if split or split_of_name(source) or packed or not os.path.isfile(source):
             return None
     return sum(map(os.path.getsize, sources))
-
-
-def split_of_name(source: str) -> Split | None:
-    """How a source is cut by its name: as text, or not at all."""
-    return "text" if source.endswith((".txt", ".txt.gz", ".txt.xz")) else None
 
 
 def _with_hint(sentences: Iterator[Sentence]) -> Iterator[Sentence]:

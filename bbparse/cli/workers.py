@@ -45,12 +45,8 @@ def answers(
 
     An answer of None leaves the work to the caller: all of it with one worker; otherwise for the
     first section, because workers then have what is loaded and compiled for it, and for those with
-    an error, which is raised there as if there were no workers.
-
-    Raises
-    ------
-    WorkerError
-        If a worker was killed, or cannot be started.
+    an error, which is raised there as if there were no workers. `WorkerError` if a worker was
+    killed, or cannot be started.
     """
     source = iter(sections)
     for section in source:

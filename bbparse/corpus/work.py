@@ -15,7 +15,7 @@ from bbparse.corpus.recipe import Recipe
 from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.parsing.parser import Parser
 from bbparse.storage.output import open_binary_output
-from bbparse.text.cutting import read_text
+from bbparse.text.cutting import read_text, split_of_name
 from bbparse.treebank import Sentence, read_conllu
 
 __all__ = ["Crew", "Outcome", "Task", "first_new", "parse_task", "warm_up", "work_through"]
@@ -112,8 +112,7 @@ def sentences_of(
 
     With ``leave_out``, invalid ones are left out, and it is given what is wrong with each.
     """
-    is_text = any(shard.name.endswith(".txt" + packed) for packed in ("", ".gz", ".xz"))
-    split = recipe.settings.split or ("text" if is_text else None)
+    split = recipe.settings.split or split_of_name(shard.name)
     if split is None:
         if leave_out is None:
             return read_conllu(shard)

@@ -33,6 +33,11 @@ _PIECE = 1 << 17
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 
 
+def split_of_name(source: str) -> Split | None:
+    """How a source is cut by its name: as text, or not at all."""
+    return "text" if source.endswith((".txt", ".txt.gz", ".txt.xz")) else None
+
+
 def read_text(source: Source, cutter: Cutter, split: Split = "text") -> Iterator[Sentence]:
     """Sentences of a text file, read paragraph by paragraph.
 
