@@ -13,13 +13,19 @@ from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.model.file import load_tagger
 from bbparse.model.model import Model
 from bbparse.parsing.parser import Parser
-from bbparse.tagging import Tagger, train_tagger
+from bbparse.tagging import Tagger, TaggerSettings, train_tagger
+from bbparse.tagging.network_learning import NetworkSettings
 from bbparse.text import Cutter
 from bbparse.treebank import Sentence, read_conllu
 
 DATA = Path(__file__).parent / "data"
 TRAIN = DATA / "small-train.conllu"
 DEV = DATA / "small-dev.conllu"
+
+#: How taggers are trained whose network need not be good.
+TAGGER = TaggerSettings(
+    network=NetworkSettings(word=8, width=16, layers=1, hidden=12, epochs=3, batch=4)
+)
 
 TOML = """
 [model]
@@ -118,7 +124,7 @@ def cutter() -> Cutter:
 def reader() -> Parser:
     """The parser with a tagger and a cutter, so that it reads text."""
     model = parser().model
-    return Parser(replace(model, tagger=train_tagger(sentences()), cutter=cutter()))
+    return Parser(replace(model, tagger=train_tagger(sentences(), TAGGER), cutter=cutter()))
 
 
 @cache

@@ -44,12 +44,7 @@ def train_tagger(
     if seed is not None:
         settings = replace(settings, seed=seed)
     if epochs is not None:
-        settings = replace(
-            settings,
-            tags=replace(settings.tags, epochs=epochs),
-            feats=replace(settings.feats, epochs=epochs),
-            lemmas=replace(settings.lemmas, epochs=epochs),
-        )
+        settings = settings.with_epochs(epochs)
     sentences = list(read_conllu(treebank))
     dev_sentences = list(read_conllu(dev)) if dev is not None else []
     tagger = learn(sentences, settings, progress=sys.stderr.isatty())

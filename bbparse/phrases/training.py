@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from bbparse.errors import TreebankError
 from bbparse.parsing.parser import Parser
@@ -100,7 +101,8 @@ def train_phrases(
     sentences = [_sentence(tree, phrase) for tree, phrase in zip(trees, phrases)]
     tags = [[grammar.number[tag] for tag in tree.tags] for tree in trees]
     tagger = TrigramTagger(
-        train_tagger(sentences, tagger_settings or TaggerSettings()),
+        # its scores are those of the layer of tags, and no network's
+        train_tagger(sentences, replace(tagger_settings or TaggerSettings(), network=None)),
         open_table(*learn_trigrams(tags, grammar.n_tags)), grammar, vocabulary,
     )  # fmt: skip
     parser = None

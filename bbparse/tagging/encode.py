@@ -71,14 +71,8 @@ _BEFORE, _AFTER = padding(COLUMNS)
 class FormEncoder:
     """Encodes forms; safe to share between threads.
 
-    Parameters
-    ----------
-    known : mapping
-        What to say of a form (in lower case) that is known: the tags it has been seen with.
-    habits : mapping
-        Which capitals a form (in lower case) has been seen with within sentences.
-    max_forms : int
-        Distinct forms remembered; see `bbparse.treebank.encode.RowMemory`.
+    ``known`` says which tags a form (in lower case) has been seen with, ``habits`` with which
+    capitals within sentences; ``max_forms`` are remembered (`bbparse.treebank.encode.RowMemory`).
     """
 
     def __init__(
@@ -107,13 +101,10 @@ class FormEncoder:
         return row_of(zip(FORM_COLUMNS, values))
 
     def __call__(self, forms: Sequence[str]) -> NDArray[np.uint64]:
-        """Encode the words of a sentence.
+        """The words of a sentence, uint64[n + 2 * PAD, len(COLUMNS)].
 
-        Returns
-        -------
-        uint64[n + 2 * PAD, len(COLUMNS)]
-            Row PAD + i is word i (from 0), the rows around them are padding; the `TAG_COLUMNS` of
-            words are 0.
+        Row PAD + i is word i (from 0), the rows around them are padding; of the `TAG_COLUMNS` only
+        the style is known.
         """
         places, rows, _ = self.memory(forms)
         n = len(places)
@@ -121,25 +112,8 @@ class FormEncoder:
         out[:PAD] = _BEFORE
         out[PAD + n :] = _AFTER
         out[PAD : PAD + n, :_N_FORM] = rows[places]
-        out[PAD : PAD + n, _N_FORM] = _HASHES["style"][style(forms)]
+        out[PAD : PAD + n, _N_FORM] = attribute_hash("style", style(forms))
         return out
-
-
-class _Hashes(dict[str, int]):
-    """Hashes of the values of one column, remembered."""
-
-    def __init__(self, column: str) -> None:
-        super().__init__()
-        self.column = column
-
-    def __missing__(self, value: str) -> int:
-        if len(self) > 100_000:
-            self.clear()
-        found = self[value] = attribute_hash(self.column, value)
-        return found
-
-
-_HASHES = {column: _Hashes(column) for column in TAG_COLUMNS}
 
 
 def fill_tags(
@@ -148,18 +122,7 @@ def fill_tags(
     tags: Sequence[str] | None = None,
     feats: Sequence[str] | None = None,
 ) -> None:
-    """Write what is known of the tags into the `TAG_COLUMNS` of encoded words.
-
-    Parameters
-    ----------
-    values : uint64[n + 2 * PAD, len(COLUMNS)]
-        Changed in place.
-    forms : sequence of str, length n
-    tags : sequence of str, length n, optional
-        UPOS and XPOS, separated by a tab.
-    feats : sequence of str, length n, optional
-        FEATS.
-    """
+    """Write tags (UPOS, tab, XPOS) and FEATS into the `TAG_COLUMNS` of encoded words."""
     n = len(forms)
     if tags is not None:
         upos = [tag.partition("\t")[0] for tag in tags]
@@ -176,8 +139,11 @@ def fill_tags(
         columns = (("tag", tags), ("upos", upos), ("subject", left), ("object", right),
                    ("subjecttag", left_tag))  # fmt: skip
         for name, column in columns:
-            memory = _HASHES[name]
-            values[PAD : PAD + n, COLUMNS.index(name)] = [memory[value] for value in column]
+            _fill(values, name, column)
     if feats is not None:
-        memory = _HASHES["feats"]
-        values[PAD : PAD + n, COLUMNS.index("feats")] = [memory[value] for value in feats]
+        _fill(values, "feats", feats)
+
+
+def _fill(values: NDArray[np.uint64], name: str, column: Sequence[str]) -> None:
+    place = COLUMNS.index(name)
+    values[PAD : PAD + len(column), place] = [attribute_hash(name, value) for value in column]

@@ -20,15 +20,10 @@ _BLOCK = 20
 
 
 def folds_of(sentences: Sequence[Sentence], folds: int) -> NDArray[np.int64]:
-    """Which fold each sentence is in, int64[N].
+    """Which fold each sentence is in, int64[N]; a `TreebankError` if there are too few of them.
 
     Documents (comments ``newdoc``) stay whole, because their words repeat; in a file without them,
     blocks of sentences do. They go round the folds, so that each has something of every genre.
-
-    Raises
-    ------
-    TreebankError
-        If there are fewer documents or blocks than folds.
     """
     number = np.cumsum([
         any(line.startswith("# newdoc") for line in sentence.lines[: sentence.word_lines[0]])

@@ -144,6 +144,7 @@ def label_words(
     templates: TagTemplates,
     table: tuple[Any, ...],
     bigrams: Ints,
+    more: Ints,
 ) -> Ints:
     """Labels of the words of a sentence, int32[n].
 
@@ -158,6 +159,8 @@ def label_words(
     templates : TagTemplates
     table : tuple
         See `bbparse.tagging.layer.Weights`.
+    more : int32[n, L], or int32[0, L]
+        What is added to the scores of labels, if anything is.
     """
     n = cand_ptr.shape[0] - 1
     counts = np.empty(n, np.int32)
@@ -184,6 +187,8 @@ def label_words(
         for k in range(count):
             own_labels[k] = cand_label[cand_ptr[i] + k]
             own_scores[k] = every[own_labels[k]]
+            if more.shape[0] > 0:
+                own_scores[k] += more[i, own_labels[k]]
         counts[i] = best_first(own_labels, own_scores, count, most)
         for k in range(counts[i]):
             labels[i, k] = own_labels[k]

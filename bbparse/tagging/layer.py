@@ -43,6 +43,8 @@ _FIELDS: dict[str, Rule] = {
     "bigrams": (INTS, 2, None),
 }
 
+_NO_MORE = np.zeros((0, 0), np.int32)
+
 #: Candidates of some words: numbers of labels.
 Lists = Sequence[tuple[int, ...]]
 
@@ -79,17 +81,10 @@ def layer_rules(name: str) -> dict[str, Rule]:
 
 
 class Weights:
-    """The weights of features: sorted keys, and for each its pairs of label and weight.
+    """The weights of features: sorted keys, none twice, and for each its pairs.
 
-    Parameters
-    ----------
-    keys : uint32[M]
-        Sorted, none twice.
-    ptr : int32[M+1]
-        Where the pairs of each key are.
-    labels, values : uint16[E], int16[E]
-        Labels, and weights in quanta of `LAYER_QUANTUM`.
-    n_labels : int
+    Those of ``keys[k]`` are ``ptr[k]:ptr[k+1]`` of (`labels`, `values`), weights in quanta
+    of `LAYER_QUANTUM`.
     """
 
     def __init__(
@@ -174,7 +169,9 @@ class Layer:
             if not some or min(some) < 0 or max(some) >= n:
                 raise ModelError(f"candidates of {key!r} are {some}, expected numbers below {n}")
 
-    def find(self, values: NDArray[np.uint64], lists: Lists) -> list[str]:
+    def find(
+        self, values: NDArray[np.uint64], lists: Lists, more: Ints | None = None
+    ) -> list[str]:
         """Labels of the words of a sentence.
 
         Parameters
@@ -183,6 +180,8 @@ class Layer:
             The words, with what earlier layers have found.
         lists : sequence of tuples, length n
             The labels each word may have.
+        more : int32[n, L], optional
+            What is added to their scores, in steps of `LAYER_QUANTUM`.
         """
         labels = self.labels
         if max(map(len, lists), default=1) == 1:
@@ -190,7 +189,7 @@ class Layer:
         ptr, numbers = flat(lists)
         found = label_words(
             values, self._reach, ptr, numbers, MOST, self.compiled, self.weights.table,
-            self.bigrams,
+            self.bigrams, _NO_MORE if more is None else more,
         )  # fmt: skip
         return [labels[number] for number in found.tolist()]
 

@@ -220,23 +220,9 @@ def train_layer(
     columns: Sequence[str] = COLUMNS,
     reach: int = PAD,
 ) -> Layer:
-    """Train a layer.
+    """Train a layer (see `Layer`) with the templates in ``lines``; ``name`` is for progress bars.
 
-    Parameters
-    ----------
-    name : str
-        Of the layer, for the progress bar.
-    labels : sequence of str
-    lists : mapping
-        Candidates of words when the layer is used; see `Layer`.
-    lines : sequence of str
-        Templates.
-    lessons : sequence of Lesson
-    settings : LayerSettings
-    seed : int
-        Of the order of sentences, and of what is dropped.
-    columns, reach
-        See `Layer`.
+    The seed is that of the order of lessons, and of what is dropped.
     """
     templates = compile_tag_templates(lines, columns, reach)
     n_labels = len(labels)

@@ -26,18 +26,7 @@ def _cased(form: str, case: str) -> str:
 
 
 def rule_of(form: str, lemma: str) -> str:
-    """The rule that makes a lemma of a form: the most general one there is.
-
-    Parameters
-    ----------
-    form, lemma : str
-        Without tabs.
-
-    Returns
-    -------
-    str
-        ``apply_rule(rule_of(form, lemma), form)`` is the lemma.
-    """
+    """The most general rule that makes a lemma of a form, both without tabs."""
     for case in "lktu":
         changed = _cased(form, case)
         if changed == lemma:

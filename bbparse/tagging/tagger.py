@@ -1,8 +1,9 @@
 """`Tagger`: forms → UPOS, XPOS, FEATS and lemmas, in three layers, each seeing what came before.
 
-Tags (UPOS and XPOS together) are found first, then FEATS among those that go with the tag, then the
-rule that makes the lemma (`bbparse.tagging.lemmas`). Words that the training text showed often have
-the labels they had there to choose from; others all that new words may have.
+Tags (UPOS and XPOS together) are found first, with what a network thinks of them
+(`bbparse.tagging.network`); then FEATS among those that go with the tag, then the rule that makes
+the lemma (`bbparse.tagging.lemmas`). Words that the training text showed often have the labels they
+had there to choose from; others all that new words may have.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from bbparse.storage.archive import TEXT, Rule
 from bbparse.tagging.encode import FormEncoder, fill_tags
 from bbparse.tagging.layer import Layer, layer_rules, reading_header
 from bbparse.tagging.lemmas import apply_rule
+from bbparse.tagging.network import TAG_NETWORK_ARRAYS, TagNetwork
 from bbparse.treebank import Sentence
 from bbparse.treebank.writing import with_columns
 
@@ -36,6 +38,7 @@ TAGGER_ARRAYS: dict[str, Rule] = {
     **_NEEDED,
     **layer_rules("feats"),
     **layer_rules("lemmas"),
+    **TAG_NETWORK_ARRAYS,
     "tagger_lexicon": (TEXT, 0, None),
 }
 
@@ -70,6 +73,8 @@ class Tagger:
         Lemmas of words that have but one, by form, tab, tag.
     notes : dict
         What is worth knowing about the training; saved with the model.
+    network : TagNetwork, optional
+        Its scores are added to those of the tags.
     """
 
     def __init__(
@@ -81,28 +86,25 @@ class Tagger:
         lemmas: Layer | None = None,
         lexicon: Mapping[str, str] | None = None,
         notes: Mapping[str, Any] | None = None,
+        network: TagNetwork | None = None,
     ) -> None:
         self.encode = FormEncoder(known, habits)
         self.tags, self.feats, self.lemmas = tags, feats, lemmas
         self.lexicon = dict(lexicon or {})
         self.notes = dict(notes or {})
-        self._of_feats: dict[tuple[str, str], tuple[int, ...]] = {}
+        self.network = network
         self._of_lemma: dict[tuple[str, str], str | tuple[int, ...]] = {}
 
     def columns(self, forms: Sequence[str]) -> TagColumns:
-        """Tags, features and lemmas of the words of a sentence.
-
-        Parameters
-        ----------
-        forms : sequence of str, length n
-        """
+        """Tags, features and lemmas of the words of a sentence."""
         n = len(forms)
         if n == 0:
             return TagColumns([], [], [], [])
         values = self.encode(forms)
         lists = self.tags.lists
         rest = lists[""]
-        tags = self.tags.find(values, [lists.get(form, rest) for form in forms])
+        more = None if self.network is None else self.network.scores(values)
+        tags = self.tags.find(values, [lists.get(form, rest) for form in forms], more)
         upos, xpos = [], []
         for tag in tags:
             one, _, other = tag.partition("\t")
@@ -129,16 +131,9 @@ class Tagger:
 
     def _feats_of(self, form: str, tag: str, layer: Layer) -> tuple[int, ...]:
         """The labels that FEATS may have for a form with a tag."""
-        found = self._of_feats.get((form, tag))
-        if found is None:
-            lists = layer.lists
-            found = lists.get(f"{form.lower()}\t{tag}") or lists.get(tag)
-            if found is None:
-                found = tuple(range(len(layer.labels)))
-            if len(self._of_feats) > _MEMORY:
-                self._of_feats.clear()
-            self._of_feats[form, tag] = found
-        return found
+        lists = layer.lists
+        found = lists.get(f"{form.lower()}\t{tag}") or lists.get(tag)
+        return found or tuple(range(len(layer.labels)))
 
     def _rules_of(self, form: str, tag: str, layer: Layer) -> str | tuple[int, ...]:
         """The lemma of a form with a tag, or the labels of the rules it may be made by."""
@@ -219,16 +214,15 @@ def tagger_arrays(tagger: Tagger) -> dict[str, NDArray[Any]]:
     if tagger.lexicon:
         lines = (f"{key}\t{lemma}" for key, lemma in tagger.lexicon.items())
         arrays["tagger_lexicon"] = np.array("\n".join(lines))
+    if tagger.network is not None:
+        arrays.update(tagger.network.to_arrays())
     return arrays
 
 
 def tagger_from(arrays: Mapping[str, NDArray[Any]], where: str) -> Tagger:
     """A tagger from arrays that the rules of `TAGGER_ARRAYS` have been checked on.
 
-    Raises
-    ------
-    ModelError
-        If some are missing or damaged. Names the file, `where`.
+    A `ModelError` with the name of the file, ``where``, if some are missing or damaged.
     """
     with reading_header("tagger", _NEEDED, arrays, where) as header:
         templates = {name: list(map(str, lines)) for name, lines in header["templates"].items()}
@@ -256,4 +250,8 @@ def tagger_from(arrays: Mapping[str, NDArray[Any]], where: str) -> Tagger:
             if not tab or not lemma:
                 raise ModelError(f"{where}: tagger_lexicon is damaged at {line!r:.60}")
             lexicon[key] = lemma
-    return Tagger(known, habits, tags, layers.get("feats"), layers.get("lemmas"), lexicon, notes)
+    network = None
+    if TAG_NETWORK_ARRAYS.keys() & arrays.keys():
+        network = TagNetwork.from_arrays(tags.labels, arrays, where)
+    feats, lemmas = layers.get("feats"), layers.get("lemmas")
+    return Tagger(known, habits, tags, feats, lemmas, lexicon, notes, network)

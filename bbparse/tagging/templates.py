@@ -37,20 +37,9 @@ class TagTemplates(NamedTuple):
 def compile_tag_templates(
     lines: Iterable[str], columns: Sequence[str] = COLUMNS, reach: int = PAD
 ) -> TagTemplates:
-    """Arrays of templates; each counts once.
+    """Arrays of templates over attributes with these names; a `ConfigError` if one cannot be read.
 
-    Parameters
-    ----------
-    lines : iterable of str
-    columns : sequence of str
-        Names of the attributes.
-    reach : int
-        How far neighbours may be.
-
-    Raises
-    ------
-    ConfigError
-        If a line cannot be read.
+    Each template counts once; neighbours may be as far away as ``reach`` says.
     """
     texts = list(dict.fromkeys(text for line in lines for text in expand(line)))
     ptr, offsets, places, multipliers = [0], [], [], []

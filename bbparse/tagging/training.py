@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from bbparse.tagging.encode import FormEncoder, fill_tags, style
 from bbparse.tagging.layer import Layer
 from bbparse.tagging.learning import LayerSettings, Lesson, train_layer
 from bbparse.tagging.lemmas import apply_rule, is_absolute, rule_of
+from bbparse.tagging.network_learning import NetworkSettings, train_tag_network
 from bbparse.tagging.tagger import LOWER, SAME, Tagger
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import progress_bars
@@ -78,6 +79,8 @@ class TaggerSettings:
     tags: LayerSettings = field(default_factory=LayerSettings)
     feats: LayerSettings = field(default_factory=LayerSettings)
     lemmas: LayerSettings = field(default_factory=lambda: LayerSettings(chained=False, epochs=4))
+    #: Of the network beside the layer of tags; None: there is to be none.
+    network: NetworkSettings | None = field(default_factory=NetworkSettings)
     #: A form seen so often tells its tags and its capitals to the features of its neighbours.
     known: int = 3
     #: A form seen so often has no tags but those it was seen with.
@@ -89,6 +92,14 @@ class TaggerSettings:
     rare: int = 3
     #: Of the order of sentences.
     seed: int = 1
+
+    def with_epochs(self, epochs: int) -> TaggerSettings:
+        """The same with so many passes over the training data in each layer and the network."""
+        tags, feats, lemmas = (
+            replace(layer, epochs=epochs) for layer in (self.tags, self.feats, self.lemmas)
+        )
+        network = self.network and replace(self.network, epochs=epochs)
+        return replace(self, tags=tags, feats=feats, lemmas=lemmas, network=network)
 
 
 def train_tagger(
@@ -127,6 +138,12 @@ def train_tagger(
     values = [encoder(sentence.forms) for sentence in sentences]
     with progress_bars(progress):
         tags = _train_tags(sentences, values, settings)
+        network = None
+        if settings.network is not None and len(sentences) <= settings.network.largest:
+            columns = [(_tags(s), s.upos, s.feats) for s in sentences]
+            network = train_tag_network(
+                values, columns, tags.labels, settings.network, settings.seed
+            )
         for sentence, some in zip(sentences, values):
             fill_tags(some, sentence.forms, _tags(sentence))
         feats = _train_feats(sentences, values, settings)
@@ -134,7 +151,7 @@ def train_tagger(
             fill_tags(some, sentence.forms, feats=sentence.feats)
         lemmas, lexicon = _train_lemmas(sentences, values, settings)
     notes = {"sentences": len(sentences), "words": sum(s.n_words for s in sentences)}
-    return Tagger(known, habits, tags, feats, lemmas, lexicon, notes)
+    return Tagger(known, habits, tags, feats, lemmas, lexicon, notes, network)
 
 
 def _tags(sentence: Sentence) -> list[str]:

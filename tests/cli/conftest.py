@@ -31,6 +31,14 @@ class Done:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def small_networks() -> Iterator[None]:
+    """Parsers are trained with taggers whose networks are small, which takes less time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bbparse.learning.reading.TaggerSettings", lambda: toy.TAGGER)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def silent_compiler() -> Iterator[None]:
     """Whatever a test, or a fixture, is the first to compile, its command says nothing of it."""
     with pytest.MonkeyPatch.context() as patch:

@@ -25,7 +25,7 @@ Run = Callable[..., Done]
 @pytest.fixture(scope="module")
 def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tagger") / "toy.tagger"
-    save_tagger(path, train_tagger(toy.sentences()), toy.cutter())
+    save_tagger(path, train_tagger(toy.sentences(), toy.TAGGER), toy.cutter())
     return path
 
 

@@ -21,7 +21,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     path = tmp_path_factory.mktemp("tagger") / "toy.tagger"
     with pytest.raises(SystemExit) as stop:
-        main(["train-tagger", str(toy.TRAIN), "--model", str(path)])
+        main(["train-tagger", str(toy.TRAIN), "--model", str(path), "--epochs", "4"])
     assert stop.value.code == 0
     return path
 

@@ -111,7 +111,7 @@ def test_missing_tags_are_told_once(model: str) -> None:
 
 
 def test_the_tagger_of_the_model_gives_tags_where_there_are_none(tmp_path: Path) -> None:
-    parser = toy.changed(toy.parser(), tagger=train_tagger(toy.sentences()))
+    parser = toy.changed(toy.parser(), tagger=train_tagger(toy.sentences(), toy.TAGGER))
     path = tmp_path / "tagged.model"
     parser.save(path)
     nlp = spacy.blank("en")

@@ -27,7 +27,7 @@ from tests import toy
 @cache
 def tagger() -> Tagger:
     """Trained on the small treebank; shared, as nothing in it changes."""
-    return train_tagger(toy.sentences())
+    return train_tagger(toy.sentences(), toy.TAGGER)
 
 
 def test_it_learns() -> None:
@@ -84,7 +84,7 @@ def test_odd_sentences(words: list[str]) -> None:
 
 def test_training_is_deterministic() -> None:
     some = toy.sentences()[:60]
-    first, second = (tagger_arrays(train_tagger(some)) for _ in range(2))
+    first, second = (tagger_arrays(train_tagger(some, toy.TAGGER)) for _ in range(2))
     assert first.keys() == second.keys()
     for name in first.keys() - {"tagger_header"}:
         np.testing.assert_array_equal(first[name], second[name])
@@ -98,7 +98,7 @@ def test_treebanks_without_some_columns() -> None:
         )
         for sentence in toy.sentences()
     ]  # fmt: skip
-    some = train_tagger(bare)
+    some = train_tagger(bare, toy.TAGGER)
     found = some(toy.dev_sentences()[0])
     assert set(found.lemmas) == set(found.xpos) == set(found.feats) == {"_"}
     assert accuracy(some, toy.dev_sentences())["UPOS"] > 0.75
@@ -194,7 +194,7 @@ def test_templates_that_cannot_be_read(line: str) -> None:
 
 def test_threads_share_a_tagger() -> None:
     expected = [tagger().columns(sentence.forms) for sentence in toy.dev_sentences()]
-    again = train_tagger(toy.sentences())
+    again = train_tagger(toy.sentences(), toy.TAGGER)
     wrong: list[int] = []
 
     def work() -> None:
@@ -234,10 +234,10 @@ def test_folds_without_documents() -> None:
 def test_jackknifing_does_not_look_at_what_it_tags() -> None:
     some = list(toy.sentences()[:120])
     lines: list[str] = []
-    tagged = jackknife(some, 3, report=lines.append)
+    tagged = jackknife(some, 3, toy.TAGGER, report=lines.append)
     assert len(lines) == 3 and lines[-1].startswith("fold 3 of 3: UPOS ")
     assert [sentence.heads for sentence in tagged] == [sentence.heads for sentence in some]
     words = sum(sentence.n_words for sentence in some)
     right = sum(a == b for x, y in zip(some, tagged) for a, b in zip(x.upos, y.upos))
-    seen = accuracy(train_tagger(some), some)["UPOS"]
+    seen = accuracy(train_tagger(some, toy.TAGGER), some)["UPOS"]
     assert right / words < seen - 0.02

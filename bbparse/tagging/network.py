@@ -1,0 +1,162 @@
+"""`TagNetwork`: what a small neural network thinks of the tags of words.
+
+It sees of words what can be said without tags (`NETWORK_ATTRIBUTES`), and their context as the
+parser's guide does (`bbparse.network.encoder`). Its scores are added to those of the layer of tags,
+in the same steps, so that the best sequence is found by sums of whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import ModelError
+from bbparse.jit import kernel
+from bbparse.network.encoder import (
+    Encoder,
+    checked_arrays,
+    checked_sizes,
+    checked_weights,
+    encoder_rules,
+    encoder_shapes,
+)
+from bbparse.network.kernels import context, dense
+from bbparse.storage.archive import Rule
+from bbparse.tagging.encode import COLUMNS, PAD
+from bbparse.tagging.layer import LAYER_QUANTUM
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
+
+#: The attributes whose vectors a word is the sum of.
+NETWORK_ATTRIBUTES = (
+    "form", "lower", "prefix1", "prefix2", "prefix3", "prefix4",
+    "suffix1", "suffix2", "suffix3", "suffix4", "suffix5", "shape", "kinds", "habit", "style",
+)  # fmt: skip
+#: The first of them that are the whole word.
+N_WHOLE = 2
+NETWORK_COLUMNS = np.array([COLUMNS.index(name) for name in NETWORK_ATTRIBUTES], np.int64)
+
+_NAME = "tagger_network"
+_SIZES = "hidden"
+
+#: Arrays of a network, with the rules that `read_archive` checks them by.
+TAG_NETWORK_ARRAYS: dict[str, Rule] = encoder_rules(_NAME)
+
+
+def network_shapes(sizes: Sequence[int], n_labels: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of the weights, in the order in which files have them.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Word, width and layers of `encoder_shapes`, and the length of the vectors that labels are
+        told by.
+    n_labels : int
+    """
+    word, width, layers, hidden = sizes
+    columns = -(-n_labels // 16) * 16
+    return {
+        **encoder_shapes(word, width, layers),
+        "end_w": (width, hidden), "end_b": (hidden,),
+        "label_w": (hidden, columns), "label_b": (columns,),
+    }  # fmt: skip
+
+
+@kernel
+def tag_scores(
+    values: NDArray[np.uint64],
+    pad: int,
+    encoder: tuple[Any, ...],
+    ends: tuple[Any, ...],
+    n_labels: int,
+    steps: float,
+) -> Ints:
+    """Scores of the labels of words in whole steps, int32[n, n_labels]; `steps` make 1."""
+    end_w, end_b, label_w, label_b = ends
+    state = context(values, pad, encoder, np.zeros(0, np.float32))
+    n = values.shape[0] - 2 * pad
+    fours = (n + 3) & -4  # what `dense` does at once
+    width, size = end_w.shape
+    hidden = np.empty((fours, size), np.float32)
+    dense(state, width, width, width, end_w, end_b, hidden)
+    flat = np.empty(fours * size, np.float32)
+    for i in range(fours):
+        for j in range(size):
+            flat[i * size + j] = max(hidden[i, j], np.float32(0.0))
+    labels = np.empty((fours, label_w.shape[1]), np.float32)
+    dense(flat, 0, size, size, label_w, label_b, labels)
+    out = np.empty((n, n_labels), np.int32)
+    for i in range(n):
+        for k in range(n_labels):
+            out[i, k] = np.int32(np.rint(labels[i, k] * np.float32(steps)))
+    return out
+
+
+class TagNetwork(Encoder):
+    """Scores of tags. Threads may share it.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        The tags, as the layer of tags has them.
+    sizes, keys, vectors, parameters
+        See `bbparse.network.encoder.Encoder` and `network_shapes`.
+
+    Raises
+    ------
+    ModelError
+        If they do not fit each other.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        sizes: tuple[int, ...],
+        keys: NDArray[np.uint64],
+        vectors: NDArray[np.int16],
+        parameters: Mapping[str, Floats],
+    ) -> None:
+        self.labels = list(labels)
+        shapes = network_shapes(sizes, len(self.labels))
+        super().__init__(NETWORK_COLUMNS, sizes, keys, vectors, shapes, parameters)
+        p = self.parameters
+        self._ends = (p["end_w"], p["end_b"], p["label_w"], p["label_b"])
+
+    def scores(self, values: NDArray[np.uint64]) -> Ints:
+        """Scores of the tags of encoded words, int32[n, L], in steps of `LAYER_QUANTUM`."""
+        return tag_scores(
+            values, PAD, self.table, self._ends, len(self.labels), 1.0 / LAYER_QUANTUM
+        )
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `from_arrays` reads: the arrays of `TAG_NETWORK_ARRAYS`."""
+        return self.encoder_arrays(_NAME, self.labels)
+
+    @classmethod
+    def from_arrays(
+        cls, labels: Sequence[str], arrays: Mapping[str, NDArray[Any]], where: str
+    ) -> TagNetwork:
+        """A network for some tags, from the arrays of `to_arrays`.
+
+        Raises
+        ------
+        ModelError
+            If an array is missing or does not fit the others; ``where`` names the file.
+        """
+        checked_arrays(_NAME, arrays, where)
+        try:
+            if arrays[f"{_NAME}_names"].tolist() != list(labels):
+                raise ModelError(f"{_NAME}_names are not the tags of the tagger")
+            sizes = checked_sizes(arrays[f"{_NAME}_sizes"].tolist(), _SIZES)
+            if len(sizes) > 4:
+                raise ModelError(f"{_NAME} takes vectors from outside, which taggers have none of")
+            parts = checked_weights(
+                _NAME, arrays[f"{_NAME}_weights"], network_shapes(sizes, len(labels))
+            )
+            return cls(labels, sizes, arrays[f"{_NAME}_keys"], arrays[f"{_NAME}_vectors"], parts)
+        except ModelError as error:
+            raise ModelError(f"{where}: {error}") from None
