@@ -25,7 +25,7 @@ from measure import HERE, RESULTS, machine, markdown, race, write_result
 from bbparse.oracle.projective import dense
 from bbparse.oracle.projective.passes import group_scores, inside_pass, outside_pass
 from bbparse.oracle.projective.recurrences import RECURRENCES
-from bbparse.oracle.projective.trees import chart_of
+from bbparse.oracle.trees import ProjectiveTrees
 from bbparse.problem import Problem
 from bbparse.tuning.plots import MARKERS, PALETTE, label, new_figure, plain_numbers, save_figure
 
@@ -69,7 +69,8 @@ def random_problem(n: int, seed: int) -> Problem:
 def chart_calls(library: ctypes.CDLL, name: str, n: int) -> tuple[dict[str, Any], int]:
     """Both passes of one recurrence by both, checked to agree; and the number of hyperedges."""
     problem = random_problem(n, 1)
-    chart, order = chart_of(problem, name)
+    oracle = ProjectiveTrees(problem, name)
+    chart, order = oracle.chart, oracle.order
     n_edges, n_items = chart.left.shape[0], int(chart.size[0])
     chart = chart._replace(weight=np.random.default_rng(n).normal(size=n_edges))
     gscore = np.empty(chart.group_mod.shape[0])

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from measure import machine, write_result
 
-from bbparse.oracle.projective.trees import ProjectiveTrees
+from bbparse.oracle.trees import ProjectiveTrees
 from bbparse.phrases.evaluation import BracketScores, compare_trees, paired_p
 from bbparse.phrases.heads import default_rules, to_phrase
 from bbparse.phrases.model import load_phrases

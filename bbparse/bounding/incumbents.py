@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.bounding.copying import copy_into
 from bbparse.bounding.counts import count_score_of
+from bbparse.bounding.multipliers import copy_into
 from bbparse.jit import kernel
 
 NEG = -np.inf
@@ -19,7 +19,7 @@ def insert_tree(best, tree, score, slack):
     ``slack`` count as the same when looking for duplicates. Equal scores keep their order of
     arrival. Returns whether the tree was taken.
     """
-    trees, scores, count = best.trees, best.scores, best.found
+    trees, scores, count, place = best
     k = scores.shape[0]
     n = count[0]
     if n == k and score <= scores[k - 1]:
@@ -34,19 +34,21 @@ def insert_tree(best, tree, score, slack):
     while first < n and score - scores[first] <= slack:
         same = True
         for m in range(tree.shape[0]):
-            if trees[first, m] != tree[m]:
+            if trees[place[first], m] != tree[m]:
                 same = False
                 break
         if same:
             return False
         first += 1
     at = n if n < k else k - 1
+    row = place[at]  # rows stay where they are, so that many trees cost little more than few
     while at > 0 and scores[at - 1] < score:
         scores[at] = scores[at - 1]
-        copy_into(trees[at], trees[at - 1])
+        place[at] = place[at - 1]
         at -= 1
     scores[at] = score
-    copy_into(trees[at], tree)
+    place[at] = row
+    copy_into(trees[row], tree)
     if n < k:
         count[0] = n + 1
     return True

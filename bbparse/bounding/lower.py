@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.bounding.copying import copy_into
 from bbparse.bounding.incumbents import insert_tree, tree_score
+from bbparse.bounding.multipliers import copy_into
 from bbparse.jit import kernel
 from bbparse.oracle.calls import best, scratch_of, size_of, tree_of
 

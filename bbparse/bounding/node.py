@@ -151,20 +151,9 @@ def _drop_arcs(node, each, least):
 
 @kernel
 def bound_node(node, incumbents, limits, counters, record):
-    """Bound a node, in place.
+    """Bound a :class:`bbparse.bounding.state.Node`, in place: a :class:`Verdict`.
 
-    Parameters
-    ----------
-    node : Node
-    incumbents : Incumbents
-    limits : Limits
-    counters : float64[3]
-        Calls of the oracle, full-size calls, trees tried; added to.
-    record : Record
-
-    Returns
-    -------
-    Verdict
+    ``counters`` float64[3] are calls of the oracle, full-size calls and trees tried; added to.
     """
     n_arcs = node.base.shape[0]
     k, n_words = incumbents.trees.shape
@@ -213,7 +202,7 @@ def bound_node(node, incumbents, limits, counters, record):
             return Verdict(CLOSED, min(best_bound, bound), -1, lower, tree, slack)
         if exact and call == 0 and k > 1 and incumbents.found[0] < k:
             # trees for the list first: without a k-th score nothing can be discarded
-            many, _, part_scores, _ = k_best(oracle, scratch, arc_score, n_words, k)
+            many, _, part_scores, _ = k_best(oracle, scratch, arc_score, n_words, k, NEG)
             counters[1] += share
             counters[2] += many.shape[0]
             for t in range(many.shape[0]):
@@ -304,8 +293,9 @@ def bound_node(node, incumbents, limits, counters, record):
 
     # The multipliers are as good as they will get: list the trees that remain under the bound.
     shift = _bound_scores(node, copy, arc_score)
+    least = floor_to_beat(incumbents, limits.quantum, slack) - shift
     listed = max(k, limits.close_k)
-    many, values, part_scores, rest = k_best(oracle, scratch, arc_score, n_words, listed)
+    many, values, part_scores, rest = k_best(oracle, scratch, arc_score, n_words, listed, least)
     counters[0] += 1.0
     counters[1] += size_of(oracle) / limits.full_size
     counters[2] += many.shape[0]

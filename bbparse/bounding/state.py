@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.oracle.calls import copy_of, plain_of
+from bbparse.oracle.calls import copy_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -55,9 +55,17 @@ class Node(NamedTuple):
 class Incumbents(NamedTuple):
     """The k best trees found so far, shared by all nodes."""
 
-    trees: Ints  # [k, n], arc of each word
+    trees: Ints  # [k, n], arc of each word; in the order in which they found their rows
     scores: Floats  # [k], falling
     found: Longs  # [1], how many there are
+    place: Longs  # [k], row of each score's tree; 0, 1, … where none was found yet
+
+
+def no_trees(k: int, n_words: int) -> Incumbents:
+    """Room for the k best trees."""
+    return Incumbents(
+        np.zeros((k, n_words), np.int32), np.full(k, -np.inf), np.zeros(1, np.int64), np.arange(k)
+    )
 
 
 class Limits(NamedTuple):
@@ -114,12 +122,8 @@ def copy_node(node):
 @kernel
 def plain_node(node):
     """A node as a tuple of arrays and tuples of arrays."""
-    f, c = node.factors, node.counts
-    return (
-        plain_of(node.oracle), node.arc_mod, node.base, node.constant,
-        (f.ptr, f.arcs, f.weight, f.lam, f.size),
-        (c.ptr, c.arcs, c.score_ptr, c.score, c.lam, c.size),
-    )  # fmt: skip
+    oracle, arc_mod, base, constant, factors, counts = node
+    return oracle[:], arc_mod, base, constant, factors[:], counts[:]
 
 
 @kernel

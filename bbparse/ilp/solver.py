@@ -42,7 +42,6 @@ def solve_ilp(
     started = time.perf_counter()
     deadline = math.inf if time_limit is None else started + time_limit
     program = TreeProgram(with_sorted_scores(problem))
-    solver = _Solver(program)
     trees: list[NDArray[np.int32]] = []
     bound, status = math.inf, "optimal"
     nodes = solves = 0
@@ -51,7 +50,7 @@ def solve_ilp(
         if left <= 0.0:
             status = "time_limit"
             break
-        answer = solver.solve(left, gap)
+        answer = _best_tree(program, left, gap)
         solves += 1
         nodes += answer.nodes
         bound = min(bound, answer.bound)
@@ -83,80 +82,72 @@ class _Answer:
     nodes: int
 
 
-class _Solver:
-    """Fresh runs of HiGHS on one program."""
+def _best_tree(program: TreeProgram, time_limit: float, gap: float) -> _Answer:
+    """The best tree that the rows allow.
 
-    def __init__(self, program: TreeProgram) -> None:
-        self.program = program
-        self.problem = program.problem
+    Penalties that outweigh all other scores together are tried as prohibitions first, so that
+    the others keep their digits; a tree without them beats every tree with one.
+    """
+    if not program.count or program.impossible():
+        return _Answer(None, -math.inf, True, 0)
+    started = time.perf_counter()
+    heavy = _heavy_columns(np.array(program.cost))
+    answer = _solved(program, time_limit, gap, heavy)
+    if not len(heavy) or (answer.arcs is not None and answer.done):
+        return answer
+    left = time_limit - (time.perf_counter() - started)
+    if not answer.done or left <= 0.0:
+        return _Answer(answer.arcs, math.inf, False, answer.nodes)
+    rest = _solved(program, left, gap, heavy[:0])
+    rest.nodes += answer.nodes
+    return rest
 
-    def solve(self, time_limit: float, gap: float) -> _Answer:
-        """The best tree that the rows allow.
 
-        Penalties that outweigh all other scores together are tried as prohibitions first, so that
-        the others keep their digits; a tree without them beats every tree with one.
-        """
-        if not self.program.count or self.program.impossible():
-            return _Answer(None, -math.inf, True, 0)
-        started = time.perf_counter()
-        heavy = _heavy_columns(np.array(self.program.cost))
-        if not len(heavy):
-            return self._solve(time_limit, gap, heavy)
-        answer = self._solve(time_limit, gap, heavy)
-        if answer.arcs is not None and answer.done:
+def _solved(
+    program: TreeProgram, time_limit: float, gap: float, without: NDArray[np.int64]
+) -> _Answer:
+    for presolve in ("choose", "off"):
+        answer = _attempt(program, time_limit, gap, without, presolve)
+        if answer is not None:
             return answer
-        left = time_limit - (time.perf_counter() - started)
-        if not answer.done or left <= 0.0:
-            return _Answer(answer.arcs, math.inf, False, answer.nodes)
-        rest = self._solve(left, gap, heavy[:0])
-        rest.nodes += answer.nodes
-        return rest
+    raise BBParseError("the integer program failed: HiGHS gives no usable answer")
 
-    def _solve(self, time_limit: float, gap: float, without: NDArray[np.int64]) -> _Answer:
-        for presolve in ("choose", "off"):
-            answer = self._attempt(time_limit, gap, without, presolve)
-            if answer is not None:
-                return answer
-        raise BBParseError("the integer program failed: HiGHS gives no usable answer")
 
-    def _attempt(
-        self, time_limit: float, gap: float, without: NDArray[np.int64], presolve: str
-    ) -> _Answer | None:
-        """One run of HiGHS; None if its answer does not hold."""
-        program = self.program
-        cost, upper = np.array(program.cost), np.array(program.upper)
-        cost[without], upper[without] = 0.0, 0.0
-        scale = float(np.abs(cost).max(initial=0.0)) or 1.0
-        found = solve_whole(program, cost, upper, time_limit, gap, TOLERANCE, presolve)
-        if found.status == "infeasible":
-            return _Answer(None, -math.inf, True, found.nodes)
-        if found.status == "failed":
-            return None
-        done = found.status == "optimal"
-        if found.values is None:
-            return _Answer(None, found.bound, False, found.nodes)
-        arcs = self._tree(found.values)
-        if arcs is None:
-            return None if done else _Answer(None, found.bound, False, found.nodes)
-        score = self.problem.score(arcs)
-        slack = 1e-6 * scale * self.problem.n_words + 1e-12 * abs(program.constant)
-        if done and abs(score - found.value) > slack:
-            return None
-        bound = max(found.bound, score)
-        if done and (gap <= 0.0 or bound - score <= TOLERANCE * scale):
-            bound = score
-        return _Answer(arcs, bound, done, found.nodes)
+def _attempt(
+    program: TreeProgram, time_limit: float, gap: float, without: NDArray[np.int64], presolve: str
+) -> _Answer | None:
+    """One run of HiGHS; None if its answer does not hold."""
+    cost, upper = np.array(program.cost), np.array(program.upper)
+    cost[without], upper[without] = 0.0, 0.0
+    scale = float(np.abs(cost).max(initial=0.0)) or 1.0
+    found = solve_whole(program, cost, upper, time_limit, gap, TOLERANCE, presolve)
+    if found.status == "infeasible":
+        return _Answer(None, -math.inf, True, found.nodes)
+    if found.status == "failed":
+        return None
+    done = found.status == "optimal"
+    arcs = None if found.values is None else _tree(program.problem, found.values)
+    if arcs is None:
+        wrong = done and found.values is not None
+        return None if wrong else _Answer(None, found.bound, False, found.nodes)
+    score = program.problem.score(arcs)
+    slack = 1e-6 * scale * program.n + 1e-12 * abs(program.constant)
+    if done and abs(score - found.value) > slack:
+        return None
+    bound = max(found.bound, score)
+    if done and (gap <= 0.0 or bound - score <= TOLERANCE * scale):
+        bound = score
+    return _Answer(arcs, bound, done, found.nodes)
 
-    def _tree(self, values: NDArray[np.float64]) -> NDArray[np.int32] | None:
-        """The arcs that the columns choose, if they are a tree of the problem."""
-        p = self.problem
-        chosen = np.flatnonzero(values[: len(p.arc_head)] > 0.5).astype(np.int32)
-        arcs = np.empty(p.n_words, dtype=np.int32)
-        mods = p.arc_mod[chosen]
-        if len(chosen) != p.n_words or len(np.unique(mods)) != p.n_words:
-            return None
-        arcs[mods - 1] = chosen
-        return arcs if p.is_feasible(arcs) else None
+
+def _tree(p: Problem, values: NDArray[np.float64]) -> NDArray[np.int32] | None:
+    """The arcs that the columns choose, if they are a tree of the problem."""
+    chosen = np.flatnonzero(values[: len(p.arc_head)] > 0.5).astype(np.int32)
+    mods = p.arc_mod[chosen]
+    if not np.array_equal(np.sort(mods), np.arange(1, p.n_words + 1)):
+        return None
+    arcs = chosen[np.argsort(mods)]
+    return arcs if p.is_feasible(arcs) else None
 
 
 def _heavy_columns(cost: NDArray[np.float64]) -> NDArray[np.int64]:

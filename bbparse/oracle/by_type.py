@@ -18,20 +18,25 @@ from bbparse.jit import Kernel, linking
 def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:
     """One name for several kernels, for use in kernels as one of them.
 
-    They are given by the NamedTuple class of their first parameter, and have as many parameters.
+    They are given by the NamedTuple class of their first parameter, and have as many parameters;
+    one that always gives the same is given by what it gives.
     What calls them must import, by and by, the files of all, so that cached code is made anew when
     one of them changes.
     """
 
     def call(first: Any, *others: Any) -> Any:
-        return kernels[type(first)](first, *others)
+        chosen = kernels[type(first)]
+        return chosen(first, *others) if callable(chosen) else chosen
 
     if config.DISABLE_JIT:
         return call
 
     def choose(first: Any, *others: Any) -> Any:
-        chosen = kernels.get(getattr(first, "instance_class", type(None)))
-        return None if chosen is None else chosen.py_func
+        of: type = getattr(first, "instance_class", type(None))
+        if of not in kernels:
+            return None
+        chosen = kernels[of]
+        return chosen.py_func if callable(chosen) else lambda first, *others: chosen
 
     options: dict[str, Any] = {"nopython": True}
     if any(isinstance(chosen, Kernel) for chosen in kernels.values()):

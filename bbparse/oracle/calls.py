@@ -9,7 +9,6 @@ own; `best` bounds from above, and the tree is one of its components'.
   by (head, mod) and their weights; the kind says of which type
 * ``scratch_of(oracle)``
 * ``copy_of(oracle)``: an independent one, trimmed to what is alive
-* ``plain_of(oracle)``: its fields as a plain tuple
 * ``size_of(oracle)``: a number that the work of a call grows with
 * ``weights_of(oracle)``: the scores of its parts, for their magnitudes
 * ``is_exact(oracle)``
@@ -20,8 +19,9 @@ own; `best` bounds from above, and the tree is one of its components'.
   most (-inf: dead, or none has it)
 * ``eliminate(oracle, scratch, floor)``: after `with_each`, drop what is in no tree that scores so
   much; False where no tree is left
-* ``k_best(oracle, scratch, arc_score, n_words, k)``: after `best`, trees, values, part scores, and
-  what all trees that are not listed score at most
+* ``k_best(oracle, scratch, arc_score, n_words, k, least)``: after `best`, trees, values, part
+  scores, and what all trees that are not listed score at most; one that scores less than the least
+  may be the last
 * ``inner_norm(oracle, scratch, chosen)``: squared length of the subgradient of its multipliers
 * ``inner_step(oracle, scratch, chosen, alpha)``: one step of them at a tree
 * ``inner_noise(oracle, scratch)``: the largest numbers that it added multipliers of its own to
@@ -33,8 +33,7 @@ from __future__ import annotations
 
 from bbparse.oracle.by_type import by_type
 from bbparse.oracle.nonprojective import calls as nonprojective
-from bbparse.oracle.nonprojective.automata import Automata
-from bbparse.oracle.nonprojective.components import automata_scratch
+from bbparse.oracle.nonprojective.automata import Automata, automata_scratch
 from bbparse.oracle.projective import calls as projective
 from bbparse.oracle.projective.build import Chart
 
@@ -44,16 +43,15 @@ make = by_type({
 })  # fmt: skip
 scratch_of = by_type({Chart: projective.chart_scratch, Automata: automata_scratch})
 copy_of = by_type({Chart: projective.chart_copy, Automata: nonprojective.automata_copy})
-plain_of = by_type({Chart: projective.chart_plain, Automata: nonprojective.automata_plain})
 size_of = by_type({Chart: projective.chart_size, Automata: nonprojective.automata_size})
 weights_of = by_type({Chart: projective.chart_weights, Automata: nonprojective.automata_weights})
-is_exact = by_type({Chart: projective.chart_exact, Automata: nonprojective.automata_exact})
+is_exact = by_type({Chart: True, Automata: False})
 best = by_type({Chart: projective.chart_best, Automata: nonprojective.automata_best})
 tree_of = by_type({Chart: projective.chart_tree, Automata: nonprojective.automata_tree})
 with_each = by_type({Chart: projective.chart_with_each, Automata: nonprojective.automata_with_each})
-eliminate = by_type({Chart: projective.chart_eliminate, Automata: nonprojective.automata_eliminate})
+eliminate = by_type({Chart: projective.chart_eliminate, Automata: True})
 k_best = by_type({Chart: projective.chart_k_best, Automata: nonprojective.automata_k_best})
-inner_norm = by_type({Chart: projective.chart_norm, Automata: nonprojective.automata_norm})
-inner_step = by_type({Chart: projective.chart_step, Automata: nonprojective.automata_step})
-inner_noise = by_type({Chart: projective.chart_noise, Automata: nonprojective.automata_noise})
-inner_gaps = by_type({Chart: projective.chart_gaps, Automata: nonprojective.automata_gaps})
+inner_norm = by_type({Chart: 0.0, Automata: nonprojective.automata_norm})
+inner_step = by_type({Chart: None, Automata: nonprojective.automata_step})
+inner_noise = by_type({Chart: 0.0, Automata: nonprojective.automata_noise})
+inner_gaps = by_type({Chart: None, Automata: nonprojective.automata_gaps})

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from bbparse.errors import ModelError
 from bbparse.factors.view import NO_LABEL
 from bbparse.model.model import Model
-from bbparse.oracle.nonprojective.trees import Arborescences
-from bbparse.oracle.projective.trees import ProjectiveTrees
+from bbparse.oracle.trees import Arborescences, ProjectiveTrees
 from bbparse.problem import Problem
 from bbparse.scoring.marks import steps_of
 from bbparse.scoring.problem_maker import Scored

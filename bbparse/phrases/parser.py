@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bbparse.agreement import Agreement, agree
 from bbparse.errors import ConfigError, ModelError
-from bbparse.oracle.projective.trees import ProjectiveTrees
 from bbparse.oracle.protocol import Oracle
+from bbparse.oracle.trees import ProjectiveTrees
 from bbparse.parsing.parser import Parser
 from bbparse.phrases.chart import FORBIDDEN, FREE, Chart, Leaves, build_chart
 from bbparse.phrases.grammar import Grammar

@@ -30,28 +30,14 @@ _BROKEN = 1e-6
 
 
 class Duals(NamedTuple):
-    """Prices of a solution, each float64[n + 1, n + 1].
+    """Prices of a solution; tables are float64[n + 1, n + 1]."""
 
-    Attributes
-    ----------
-    one, no : float64[n + 1, n + 1]
-        one[p, c] of OneGP, no[g, p] of NoGP.
-    room : float64[n + 1, n + 1]
-        What the arc may lose without coming in, >= 0; inf for one that cannot be used.
-    own : bool
-        Whether one[p, c] may take from room[p, c]: OneGP has rows.
-    each : float
-        What each triple may take from room[g, p] by itself; 0: they share it (GPArc).
-    least : float
-        Reduced costs up to this are none.
-    """
-
-    one: Floats
-    no: Floats
-    room: Floats
-    own: bool
-    each: float
-    least: float
+    one: Floats  # one[p, c] of OneGP
+    no: Floats  # no[g, p] of NoGP
+    room: Floats  # what the arc may lose without coming in, >= 0; inf: it cannot be used
+    own: bool  # whether one[p, c] may take from room[p, c]: OneGP has rows
+    each: float  # what each triple may take of room[g, p] by itself; 0: they share it (GPArc)
+    least: float  # reduced costs up to this are none
 
 
 class Triples(NamedTuple):

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from bbparse.highs import Linear, LinearAnswer
 from bbparse.ilp.program import TreeProgram
 from bbparse.pricing.columns import Columns, Duals, Triples
-from bbparse.pricing.cuts import broken_sets, broken_spans
+from bbparse.pricing.points import Tree, broken_sets, broken_spans
 from bbparse.pricing.settings import PricingSettings
-from bbparse.pricing.trees import Tree
 from bbparse.problem import Problem
 
 Floats = NDArray[np.float64]

@@ -7,8 +7,8 @@ polynomial factors of QL13 §5.1 are tables of this kind. The functions named wi
 
 Arcs are named as for `Problem.with_factors`: (head, mod), or (head, mod, label) where arcs have
 labels; without its label an arc stands for all of them. An arc that is no candidate is in no tree
-and so is never counted. What cannot be satisfied is no error: `solve` finds it infeasible. (Only an
-arc that is required already is not forbidden: that is refused.)
+and so is never counted. What cannot be satisfied is no error: `solve` finds it infeasible. (Only
+what contradicts itself at sight is refused: a second head, forbidding an arc that is required.)
 """
 
 from __future__ import annotations

@@ -123,16 +123,18 @@ def with_factors(
                 forbid_arc(problem, arc_state, arcs[0], place)
             else:
                 arc_score[arcs[0]] += weight
-    lengths = np.array([len(arcs) for arcs in arcs_of_new], dtype=np.int64)
-    end = problem.factor_ptr[-1:]
-    new_arcs = np.array([a for arcs in arcs_of_new for a in arcs], dtype=np.int32)
-    return problem.changed(
-        arc_score=arc_score,
-        arc_state=arc_state,
-        factor_ptr=np.concatenate([problem.factor_ptr, end + np.cumsum(lengths)]),
-        factor_arcs=np.concatenate([problem.factor_arcs, new_arcs]),
-        factor_score=np.concatenate([problem.factor_score, np.array(weights, dtype=np.float64)]),
-        quantum=quantum,
+    more = with_sets(problem, arcs_of_new, weights)
+    return more.changed(arc_score=arc_score, arc_state=arc_state, quantum=quantum)
+
+
+def with_sets(p: P, sets: Sequence[Sequence[int]], weights: Sequence[float]) -> P:
+    """The problem and more factors, of sets of arc indices, that are known to be right."""
+    ends = p.factor_ptr[-1] + np.cumsum([len(arcs) for arcs in sets], dtype=np.int64)
+    new_arcs = np.array([a for arcs in sets for a in arcs], dtype=np.int32)
+    return p.changed(
+        factor_ptr=np.concatenate([p.factor_ptr, ends]),
+        factor_arcs=np.concatenate([p.factor_arcs, new_arcs]),
+        factor_score=np.concatenate([p.factor_score, np.array(weights, dtype=np.float64)]),
     )
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.problem.base import ProblemArrays
 from bbparse.problem.check import check_scores
+from bbparse.problem.edit import P, with_sets
 from bbparse.problem.parts import take_sets
-
-P = TypeVar("P", bound=ProblemArrays)
-
 
 #: The largest set that is expanded: r arcs become up to 2^r factors.
 MOST_ARCS = 10
@@ -80,15 +77,10 @@ def expand_count_factors(problem: P) -> P:
     gain[p.arc_mod == 1] += constant
     check_scores("factor_score", np.array(weights, dtype=np.float64))
     stay = ~small
-    lengths = np.array([len(s) for s in sets], dtype=np.int64)
-    flat = np.array([a for s in sets for a in s], dtype=np.int32)
     count_ptr, count_arcs = take_sets(p.count_ptr, p.count_arcs, stay)
     count_score_ptr, count_score = take_sets(p.count_score_ptr, p.count_score, stay)
-    return p.changed(
+    return with_sets(p, sets, weights).changed(
         arc_score=p.arc_score + gain,
-        factor_ptr=np.concatenate([p.factor_ptr, p.factor_ptr[-1] + np.cumsum(lengths)]),
-        factor_arcs=np.concatenate([p.factor_arcs, flat]),
-        factor_score=np.concatenate([p.factor_score, np.array(weights, dtype=np.float64)]),
         count_ptr=count_ptr,
         count_arcs=count_arcs,
         count_score_ptr=count_score_ptr,

@@ -23,11 +23,9 @@ from bbparse.bounding.multipliers import (
 from bbparse.bounding.state import NodeCounts, NodeFactors
 from bbparse.jit import kernel
 from bbparse.oracle import calls
-from bbparse.oracle.nonprojective.trees import Arborescences
 from bbparse.oracle.projective.build import Chart
 from bbparse.oracle.projective.recurrences import parts_of, recurrence_for
-from bbparse.oracle.restrict import restricted
-from bbparse.oracle.whole import oracle_of
+from bbparse.oracle.trees import Arborescences, oracle_of, restricted
 from bbparse.problem import Problem
 
 Floats = NDArray[np.float64]

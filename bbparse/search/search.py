@@ -124,10 +124,8 @@ class Search:
         }
         if self._watch is not None:
             self._watch.finished(Finished(status, max(bound, top), top, calls, self.n_nodes))
-        return Outcome(
-            self.order[self.best.trees[:found]], self.best.scores[:found].copy(), bound, status,
-            stats,
-        )  # fmt: skip
+        trees = self.order[self.best.trees[self.best.place[:found]]]
+        return Outcome(trees, self.best.scores[:found].copy(), bound, status, stats)
 
     # --- nodes ------------------------------------------------------------------------------------
 

@@ -115,21 +115,10 @@ def _same_arcs(f, g, ptr, arcs):
 def possible_factors(head, mod, place, factors, projective, single_root):
     """The factors whose arcs are all alive and can be in one tree, as far as pairs of them tell.
 
-    Parameters
-    ----------
-    head, mod : int32[A']
-        The arcs that are alive.
-    place : int32[A]
-        Of each arc of the problem, its number among those; -1: it is dead.
-    factors : Factors
-        Of the problem.
-    projective, single_root : bool
-
-    Returns
-    -------
-    Factors
-        Over the arcs that are alive, in an order that depends on arcs and weights alone. Weights of
-        factors over the same arcs are added up; none is 0.
+    ``head`` and ``mod`` int32[A'] are of the arcs that are alive; ``place`` int32[A] has for each
+    arc of the problem its number among those, -1 if it is dead. What is left is over the arcs that
+    are alive, in an order that depends on arcs and weights alone. Weights of factors over the same
+    arcs are added up; none is 0.
     """
     given, given_arcs, weight = factors
     n_factors = weight.shape[0]

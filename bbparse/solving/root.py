@@ -27,6 +27,7 @@ from bbparse.bounding.state import (
     copy_node,
     empty_node,
     named_node,
+    no_trees,
     plain_node,
 )
 from bbparse.jit import kernel
@@ -35,8 +36,7 @@ from bbparse.oracle.nonprojective.automata import Automata
 from bbparse.oracle.nonprojective.calls import Nonprojective
 from bbparse.oracle.projective.build import Chart
 from bbparse.oracle.projective.calls import Projective
-from bbparse.oracle.projective.taken import take_factors
-from bbparse.oracle.projective.weights import index_groups, weight_tables
+from bbparse.oracle.projective.weights import index_groups, take_factors, weight_tables
 from bbparse.problem import Problem
 from bbparse.problem.parts import (
     Arcs,
@@ -229,7 +229,7 @@ def _call(
     trees, exact = np.empty((found, n), np.int32), np.empty(found)
     for t in range(found):
         for m in range(1, n + 1):
-            a = order[best.trees[t, m - 1]]
+            a = order[best.trees[best.place[t], m - 1]]
             heads[t, m] = arcs.head[a]
             trees[t, m - 1] = a
     if found > 0:
@@ -250,34 +250,18 @@ def call_projective(
 ):  # fmt: skip
     """Bring a projective problem up to the root of its search, or do what is asked of other nodes.
 
-    Parameters
-    ----------
-    mode : int
-        Which recurrence (:mod:`bbparse.oracle.projective.recurrences`).
-    arcs, parts, factors, counts, choices : tuples
-        Fields of the records of :mod:`bbparse.problem.parts` and of :class:`Choices`. Plain
-        tuples, as numba takes microseconds for each named one.
-    parent : tuple
-        Of a node that is not the root, what is left of its parent, from `plain_node`; stays as
-        it is.
-    dead : int32[]
-        Arcs of the parent's that die; where trees are scored, all arcs.
-    best, limits, record : tuples
-        Fields of the records of :mod:`bbparse.bounding.state`. At the root, slack, hard and full
-        size are found here, and work counts the oracle's places.
-    counters : float64[3]
-        As `bound_node` takes them.
+    Arguments are plain tuples of the fields of records, as numba takes microseconds for each named
+    one: those of :mod:`bbparse.problem.parts`, of :class:`Choices` and of
+    :mod:`bbparse.bounding.state`. ``mode`` is that of the recurrence; ``parent`` what is left of
+    the parent of a node, from `plain_node`, and stays as it is; ``dead`` int32[] the parent's arcs
+    that die, or where trees are scored, all arcs. At the root, slack, hard and full size are found
+    here, and work counts the oracle's places. ``counters`` as `bound_node` takes them.
 
-    Returns
-    -------
-    heads, trees, scores : int32[K, n+1], int32[K, n], float64[K]
-        If the root is closed, or they are to be scored, the trees in the arcs of the problem, best
-        first; none where none is feasible.
-    full_size : float
-        Of the oracle at the root; 0 where some word has no arc.
-    left : tuple or None
-        The fields of a :class:`bbparse.search.nodes.Left`; None if the node is closed and not
-        watched, or is not to be bounded.
+    If the root is closed, or they are to be scored, the first three are the trees in the arcs of
+    the problem, best first, none where none is feasible: heads int32[K, n + 1], arcs int32[K, n]
+    and scores float64[K]. Then the size of the oracle at the root, 0 where some word has no arc,
+    and the fields of a :class:`bbparse.search.nodes.Left`; None if the node is closed and not
+    watched, or is not to be bounded.
     """
     return _call(
         Projective(mode), Arcs(*arcs), _named(parts), Factors(*factors), Counts(*counts),
@@ -319,7 +303,7 @@ class Called(NamedTuple):
 
 def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...]) -> Called:
     """Make the root of a problem; bound it, too, if it is not to wait."""
-    best = Incumbents(np.zeros((k, p.n_words), np.int32), np.zeros(k) + NEG, np.zeros(1, np.int64))
+    best = no_trees(k, p.n_words)
     counters = np.zeros(3)
     task = _MAKE if waits else _SOLVE
     heads, arcs, scores, full_size, left = _KERNELS[p.projective](
@@ -344,7 +328,9 @@ def call_node(
 def call_scores(p: Problem, trees: Ints) -> Floats:
     """Scores of trees int32[K, n] in the arcs of a problem, by code that is there."""
     k = len(trees)
-    best = Incumbents(np.ascontiguousarray(trees), np.zeros(k), np.full(1, k))
+    best = no_trees(k, p.n_words)._replace(
+        trees=np.ascontiguousarray(trees), found=np.full(1, k)
+    )
     _, _, scores, *_ = _KERNELS[p.projective](
         0, *p.plain(), (_SCORE, p.n_words, False, True, True), NO_NODE[p.projective],
         np.arange(len(p.arc_head), dtype=np.int32), tuple(best), _NO_LIMITS, np.zeros(3),

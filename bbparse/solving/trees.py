@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.bounding.state import Incumbents
+from bbparse.bounding.state import no_trees
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
 from bbparse.oracle.projective.dense import eisner
 from bbparse.oracle.projective.recurrences import recurrence_for
-from bbparse.oracle.restrict import restricted
+from bbparse.oracle.trees import restricted
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_counts
@@ -121,7 +121,7 @@ def _solve_dense(problem: Problem, options: Options) -> Solution:
     wanted = heads[1:].astype(np.int64) * (n + 1) + np.arange(1, n + 1)
     arcs = np.searchsorted(keys, wanted).astype(np.int32)
     scores = rescore(p, arcs[np.newaxis], heads[np.newaxis])
-    best = Incumbents(arcs[np.newaxis], scores, np.ones(1, np.int64))
+    best = no_trees(1, n)._replace(scores=scores)
     found = Called(heads[np.newaxis], arcs[np.newaxis], scores, 0.0, None, best, np.ones(3))
     return _solved(p, found, options)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.bounding.incumbents import floor_to_beat, insert_tree, tree_score
-from bbparse.bounding.state import Incumbents, Node
+from bbparse.bounding.state import Node, no_trees
 from tests.bounding.helpers import HARD, random_case
 
 #: An oracle that is not asked.
@@ -28,9 +28,8 @@ def test_it_keeps_the_best_once_each_in_order(
     inserted: list[tuple[int, ...]], k: int, noisy: bool
 ) -> None:
     slack = 1e-9
-    trees, scores = np.zeros((k, 3), np.int32), np.full(k, -math.inf)
-    count = np.zeros(1, np.int64)
-    best_ones = Incumbents(trees, scores, count)
+    best_ones = no_trees(k, 3)
+    trees, scores, count, place = best_ones
     noise = np.random.default_rng(0)
     expected: list[tuple[int, ...]] = []
     for tree in inserted:
@@ -40,7 +39,7 @@ def test_it_keeps_the_best_once_each_in_order(
         n = int(count[0])
         assert n == min(k, n)
         assert (np.diff(scores[:n]) <= 0).all()
-        rows = [tuple(row) for row in trees[:n].tolist()]
+        rows = [tuple(row) for row in trees[place[:n]].tolist()]
         assert len(set(rows)) == n
         if taken:
             assert tree in rows
@@ -78,8 +77,8 @@ def test_tree_score_is_the_definition() -> None:
 
 
 def test_the_floor_is_the_next_better_score() -> None:
-    scores, trees = np.array([5.0, 3.0]), np.zeros((2, 1), np.int32)
-    one, full = (Incumbents(trees, scores, np.array([found])) for found in (1, 2))
+    none = no_trees(2, 1)._replace(scores=np.array([5.0, 3.0]))
+    one, full = (none._replace(found=np.array([found])) for found in (1, 2))
     assert floor_to_beat(one, 1.0, 1e-9) == -math.inf
     assert floor_to_beat(full, 0.0, 1e-9) == 3.0 + 1e-9
     assert floor_to_beat(full, 1.0, 1e-9) == 4.0 - 1e-9

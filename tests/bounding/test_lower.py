@@ -17,7 +17,8 @@ def start(p: Problem, k: int, max_calls: int) -> tuple[list[tuple[int, ...]], li
     search = search_of(p, k, DEFAULT)
     search._start_with(max_calls)
     found = int(search.best.found[0])
-    rows = [tuple(row) for row in search.order[search.best.trees[:found]].tolist()]
+    trees = search.best.trees[search.best.place[:found]]
+    rows = [tuple(row) for row in search.order[trees].tolist()]
     return rows, search.best.scores[:found].tolist(), int(search.counters[0])
 
 

@@ -71,7 +71,7 @@ def test_every_tree_is_listed_or_bounded_or_too_poor(
         stays = run._bound(run.root)
         stayed_open += stays
         found = int(run.best.found[0])
-        listed = [tuple(row) for row in run.best.trees[:found].tolist()]
+        listed = [tuple(row) for row in run.best.trees[run.best.place[:found]].tolist()]
         assert len(set(listed)) == found
         for tree, score in zip(listed, run.best.scores.tolist()):
             assert truth[tree] == pytest.approx(score, rel=0, abs=case.slack)

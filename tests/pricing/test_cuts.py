@@ -7,7 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from bbparse.pricing.cuts import broken_sets, broken_spans
+from bbparse.pricing.points import broken_sets, broken_spans
 from tests.oracles.enumerate import is_projective, is_tree
 
 

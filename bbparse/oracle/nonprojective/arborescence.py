@@ -27,29 +27,13 @@ NEG = -np.inf
 
 @kernel
 def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, info):
-    """The best tree, and how much any tree with a given arc must lose against it.
+    """The score of the best tree, -inf if there is none.
 
-    Parameters
-    ----------
-    mod_ptr : int32[n + 2]
-        Arcs into word m are ``mod_ptr[m] : mod_ptr[m + 1]``; word 0 has none.
-    arc_head : int32[A]
-    arc_score : float64[A]
-        -inf: the arc is dead.
-    single_root : bool
-        The root takes exactly one modifier.
-    tree : int32[n]
-        Out: arc of each word. Among equal arcs the first is taken.
-    reduced : float64[A]
-        Out: no tree with arc a scores more than the best score plus ``reduced[a]`` (<= 0; -inf:
-        there is none, or the arc is dead).
-    info : float64[1]
-        Out: the largest number that took part in the additions, for error bounds.
-
-    Returns
-    -------
-    float
-        Score of the tree; -inf if there is none.
+    Arcs into word m are ``mod_ptr[m] : mod_ptr[m + 1]``, int32[n + 2]; word 0 has none. Their
+    scores are -inf where they are dead. The others are written: ``tree`` int32[n] the arc of each
+    word, among equal ones the first; ``reduced`` float64[A]: no tree with arc a scores more than
+    the best plus ``reduced[a]`` (<= 0; -inf: there is none, or the arc is dead); ``info``
+    float64[1] the largest number that took part in the additions, for error bounds.
     """
     n = mod_ptr.shape[0] - 2
     size = 2 * n + 2

@@ -9,6 +9,9 @@ each g the best M is a chain of modifiers on either side, from near to far:
 with m_c what modifier c scores by itself. The chart's table of weights is these functions:
 :mod:`bbparse.oracle.projective.weights`. The root has exactly one modifier, or at least one; other
 words have any number. Cost: the parts over arcs that are alive.
+
+Multipliers move where components differ, which soon is in few places: a call finds anew the best
+values of the heads there, and of those that lost candidates; others stay as they were.
 """
 
 from __future__ import annotations
@@ -24,57 +27,35 @@ NEG = -np.inf
 
 
 class Automata(NamedTuple):
-    """An arborescence and head automata that are to agree; tied by multipliers of each pair.
+    """An arborescence and head automata that are to agree; tied by multipliers of each pair."""
 
-    Attributes
-    ----------
-    group_ptr : int32[B + 1]
-        Arcs of each head-modifier pair (*group*), in the order of (head, modifier).
-    head, mod : int32[B]
-    out_ptr, out_mid : int32[n + 2], int32[n + 1]
-        First group of each head, first of them to the right.
-    in_ptr, in_list : int32[n + 2], int32[B]
-        Groups by modifier.
-    place : int64[6, B]
-        Where each pair's scores are, in rows as `Side` has them.
-    inc_w, out_w : float64[]
-        Scores of parts: :class:`bbparse.oracle.projective.weights.Weights`.
-    u, v : float64[B]
-        What the arborescence gets for a pair, and the automaton of its head (u), or of its modifier
-        (v), pays for it. A node's own; all else is shared.
-    flags : bool[2]
-        Whether the root has one modifier; whether there are parts.
-    """
-
+    # arcs of each head-modifier pair (*group*), in the order of (head, modifier): [B + 1]
     group_ptr: NDArray[np.int32]
-    head: NDArray[np.int32]
-    mod: NDArray[np.int32]
-    out_ptr: NDArray[np.int32]
-    out_mid: NDArray[np.int32]
-    in_ptr: NDArray[np.int32]
-    in_list: NDArray[np.int32]
-    place: NDArray[np.int64]
-    inc_w: NDArray[np.float64]
-    out_w: NDArray[np.float64]
+    head: NDArray[np.int32]  # [B]
+    mod: NDArray[np.int32]  # [B]
+    out_ptr: NDArray[np.int32]  # [n + 2], first group of each head
+    out_mid: NDArray[np.int32]  # [n + 1], first of them to the right
+    in_ptr: NDArray[np.int32]  # [n + 2], groups by modifier
+    in_list: NDArray[np.int32]  # [B]
+    place: NDArray[np.int64]  # [6, B], where each pair's scores are, in rows as `Side` has them
+    inc_w: NDArray[np.float64]  # this and the next: scores of parts, see
+    out_w: NDArray[np.float64]  # :class:`bbparse.oracle.projective.weights.Weights`
+    # What the arborescence gets for a pair, and the automaton of its head (u), or of its modifier
+    # (v), pays for it: [B]. A node's own; all else is shared.
     u: NDArray[np.float64]
     v: NDArray[np.float64]
-    flags: NDArray[np.bool_]
+    flags: NDArray[np.bool_]  # [2], whether the root has one modifier; whether there are parts
 
 
 class Side(NamedTuple):
     """Room for the modifiers of a head on one side, near to far, those that are alive.
 
-    Two tables, as each array by itself would cost kernels more than what is computed.
-
-    Attributes
-    ----------
-    place : int64[6, n]
-        Rows ``GROUP``: which modifiers; ``RANK``: their places among all candidates, from 1, as
-        inner siblings; ``FIRST``, ``STRIDE``: scores of a modifier's parts are ``inc_w[first +
-        context * stride + rank of inner sibling]``; ``LAST``, ``LAST_STRIDE``: and its score as the
-        outermost one ``out_w[last + context * last_stride]``.
-    score : float64[3, n]
-        Rows ``PAYS``: what a modifier pays for being taken; ``CHAIN``: α; ``AFTER``: β.
+    Two tables, as each array by itself would cost kernels more than what is computed. Rows of
+    ``place`` int64[6, n]: ``GROUP``, which modifiers; ``RANK``, their places among all candidates,
+    from 1, as inner siblings; ``FIRST``, ``STRIDE``: scores of a modifier's parts are ``inc_w[first
+    + context * stride + rank of inner sibling]``; ``LAST``, ``LAST_STRIDE``: and its score as the
+    outermost one ``out_w[last + context * last_stride]``. Rows of ``score`` float64[3, n]:
+    ``PAYS``, what a modifier pays for being taken; ``CHAIN``, α; ``AFTER``, β.
     """
 
     place: NDArray[np.int64]
@@ -197,3 +178,147 @@ def parts_of(o, h, j, picked):
     return side_parts(table, inc_w, out_w, lo, middle, False, j, picked) + side_parts(
         table, inc_w, out_w, middle, hi, True, j, picked
     )
+
+
+class AutomataScratch(NamedTuple):
+    """What calls fill: by group, and by word."""
+
+    gscore: NDArray[np.float64]  # the best arc's score of each group
+    arc: NDArray[np.int32]  # that arc
+    entering: NDArray[np.float64]  # this and the next two: of the arborescence, by modifier
+    entering_head: NDArray[np.int32]
+    reduced: NDArray[np.float64]
+    tree: NDArray[np.int32]
+    picked: NDArray[np.int8]  # its groups
+    taken: NDArray[np.int8]  # what the automata have as modifiers
+    above: NDArray[np.int8]  # and as heads
+    value: NDArray[np.float64]  # of each automaton and of the arborescence
+    with_mod: NDArray[np.float64]
+    with_head: NDArray[np.float64]
+    right: Side
+    left: Side
+    largest: NDArray[np.float64]
+    stale: NDArray[np.bool_]  # by head: whether its automaton has changed since it was best
+    spread: NDArray[np.bool_]  # or since its best values with each pair were found
+
+
+@kernel
+def automata_scratch(o):
+    """Room for the calls of a node."""
+    b, n = o.head.shape[0], o.in_ptr.shape[0] - 2
+    heads = np.empty(b, np.int32)
+    for i in range(b):
+        heads[i] = o.head[o.in_list[i]]
+    return AutomataScratch(
+        np.zeros(b), np.empty(b, np.int32), np.empty(b), heads, np.empty(b), np.empty(n, np.int32),
+        np.zeros(b, np.int8), np.zeros(b, np.int8), np.zeros(b, np.int8), np.empty(n + 2),
+        np.empty(b), np.empty(b), Side(np.empty((6, n + 1), np.int64), np.empty((3, n + 1))),
+        Side(np.empty((6, n + 1), np.int64), np.empty((3, n + 1))), np.zeros(1),
+        np.ones(n + 1, np.bool_), np.ones(n + 1, np.bool_),
+    )  # fmt: skip
+
+
+@kernel
+def find_best(o, s):
+    """Find the best value of each automaton that is stale, and mark what it has."""
+    out_ptr, out_mid, in_ptr, in_list = o.out_ptr, o.out_mid, o.in_ptr, o.in_list
+    inc_w, out_w, place, u, v, single = o.inc_w, o.out_w, o.place, o.u, o.v, o.flags[0]
+    gscore, taken, above, rights, lefts = s.gscore, s.taken, s.above, s.right, s.left
+    for h in range(out_mid.shape[0]):
+        if not s.stale[h]:
+            continue
+        s.stale[h] = False
+        s.spread[h] = True
+        lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
+        for c in range(lo, hi):
+            taken[c] = 0
+        n_right = list_side(place, u, gscore, middle, hi, True, rights)
+        if h == 0:
+            best = forward(inc_w, out_w, rights, n_right, 0, single)
+            follow(inc_w, out_w, rights, n_right, 0, single, best, taken)
+            s.value[h] = best
+            continue
+        n_left = list_side(place, u, gscore, lo, middle, False, lefts)
+        differ = lo < hi and (place[STRIDE, lo] > 0 or place[LAST_STRIDE, lo] > 0)
+        best, context, last, right, left = NEG, -1, -1, 0.0, 0.0
+        known = n_right + n_left == 0
+        for j in range(in_ptr[h + 1] - in_ptr[h]):
+            p = in_list[in_ptr[h] + j]
+            above[p] = 0
+            if gscore[p] == NEG:
+                continue
+            if not known or (differ and n_right + n_left > 0):
+                right = forward(inc_w, out_w, rights, n_right, j, False) if n_right > 0 else 0.0
+                left = forward(inc_w, out_w, lefts, n_left, j, False) if n_left > 0 else 0.0
+                known = True
+                last = j
+            value = max(0.0, right) + max(0.0, left) - v[p]
+            if value > best:
+                best = value
+                context = j
+        s.value[h] = best
+        if context < 0:
+            continue
+        above[in_list[in_ptr[h] + context]] = 1
+        if n_right + n_left == 0:
+            continue
+        if differ and last != context:
+            right = forward(inc_w, out_w, rights, n_right, context, False)
+            left = forward(inc_w, out_w, lefts, n_left, context, False)
+        if right > 0.0:
+            follow(inc_w, out_w, rights, n_right, context, False, right, taken)
+        if left > 0.0:
+            follow(inc_w, out_w, lefts, n_left, context, False, left, taken)
+
+
+@kernel
+def _raise(side, count, others, with_mod):
+    """Raise what is known of an automaton's best value with each of its modifiers."""
+    place, score = side
+    for i in range(count):
+        c = place[GROUP, i]
+        with_mod[c] = max(with_mod[c], score[CHAIN, i] + score[AFTER, i] + others)
+
+
+@kernel
+def find_with_each(o, s):
+    """Find anew what automata score at most with each modifier, and with each head."""
+    out_ptr, out_mid, in_ptr, in_list = o.out_ptr, o.out_mid, o.in_ptr, o.in_list
+    inc_w, out_w, place, u, v = o.inc_w, o.out_w, o.place, o.u, o.v
+    gscore, with_mod, with_head, rights, lefts = s.gscore, s.with_mod, s.with_head, s.right, s.left
+    for h in range(out_mid.shape[0]):
+        if not s.spread[h]:
+            continue
+        s.spread[h] = False
+        lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
+        for c in range(lo, hi):
+            with_mod[c] = NEG
+        n_right = list_side(place, u, gscore, middle, hi, True, rights)
+        n_left = list_side(place, u, gscore, lo, middle, False, lefts)
+        lone = h == 0 and o.flags[0]
+        differ = h > 0 and lo < hi and (place[STRIDE, lo] > 0 or place[LAST_STRIDE, lo] > 0)
+        known, right, left, top = False, 0.0, 0.0, NEG
+        for j in range(max(1, in_ptr[h + 1] - in_ptr[h])):
+            pays = 0.0
+            if h > 0:
+                p = in_list[in_ptr[h] + j]
+                if gscore[p] == NEG:
+                    continue
+                pays = v[p]
+            if differ or not known:
+                right = forward(inc_w, out_w, rights, n_right, j, lone)
+                left = forward(inc_w, out_w, lefts, n_left, j, lone)
+                backward(inc_w, out_w, rights, n_right, j, lone)
+                backward(inc_w, out_w, lefts, n_left, j, lone)
+                if h > 0:
+                    right, left = max(0.0, right), max(0.0, left)
+                known = True
+            if h > 0:
+                with_head[in_list[in_ptr[h] + j]] = right + left - pays
+            if differ:
+                _raise(rights, n_right, left - pays, with_mod)
+                _raise(lefts, n_left, right - pays, with_mod)
+            top = max(top, -pays)
+        if not differ:
+            _raise(rights, n_right, top + (left if h > 0 else 0.0), with_mod)
+            _raise(lefts, n_left, top + right, with_mod)

@@ -17,8 +17,14 @@ import numpy as np
 
 from bbparse.jit import kernel
 from bbparse.oracle.nonprojective.arborescence import best_arborescence
-from bbparse.oracle.nonprojective.automata import Automata, parts_of, place_of, side_parts
-from bbparse.oracle.nonprojective.components import find_best, find_with_each
+from bbparse.oracle.nonprojective.automata import (
+    Automata,
+    find_best,
+    find_with_each,
+    parts_of,
+    place_of,
+    side_parts,
+)
 
 NEG = -np.inf
 
@@ -53,15 +59,6 @@ def automata_copy(o):
 
 
 @kernel
-def automata_plain(o):
-    """The fields as a plain tuple."""
-    return (
-        o.group_ptr, o.head, o.mod, o.out_ptr, o.out_mid, o.in_ptr, o.in_list, o.place,
-        o.inc_w, o.out_w, o.u, o.v, o.flags,
-    )  # fmt: skip
-
-
-@kernel
 def automata_size(o):
     """Scores of chains."""
     return o.inc_w.shape[0]
@@ -71,12 +68,6 @@ def automata_size(o):
 def automata_weights(o):
     """Scores of parts."""
     return np.concatenate((o.inc_w, o.out_w))
-
-
-@kernel
-def automata_exact(o):
-    """Its bound need not be the score of a tree."""
-    return False
 
 
 @kernel
@@ -160,13 +151,7 @@ def automata_with_each(o, s, arc_score, each):
 
 
 @kernel
-def automata_eliminate(o, s, floor):
-    """There is nothing but arcs to drop."""
-    return True
-
-
-@kernel
-def automata_k_best(o, s, arc_score, n_words, k):
+def automata_k_best(o, s, arc_score, n_words, k, least):
     """The one tree of the last multipliers; the rest is open."""
     trees = np.empty((1, n_words), np.int32)
     values, part_scores = np.empty(1), np.empty(1)

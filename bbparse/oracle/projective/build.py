@@ -78,21 +78,9 @@ def _link(h, m, c, e, first, last, next_arc):
 def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):
     """Write down all items and hyperedges, smaller spans first: a :class:`Chart`.
 
-    Parameters
-    ----------
-    n : int
-        Number of words.
-    head, mod : int32[B]
-        Candidate pairs sorted by (head, mod).
-    mode : int
-        :attr:`Recurrence.mode`.
-    single_root : bool
-        Whether word 0 takes exactly one modifier.
-    index, weights : Index, Weights
-        From :func:`bbparse.oracle.projective.weights.index_groups` and
-        :func:`bbparse.oracle.projective.weights.weight_tables`.
-    group_ptr : int32[B + 1]
-        Arcs of each pair, for the chart.
+    ``head`` and ``mod`` int32[B] are candidate pairs sorted by (head, mod), ``group_ptr`` int32[B +
+    1] has the arcs of each, ``mode`` is that of the recurrence; ``index`` and ``weights`` come from
+    :mod:`bbparse.oracle.projective.weights`.
     """
     out_mid, in_ptr, in_list = index.out_mid, index.in_ptr, index.in_list
     ranks, ctx_ptr, inc_ptr, inc_w = weights.ranks, weights.ctx_ptr, weights.inc_ptr, weights.inc_w

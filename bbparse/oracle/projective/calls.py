@@ -67,15 +67,6 @@ def chart_copy(chart):
 
 
 @kernel
-def chart_plain(chart):
-    """The fields of a chart as a plain tuple."""
-    return (
-        chart.item_ptr, chart.item_group, chart.left, chart.right, chart.weight, chart.size,
-        chart.group_ptr, chart.group_mod,
-    )  # fmt: skip
-
-
-@kernel
 def chart_size(chart):
     """Hyperedges that are alive."""
     return chart.item_ptr[chart.size[0]]
@@ -85,12 +76,6 @@ def chart_size(chart):
 def chart_weights(chart):
     """Scores of parts."""
     return chart.weight
-
-
-@kernel
-def chart_exact(chart):
-    """The best value is the score of the best tree."""
-    return True
 
 
 @kernel
@@ -127,31 +112,10 @@ def chart_eliminate(chart, scratch, floor):
 
 
 @kernel
-def chart_k_best(chart, scratch, arc_score, n_words, k):
+def chart_k_best(chart, scratch, arc_score, n_words, k, least):
     """The k best trees; what is not listed scores at most the last one's."""
     chart_best(chart, scratch, arc_score)
-    trees, values, part_scores = k_best_pass(chart, arc_score, scratch.inside, n_words, k)
-    rest = NEG if trees.shape[0] < k else values[k - 1]
+    trees, values, part_scores = k_best_pass(chart, arc_score, scratch.inside, n_words, k, least)
+    found = trees.shape[0]
+    rest = values[found - 1] if found > 0 and (found == k or values[found - 1] < least) else NEG
     return trees, values, part_scores, rest
-
-
-@kernel
-def chart_norm(chart, scratch, chosen):
-    """There are no multipliers inside."""
-    return 0.0
-
-
-@kernel
-def chart_step(chart, scratch, chosen, alpha):
-    """There are no multipliers inside."""
-
-
-@kernel
-def chart_noise(chart, scratch):
-    """There are no multipliers inside."""
-    return 0.0
-
-
-@kernel
-def chart_gaps(chart, scratch, chosen, arc_gap):
-    """There are no gaps inside."""

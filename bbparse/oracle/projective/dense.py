@@ -49,6 +49,13 @@ def _inside(scores, first, right, left, inc_right, inc_left):
 
 
 @kernel
+def _push(stack, depth, head, end, incomplete):
+    stack[depth, 0] = head
+    stack[depth, 1] = end
+    stack[depth, 2] = incomplete
+
+
+@kernel
 def _follow(scores, right, left, inc_right, inc_left, heads, stack, depth):
     """Write the heads of the spans on the stack, rows (head, end, 1 if incomplete)."""
     while depth > 0:
@@ -69,42 +76,25 @@ def _follow(scores, right, left, inc_right, inc_left, heads, stack, depth):
                 if value > best:
                     best = value
                     at = r
-            stack[depth, 0] = lo
-            stack[depth, 1] = at
-            stack[depth, 2] = 0
-            stack[depth + 1, 0] = hi
-            stack[depth + 1, 1] = at + 1
-            stack[depth + 1, 2] = 0
+            _push(stack, depth, lo, at, 0)
+            _push(stack, depth + 1, hi, at + 1, 0)
         else:
             for r in range(i + step, j + step, step):
                 value = inc_right[i, r] + right[r, j] if step > 0 else inc_left[i, r] + left[r, j]
                 if value > best:
                     best = value
                     at = r
-            stack[depth, 0] = i
-            stack[depth, 1] = at
-            stack[depth, 2] = 1
-            stack[depth + 1, 0] = at
-            stack[depth + 1, 1] = j
-            stack[depth + 1, 2] = 0
+            _push(stack, depth, i, at, 1)
+            _push(stack, depth + 1, at, j, 0)
         depth += 2
 
 
 @kernel
 def eisner(scores, single_root):
-    """Best projective tree of a score matrix.
+    """Heads int32[n + 1] of the best projective tree of a score matrix, and its score.
 
-    Parameters
-    ----------
-    scores : float64[n+1, n+1]
-        ``scores[h, m]``; -inf where there is no such arc. Column 0 is ignored.
-    single_root : bool
-
-    Returns
-    -------
-    heads : int32[n+1]
-        ``heads[m]``, ``heads[0] = -1``; all -1 where no tree exists. Ties go to the smaller split.
-    score : float
+    ``scores[h, m]`` is -inf where there is no such arc; column 0 is ignored. ``heads[0]`` is -1,
+    and all are where no tree exists. Ties go to the smaller split.
     """
     n = scores.shape[0] - 1
     heads = np.full(n + 1, -1, np.int32)
@@ -127,18 +117,12 @@ def eisner(scores, single_root):
         if root < 0:
             return heads, NEG
         heads[root] = 0
-        stack[0, 0] = root
-        stack[0, 1] = 1
-        stack[0, 2] = 0
-        stack[1, 0] = root
-        stack[1, 1] = n
-        stack[1, 2] = 0
+        _push(stack, 0, root, 1, 0)
+        _push(stack, 1, root, n, 0)
         _follow(scores, right, left, inc_right, inc_left, heads, stack, np.int64(2))
         return heads, best
     if right[0, n] == NEG:
         return heads, NEG
-    stack[0, 0] = 0
-    stack[0, 1] = n
-    stack[0, 2] = 0
+    _push(stack, 0, 0, n, 0)
     _follow(scores, right, left, inc_right, inc_left, heads, stack, np.int64(1))
     return heads, right[0, n]

@@ -115,25 +115,12 @@ def _arcs_by_score(group_ptr, arc_score):
 
 
 @kernel
-def k_best_pass(chart, arc_score, inside, n_words, k):
-    """The k best derivations, best first.
+def k_best_pass(chart, arc_score, inside, n_words, k, least):
+    """The k best derivations, best first, up to the first below a score; all where fewer exist.
 
-    Parameters
-    ----------
-    chart : Chart
-    arc_score : float64[A]
-    inside : float64[N]
-        Of an inside pass under the same scores.
-    n_words, k : int
-
-    Returns
-    -------
-    trees : int32[K, n_words]
-        Arc of each word; K <= k trees (all of them where fewer exist).
-    scores : float64[K]
-        Their scores under ``arc_score`` and the chart's weights.
-    weights : float64[K]
-        The part of each score that comes from hyperedges.
+    ``inside`` is that of an inside pass under the same ``arc_score``. Gives trees int32[K,
+    n_words], the arc of each word, their scores float64[K], and of these the part that comes from
+    hyperedges.
     """
     n_items, item_ptr, item_group = chart.size[0], chart.item_ptr, chart.item_group
     left, right, weight, group_ptr = chart.left, chart.right, chart.weight, chart.group_ptr
@@ -156,6 +143,8 @@ def k_best_pass(chart, arc_score, inside, n_words, k):
         if listed[i, 1] > rank or todo[i] == _DONE:
             depth -= 1
             continue
+        if depth == 1 and listed[i, 1] > 0 and values[listed[i, 0] + listed[i, 1] - 1] < least:
+            break
         b = item_group[i]
         if todo[i] == _NEW:
             arc = 0.0

@@ -6,8 +6,7 @@ import numpy as np
 
 from bbparse.oracle.projective.build import Chart
 from bbparse.oracle.projective.calls import chart_k_best, chart_scratch
-from bbparse.oracle.projective.trees import ProjectiveTrees, chart_of
-from bbparse.oracle.restrict import restricted
+from bbparse.oracle.trees import ProjectiveTrees, restricted
 from bbparse.problem import Problem
 
 
@@ -17,7 +16,7 @@ class Charted:
     def __init__(self, problem: Problem, backbone: str | None = None) -> None:
         p = self.problem = problem
         self.oracle = ProjectiveTrees(p, backbone)
-        self.chart, self.order = chart_of(p, backbone)
+        self.chart, self.order = self.oracle.chart, self.oracle.order
         scores = restricted(p.arc_score, p.arc_mod, p.arc_state == 1, p.arc_state == -1)
         self.arc_score = scores[self.order]
         self.nothing = np.zeros(len(p.arc_head))
@@ -32,7 +31,7 @@ class Charted:
         """Scores and arcs of the k best trees, of what is left of the chart."""
         chart = self.chart if chart is None else chart
         trees, scores, _, _ = chart_k_best(
-            chart, chart_scratch(chart), self.arc_score, self.problem.n_words, k
+            chart, chart_scratch(chart), self.arc_score, self.problem.n_words, k, -np.inf
         )
         return scores, self.order[trees]
 

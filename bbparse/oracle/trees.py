@@ -1,0 +1,178 @@
+"""Best trees of a problem under changed arc scores, as oracles whose coordinates are its arcs.
+
+Factors and count factors are ignored. Charts hold the part kinds of their recurrence;
+arborescences, which may cross, hold none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.oracle.calls import make
+from bbparse.oracle.nonprojective.arborescence import best_arborescence
+from bbparse.oracle.nonprojective.calls import Nonprojective
+from bbparse.oracle.projective.calls import (
+    Projective,
+    chart_best,
+    chart_k_best,
+    chart_scratch,
+    chart_tree,
+    chart_with_each,
+)
+from bbparse.oracle.projective.recurrences import recurrence_for
+from bbparse.oracle.projective.weights import index_groups, weight_tables
+from bbparse.oracle.protocol import Best, OracleError
+from bbparse.problem import Problem
+from bbparse.problem.order import in_order
+
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+
+def restricted(scores: Floats, mod: Ints, required: Flags, forbidden: Flags) -> Floats:
+    """Arc scores float64[A], -inf for forbidden arcs and for rivals of required ones.
+
+    Two required arcs of one word rule each other out. ``mod`` has the modifier of each arc.
+    """
+    number = np.bincount(mod[required], minlength=int(mod.max(initial=0)) + 1)
+    dead = forbidden | ((number[mod] > 0) & ~required) | (number[mod] > 1)
+    return np.where(dead, -np.inf, scores)
+
+
+def oracle_of(problem: Problem, mode: int) -> tuple[Any, Ints]:
+    """The oracle of a problem, projective or not, over all its arcs, forbidden ones too.
+
+    It is for :mod:`bbparse.oracle.calls`, and holds the parts that the recurrence ``mode`` holds;
+    int32[A] has the problem's arc at each of its places.
+    """
+    p, order = in_order(problem)
+    key = p.arc_head.astype(np.int64) * (p.n_words + 1) + p.arc_mod
+    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+    head, mod = p.arc_head[starts], p.arc_mod[starts]
+    index = index_groups(p.n_words, head, mod)
+    weights = weight_tables(p.n_words, head, mod, mode, index, p.parts)
+    oracle = make(
+        (Projective if p.projective else Nonprojective)(mode), p.n_words, head, mod, p.single_root,
+        index, weights, np.append(starts, len(key)).astype(np.int32),
+    )  # fmt: skip
+    places = np.arange(len(key)) if order is None else order
+    return oracle, places.astype(np.int32)
+
+
+class _Trees:
+    """Trees over the arcs of a problem; its required and forbidden arcs are kept to.
+
+    Not ``scored``: trees score nothing by themselves. ``order`` int32[A] has the problem's arc at
+    each place of the oracle's.
+    """
+
+    def __init__(self, problem: Problem, order: Ints, scored: bool) -> None:
+        p = problem
+        self.n_coordinates, self.order = len(order), order
+        self._n_words, self._mod = p.n_words, p.arc_mod
+        scores = p.arc_score if scored else np.zeros(len(order))
+        self._base = restricted(scores, self._mod, p.arc_state == 1, p.arc_state == -1)
+
+    def restrict(self, required: Flags, forbidden: Flags) -> Self:
+        """See `Oracle.restrict`; all but the scores of arcs is shared."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._base = restricted(self._base, self._mod, required, forbidden)
+        return other
+
+    def _scores(self, scores: Floats) -> Floats:
+        """Scores of the problem's arcs, with its own, in the order of the oracle."""
+        return (self._base + scores)[self.order]
+
+    def _best(self, value: float, tree: Ints) -> Best:
+        on = np.zeros(self.n_coordinates, np.bool_)
+        if value > -np.inf:
+            on[self.order[tree]] = True
+        return Best(value, on)
+
+    def _each(self, value: float, found: Floats) -> Floats:
+        each = np.full(self.n_coordinates, -np.inf)
+        if value > -np.inf:
+            each[self.order] = found
+        return each
+
+
+class ProjectiveTrees(_Trees):
+    """Projective trees, by a chart; exact.
+
+    The recurrence of the chart is that of a name (default: the cheapest that holds every part of
+    the problem); ValueError where there is none that can.
+    """
+
+    def __init__(self, problem: Problem, backbone: str | None = None, scored: bool = True) -> None:
+        if not problem.projective:
+            raise ValueError("the charts are projective; this problem allows crossing arcs")
+        self.chart, order = oracle_of(problem, recurrence_for(problem, backbone).mode)
+        super().__init__(problem, order, scored)
+        if not scored:
+            self.chart = self.chart._replace(weight=np.zeros_like(self.chart.weight))
+
+    def best(self, scores: Floats) -> Best:
+        """See `Oracle.best`."""
+        arc_score, scratch, goal = self._pass(scores)
+        tree = np.empty(self._n_words, np.int32)
+        if goal > -np.inf:
+            chart_tree(self.chart, scratch, arc_score, tree)
+        return self._best(goal, tree)
+
+    def with_each(self, scores: Floats) -> Floats:
+        """See `Oracle.with_each`; exact."""
+        arc_score, scratch, goal = self._pass(scores)
+        found = np.empty(self.n_coordinates)
+        if goal > -np.inf:
+            chart_with_each(self.chart, scratch, arc_score, found)
+        return self._each(goal, found)
+
+    def k_best(self, scores: Floats, k: int) -> list[Best]:
+        """See `Oracle.k_best`."""
+        arc_score, scratch, _ = self._pass(scores)
+        trees, values, _, _ = chart_k_best(
+            self.chart, scratch, arc_score, self._n_words, k, -np.inf
+        )
+        return [self._best(float(value), tree) for tree, value in zip(trees, values)]
+
+    def _pass(self, scores: Floats) -> tuple[Floats, Any, float]:
+        arc_score, scratch = self._scores(scores), chart_scratch(self.chart)
+        return arc_score, scratch, float(chart_best(self.chart, scratch, arc_score))
+
+
+class Arborescences(_Trees):
+    """Trees by arcs alone, crossing or not; exact."""
+
+    def __init__(self, problem: Problem, scored: bool = True) -> None:
+        p = problem
+        order = np.lexsort((np.arange(len(p.arc_mod)), p.arc_mod)).astype(np.int32)
+        super().__init__(p, order, scored)
+        self._head, self._single_root = p.arc_head[order], p.single_root
+        self._ptr = np.searchsorted(p.arc_mod[order], np.arange(p.n_words + 2)).astype(np.int32)
+
+    def best(self, scores: Floats) -> Best:
+        """See `Oracle.best`."""
+        value, tree, _ = self._search(scores)
+        return self._best(value, tree)
+
+    def with_each(self, scores: Floats) -> Floats:
+        """See `Oracle.with_each`; bounds from the dual of the tree's linear program."""
+        value, _, reduced = self._search(scores)
+        return self._each(value, value + reduced)
+
+    def k_best(self, scores: Floats, k: int) -> list[Best]:
+        """Not offered."""
+        raise OracleError("arborescences cannot be listed")
+
+    def _search(self, scores: Floats) -> tuple[float, Ints, Floats]:
+        tree, reduced = np.empty(self._n_words, np.int32), np.zeros(self.n_coordinates)
+        value = best_arborescence(
+            self._ptr, self._head, self._scores(scores), self._single_root, tree, reduced,
+            np.empty(1),
+        )  # fmt: skip
+        return float(value), tree, reduced
