@@ -70,7 +70,7 @@ class _Trees:
     each place of the oracle's.
     """
 
-    def __init__(self, problem: Problem, order: Ints, scored: bool) -> None:
+    def __init__(self, problem: Problem, order: Ints, scored: bool = True) -> None:
         p = problem
         self.n_coordinates, self.order = len(order), order
         self._n_words, self._mod = p.n_words, p.arc_mod
@@ -108,13 +108,11 @@ class ProjectiveTrees(_Trees):
     the problem); ValueError where there is none that can.
     """
 
-    def __init__(self, problem: Problem, backbone: str | None = None, scored: bool = True) -> None:
+    def __init__(self, problem: Problem, backbone: str | None = None) -> None:
         if not problem.projective:
             raise ValueError("the charts are projective; this problem allows crossing arcs")
         self.chart, order = oracle_of(problem, recurrence_for(problem, backbone).mode)
-        super().__init__(problem, order, scored)
-        if not scored:
-            self.chart = self.chart._replace(weight=np.zeros_like(self.chart.weight))
+        super().__init__(problem, order)
 
     def best(self, scores: Floats) -> Best:
         """See `Oracle.best`."""

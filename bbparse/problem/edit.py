@@ -165,9 +165,6 @@ def with_heads(problem: P, heads: Mapping[int, int]) -> P:
         arcs = named_arcs(problem, index, f"arc of {place}", (head, mod))
         if not arcs:
             raise ProblemError(f"{place} is {head}: no candidate arc {head} -> {mod}")
-        allowed = [a for a in arcs if state[a] != -1]
-        if not allowed:
-            raise ProblemError(f"{place} is {head}: the arc {head} -> {mod} is forbidden")
         rivals = np.flatnonzero((problem.arc_mod == mod) & (problem.arc_head != head))
         required = rivals[state[rivals] == 1]
         if len(required):
@@ -175,6 +172,9 @@ def with_heads(problem: P, heads: Mapping[int, int]) -> P:
                 f"{place} is {head}: the head of word {mod} is required to be"
                 f" {problem.arc_head[required[0]]}"
             )
+        allowed = [a for a in arcs if state[a] != -1]
+        if not allowed:
+            raise ProblemError(f"{place} is {head}: the arc {head} -> {mod} is forbidden")
         state[rivals] = -1
         # Which of several labels the arc has stays open.
         if len(allowed) == 1:

@@ -41,29 +41,22 @@ Floats = NDArray[np.float64]
 
 
 def certify(
-    problem: Problem,
-    solution: Solution,
-    k_best: int,
-    *,
-    time_limit: float | None = None,
-    node_limit: int | None = None,
+    problem: Problem, solution: Solution, k_best: int, *, time_limit: float | None = None
 ) -> tuple[Proof | None, str]:
     """Prove that the trees of a solution are the k best of a problem, or all there are.
 
-    Limits are seconds, looked at between subspaces, and subspaces. Without a proof the text says
-    why.
+    The limit is looked at between subspaces. Without a proof the text says why.
     """
-    return _Certifier(problem, solution, k_best).run(time_limit, node_limit)
+    return _Certifier(problem, solution, k_best).run(time_limit)
 
 
 def with_proof(
     problem: Problem, solution: Solution, k_best: int, *, time_limit: float | None = None
 ) -> tuple[Solution, str]:
-    """The solution with its proof, if it has one, and why if it has none; arguments as for
-    `certify`.
+    """The solution with its proof, if it has one, and why if it has none.
 
-    ``stats`` gain ``proof_seconds`` and, with a proof, ``proof_leaves``. A search that a limit
-    stopped has nothing to prove.
+    Arguments are as for `certify`. ``stats`` gain ``proof_seconds`` and, with a proof,
+    ``proof_leaves``. A search that a limit stopped has nothing to prove.
     """
     started = time.perf_counter()
     if solution.status in ("optimal", "infeasible"):
@@ -106,23 +99,19 @@ class _Certifier:
         self.rules = Hard(self.problem)
         self.nodes = Nodes()
 
-    def run(self, time_limit: float | None, node_limit: int | None) -> tuple[Proof | None, str]:
+    def run(self, time_limit: float | None) -> tuple[Proof | None, str]:
         deadline = math.inf if time_limit is None else time.monotonic() + time_limit
         waiting = [self.relaxation.whole()]
         more = MORE_CALLS if self.relaxation.apart else 1
-        done = 0
+        calls = ROOT_CALLS
         while waiting:
-            if node_limit is not None and done >= node_limit:
-                return None, f"the node limit of {node_limit} was reached"
             if time.monotonic() >= deadline:
                 return None, "the time limit was reached"
-            space = waiting.pop()
-            done += 1
             try:
-                calls = ROOT_CALLS if done == 1 else NODE_CALLS
-                waiting += self._prove(space, calls * more)
+                waiting += self._prove(waiting.pop(), calls * more)
             except _BetterTree as better:
                 return None, str(better)
+            calls = NODE_CALLS
         return self.nodes.proof(self.given, self.k_best, self.order), ""
 
     # ---- one subspace --------------------------------------------------------------------------

@@ -43,9 +43,7 @@ class Arborescences(Reading):
     """
 
     def best(self, alive: Sequence[bool], score: Sequence[float], needed: int = -1) -> float:
-        """The best score of a tree over the arcs alive (bool[A]), one of them needed; -inf: there
-        is none.
-        """
+        """The best score of a tree over the arcs alive, bool[A], with the one needed, if any."""
         given: list[Arc] = []
         word = self.mod[needed] if needed >= 0 else 0
         for a, (head, mod) in enumerate(zip(self.head, self.mod)):

@@ -89,6 +89,7 @@ def test_with_heads_and_without_arcs() -> None:
         (lambda p: p.with_heads({2: 2}), "word 2 cannot be its own head"),
         (lambda p: p.with_heads({2: 0}), "heads[2] is 0: the arc 0 -> 2 is forbidden"),
         (lambda p: p.with_heads({3: 2}), "the head of word 3 is required to be 1"),
+        (lambda p: p.with_heads({1: 2}).with_heads({1: 3}), "word 1 is required to be 2"),
         (lambda p: p.without_arcs([(1, 3)]), "arcs[0] forbids the arc 1 -> 3, which is required"),
         (lambda p: p.without_arcs([(1, 3, 0)]), "arcs[0] is (1, 3, 0), expected (head, mod)"),
         (lambda p: p.without_arcs([(1, 0)]), "mod of arcs[0] is 0, expected 1..3"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bbparse.oracle.projective.build import Chart
-from bbparse.oracle.projective.calls import chart_copy
+from bbparse.oracle.projective.calls import chart_copy, chart_k_best, chart_scratch
 from bbparse.oracle.projective.passes import (
     eliminate,
     group_marginals,
@@ -153,3 +153,16 @@ def test_max_marginals_of_what_is_left_are_those_of_before() -> None:
             group_marginals(c, passes.inside, passes.outside, out)
         assert (after[before >= floor] == before[before >= floor]).all()
         assert (after[before < floor] == -math.inf).all()
+
+
+def test_listing_ends_with_the_first_tree_that_is_too_poor() -> None:
+    for p, charted in cases(87, "normal", 40):
+        scores, arcs = charted.k_best(EVERYTHING)
+        for least in (scores[0] + 1.0, float(scores[len(scores) // 2]), scores[-1] - 1.0):
+            scratch = chart_scratch(charted.chart)
+            trees, values, _, rest = chart_k_best(
+                charted.chart, scratch, charted.arc_score, p.n_words, EVERYTHING, least
+            )
+            wanted = min(int((scores >= least).sum()) + 1, len(scores))
+            assert (charted.order[trees] == arcs[:wanted]).all() and len(values) == wanted
+            assert rest == (values[-1] if values[-1] < least else -math.inf)
