@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors.batch import FactorBatch, chained
+from bbparse.factors.batch import FactorBatch
 from bbparse.factors.family import FactorFamily, told_of
 from bbparse.factors.keys import CLOSE, OPEN, TEXT, token
 from bbparse.factors.rule_kernel import NO_ROOM, Kept, WordTable, run_rules
@@ -206,8 +206,10 @@ def _joined(groups: Sequence[Factors]) -> Factors:
     groups = [group for group in groups if len(group.score)]
     if len(groups) == 1:
         return groups[0]
+    starts = accumulate((len(group.arcs) for group in groups), initial=0)
+    ends = [group.ptr[1:] + start for group, start in zip(groups, starts)]
     return Factors(
-        chained(group.ptr for group in groups),
+        np.concatenate([np.zeros(1, np.int64), *ends]),
         np.concatenate([np.zeros(0, np.int32), *(group.arcs for group in groups)]),
         np.concatenate([np.zeros(0), *(group.score for group in groups)]),
     )

@@ -223,15 +223,6 @@ def all_arcs(n, reach):
 
 
 @kernel
-def as_square(n, head, mod, scores):
-    """Scores of arcs as float64[n+1, n+1], -inf where there is no arc."""
-    square = np.full((n + 1, n + 1), -np.inf)
-    for a in range(head.shape[0]):
-        square[head[a], mod[a]] = scores[a]
-    return square
-
-
-@kernel
 def prune_arcs(scores, k, margin, best_heads):
     """The candidate arcs worth keeping.
 
@@ -244,7 +235,6 @@ def prune_arcs(scores, k, margin, best_heads):
     keep = np.zeros((n + 1, n + 1), np.bool_)
     most = n + 1 if k == 0 else min(k, n + 1)
     top = np.empty(most, np.int64)
-    total = 0
     for m in range(1, n + 1):
         best = -np.inf
         for h in range(n + 1):
@@ -270,20 +260,10 @@ def prune_arcs(scores, k, margin, best_heads):
             top[place] = h
         for i in range(count):
             keep[top[i], m] = True
-        if best_heads[m] >= 0 and not keep[best_heads[m], m]:
+        if best_heads[m] >= 0:
             keep[best_heads[m], m] = True
-            count += 1
-        total += count
-    head = np.empty(total, np.int32)
-    mod = np.empty(total, np.int32)
-    filled = 0
-    for h in range(n + 1):
-        for m in range(1, n + 1):
-            if keep[h, m]:
-                head[filled] = h
-                mod[filled] = m
-                filled += 1
-    return head, mod
+    head, mod = np.nonzero(keep)
+    return head.astype(np.int32), mod.astype(np.int32)
 
 
 @kernel
@@ -302,7 +282,10 @@ def score_all_arcs(values, pad, weights, quantum, templates, reach):
         np.int64(0), np.int64(0), np.int64(3), PartWords(no_words, head, no_words, mod), tables,
         np.zeros((1, 1), np.uint16), weights, quantum, scores, part_templates,
     )  # fmt: skip
-    return as_square(n, head, mod, scores)
+    square = np.full((n + 1, n + 1), -np.inf)
+    for a in range(head.shape[0]):
+        square[head[a], mod[a]] = scores[a]
+    return square
 
 
 @kernel

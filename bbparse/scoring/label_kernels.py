@@ -110,3 +110,19 @@ def label_scores(values, pad, heads, reach, templates, marks, weights):
     scores = np.zeros((heads.shape[0], weights.shape[1]), np.int32)
     add_rows(indices, owner, weights, scores)
     return scores
+
+
+@kernel
+def best_labels(scores, heads, n_labels, root):
+    """The best label of each arc, int32[n], by scores int32[n+1, *]; of equal ones the first.
+
+    All arcs from the root have the label `root`, if it is not -1, and no others.
+    """
+    best = np.full(heads.shape[0], -1, np.int32)
+    for m in range(1, heads.shape[0]):
+        for label in range(n_labels):
+            if label != root and (best[m] < 0 or scores[m, label] > scores[m, best[m]]):
+                best[m] = label
+        if root >= 0 and heads[m] == 0:
+            best[m] = root
+    return best[1:]

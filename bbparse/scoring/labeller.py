@@ -32,7 +32,7 @@ from bbparse.configuration.templates import TemplateSet, check_label_templates
 from bbparse.errors import ModelError
 from bbparse.jit import plain
 from bbparse.scoring.compile import compile_templates
-from bbparse.scoring.label_kernels import label_scores
+from bbparse.scoring.label_kernels import best_labels, label_scores
 from bbparse.scoring.marks import NO_MARKS, checked_marks
 from bbparse.scoring.scorer import aligned_zeros, checked_heads
 from bbparse.storage.archive import INTS, TEXT, Rule
@@ -108,12 +108,9 @@ class Labeller:
         self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
     ) -> list[str]:
         """As `label`, of heads and marks that a parser has found: nothing is checked."""
-        scores = self._quanta(values, heads, marks)
-        if self.root >= 0:  # for all arcs from the root, and for no others
-            of_root, of_others = np.iinfo(np.int32).max, np.iinfo(np.int32).min
-            scores[:, self.root] = np.where(heads[1:] == 0, of_root, of_others)
+        scores, own = self._quanta(values, heads, marks)
         labels = self.labels
-        return [labels[i] for i in scores.argmax(axis=1).tolist()]
+        return [labels[i] for i in best_labels(scores, own, len(labels), self.root).tolist()]
 
     def scores(
         self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
@@ -123,21 +120,20 @@ class Labeller:
         Up to a constant for each word, the logarithm of the label's probability; -inf where the
         rule about the root excludes a label.
         """
-        out = self._quanta(values, heads, marks) * np.float64(LABEL_QUANTUM)
+        scores, own = self._quanta(values, heads, marks)
+        out = scores[1:, : len(self.labels)] * np.float64(LABEL_QUANTUM)
         if self.root >= 0:
-            of_root = heads[1:] == 0
-            out[np.equal.outer(of_root, np.arange(len(self.labels)) != self.root)] = -np.inf
+            out[np.equal.outer(own[1:] == 0, np.arange(len(self.labels)) != self.root)] = -np.inf
         return out
 
     def _quanta(
         self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
-    ) -> Ints:
-        """Scores of all labels, int32[n_words, L], in quanta."""
+    ) -> tuple[Ints, Ints]:
+        """Scores of all labels, int32[n_words + 1, width], in quanta, and heads for kernels."""
         own = heads.copy()  # writable, and without the -1 of the root
         own[0] = 0
         marks = marks if self.guided else NO_MARKS
-        found: Ints = label_scores(values, PAD, own, *self._features, marks, self.weights)
-        return found[1:, : len(self.labels)]
+        return label_scores(values, PAD, own, *self._features, marks, self.weights), own
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What `from_arrays` reads: the arrays of `LABEL_ARRAYS`, zeros left out."""

@@ -237,8 +237,9 @@ class ProblemMaker:
             ]
             for fields, factors in zip(parts, alive_factors(self.families, views, self.table)):
                 fields.update(zip(_FACTORS, factors))
+            counting = [family for family in self.families if family.has_counts]
             for fields, view in zip(parts, views):
-                fields.update(zip(_COUNTS, alive_counts(self.families, view, self.table) or ()))
+                fields.update(zip(_COUNTS, alive_counts(counting, view, self.table) or ()))
         problems = [
             Problem.trusted(
                 sentence.n_words, *a, **fields,
