@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import bbparse
-from bbparse.configuration import CONFIGURATIONS
+from bbparse.configuration import CONFIGURATIONS, Configuration
 from bbparse.errors import ConfigError
 
 
@@ -50,6 +50,11 @@ def test_configurations_by_name_and_by_path(tmp_path: Path) -> None:
     assert CONFIGURATIONS.path(own) == own
     with pytest.raises(ConfigError, match=r"odd: no such file, nor .* configuration .*english"):
         CONFIGURATIONS.path("odd")
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS.names())
+def test_shipped_configurations_are_read(name: str) -> None:
+    assert Configuration.load(name).to_table()
 
 
 def test_families_are_those_installed_whatever_lies_in_the_working_directory(
