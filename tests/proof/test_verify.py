@@ -52,7 +52,7 @@ def test_the_checker_imports_no_solver() -> None:
         "print(sorted(m for m in sys.modules if m.startswith(('bbparse', 'numba'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    checker = ("arborescence", "automata", "spans", "trees", "verify")
+    checker = ("crossing", "spans", "trees", "verify")
     records = ("base", "parts", "proof")
     rooms = ["bbparse.problem", *(f"bbparse.problem.{m}" for m in records)]
     rooms += ["bbparse.proof", *(f"bbparse.proof.{m}" for m in checker)]
