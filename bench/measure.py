@@ -138,7 +138,7 @@ def main() -> None:
     prune = parser.maker.pruner.k if given.prune is None else prune_of(given.prune)
     sentences = read_sample(given.dev, given.sentences)
     (setting,) = measure_settings(
-        parser, sentences, [prune], passes=given.repeat, node_limit=200,
+        parser, sentences, [prune], passes=given.repeat, node_limit=200, valid="none",
         clock=time.process_time if given.cpu else time.perf_counter,
     )  # fmt: skip
     result = {

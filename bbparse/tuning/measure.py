@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from bbparse.errors import ConfigError, ProblemError, TreebankError
+from bbparse.parsing.parse import Asked
 from bbparse.parsing.parser import Parser
 from bbparse.problem import Solution
 from bbparse.treebank import Difference, Scores, Sentence, Tally, compare_tallies
+from bbparse.validity.rules import Rules
 
 #: Sentences parsed before the clock runs: the compiled code is loaded, the processor awake. None
 #: of more words than this, as without pruning a long one takes seconds.
@@ -122,6 +124,7 @@ def measure_settings(
     passes: int = 3,
     time_limit: float | None = None,
     node_limit: int | None = None,
+    valid: str | Rules | None = None,
     progress: bool = False,
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[Setting]:
@@ -145,6 +148,8 @@ def measure_settings(
         Seconds for the search of a sentence.
     node_limit : int, optional
         Search nodes of a sentence.
+    valid : str or Rules, optional
+        The rules that trees keep, as `Parser.parse` takes them.
     progress : bool
         Whether to draw progress bars on standard error.
     clock : callable
@@ -172,13 +177,15 @@ def measure_settings(
         raise ConfigError(f"prunes are {list(prunes)}, expected 0 (all arcs) or more, at least one")
     if passes < 1:
         raise ConfigError(f"passes is {passes}, expected at least 1")
+    asked: Asked = {"time_limit": time_limit, "node_limit": node_limit, "valid": valid}
     settings = []
     for prune in prunes:
         bar = tqdm(
             sentences, desc=f"prune {prune_name(prune)}", unit=" sentences", delay=2,
             disable=not progress, file=sys.stderr,
         )  # fmt: skip
-        setting, seconds = _first_pass(parser, bar, prune, time_limit, node_limit, clock)
+        asked["prune"] = prune
+        setting, seconds = _first_pass(parser, bar, asked, clock)
         if seconds > LONG_PASS and not setting.failure:
             setting.passes.append(seconds)
         settings.append(setting)
@@ -188,9 +195,8 @@ def measure_settings(
             if setting.failure or slow:
                 continue
             started = clock()
-            for _ in parser.parse_all(
-                sentences, prune=setting.prune, time_limit=time_limit, node_limit=node_limit
-            ):  # fmt: skip
+            asked["prune"] = setting.prune
+            for _ in parser.parse_all(sentences, **asked):
                 pass
             setting.passes.append(clock() - started)
     return settings
@@ -199,12 +205,11 @@ def measure_settings(
 def _first_pass(
     parser: Parser,
     sentences: tqdm[Sentence],
-    prune: int,
-    time_limit: float | None,
-    node_limit: int | None,
+    asked: Asked,
     clock: Callable[[], float],
 ) -> tuple[Setting, float]:
     """Accuracy, and the time and work of each sentence; the seconds of the whole pass."""
+    prune = asked["prune"] or 0
     setting = Setting(prune, labelled=parser.labeller is not None)
     solutions: list[Solution] = []
     seconds: list[float] = []
@@ -215,9 +220,7 @@ def _first_pass(
         begun = clock()
         for sentence in sentences:
             started = clock()
-            (found,) = parser.parse_all(  # which keeps rules, as parsing does
-                [sentence], prune=prune, time_limit=time_limit, node_limit=node_limit
-            )
+            (found,) = parser.parse_all([sentence], **asked)
             seconds.append(clock() - started)
             labels = found.labels[0] if found.labels else []
             setting.tally.add(sentence, found.solution.heads[0, 1:].tolist(), labels)
