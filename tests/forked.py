@@ -63,9 +63,21 @@ def _warm_up(folder: Path) -> None:
 
     for name in COMMANDS:
         importlib.import_module(f"bbparse.cli.{name.replace('-', '_')}")
+    _train_small_networks()
     text = folder / "warm.txt"
     text.write_text("Time flies like an arrow.\n", encoding="utf-8")
     _exit_status("bbparse", ["parse", str(text), "--output", os.devnull])
+
+
+def _train_small_networks() -> None:
+    """Let taggers that learn with the usual settings have small networks, which takes less time."""
+    from bbparse.tagging import TaggerSettings
+    from bbparse.tagging.network_learning import NetworkSettings
+
+    network = NetworkSettings(word=8, width=16, layers=1, hidden=12, epochs=3, batch=4)
+    for name in ("tagging.training", "learning.reading", "cli.train_tagger"):
+        module = importlib.import_module(f"bbparse.{name}")
+        module.TaggerSettings = lambda: TaggerSettings(network=network)  # type: ignore[attr-defined]
 
 
 def _answer(connection: socket.socket) -> None:
