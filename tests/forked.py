@@ -71,13 +71,10 @@ def _warm_up(folder: Path) -> None:
 
 def _train_small_networks() -> None:
     """Let taggers that learn with the usual settings have small networks, which takes less time."""
-    from bbparse.tagging import TaggerSettings
-    from bbparse.tagging.network_learning import NetworkSettings
+    from tests import toy
 
-    network = NetworkSettings(word=8, width=16, layers=1, hidden=12, epochs=3, batch=4)
     for name in ("tagging.training", "learning.reading", "cli.train_tagger"):
-        module = importlib.import_module(f"bbparse.{name}")
-        module.TaggerSettings = lambda: TaggerSettings(network=network)  # type: ignore[attr-defined]
+        importlib.import_module(f"bbparse.{name}").TaggerSettings = lambda: toy.TAGGER
 
 
 def _answer(connection: socket.socket) -> None:

@@ -177,15 +177,19 @@ def measure_settings(
         raise ConfigError(f"prunes are {list(prunes)}, expected 0 (all arcs) or more, at least one")
     if passes < 1:
         raise ConfigError(f"passes is {passes}, expected at least 1")
-    asked: Asked = {"time_limit": time_limit, "node_limit": node_limit, "valid": valid}
+
+    def asked(prune: int) -> Asked:
+        return {
+            "prune": prune, "time_limit": time_limit, "node_limit": node_limit, "valid": valid
+        }  # fmt: skip
+
     settings = []
     for prune in prunes:
         bar = tqdm(
             sentences, desc=f"prune {prune_name(prune)}", unit=" sentences", delay=2,
             disable=not progress, file=sys.stderr,
         )  # fmt: skip
-        asked["prune"] = prune
-        setting, seconds = _first_pass(parser, bar, asked, clock)
+        setting, seconds = _first_pass(parser, bar, prune, asked(prune), clock)
         if seconds > LONG_PASS and not setting.failure:
             setting.passes.append(seconds)
         settings.append(setting)
@@ -195,8 +199,7 @@ def measure_settings(
             if setting.failure or slow:
                 continue
             started = clock()
-            asked["prune"] = setting.prune
-            for _ in parser.parse_all(sentences, **asked):
+            for _ in parser.parse_all(sentences, **asked(setting.prune)):
                 pass
             setting.passes.append(clock() - started)
     return settings
@@ -205,11 +208,11 @@ def measure_settings(
 def _first_pass(
     parser: Parser,
     sentences: tqdm[Sentence],
+    prune: int,
     asked: Asked,
     clock: Callable[[], float],
 ) -> tuple[Setting, float]:
     """Accuracy, and the time and work of each sentence; the seconds of the whole pass."""
-    prune = asked["prune"] or 0
     setting = Setting(prune, labelled=parser.labeller is not None)
     solutions: list[Solution] = []
     seconds: list[float] = []

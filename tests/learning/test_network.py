@@ -19,6 +19,7 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD
 from tests import toy
 from tests.scoring.test_network import log_probabilities
+from tests.slopes import assert_gradients
 
 
 def data_of(config: Configuration, count: int) -> TrainingData:
@@ -71,25 +72,7 @@ def test_gradients_are_those_of_the_loss(outside: FromOutside | None) -> None:
     settings = toy.guided_configuration().network
     width = 0 if outside is None else outside.width
     learner = NetworkLearner(settings, len(keys), len(labels), 3, width)
-    random = np.random.default_rng(2)
-    weights = learner.dense.weights
-    weights += 0.1 * random.standard_normal(weights.shape).astype(np.float32)
-    learner.loss(batch, dropout=False)
-    cases = [(learner.p[name], learner.g[name].copy()) for name in learner.p]
-    cases.append((learner.vectors.weights, learner.vectors.gradient.copy()))
-    for weights, gradient in cases:
-        before = weights.copy()
-        length = np.sqrt(np.square(gradient, dtype=np.float64).sum())
-        assert length > 0.0
-        # along the gradient, the slope is its length
-        step = 2e-3
-        losses = []
-        for sign in (1.0, -1.0):
-            weights[:] = before + np.float32(sign * step / length) * gradient
-            losses.append(learner.loss(batch, dropout=False))
-        weights[:] = before
-        slope = (losses[0] - losses[1]) / (2.0 * step)
-        assert slope == pytest.approx(length, rel=0.03, abs=2e-3)
+    assert_gradients(learner, lambda: learner.loss(batch, dropout=False))
 
 
 @pytest.mark.parametrize("outside", [None, FromOutside()])

@@ -22,6 +22,7 @@ from bbparse.tagging.network import NETWORK_COLUMNS, TagNetwork
 from bbparse.tagging.network_learning import NetworkSettings, TagLearner, train_tag_network
 from bbparse.tagging.tagger import tagger_arrays
 from tests import toy
+from tests.slopes import assert_gradients
 
 assert toy.TAGGER.network is not None
 SMALL = replace(toy.TAGGER.network, weight=1.0)
@@ -83,23 +84,7 @@ def test_gradients_are_those_of_the_loss() -> None:
         [np.array([[k.index(x) for x in c] for k, c in zip(kinds, some)]).T for some in columns]
     )
     learner = TagLearner(SMALL, [len(kind) for kind in kinds], len(keys), 3)
-    random = np.random.default_rng(2)
-    weights = learner.dense.weights
-    weights += 0.1 * random.standard_normal(weights.shape).astype(np.float32)
-    learner.loss(rows, gold, dropout=False)
-    cases = [(learner.p[name], learner.g[name].copy()) for name in learner.p]
-    cases.append((learner.vectors.weights, learner.vectors.gradient.copy()))
-    for weights, gradient in cases:
-        before = weights.copy()
-        length = np.sqrt(np.square(gradient, dtype=np.float64).sum())
-        assert length > 0.0
-        step = 2e-3
-        losses = []
-        for sign in (1.0, -1.0):  # along the gradient, the slope is its length
-            weights[:] = before + np.float32(sign * step / length) * gradient
-            losses.append(learner.loss(rows, gold, dropout=False))
-        weights[:] = before
-        assert (losses[0] - losses[1]) / (2.0 * step) == pytest.approx(length, rel=0.03, abs=2e-3)
+    assert_gradients(learner, lambda: learner.loss(rows, gold, dropout=False))
 
 
 def test_it_learns_its_training_sentences() -> None:
