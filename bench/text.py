@@ -1,7 +1,7 @@
 """Running text: cut, tagged and parsed by bbparse and by UDPipe 1, trained on the same treebank.
 
     python bench/text.py NAME TRAIN DEV [--model MODEL] [--udpipe FILE [--options EPOCHS]]
-        [--full FILE] [--before PARSED]
+        [--full [--parser OPTIONS]] [--before PARSED]
 
 The text is that of DEV with its paragraphs, on which nothing is trained. Where a treebank does not
 say where blanks are, they are as they are usual, and UDPipe learns from TRAIN with such blanks.
@@ -53,8 +53,10 @@ def with_blanks(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
         yield replace(sentence, lines=lines)
 
 
-def train_udpipe(path: Path, sentences: Sequence[Sentence], options: str, full: bool) -> None:
-    """Train UDPipe 1 into a file, with its time beside it."""
+def train_udpipe(
+    path: Path, sentences: Sequence[Sentence], tokenizer: str, parser: str | None
+) -> None:
+    """Train UDPipe 1 by these options into a file, with its time beside it."""
     from ufal import udpipe
 
     reader = udpipe.InputFormat.newConlluInputFormat()
@@ -63,16 +65,18 @@ def train_udpipe(path: Path, sentences: Sequence[Sentence], options: str, full: 
     while reader.nextSentence(one, error):
         found.push_back(one)
         one = udpipe.Sentence()
-    rest = udpipe.Trainer.DEFAULT if full else udpipe.Trainer.NONE
+    none = udpipe.Trainer.NONE
+    rest = (none, none) if parser is None else (udpipe.Trainer.DEFAULT, parser)
     started = time.process_time()
     trained = udpipe.Trainer.train(
-        "morphodita_parsito", found, udpipe.Sentences(), options, rest, rest, error
+        "morphodita_parsito", found, udpipe.Sentences(), tokenizer, *rest, error
     )
     if error.occurred():
         raise SystemExit(f"UDPipe: {error.message}")
     seconds = time.process_time() - started
     raw = trained if isinstance(trained, bytes) else trained.encode("utf-8", "surrogateescape")
     path.write_bytes(raw)
+    options = tokenizer if not parser else f"{tokenizer}, parser {parser}"
     note = {"training_seconds": seconds, "options": options}
     path.with_suffix(".json").write_text(json.dumps(note), encoding="utf-8")
 
@@ -168,13 +172,15 @@ def main() -> None:
     arguments.add_argument("--udpipe", type=Path, help="where the model of UDPipe is, or goes")
     arguments.add_argument("--options", default="epochs=100", help="of UDPipe's tokenizer")
     arguments.add_argument("--full", action="store_true", help="UDPipe tags and parses, too")
+    arguments.add_argument("--parser", default="", help="options of UDPipe's parser")
     arguments.add_argument("--only-train", action="store_true", help="UDPipe, and stop")
     arguments.add_argument("--before", help="what another version made of the text")
     arguments.add_argument("--repeat", type=int, default=3)
     given = arguments.parse_args()
     sentences = list(read_conllu(given.train))
     if given.udpipe is not None and not given.udpipe.exists():
-        train_udpipe(given.udpipe, sentences, given.options, given.full)
+        parser = given.parser if given.full else None
+        train_udpipe(given.udpipe, sentences, given.options, parser)
     if given.only_train:
         return
     gold = list(read_conllu(given.dev, require_heads=True))
