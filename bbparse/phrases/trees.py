@@ -2,7 +2,8 @@
 
 A file has any number of trees such as ``(ROOT (NP (NN Introduction)))``. The outermost bracket may
 be without a label, as in the Penn Treebank, or be labelled ROOT, TOP or S1; it is one and the same
-to us. What a word is must be neither space nor bracket; brackets in a text are written -LRB-.
+to us. What a word is must be neither space nor bracket; brackets of a text stand in files as -LRB-
+and -RRB-, and in trees as they are in the text.
 """
 
 from __future__ import annotations
@@ -155,6 +156,8 @@ def read_trees_text(text: str, name: str = "trees") -> Iterator[tuple[int, Phras
             elif children or word:
                 raise wrong(f"{token!r} after {word or 'a phrase'!r}", ") or (")
             else:
+                for bracket, written in _ESCAPES.items():
+                    token = token.replace(written, bracket)
                 stack[-1] = (start, label, children, token)
             opened = False
     if stack:

@@ -29,6 +29,14 @@ def test_a_tree_is_read_with_its_line_and_written_on_one() -> None:
     assert found[0][1].words == ["He", "runs"]
 
 
+def test_brackets_of_the_text_are_escaped_in_files_only() -> None:
+    text = "(ROOT (X (-LRB- -LRB-) (NN :-RRB-) (-RRB- -RRB-)))"
+    ((_, tree),) = read_trees_text(text)
+    assert tree.words == ["(", ":)", ")"]
+    assert tree.tags == ["-LRB-", "NN", "-RRB-"]
+    assert str(tree) == text
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
