@@ -14,7 +14,7 @@ from bbparse.scoring.labeller import Labeller
 from bbparse.scoring.problem_maker import Scored
 from bbparse.solving.options import Options
 from bbparse.validity.check import RuledSentence
-from bbparse.validity.constraints import Arcs, LabelScores, constraint_of
+from bbparse.validity.constraints import LabelScores
 from bbparse.validity.lazily import solve_valid
 from bbparse.validity.rules import Rules, speaks_of_ud
 from bbparse.validity.screen import may_break
@@ -91,12 +91,6 @@ def kept_parse(
     if not any(faults):
         return found
     names = [*labeller.labels, *sorted({*(given or {}).values()} - {*labeller.labels})]
-    arcs = Arcs(scored.problem, names)
-    constraints = [
-        constraint_of(ruled, fault, dict(enumerate(heads, start=1)), arcs)
-        for (heads, _), some in zip(rows, faults)
-        for fault in some
-    ]
     around = label_scores_around(labeller, scored, found.solution.heads[0])
 
     def scores(head: int, mod: int) -> NDArray[np.float64]:
@@ -115,7 +109,8 @@ def kept_parse(
 
     kept = solve_valid(
         scored.problem, ruled, names, scores, solve_again,
-        weight=LABEL_WEIGHT, k_best=wanted.k_best, constraints=constraints,
+        weight=LABEL_WEIGHT, k_best=wanted.k_best,
+        broken=[(heads, some) for (heads, _), some in zip(rows, faults)],
     )  # fmt: skip
     if len(kept.solution) < len(rows) and kept.solution.status != "optimal":
         # a limit was reached before there were as many trees

@@ -29,6 +29,7 @@ class Fault(NamedTuple):
 
     def text(self, sentence: Sentence, heads: Sequence[int], labels: Sequence[str]) -> str:
         """The fault in words, of a tree with its heads and labels of the words 1 to n."""
+
         def arc(m: int) -> str:
             head = sentence.forms[heads[m - 1] - 1] if heads[m - 1] else "ROOT"
             return f"{head} -{labels[m - 1]}-> {sentence.forms[m - 1]}"
@@ -130,7 +131,8 @@ class RuledSentence:
         self, entry: int, part: int, arcs: Iterable[Arc], labels: Sequence[str]
     ) -> dict[Arc, frozenset[int]]:
         """Numbers of the labels under which arcs are the first (part 0), the second (1) or an
-        exception (2) of an entry; without those arcs that never are."""
+        exception (2) of an entry; without those arcs that never are. -1 is among them where all
+        labels are."""
         bits, bit = self.rules.bits, part * self.rules.size + entry
         functions = [function for own, function in bits.functions if own >> bit & 1]
         if functions:
@@ -141,7 +143,18 @@ class RuledSentence:
             }
             return {arc: numbers for arc, numbers in found.items() if numbers}
         allowed = frozenset(i for i, own in enumerate(bits.of_labels(labels)) if own[0] >> bit & 1)
+        if len(allowed) == len(labels):
+            allowed |= {-1}
         return {arc: allowed for arc in arcs if allowed and self._between(*arc) >> bit & 1}
+
+    def never(self, arcs: Iterable[Arc], labels: Sequence[str]) -> dict[Arc, frozenset[int]]:
+        """Numbers of the labels that rules about one arc forbid it, by arc."""
+        own, found = self.rules.bits.of_labels(labels), {}
+        for arc in arcs:
+            bits = self._between(*arc) & self.rules.alone
+            if forbidden := frozenset(i for i, one in enumerate(own) if one[0] & bits):
+                found[arc] = forbidden
+        return found
 
 
 NEVER, PERHAPS, ALWAYS = range(3)

@@ -4,6 +4,9 @@ A constraint has groups of labelled arcs, each group into one word: not all grou
 in the tree, unless an arc of its exception is in it, too. As count factors, with sets of arcs: of k
 groups at most k - 1 arcs; and with an exception, at least one of the arcs that lead to the same
 words outside the groups, or of the exception. Groups of one arc each are a factor.
+
+Where some tree keeps all rules, what joins may forbid more than a fault, if only no valid tree
+(`strong_constraints`); where none does, each fault is counted by a constraint of its own.
 """
 
 from __future__ import annotations
@@ -19,13 +22,17 @@ from bbparse.errors import ProblemError
 from bbparse.problem import Problem
 from bbparse.problem.parts import take_sets
 from bbparse.validity.check import ALWAYS, NEVER, PERHAPS, Arc, Fault, RuledSentence, crosses
+from bbparse.validity.conditions import ArcCondition
 
 __all__ = [
     "Constraint", "all_constraints", "constrained", "constraint_of", "joined", "split_arcs",
+    "strong_constraints",
 ]  # fmt: skip
 
-#: Labels by arc: under these an arc belongs to a group.
+#: Labels by arc: under these an arc belongs to a group; -1 is among them if it does under all.
 Group = Mapping[Arc, frozenset[int]]
+#: What all arcs are like.
+ANY = ArcCondition(())
 #: Log-probabilities of the labels of an arc, up to a constant: float64[L] of (head, modifier).
 LabelScores = Callable[[int, int], NDArray[np.float64]]
 
@@ -62,6 +69,11 @@ class Arcs:
         """Candidate arcs into a word."""
         return [(h, m) for h in self._head[self._mod == m].tolist()]
 
+    @property
+    def every(self) -> frozenset[int]:
+        """All labels, whichever they are."""
+        return frozenset(range(-1, len(self.labels)))
+
     def below(self, h: int) -> list[Arc]:
         """Candidate arcs from a word."""
         return [(h, m) for m in self._mod[self._head == h].tolist()]
@@ -92,12 +104,78 @@ def constraint_of(
         elif kind == "crossing" and not above:
             near = [one for one in arcs.into(second) if crosses(arc, one) == ALWAYS]
         groups.append(arcs.group(ruled, e, 1, near))
-        every = frozenset(range(len(arcs.labels)))
-        groups += [{(heads[word], word): every} for word in above]
+        groups += [{(heads[word], word): arcs.every} for word in above]
     unless = None
     if ruled.rules.entries[e].unless is not None:
         unless = arcs.group(ruled, e, 2, arcs.below(first))
     return Constraint((e, *fault.arcs), tuple(groups), unless)
+
+
+def strong_constraints(
+    ruled: RuledSentence, fault: Fault, heads: Mapping[int, int], arcs: Arcs
+) -> Iterator[Constraint]:
+    """What forbids a fault, as `constraint_of`, and more trees that are not valid.
+
+    The labels that arcs then change to keep the rules about one arc, too. Where arcs cross, it is
+    about all that could bring the same two words into each other's way; and where an arc spans a
+    word which is not below its head, it wants an arc that brings it there.
+    """
+    exact = constraint_of(ruled, fault, heads, arcs)
+    found = [exact]
+    entry = ruled.rules.entries[fault.entry]
+    if entry.rule.kind == "crossing":
+        first, second, *above = fault.arcs
+        if not above:
+            found = [*_in_the_way(ruled, fault, arcs, exact.unless)]
+        elif entry.unless is None and entry.other == ANY:
+            arc = heads[first], first
+            chain = [second, *above] if min(arc) < second < max(arc) else above
+            found = [_brought_below(ruled, fault, arcs, chain)]
+    yield from found
+    labelled = dict.fromkeys(
+        arc
+        for one in found
+        for group in one.groups
+        for arc, labels in group.items()
+        if -1 not in labels
+    )
+    if never := ruled.never(labelled, arcs.labels):
+        yield Constraint((-1, *fault.arcs), (never,))
+
+
+def _in_the_way(
+    ruled: RuledSentence, fault: Fault, arcs: Arcs, unless: Group | None
+) -> Iterator[Constraint]:
+    """All pairs of arcs into the two words of a fault that always cross, in as few constraints as
+    there are sets that arcs into the first one cross."""
+    first, second = fault.arcs
+    firsts = arcs.group(ruled, fault.entry, 0, arcs.into(first))
+    seconds = arcs.group(ruled, fault.entry, 1, arcs.into(second))
+    crossed = {
+        arc: frozenset(other for other in seconds if crosses(arc, other) == ALWAYS)
+        for arc in firsts
+    }
+    for others in dict.fromkeys(crossed.values()):
+        if others:
+            group = {arc: firsts[arc] for arc, own in crossed.items() if others <= own}
+            second_group = {arc: seconds[arc] for arc in sorted(others)}
+            yield Constraint((fault.entry, first, second), (group, second_group), unless)
+
+
+def _brought_below(
+    ruled: RuledSentence, fault: Fault, arcs: Arcs, chain: Sequence[int]
+) -> Constraint:
+    """Of an arc that spans a word, whose ancestors are a chain without the arc's head: not so,
+    unless some arc leads from outside into the chain."""
+    first = fault.arcs[0]
+    spanning = [
+        (h, first)
+        for h, _ in arcs.into(first)
+        if h and h not in chain and min(h, first) < chain[0] < max(h, first)
+    ]
+    bridges = {(g, x): arcs.every for x in chain for g, _ in arcs.into(x) if g and g not in chain}
+    group = arcs.group(ruled, fault.entry, 0, spanning)
+    return Constraint((fault.entry, first, *chain), (group,), bridges)
 
 
 def all_constraints(ruled: RuledSentence, arcs: Arcs) -> Iterator[Constraint]:
@@ -137,12 +215,13 @@ def all_constraints(ruled: RuledSentence, arcs: Arcs) -> Iterator[Constraint]:
 def constrained(
     problem: Problem,
     constraints: Iterable[Constraint],
-    labels: NDArray[np.int32],
+    labels: NDArray[np.int32] | None,
     penalty: float = np.inf,
 ) -> Problem:
     """The problem with constraints, each of which costs a penalty where it is broken.
 
-    `labels` int32[A] are those that arcs have.
+    `labels` int32[A] are those that arcs have; None: the constraints are about arcs under whatever
+    labels.
     """
     p = problem
     where: dict[Arc, list[int]] = {}
@@ -153,7 +232,10 @@ def constrained(
 
     def members(group: Group) -> set[int]:
         return {
-            a for arc, allowed in group.items() for a in where.get(arc, ()) if labels[a] in allowed
+            a
+            for arc, allowed in group.items()
+            for a in where.get(arc, ())
+            if labels is None or labels[a] in allowed
         }
 
     score, state = p.arc_score.copy(), p.arc_state.copy()
@@ -241,7 +323,8 @@ def split_arcs(
     for constraint in constraints:
         for group in (*constraint.groups, constraint.unless or {}):
             for arc, allowed in group.items():
-                sets.setdefault(arc, {})[allowed] = None
+                if -1 not in allowed:
+                    sets.setdefault(arc, {})[allowed] = None
     n_arcs = len(p.arc_head)
     number = np.ones(n_arcs, np.int64)  # of copies
     copied: list[tuple[int, int, float]] = []

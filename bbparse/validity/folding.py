@@ -4,12 +4,13 @@ The labels of a tree's arcs are best chosen for each set of words that constrain
 after the other. What that loses against the best label of each arc is a function of the arcs into
 these words: a polynomial, whose coefficients (by Möbius' inversion) are scores of arcs and of
 factors. So the best tree of a problem that has them is the best one with labels that break no
-constraint.
+constraint. Labels that an arc must not have at all are left out first; constraints which then are
+about arcs, whatever their labels, join as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations, product
 from math import prod
 from typing import NamedTuple
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.problem import Problem
-from bbparse.validity.constraints import Arc, Constraint, LabelScores, joined
+from bbparse.validity.constraints import Arc, Constraint, LabelScores, constrained, joined
 
 __all__ = ["Folded", "fold"]
 
@@ -58,12 +59,26 @@ class Folded(NamedTuple):
 
 
 def fold(
-    problem: Problem, constraints: Iterable[Constraint], label_scores: LabelScores, weight: float
-) -> Folded | None:
+    problem: Problem, constraints: Iterable[Constraint], label_scores: LabelScores, weight: float,
+    n_labels: int,
+) -> Folded | None:  # fmt: skip
     """The problem with what constraints cost; None where that takes too many factors, or more (as
     where a best tree may need an exception). Arguments are those of `solve_valid`."""
+    never: dict[Arc, frozenset[int]] = {}
     members: Members = {}
-    constraints, masks, bit = [*constraints], [], 1  # each group is a bit
+    masks, bit = [], 1  # each group is a bit
+    of_several: list[Constraint] = []
+    hard: list[Constraint] = []
+    for constraint in constraints:
+        if len(constraint.groups) > 1 or constraint.unless:
+            of_several.append(constraint)
+            continue
+        for arc, labels in constraint.groups[0].items():
+            never[arc] = never.get(arc, frozenset()) | labels
+    constraints = []
+    for constraint in of_several:
+        about_arcs = _about_arcs(constraint, never, n_labels)
+        (hard if about_arcs else constraints).append(constraint)
     for constraint in constraints:
         mask = 0
         for group in constraint.groups:
@@ -71,15 +86,18 @@ def fold(
                 members.setdefault(arc, []).append((bit, labels))
             mask, bit = mask | bit, bit << 1
         masks.append(mask)
-    if not all(_pays_no_exception(one, members, label_scores) for one in constraints):
+    if not all(_pays_no_exception(one, members, never, label_scores) for one in constraints):
         return None
     n = problem.n_words
     keys = problem.arc_head.astype(np.int64) * (n + 1) + problem.arc_mod
-    places = np.searchsorted(keys, [h * (n + 1) + m for h, m in members]).tolist()
+    arcs_of_labels = [*dict.fromkeys([*members, *never])]
+    places = np.searchsorted(keys, [h * (n + 1) + m for h, m in arcs_of_labels]).tolist()
     options = {}
-    for a, (arc, groups) in zip(places, members.items()):
-        own = _options(label_scores(*arc), groups, weight, problem.quantum)
-        if not own or own[0].groups:  # otherwise its best label is the best, whatever the others'
+    for a, arc in zip(places, arcs_of_labels):
+        scores, without = label_scores(*arc), never.get(arc, ())
+        own = _options(scores, members.get(arc, ()), without, weight, problem.quantum)
+        # otherwise its best label is the best, whatever the others'
+        if not own or own[0].groups or own[0].label != int(scores.argmax()):
             options[a] = own
     every = 0
     for own in options.values():
@@ -107,21 +125,33 @@ def fold(
         **joined("factor", problem.factor_ptr, problem.factor_arcs, [*factors]),
         factor_score=np.append(problem.factor_score, [*factors.values()]),
     )  # fmt: skip
+    if hard:
+        changed = constrained(changed, hard, None)
     return Folded(changed, [[*by_word] for by_word in components], chosen)
 
 
+def _about_arcs(constraint: Constraint, never: dict[Arc, frozenset[int]], n_labels: int) -> bool:
+    """Whether the labels of arcs make no difference to a constraint."""
+    return all(-1 in labels for labels in (constraint.unless or {}).values()) and all(
+        -1 in labels or len(labels | never.get(arc, labels)) == n_labels
+        for group in constraint.groups
+        for arc, labels in group.items()
+    )
+
+
 def _pays_no_exception(
-    constraint: Constraint, members: Members, label_scores: LabelScores
-) -> bool:
+    constraint: Constraint, members: Members, never: dict[Arc, frozenset[int]],
+    label_scores: LabelScores,
+) -> bool:  # fmt: skip
     """Whether no best tree needs the exception of a constraint: whatever arcs a tree has, it loses
     less by giving that of one group a label that no constraint speaks of."""
     exception = constraint.unless or {}
     if not exception:
         return True
-    if any(arc in members for arc in exception):
+    if any(arc in members or arc in never for arc in exception):
         return False
     of_any = {
-        arc: frozenset[int]().union(*(own for _, own in members[arc]))
+        arc: never.get(arc, frozenset()).union(*(own for _, own in members[arc]))
         for group in constraint.groups
         for arc in group
     }
@@ -137,8 +167,8 @@ def _behind(scores: NDArray[np.float64], labels: frozenset[int], among: bool) ->
 
 
 def _options(
-    scores: NDArray[np.float64], groups: Sequence[tuple[int, frozenset[int]]], weight: float,
-    quantum: float,
+    scores: NDArray[np.float64], groups: Sequence[tuple[int, frozenset[int]]],
+    never: Collection[int], weight: float, quantum: float,
 ) -> list[Option]:  # fmt: skip
     """The labels of an arc that may be in a best tree, the best first: each avoids a group that
     better ones do not."""
@@ -147,6 +177,8 @@ def _options(
     for label in order.tolist():
         if scores[label] == -np.inf:
             break
+        if label in never:
+            continue
         own = sum(bit for bit, labels in groups if label in labels)
         if all(option.groups & ~own for option in found):
             loss = weight * float(scores[order[0]] - scores[label])

@@ -9,13 +9,13 @@ becomes constraints over copies of the arcs concerned, and it is solved again, u
 broken. The last trees are the best of all valid ones: each problem on the way holds all valid
 trees, with all labels that may be in a best one, and its best tree is valid. Nearly always what the
 constraints cost can be said without copies (`bbparse.validity.folding`). Where no tree is valid,
-constraints cost more than trees can differ by, and the best tree is one of those with the fewest
-faults.
+constraints cost more than trees can differ by, one for each fault, and the best tree is one of
+those with the fewest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ from bbparse.validity.constraints import (
     constrained,
     constraint_of,
     split_arcs,
+    strong_constraints,
 )
 from bbparse.validity.folding import fold
 from bbparse.validity.screen import may_break
@@ -61,7 +62,7 @@ def solve_valid(
     *,
     weight: float = 1.0,
     k_best: int = 1,
-    constraints: Sequence[Constraint] = (),
+    broken: Iterable[tuple[Sequence[int], Sequence[Fault]]] = (),
 ) -> ValidTrees:
     """The k best trees that keep rules, with their labels.
 
@@ -79,13 +80,28 @@ def solve_valid(
     weight : float
         What a difference of 1 between scores of labels is worth in the score of a tree.
     k_best : int
-    constraints : sequence of Constraint
-        To begin with.
+    broken : iterable of (heads of the words 1 to n, faults)
+        Trees that are not the answer, to begin with.
     """
     arcs = Arcs(problem, names)
-    active = {constraint.key: constraint for constraint in constraints}
+    active: dict[Any, Constraint] = {}
+    exact: dict[Any, Constraint] = {}  # for each fault that was met, what forbids just this
     known: dict[tuple[int, int], NDArray[np.float64]] = {}
     possible, rounds = True, 0  # to keep all rules, as far as is known
+
+    def join(heads: Sequence[int], faults: Sequence[Fault]) -> bool:
+        """Let what forbids a tree's faults join; whether any of it is new."""
+        by_word, before = dict(enumerate(heads, start=1)), len(active)
+        for fault in faults:
+            one = constraint_of(ruled, fault, by_word, arcs)
+            exact.setdefault(one.key, one)
+            if possible:
+                for constraint in strong_constraints(ruled, fault, by_word, arcs):
+                    active.setdefault(constraint.key, constraint)
+        return len(active) > before
+
+    for heads, faults in broken:
+        join(heads, faults)
 
     def scores(head: int, mod: int) -> NDArray[np.float64]:
         if (head, mod) not in known:
@@ -95,7 +111,9 @@ def solve_valid(
     while True:
         labels: list[dict[int, int]] = []  # of each tree, those that need not be an arc's best
         split = None
-        folded = fold(problem, active.values(), scores, weight) if possible else None
+        folded = None
+        if possible:
+            folded = fold(problem, active.values(), scores, weight, len(names))
         if folded is not None:
             found = solve(folded.problem, k_best)
             labels = [folded.of_tree(row) for row in found.arcs]
@@ -108,25 +126,21 @@ def solve_valid(
                 labels.append({m: label for m, label in enumerate(row, start=1) if label >= 0})
         rounds += 1
         if found.status == "infeasible" and possible and active:
-            possible, k_best = False, 1
+            possible, k_best, active = False, 1, exact
             continue
-        faults: list[list[Fault]] = []
+        faults_of: list[list[Fault]] = []
         texts: list[list[str]] = []
-        new = {}
+        new = False
         for row, own in zip(found.heads, labels):
             heads = row[1:].tolist()
             by_word = dict(enumerate(heads, start=1))
             best = (own[m] if m in own else int(scores(h, m).argmax()) for m, h in by_word.items())
             texts.append([names[i] for i in best])
-            broken = may_break(ruled, heads, texts[-1])
-            faults.append(ruled.faults(heads, texts[-1]) if broken else [])
-            for fault in faults[-1]:
-                constraint = constraint_of(ruled, fault, by_word, arcs)
-                if constraint.key not in active:
-                    new[constraint.key] = constraint
+            may = may_break(ruled, heads, texts[-1])
+            faults_of.append(ruled.faults(heads, texts[-1]) if may else [])
+            new |= join(heads, faults_of[-1])
         if not new or found.status != "optimal":  # at a limit there is no proof to come
             break
-        active.update(new)
     taken = found.arcs if split is None else split.base[found.arcs].astype(np.int32)
     values, bounds = found.scores, found.upper_bounds
     if split is not None and not possible and len(found):
@@ -135,7 +149,7 @@ def solve_valid(
     solution = Solution.trusted(
         found.heads, taken, values, bounds, found.proved, found.status, found.stats
     )
-    return ValidTrees(solution, texts, faults, rounds)
+    return ValidTrees(solution, texts, faults_of, rounds)
 
 
 def _distinct(problem: Problem, labels: NDArray[np.int32], k_best: int, solve: Solve) -> Solution:

@@ -91,7 +91,11 @@ class RuleTable:
             kind: sum(1 << i for i, e in enumerate(self.entries) if e.rule.kind == kind)
             for kind in KINDS
         }
-        #: uint64[5, w]: the same, 64 entries a number.
+        #: Those about one arc, whatever else there is.
+        self.alone = sum(
+            1 << i for i, e in enumerate(self.entries) if not e.rule.kind and e.unless is None
+        )
+        #: uint64[5, w]: `of_kind`, 64 entries a number.
         self.kinds = self._rows(self.of_kind.values())[:, 0].copy()
         #: uint64[2, 2, w]: first arcs and second ones that may be to the left, and to the right.
         self.sides = self._rows([self.bits.left, self.bits.right])

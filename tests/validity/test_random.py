@@ -42,6 +42,8 @@ def random_rules(rng: np.random.Generator) -> Rules:
         kind = str(rng.choice(KINDS))
         arc = random_condition(rng)
         other = arc if rng.random() < 0.3 else random_condition(rng)
+        if kind == "crossing" and rng.random() < 0.4:
+            other = ArcCondition(())
         unless = random_condition(rng) if rng.random() < 0.2 else None
         rules.append(Rule(f"r{number}", (arc,), kind, (other,) if kind else (), unless))
     return Rules(rules)
