@@ -19,6 +19,8 @@ import sys
 import traceback
 from pathlib import Path
 
+import click
+
 _STAND_IN = """#!{python} -IS
 import json, os, socket, sys
 server = socket.socket(socket.AF_UNIX)
@@ -59,10 +61,10 @@ def main() -> None:
 
 
 def _warm_up(folder: Path) -> None:
-    from bbparse.cli.main import COMMANDS
+    from bbparse.cli.main import COMMANDS, cli
 
     for name in COMMANDS:
-        importlib.import_module(f"bbparse.cli.{name.replace('-', '_')}")
+        cli.get_command(click.Context(cli), name)
     _train_small_networks()
     text = folder / "warm.txt"
     text.write_text("Time flies like an arrow.\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""``bbparse check``: which trees break which rules."""
+"""``bbparse check``, which trees break which rules; ``bbparse rules``, what rules there are."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections import Counter
 import click
 
 from bbparse.cli import options
-from bbparse.cli.files import FILE
+from bbparse.cli.common import FILE
 from bbparse.treebank import read_conllu
-from bbparse.validity.rules import Rules
+from bbparse.validity.check import RuledSentence
+from bbparse.validity.rules import Rules, example_of
+from bbparse.validity.table import RuleTable
 
 
 @click.command()
@@ -26,15 +28,15 @@ def check(source: str, valid: str) -> None:
       bbparse check out.conllu
       bbparse parse in.conllu | bbparse check
     """
-    rules = Rules.load(valid)
+    table = Rules.load(valid)
     counts: Counter[str] = Counter()
     warnings = broken = total = 0
     for sentence in read_conllu(source):
         total += 1
-        found = rules.faults(sentence)
+        found = table.faults(sentence)
         wrong = False
         for fault in found:
-            warning = rules.entries[fault.entry].rule.warning
+            warning = table.entries[fault.entry].rule.warning
             warnings += warning
             wrong |= not warning
             counts[fault.name] += not warning
@@ -51,3 +53,28 @@ def check(source: str, valid: str) -> None:
     )  # fmt: skip
     if broken:
         raise click.exceptions.Exit(1)
+
+
+@click.command()
+@options.rules
+def rules(valid: str) -> None:
+    """List rules of valid trees, each with a sentence that breaks it.
+
+    The names of those of Universal Dependencies are the official validator's. A file of rules is
+    of the form that docs/validity.md describes.
+
+    \b
+    Example:
+      bbparse rules --valid my-rules.toml
+    """
+    for rule in Rules.load(valid).rules:
+        click.echo(rule.name + (" (warning)" if rule.warning else ""))
+        if rule.says:
+            click.echo(f"    {rule.says}")
+        if rule.example:
+            s = example_of(rule)
+            for fault in RuledSentence(RuleTable([rule]), s).faults(s.heads, s.deprels)[:1]:
+                what = fault.text(s, s.heads, s.deprels).partition(": ")[2]
+                click.echo(f"    not: {s.text} ({what})")
+        if rule.source:
+            click.echo(f"    {rule.source}")

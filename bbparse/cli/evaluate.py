@@ -11,8 +11,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from bbparse.cli.files import FILE
-from bbparse.cli.tables import aligned
+from bbparse.cli.common import FILE, aligned
 from bbparse.errors import TreebankError
 from bbparse.treebank import (
     BREAKDOWNS,

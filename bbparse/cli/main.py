@@ -23,7 +23,7 @@ from click.shell_completion import CompletionItem, shell_complete
 from bbparse import __version__
 from bbparse.errors import BBParseError
 
-#: Names, and the line that --help shows; each command is in the file of its name.
+#: Names, and the line that --help shows; each command is in the file of its name, or of `FILES`.
 COMMANDS = {
     "parse": "Find the best trees of every sentence of a file.",
     "explain": "Say why a tree is the best, as a page of HTML.",
@@ -44,6 +44,8 @@ COMMANDS = {
     "solve": "Find the best trees of a problem in a file.",
     "verify": "Check the proof that comes with a solution.",
 }
+
+FILES = {"rules": "check", "bundle": "model", "calibrate": "model"}
 
 EXIT_USER_ERROR = 2
 EXIT_INTERNAL_ERROR = 70
@@ -74,7 +76,8 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        command: click.Command = getattr(importlib.import_module(f"bbparse.cli.{name}"), name)
+        module = importlib.import_module(f"bbparse.cli.{FILES.get(name, name)}")
+        command: click.Command = getattr(module, name)
         if "numba" in sys.modules:
             _tell_of_compiling()
         return command

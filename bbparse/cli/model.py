@@ -1,4 +1,7 @@
-"""``bbparse model``: what a model was learned from, how, and what it reaches."""
+"""``bbparse model``: what a model was learned from, how, and what it reaches.
+
+``bbparse bundle`` and ``bbparse calibrate`` make new models of models.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.files import FileOrName
+from bbparse.cli.common import FILE, FileOrName, aligned
 from bbparse.cli.results import table
-from bbparse.cli.tables import aligned
+from bbparse.cli.sources import load_parser, tell_unused
+from bbparse.errors import ModelError
 from bbparse.model import DEFAULT_MODEL, MODELS
-from bbparse.model.file import load_model
+from bbparse.model.file import load_model, load_tagger, save_model
 from bbparse.model.model import card
+from bbparse.treebank import read_conllu
 
 
 @click.command()
@@ -77,3 +82,54 @@ def _source(note: dict[str, Any]) -> Iterator[str]:
     yield f"{note['dimension']} dimensions"
     yield note["license"] or "licence not given"
     yield f"hash {note['hash']}"
+
+
+@click.command()
+@click.argument("parser", type=FILE, metavar="PARSER")
+@click.argument("tagger", type=FILE, metavar="TAGGER")
+@options.new_model
+@options.factors
+def bundle(parser: str, tagger: str, output: str) -> None:
+    """Put TAGGER into the model PARSER, so that it parses words without tags, and running text.
+
+    TAGGER is a tagger or another model; what the model had before is replaced.
+
+    \b
+    Example:
+      bbparse bundle en.model en.tagger --output en-text.model
+    """
+    both = load_model(parser, options.given_factors())
+    tell_unused(both.maker.families)
+    both.tagger, cutter = load_tagger(tagger)
+    both.cutter = cutter or both.cutter
+    save_model(both, output)
+    click.echo(f"wrote {output}", err=True)
+
+
+@click.command()
+@click.argument("treebank", type=FILE, metavar="DEV")
+@options.model
+@options.new_model
+@click.option(
+    "--tags", type=click.Choice(["given", "own"]), default="given", show_default=True,
+    help="Parse with the tags that DEV has, or with those of the model's tagger.",
+)  # fmt: skip
+def calibrate(treebank: str, model: str, output: str, tags: str) -> None:
+    """Learn from DEV, gold trees that the model was not trained on, how often its arcs are right.
+
+    'bbparse parse --confidence' needs it; 'bbparse train' does it with its dev treebank. Chances
+    are those of input with tags of such quality. Trees stay what they are.
+
+    \b
+    Example:
+      bbparse calibrate dev.conllu --model en.model --output en-sure.model
+    """
+    parser = load_parser(model)
+    gold = read_conllu(treebank, require_heads=True)
+    if tags == "own":
+        if parser.tagger is None:
+            raise ModelError("the model has no tagger, expected one for --tags own")
+        gold = map(parser.tagger, gold)
+    right = parser.calibrate(gold)
+    parser.save(output)
+    click.echo(f"wrote {output}: {right.mean():.2%} of {len(right):,} arcs are right", err=True)

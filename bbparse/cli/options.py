@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from bbparse.cli.files import FILE, FileOrName
+from bbparse.cli.common import FILE, FileOrName
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.text.cutting import SPLITS, Split
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from bbparse.cli import options
-from bbparse.cli.files import FILE
+from bbparse.cli.common import FILE
 from bbparse.errors import TreebankError
 from bbparse.phrases.drawing import draw_phrases, phrases_svg
 from bbparse.phrases.model import load_phrases

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from bbparse.cli.tables import aligned
+from bbparse.cli.common import aligned
 from bbparse.model.model import Model
 from bbparse.parsing.parser import Parser
 from bbparse.text import sentences_of_text

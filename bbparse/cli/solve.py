@@ -7,8 +7,7 @@ import json
 import click
 
 from bbparse.cli import options
-from bbparse.cli.files import FILE
-from bbparse.cli.tables import aligned
+from bbparse.cli.common import FILE, aligned
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
 from bbparse.show.records import finite

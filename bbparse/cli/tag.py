@@ -8,7 +8,7 @@ import click
 from tqdm import tqdm
 
 from bbparse.cli import options
-from bbparse.cli.files import FILE, FileOrName
+from bbparse.cli.common import FILE, FileOrName
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.model.file import load_tagger
 from bbparse.tagging.jackknife import jackknife

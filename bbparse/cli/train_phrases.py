@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bbparse.cli.files import FILE, FileOrName
+from bbparse.cli.common import FILE, FileOrName
 from bbparse.configuration import CONFIGURATIONS
 from bbparse.phrases.evaluation import compare_trees
 from bbparse.phrases.model import save_phrases

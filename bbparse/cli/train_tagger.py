@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from bbparse.cli.files import FILE
+from bbparse.cli.common import FILE
 from bbparse.model.file import save_tagger
 from bbparse.storage.output import check_output
 from bbparse.tagging import TaggerSettings, accuracy

@@ -11,9 +11,8 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.files import FILE
+from bbparse.cli.common import FILE, aligned
 from bbparse.cli.sources import load_parser
-from bbparse.cli.tables import aligned
 from bbparse.treebank import read_conllu
 from bbparse.tuning import Setting, Suggestion, measure_settings, suggest
 from bbparse.tuning.plots import check_plot, plot_settings

@@ -7,12 +7,11 @@ it (macOS), workers are threads, which wait for each other's Python.
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,6 +22,8 @@ from bbparse.treebank.sections import Section
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+
+    from bbparse.solving.processes import Worker
 
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"
 #: Seconds after which a thread gives Python's lock to one that waits for it. By default (5 ms) one
@@ -63,12 +64,6 @@ def answers(
 def _by_threads(work: Work, source: Iterator[Section | None], workers: int) -> Iterator[Answer]:
     more = True
 
-    def answer(section: Section) -> Answer:
-        try:
-            return section, work(section).encode()
-        except Exception:
-            return section, None
-
     def some() -> Iterator[Section]:
         """Up to the next None, and so what is to be answered before more is read."""
         nonlocal more
@@ -80,7 +75,14 @@ def _by_threads(work: Work, source: Iterator[Section | None], workers: int) -> I
 
     sys.setswitchinterval(SWITCH_INTERVAL)
     while more:
-        yield from in_order(answer, some(), workers)
+        yield from in_order(lambda section: (section, _answer(work, section)), some(), workers)
+
+
+def _answer(work: Work, section: Section) -> bytes | None:
+    """What is raised comes again, and is told, where the caller does the work."""
+    with suppress(Exception):
+        return work(section).encode()
+    return None
 
 
 @dataclass(slots=True)
@@ -95,7 +97,9 @@ def _by_forks(
 ) -> Iterator[Answer]:
     from multiprocessing import connection
 
-    workers: list[_Worker] = []
+    from bbparse.solving.processes import Worker
+
+    workers: list[Worker] = []
     tasks: deque[_Task] = deque()  # in the order of the input
     unsent: deque[_Task] = deque()  # the last of them
     more, waiting = True, False  # to be read, for it
@@ -125,7 +129,7 @@ def _by_forks(
             idle = [worker for worker in workers if worker.task is None]
             while unsent and (idle or len(workers) < most):
                 if not idle:
-                    idle = [_Worker(work, workers)]
+                    idle = [Worker(lambda task: _answer(work, task.section), workers)]
                     workers += idle
                 idle.pop().take(unsent.popleft())
             if not more:  # their ends take milliseconds, in which the others still work
@@ -139,7 +143,12 @@ def _by_forks(
             waiting = waiting and waits_for not in ready
             for side, worker in busy.items():
                 if side in ready:
-                    worker.receive()
+                    try:
+                        answer = side.recv()
+                    except (OSError, EOFError):
+                        raise _death(worker) from None
+                    task, worker.task = worker.task, None
+                    task.answered, task.answer = True, answer
             while tasks and tasks[0].answered:
                 task = tasks.popleft()
                 yield task.section, task.answer
@@ -147,86 +156,17 @@ def _by_forks(
             raise failure
     finally:
         for worker in workers:
-            worker.kill()
+            worker.end()
 
 
-class _Worker:
-    """A fork of this process that does one task after the other, beside others."""
-
-    def __init__(self, work: Work, others: Sequence[_Worker]) -> None:
-        from multiprocessing import connection, get_context
-
-        self.task: _Task | None = None
-        self.connection, theirs = connection.Pipe()
-        # it sees the end of this process only if no fork has hold of this side
-        ours = [self.connection, *(worker.connection for worker in others)]
-        gc.freeze()  # the fork's garbage collector would write to all objects, and so copy them
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-        self.process = get_context("fork").Process(
-            target=_serve, args=(work, theirs, ours, mask), daemon=True
+def _death(worker: Worker) -> Exception:
+    """What to say of a worker that has ended by itself."""
+    worker.process.join()
+    code = worker.process.exitcode or 0
+    if code == -signal.SIGKILL:
+        return WorkerError(
+            "a process that parses was killed, as the system does when memory runs out: use"
+            " fewer --threads or a smaller --prune"
         )
-        try:
-            self.process.start()
-        except OSError as error:
-            self.connection.close()
-            raise WorkerError(f"no more processes can be started: {error.strerror}") from None
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            gc.unfreeze()
-            theirs.close()
-
-    def take(self, task: _Task) -> None:
-        """Begin with a task."""
-        self.task = task
-        try:
-            self.connection.send(task.section)
-        except OSError:
-            raise self.death() from None
-
-    def receive(self) -> None:
-        """Receive the answer to the task."""
-        try:
-            answer = self.connection.recv()
-        except (OSError, EOFError):
-            raise self.death() from None
-        task, self.task = self.task, None
-        if task is not None:
-            task.answered, task.answer = True, answer
-
-    def death(self) -> Exception:
-        """What to say of a worker that has ended by itself."""
-        self.process.join()
-        code = self.process.exitcode or 0
-        if code == -signal.SIGKILL:
-            return WorkerError(
-                "a process that parses was killed, as the system does when memory runs out: use"
-                " fewer --threads or a smaller --prune"
-            )
-        how = signal.Signals(-code).name if code < 0 else f"status {code}"
-        return RuntimeError(f"a process that parses ended with {how}")
-
-    def kill(self) -> None:
-        """End the process, whatever it is doing."""
-        self.connection.close()
-        self.process.kill()
-        self.process.join()
-
-
-def _serve(
-    work: Work, theirs: Connection, ours: list[Connection], mask: set[int | signal.Signals]
-) -> None:
-    """Answer until the other side closes."""
-    for side in ours:
-        side.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other side ends this one
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    with suppress(OSError, EOFError):
-        while True:
-            section, answer = theirs.recv(), None
-            # what is raised comes again, and is told, where the other side does it
-            with suppress(BaseException):
-                answer = work(section).encode()
-            theirs.send(answer)
+    how = signal.Signals(-code).name if code < 0 else f"status {code}"
+    return RuntimeError(f"a process that parses ended with {how}")

@@ -22,8 +22,6 @@ from bbparse.corpus.recipe import Recipe
 from bbparse.corpus.work import Outcome, Task, first_new, parse_task, warm_up
 from bbparse.errors import ClusterError
 
-__all__ = ["ray_crew"]
-
 #: Seconds after which an address counts as one that does not answer.
 PATIENCE = 10.0
 #: Seconds between looks at which nodes there are.

@@ -15,8 +15,6 @@ from bbparse.text.cutter import Likeness
 from bbparse.text.cutting import Split, sentences_of_text
 from bbparse.treebank import Sentence, read_conllu
 
-__all__ = ["Mapper", "mapper"]
-
 
 def mapper(
     model: str | os.PathLike[str] = DEFAULT_MODEL,
@@ -72,10 +70,7 @@ class Mapper:
     def __call__(self, frame: Any) -> Any:
         """A data frame, or each of an iterator of them, with two more columns.
 
-        Raises
-        ------
-        BBParseError
-            If there is no such column, or the model cannot parse what it has.
+        `BBParseError` if there is no such column, or the model cannot parse what it has.
         """
         return map(self._parsed, frame) if isinstance(frame, Iterator) else self._parsed(frame)
 

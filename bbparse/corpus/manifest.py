@@ -16,8 +16,6 @@ from typing import IO, Any
 from bbparse.errors import OutputError
 from bbparse.storage.output import lock_file, open_output
 
-__all__ = ["Entry", "Manifest", "locked"]
-
 NAME, LOCK, FORMAT = "manifest.jsonl", ".bbparse.lock", 1
 #: Seconds for which a folder may stay locked by processes whose parent was just killed.
 PATIENCE = 2.0

@@ -26,8 +26,6 @@ from bbparse.text.cutting import Split
 from bbparse.treebank import Sentence
 from bbparse.validity.rules import Rules
 
-__all__ = ["Recipe", "Settings"]
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:

@@ -10,14 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bbparse.corpus.local import local_crew
 from bbparse.corpus.manifest import Manifest, locked
 from bbparse.corpus.recipe import Recipe
-from bbparse.corpus.work import Crew, Task, first_new, warm_up, work_through
+from bbparse.corpus.work import Crew, LocalCrew, Task, first_new, warm_up, work_through
 from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.treebank.progress import Bar
-
-__all__ = ["Done", "parse_corpus"]
 
 _PACKED = (".gz", ".xz")
 _KNOWN = (".conllu", ".conll", ".conllx", ".txt")
@@ -105,7 +102,7 @@ def _crew(
     new = first_new(recipe, tasks)
     if new is not None:
         warm_up(recipe, new)  # once, for all forks
-    return local_crew(recipe, min(workers, len(tasks)))
+    return closing(LocalCrew(recipe, min(workers, len(tasks))))
 
 
 def _work(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import file_digest
+from multiprocessing import connection
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -14,14 +17,14 @@ from bbparse.corpus.manifest import Entry
 from bbparse.corpus.recipe import Recipe
 from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.parsing.parser import Parser
+from bbparse.solving.processes import GRACE, Worker
 from bbparse.storage.output import open_binary_output
 from bbparse.text.cutting import read_text, split_of_name
 from bbparse.treebank import Sentence, read_conllu
 
-__all__ = ["Crew", "Outcome", "Task", "first_new", "parse_task", "warm_up", "work_through"]
-
 #: Workers that may be lost with one shard before it counts as what they die of.
 MOST_LOSSES = 3
+START = "fork" if sys.platform == "linux" else "spawn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,52 @@ class Crew(Protocol):
 
     def wait(self) -> list[tuple[Task, Outcome | None]]:
         """Wait for tasks to end, or for room; None is for those whose worker was lost."""
+
+
+class LocalCrew:
+    """Processes of this machine, so many, started as they are needed.
+
+    On Linux they are forks, which have the model and the compiled code in common.
+    """
+
+    def __init__(self, recipe: Recipe, most: int) -> None:
+        self.recipe = recipe
+        self.most = most
+        self.workers: list[Worker] = []
+
+    def has_room(self) -> bool:
+        """Whether one is idle or may still be started."""
+        return len(self.workers) < self.most or any(one.task is None for one in self.workers)
+
+    def take(self, task: Task) -> None:
+        """Begin with a task."""
+        worker = next((one for one in self.workers if one.task is None), None)
+        if worker is None:
+            worker = Worker(partial(parse_task, self.recipe), self.workers, START)
+            self.workers.append(worker)
+        worker.take(task)
+
+    def wait(self) -> list[tuple[Task, Outcome | None]]:
+        """Wait for tasks to end."""
+        busy = {one.connection: one for one in self.workers if one.task is not None}
+        found: list[tuple[Task, Outcome | None]] = []
+        for side in connection.wait(list(busy)):
+            worker = busy[side]
+            task, worker.task = worker.task, None
+            try:
+                found.append((task, worker.connection.recv()))
+            except (OSError, EOFError):
+                worker.end(GRACE)
+                self.workers.remove(worker)
+                found.append((task, None))
+        return found
+
+    def close(self) -> None:
+        """End all processes, whatever they are doing; they leave nothing half written."""
+        for worker in self.workers:
+            worker.process.terminate()
+        for worker in self.workers:
+            worker.end(GRACE)
 
 
 def work_through(crew: Crew, tasks: Iterable[Task]) -> Generator[Outcome, None, None]:

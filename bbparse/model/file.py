@@ -88,19 +88,9 @@ def load_model(
 ) -> Model:
     """Read a model file, or the model of a name that comes with the package.
 
-    Parameters
-    ----------
-    name_or_path : path
-    factors : iterable of families, optional
-        Families the model was trained with that are not installed as plug-ins: classes, or
-        ``"module:Class"``. A model file never has code imported by itself.
-
-    Raises
-    ------
-    ModelError
-        If the file is missing, truncated, no model, or of a newer version.
-    FactorError
-        If a family the model needs is neither installed nor given.
+    `factors` are families the model was trained with that are not installed as plug-ins, as classes
+    or ``"module:Class"``: a model file never has code imported by itself. `ModelError` if the file
+    is missing, truncated, no model, or of a newer version; `FactorError` if a family is missing.
     """
     path = MODELS.path(name_or_path)
     arrays = _arrays(path)

@@ -24,8 +24,6 @@ from bbparse.jit import kernel
 from bbparse.phrases.grammar import STATES, head_weight, modifier_weight, next_state
 from bbparse.phrases.prune import AFTER, BARE, LEFT, RIGHT, cell
 
-__all__ = ["FORBIDDEN", "FREE", "Chart", "Leaves", "build_chart"]
-
 NEG = -np.inf
 #: Instead of a coordinate: none; the step is not to be made.
 FREE, FORBIDDEN = -1, -2

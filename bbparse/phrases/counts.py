@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 
-__all__ = ["Table", "backed_off", "estimate", "mix", "open_table"]
-
 Longs = NDArray[np.uint64]
 #: Slots and their values: the table as kernels take it.
 Table = tuple[Longs, NDArray[np.float32]]

@@ -6,8 +6,6 @@ from bbparse.phrases.trees import PhraseTree
 from bbparse.show.layout import text_width
 from bbparse.show.svg import markup
 
-__all__ = ["draw_phrases", "phrases_svg"]
-
 _SIZE, _ROW, _GAP = 14.0, 44.0, 14.0
 
 

@@ -15,8 +15,6 @@ import numpy as np
 from bbparse.errors import TreebankError
 from bbparse.phrases.trees import PhraseTree, clean
 
-__all__ = ["BracketScores", "brackets", "compare_trees", "paired_p"]
-
 DELETED = frozenset([",", ":", "``", "''", ".", "-NONE-"])
 _EQUAL = {"PRT": "ADVP"}
 _NO_BRACKETS = frozenset(["TOP", "ROOT", "S1", "", "-NONE-"])

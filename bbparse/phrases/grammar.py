@@ -21,8 +21,6 @@ from bbparse.jit import kernel
 from bbparse.phrases.counts import Table, backed_off, estimate, mix, open_table
 from bbparse.phrases.heads import JOIN, SPLIT, Phrase
 
-__all__ = ["STATES", "Grammar", "Pairs", "head_weight", "learn_grammar", "modifier_weight"]
-
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
 

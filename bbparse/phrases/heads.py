@@ -15,8 +15,6 @@ from typing import Any
 
 from bbparse.phrases.trees import ROOT, PhraseTree
 
-__all__ = ["HeadRules", "Phrase", "default_rules", "from_phrase", "to_phrase"]
-
 JOIN = "+"
 #: Between a category and what it is split by.
 SPLIT = "~"

@@ -23,8 +23,6 @@ from bbparse.storage.archive import INTS, REALS, TEXT, Rule, read_archive, write
 from bbparse.tagging.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
 from bbparse.text.cutter import CUTTER_ARRAYS, Cutter
 
-__all__ = ["KIND", "load_phrases", "save_phrases"]
-
 KIND = "bbparse.Phrases"
 VERSION = 1
 LEVELS = ("kinds", "plain", "split")
@@ -87,13 +85,7 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
 
 
 def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
-    """Read a model file.
-
-    Raises
-    ------
-    ModelError
-        If it is missing, damaged, of another kind or of a newer version.
-    """
+    """Read a model file; `ModelError` if it is missing, damaged, of another kind or newer."""
     optional = {"dependencies", *TAGGER_ARRAYS, *CUTTER_ARRAYS}
     arrays = read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
     where = os.fspath(path)

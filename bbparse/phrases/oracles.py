@@ -12,8 +12,6 @@ from bbparse.oracle.projective.passes import inside_pass, outside_pass
 from bbparse.oracle.protocol import Best, Flags, Floats, Oracle
 from bbparse.phrases.chart import Chart
 
-__all__ = ["ChartOracle", "Scaled"]
-
 NEG = -np.inf
 _NONE = np.empty(0)
 Ints = NDArray[np.int32]

@@ -27,8 +27,6 @@ from bbparse.phrases.words import Vocabulary
 from bbparse.problem import Problem
 from bbparse.text.cutter import Cutter
 
-__all__ = ["WITH", "PhraseParse", "PhraseParser", "PhraseSettings"]
-
 WITH = ("none", "tags", "arcs", "both")
 #: Longer sentences are parsed in parts.
 LONGEST = 150
@@ -95,27 +93,13 @@ class PhraseParser:
         k: int = 1, heads: Sequence[int] | None = None, time_limit: float | None = None,
         node_limit: int | None = None,
     ) -> PhraseParse:  # fmt: skip
-        """Parse a sentence.
+        """Parse a sentence, whose tags are the tagger's where none are given.
 
-        Parameters
-        ----------
-        words : sequence of str
-        tags : sequence of str, optional
-            Its tags, where they are known; the tagger's otherwise.
-        use : {"none", "tags", "arcs", "both"}
-            Models that have to agree with the grammar.
-        k : int
-            Trees wanted; the others are of the grammar alone, around the best one's tags and arcs.
-        heads : sequence of int, optional
-            Only trees with these heads (0 for the root) are looked at, if there is any; with `use`
-            none or tags.
-        time_limit, node_limit
-            See `bbparse.agree`.
-
-        Raises
-        ------
-        ConfigError
-            If `use` is impossible, or `heads` do not go with it or with the words.
+        `use`, one of `WITH`, says which models have to agree with the grammar. Of the `k` trees the
+        further ones are of the grammar alone, around the best one's tags and arcs. Only trees with
+        the `heads` given (0 for the root) are looked at, if there is any, with `use` none or tags.
+        Limits are those of `bbparse.agree`. `ConfigError` if `use` is impossible, or `heads` do not
+        go with it or with the words.
         """
         if use not in WITH:
             raise ConfigError(f"with is {use!r}, expected one of {list(WITH)}")

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from bbparse.jit import kernel
 from bbparse.phrases.grammar import Pairs
 
-__all__ = ["AFTER", "BARE", "LEFT", "RIGHT", "Division", "cell", "dense_rules", "prune"]
-
 NEG = np.float32(-np.inf)
 
 # What is asked of a pair over a span: just its head child; modifiers on the right; done with the
@@ -353,27 +351,12 @@ def prune(
     leaf: NDArray[np.float32], pairs: Pairs, margin: float,
     within: tuple[Division, NDArray[np.bool_], NDArray[np.uint8]] | None = None,
 ) -> tuple[float, NDArray[np.bool_], NDArray[np.uint8]]:  # fmt: skip
-    """What good trees are made of.
+    """What trees are made of whose score lies within a margin of the best one's.
 
-    Parameters
-    ----------
-    leaf : float32[n, T]
-        Scores of tags, -inf for those that a word cannot have.
-    pairs : Pairs
-        See `bbparse.phrases.grammar`.
-    margin : float
-        In the logarithm of probabilities.
-    within : tuple, optional
-        A coarser grammar's division into this one, and what was kept of it.
-
-    Returns
-    -------
-    best : float
-        Of the best tree; -inf where there is none.
-    kept : bool[cells, S]
-        Whether a symbol over a span is in a good tree.
-    kept_pair : uint8[cells, X]
-        Bit BARE, RIGHT, AFTER, LEFT of a pair over a span.
+    `leaf`, float32[n, T], has the scores of tags, -inf for those that a word cannot have;
+    `within` a coarser grammar's division into this one, and what was kept of it. The score of the
+    best tree, -inf without one, and what is kept: symbols over spans, bool[cells, S], and as bits
+    BARE, RIGHT, AFTER, LEFT pairs over spans, uint8[cells, X].
     """
     if within is None:
         n = len(leaf)

@@ -13,8 +13,6 @@ from bbparse.phrases.grammar import Grammar
 from bbparse.phrases.heads import JOIN, SPLIT, HeadRules, Phrase
 from bbparse.phrases.prune import Division
 
-__all__ = ["divide", "merge", "merged", "split"]
-
 
 def split(phrase: Phrase, parent: str = "") -> None:
     """Write what splits a phrase and all in it into their labels."""
@@ -44,10 +42,7 @@ def merge(phrase: Phrase, rules: HeadRules) -> None:
 def divide(coarse: Grammar, fine: Grammar, rules: HeadRules) -> Division:
     """How what a coarser grammar has is divided in a finer one; they have the same tags.
 
-    Raises
-    ------
-    KeyError
-        If the finer one has something of which the coarser one has nothing.
+    `KeyError` if the finer one has something of which the coarser one has nothing.
     """
     symbol = list(range(fine.n_tags))
     for label in fine.symbols[fine.n_tags :]:

@@ -22,8 +22,6 @@ from bbparse.tagging.encode import PAD
 from bbparse.tagging.kernels import best_first, feature_keys, score_labels
 from bbparse.tagging.layer import LAYER_QUANTUM, flat
 
-__all__ = ["TrigramTagger", "learn_trigrams"]
-
 #: Tags of a word that take part.
 MOST = 4
 FLOOR = 1e-4

@@ -19,16 +19,11 @@ from bbparse.tagging import TaggerSettings, train_tagger
 from bbparse.text import train_cutter
 from bbparse.treebank import Sentence, read_conllu
 
-__all__ = ["read_treebank", "train_phrases"]
-
 
 def read_treebank(path: str, conllu: str | None = None) -> list[PhraseTree]:
     """Clean trees of a file, compared with the words and XPOS beside it if there are any.
 
-    Raises
-    ------
-    TreebankError
-        If it has no trees, one without words, or words or tags differ from those beside it.
+    `TreebankError` if it has no trees, one without words, or others than those beside it.
     """
     trees, lines = [], []
     for line, tree in read_trees(path):
@@ -69,17 +64,9 @@ def train_phrases(
     trees: Sequence[PhraseTree], dev: Sequence[PhraseTree] = (), config: str | None = "phrases", *,
     tagger_settings: TaggerSettings | None = None, report: Callable[[str], None] = lambda _: None,
 ) -> PhraseParser:  # fmt: skip
-    """Learn a grammar, a tagger and a dependency parser from clean trees.
+    """Learn a grammar, a tagger and a dependency parser, unless its configuration is None.
 
-    Parameters
-    ----------
-    trees, dev : sequences of PhraseTree
-        See `bbparse.phrases.trees.clean`.
-    config : str, optional
-        Configuration of the dependency parser; None: there is to be none.
-    tagger_settings : TaggerSettings, optional
-    report : callable
-        Is told what is done.
+    Trees are clean ones (see `bbparse.phrases.trees.clean`); `report` is told what is done.
     """
     rules = default_rules()
     phrases = [to_phrase(tree, rules) for tree in trees]

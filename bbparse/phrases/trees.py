@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from bbparse.errors import TreebankError
 from bbparse.treebank import Sentence
 
-__all__ = ["ROOT", "PhraseTree", "clean", "read_trees", "read_trees_text", "sentence_of"]
-
 ROOT = "ROOT"
 _TOPS = frozenset({"", "ROOT", "TOP", "S1", "VROOT"})
 _TOKEN = re.compile(r"[()]|[^\s()]+|\n")
@@ -27,21 +25,11 @@ _DEEPEST = 500
 
 @dataclass(frozen=True, slots=True)
 class PhraseTree:
-    """A phrase, or a word with its tag.
+    """A phrase, or a word with its tag."""
 
-    Attributes
-    ----------
-    label : str
-        Category of a phrase, tag of a word.
-    children : tuple of PhraseTree
-        None for a word.
-    word : str
-        Empty for a phrase.
-    """
-
-    label: str
+    label: str  #: Category of a phrase, tag of a word.
     children: tuple[PhraseTree, ...] = ()
-    word: str = ""
+    word: str = ""  #: Empty for a phrase.
 
     def leaves(self) -> list[PhraseTree]:
         """The words with their tags, from left to right."""
@@ -90,18 +78,9 @@ def _cleaned(tree: PhraseTree) -> PhraseTree | None:
 
 
 def read_trees(path: str | os.PathLike[str]) -> Iterator[tuple[int, PhraseTree]]:
-    """Read a file of bracketed trees.
+    """Trees of a file in brackets, each with the line that it begins in, from 1.
 
-    Yields
-    ------
-    line : int
-        Where the tree begins, from 1.
-    tree : PhraseTree
-
-    Raises
-    ------
-    TreebankError
-        If the file cannot be read or its brackets make no trees; names file and line.
+    `TreebankError` if the file cannot be read or its brackets make no trees; names file and line.
     """
     try:
         with open(path, encoding="utf-8") as file:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-__all__ = ["Vocabulary", "signature"]
-
 
 def signature(word: str, first: bool) -> str:
     """What the shape and the ending of an unknown word say, such as ``<Aa-ing>``.

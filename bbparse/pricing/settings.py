@@ -18,30 +18,19 @@ CONNECTIVITY = ("cuts", "flow")
 class PricingSettings:
     """Rows of the program, and when its columns come in.
 
-    Parameters
-    ----------
-    constraints : tuple of str
-        Of `CONSTRAINTS`. OneGP and GPArc, the default, imply the two others: sum GPArc over
-        c for NoGP, and over all other g, with one head for each word, for ArcGP.
-    connectivity : {"cuts", "flow"}
-        Rows that keep cycles out: found where violated, or a flow from the root to each word (where
-        trees must be projective, their derivations).
-    delayed : bool
-        Triples come in when they may matter; otherwise all are there from the start ("brute
-        force").
-    raised : bool
-        Duals are raised as far as they may be (RSM12 §4.3.3), and an arc that no solution has used
-        has no triples; otherwise each arc has one from the start, as in the paper.
-
-    Raises
-    ------
-    ProblemError
-        If a name is unknown, or the constraints do not say what a triple is.
+    `ProblemError` if a name is unknown, or the constraints do not say what a triple is.
     """
 
+    #: Of `CONSTRAINTS`. OneGP and GPArc imply the two others: sum GPArc over c for NoGP, and over
+    #: all other g, with one head for each word, for ArcGP.
     constraints: tuple[str, ...] = ("OneGP", "GPArc")
+    #: What keeps cycles out: rows found where violated, or a flow from the root to each word (where
+    #: trees must be projective, their derivations).
     connectivity: str = "cuts"
+    #: Triples come in when they may matter; otherwise all are there from the start.
     delayed: bool = True
+    #: Duals are raised as far as they may be (RSM12 §4.3.3), and an arc that no solution has used
+    #: has no triples; otherwise each arc has one from the start, as in the paper.
     raised: bool = True
 
     def __post_init__(self) -> None:

@@ -35,14 +35,8 @@ def serve(
     """Answer requests until SIGTERM or SIGINT comes; SIGHUP loads the models anew.
 
     The first model is the default; port 0 is any that is free; `tell` is given lines for whoever
-    started the service.
-
-    Raises
-    ------
-    ServiceError
-        If it cannot listen there, or the system has no sockets between processes.
-    ModelError, FactorError
-        If a model cannot be loaded.
+    started the service. `ServiceError` if it cannot listen there, or the system has no sockets
+    between processes; and what loading a model raises.
     """
     if not hasattr(socket, "AF_UNIX") or not hasattr(os, "fork"):
         raise ServiceError("bbparse serve needs Linux or macOS")

@@ -69,13 +69,7 @@ class Job(ParseRequest):
 
 
 def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None]:
-    """The answer to a job.
-
-    Raises
-    ------
-    Refused, BBParseError
-        If there is none, or no more of it.
-    """
+    """The answer to a job; `Refused` or `BBParseError` if there is none, or no more of it."""
     if job.model not in parsers:
         raise Refused(400, f"no model {job.model!r}; there are: {', '.join(parsers)}")
     parser = parsers[job.model]

@@ -1,46 +1,6 @@
 """Sentences and their trees as records, and as JSON lines.
 
-The schema, version 1; within a version, fields are added but none changes or goes:
-
-``version``
-    1.
-``sentence``
-    The ``sent_id`` of the sentence, or ``sentence #k`` where it has none.
-``words``
-    List of n strings: the syntactic words as written.
-``lemmas``, ``upos``, ``xpos``, ``feats``
-    Lists of n strings, ``_`` where nothing is given.
-``offsets``
-    List of n pairs: where each word begins and ends in the text, in characters; null where the
-    MISC column has no ``TokenRange``.
-``status``
-    What ended the search: ``optimal``, ``gap``, ``node_limit``, ``time_limit``, ``work_limit``, or
-    ``infeasible`` where no tree exists.
-``trees``
-    List of records, best first, as many as were asked for or exist:
-
-    ``heads``
-        List of n whole numbers: the head of each word, counted from 1, 0 for the root.
-    ``labels``
-        List of n strings, or null where the model has no labels.
-    ``score``
-        The score of the tree.
-    ``upper_bound``
-        No tree of this rank scores more; null where that is not known.
-    ``proved``
-        Whether this is proved to be the tree of its rank among the candidate arcs.
-    ``broken``
-        List of strings: the rules of valid trees that it breaks, because all trees do, or the
-        search was cut short.
-    ``confidences``
-        List of n numbers: the chance of each arc to be right; null if not asked for.
-    ``confidence``
-        The chance of the whole tree; null if not asked for.
-    ``rivals``
-        List of n numbers: the best other head of each word, -1 for none; null if not asked for.
-    ``either``
-        List of n numbers: the chance of the head being this one or the rival; null if not asked
-        for.
+docs/showing.md has the schema. Within a version, fields are added, but none changes or goes.
 """
 
 from __future__ import annotations

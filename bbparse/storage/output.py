@@ -35,16 +35,9 @@ _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 def open_output(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
     """Open a text file (UTF-8, line breaks as written) that appears when the block ends well.
 
-    Parameters
-    ----------
-    path : path or "-"
-        ``-`` is the standard output, which is written as it comes. ``.gz`` and ``.xz`` are packed.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written. When this or any other error leaves the block, a file that
-        was there before is untouched and none is left half written.
+    ``-`` is the standard output, which is written as it comes; ``.gz`` and ``.xz`` are packed.
+    `OutputError` if it cannot be written. When this or any other error leaves the block, a file
+    that was there before is untouched and none is left half written.
     """
     with open_binary_output(path) as binary:
         text = io.TextIOWrapper(binary, encoding="utf-8", newline="")

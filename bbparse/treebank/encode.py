@@ -184,13 +184,10 @@ class WordEncoder:
         self.memory = RowMemory(lambda: _row, len(ATTRIBUTES), np.uint64, max_words)
 
     def __call__(self, sentence: Sentence) -> NDArray[np.uint64]:
-        """Encode a sentence.
+        """A sentence as uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)], C-contiguous and writable.
 
-        Returns
-        -------
-        uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)]
-            Row PAD + i is word i, row PAD the root; the rows around them are padding, with values
-            of their own at each distance from the sentence. C-contiguous and writable.
+        Row PAD + i is word i, row PAD the root; the rows around them are padding, with values of
+        their own at each distance from the sentence.
         """
         index, rows, _ = self.memory(sentence.words)
         n_words = len(index)

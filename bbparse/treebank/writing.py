@@ -105,25 +105,11 @@ def _head_texts(sentence: Sentence, heads: Sequence[int]) -> list[str]:
 
 
 def write_conllu(target: str | os.PathLike[str] | IO[str], sentences: Iterable[Sentence]) -> int:
-    """Write sentences as they were read, or as their lines now are.
+    """Write sentences as they were read, or as their lines now are; how many they were.
 
-    Parameters
-    ----------
-    target : path, "-" or open text file
-        A path is written whole or not at all (see `open_output`). A text file should have been
-        opened with ``newline=""``, or line breaks may be translated.
-    sentences : iterable of Sentence
-        Where one without a blank line after it is followed by another, the blank line is added.
-
-    Returns
-    -------
-    int
-        Number of sentences written.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
+    A path is written whole or not at all (see `open_output`, and its errors); a text file should
+    have been opened with ``newline=""``, or line breaks may be translated. Where a sentence without
+    a blank line after it is followed by another, the blank line is added.
     """
     if isinstance(target, str | os.PathLike):
         with open_output(target) as stream:

@@ -19,17 +19,16 @@ import pytest
 
 import bbparse
 from bbparse.corpus import Done, Manifest, Recipe, Settings, parse_corpus
-from bbparse.corpus import local as local_module
-from bbparse.corpus.local import LocalCrew
+from bbparse.corpus import work as work_module
 from bbparse.corpus.manifest import LOCK, locked
-from bbparse.corpus.work import MOST_LOSSES, Outcome, Task, parse_task, work_through
+from bbparse.corpus.work import MOST_LOSSES, LocalCrew, Outcome, Task, parse_task, work_through
 from bbparse.errors import BBParseError, ModelError, OutputError, TreebankError
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import read_conllu
 from tests import toy
 
 Contents = Callable[[Path], dict[str, bytes]]
-needs_forks = pytest.mark.skipif(local_module.START != "fork", reason="processes are not forked")
+needs_forks = pytest.mark.skipif(work_module.START != "fork", reason="processes are not forked")
 
 
 def parse(shards: Path, out: Path, recipe: Recipe, **options: object) -> Done:
@@ -125,7 +124,7 @@ def test_a_lost_worker_costs_nothing_but_time(
             os.kill(os.getpid(), signal.SIGKILL)
         return parse_task(recipe, task)
 
-    monkeypatch.setattr(local_module, "parse_task", dies_once)
+    monkeypatch.setattr(work_module, "parse_task", dies_once)
     assert parse(shards, out, recipe, workers=2).parsed == 8
     assert killed.exists()
     assert contents(one) == contents(out)
@@ -140,7 +139,7 @@ def test_a_shard_that_kills_is_given_up(
             os.kill(os.getpid(), signal.SIGKILL)
         return parse_task(recipe, task)
 
-    monkeypatch.setattr(local_module, "parse_task", dies)
+    monkeypatch.setattr(work_module, "parse_task", dies)
     told: list[str] = []
     done = parse(shards, tmp_path / "out", recipe, workers=2, tell=told.append)
     assert (done.parsed, done.failed) == (7, 1)
