@@ -194,7 +194,10 @@ def test_signals_that_end_it_leave_nothing_behind(name: str, tmp_path: Path) -> 
     out = tmp_path / "out.conllu"
     treebank = toy.DEV.read_bytes()
     command = [sys.executable, "-m", "bbparse", "tag", "-", "-o", str(out)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    before = signal.signal(signal.Signals[name], signal.SIG_DFL)  # nohup has it ignored
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    signal.signal(signal.Signals[name], before)
+    with process:
         assert process.stdin is not None and process.stderr is not None
         process.stdin.write(treebank[: treebank.index(b"\n\n") + 2])
         process.stdin.flush()
