@@ -1,9 +1,11 @@
-"""Settings of hypothesis, and the budget of long random runs."""
+"""Settings of hypothesis, the budget of long random runs, and who runs which tests when."""
 
 from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,3 +34,38 @@ def fuzz_seconds() -> float:
 def fuzz_seed() -> int:
     """Seed of tests marked fuzz: BBPARSE_FUZZ_SEED, 1 if it is not set."""
     return int(os.environ.get("BBPARSE_FUZZ_SEED", "1"))
+
+
+#: What several processes begin with: one trains, another solves, so that they compile other kernels
+#: than each other; then what takes long, so that none is left alone with it at the end.
+FIRST = (
+    "learning/test_train.py", "oracle/", "search/", "bounding/", "proof/", "test_docs.py", "cli/",
+    "corpus/", "serve/", "parsing/", "learning/", "phrases/", "tagging/", "explain/",
+)  # fmt: skip
+#: Files whose tests may be run by different processes.
+DIVIDED = ("test_docs.py",)
+
+
+def _place(item: pytest.Item) -> int:
+    path = item.path.relative_to(Path(__file__).parent).as_posix()
+    return next((i for i, start in enumerate(FIRST) if path.startswith(start)), len(FIRST))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadfile``: files in the order above, and not by the number of their tests."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class InOrder(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return nodeid if file.endswith(DIVIDED) else file
+
+    config.option.loadscopereorder = False
+    return InOrder(config, log)

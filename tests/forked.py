@@ -72,8 +72,21 @@ def _warm_up(folder: Path) -> None:
 
 
 def _train_small_networks() -> None:
-    """Let taggers that learn with the usual settings have small networks, which takes less time."""
+    """Let taggers and guides that learn with the usual settings have small networks.
+
+    Training a guide takes most of the time of training on a small treebank.
+    """
+    from bbparse.configuration import Configuration
     from tests import toy
+
+    load = Configuration.load
+
+    def small(name: str | Path) -> Configuration:
+        config = load(name)
+        config = config.with_("guide", epochs=min(config.guide.epochs, 8), folds=2)
+        return config.with_("network", word=16, width=32, layers=1, shared=32, pairs=16, batch=8)
+
+    Configuration.load = small
 
     for name in ("tagging.training", "learning.reading", "cli.train_tagger"):
         importlib.import_module(f"bbparse.{name}").TaggerSettings = lambda: toy.TAGGER

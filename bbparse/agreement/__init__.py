@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bbparse.agreement.agree import agree
-from bbparse.agreement.result import Agreement
+from bbparse.agreement.agree import Agreement, agree
 
 __all__ = ["Agreement", "agree"]

@@ -21,16 +21,14 @@ import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.agreement.coordinates import Shared
-from bbparse.agreement.result import Agreement, Moment
 from bbparse.errors import ConfigError
 from bbparse.oracle.protocol import Flags, Floats, Oracle
-
-__all__ = ["agree"]
 
 NEG = -np.inf
 METHODS = ("paper", "polyak")
@@ -38,6 +36,42 @@ METHODS = ("paper", "polyak")
 TOLERANCE = 1e-9
 #: Calls without a better bound after which Polyak's step is halved.
 PATIENCE = 3
+
+
+class Moment(NamedTuple):
+    """How far a search was."""
+
+    calls: int  # how often every oracle had been asked
+    bound: float  # no joint structure scores more
+    value: float  # score of the best one met so far, -inf if none was
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """The best joint structure that was met, and what is known about it."""
+
+    #: "optimal", "time_limit", "node_limit", or "infeasible": the oracles cannot agree.
+    status: str
+    value: float  #: Sum of the oracles' scores of `on`; -inf without a structure.
+    bound: float  #: No joint structure scores more than this.
+    #: bool[C_k] for each oracle: the coordinates of its structure; empty without a structure.
+    on: tuple[NDArray[np.bool_], ...]
+    names: tuple[Hashable, ...]  #: The shared coordinates that are on.
+    calls: int  #: How often every oracle was asked,
+    root_calls: int  #: and how often before the first branching.
+    #: Of the search tree; 1 if the oracles agreed, or the bound met the value, at its root.
+    nodes: int
+    history: tuple[Moment, ...]  #: After every call at the root, then after every node.
+
+    @property
+    def proved(self) -> bool:
+        """Whether no joint structure is better."""
+        return self.status == "optimal"
+
+    @property
+    def gap(self) -> float:
+        """By how much a joint structure could be better; inf without a structure."""
+        return max(0.0, self.bound - self.value) if self.on else float("inf")
 
 
 @dataclass(eq=False)

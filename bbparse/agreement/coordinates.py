@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from bbparse.oracle.protocol import Flags, Floats, Oracle, OracleError
 
-__all__ = ["Shared"]
-
 Ints = NDArray[np.intp]
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bbparse.explain.explanation import Explanation, explain
-from bbparse.explain.losses import ArcLoss, arc_losses
+from bbparse.explain.explanation import ArcLoss, Explanation, arc_losses, explain
 from bbparse.explain.page import page
 from bbparse.explain.terms import Feature, Term, terms_of
 from bbparse.explain.trace import Trace, trace_search

@@ -31,8 +31,7 @@ from bbparse.show.svg import Arc, describe_tree, draw_arcs
 from bbparse.show.text import draw_text
 
 if TYPE_CHECKING:
-    from bbparse.explain.explanation import Explanation
-    from bbparse.explain.losses import ArcLoss
+    from bbparse.explain.explanation import ArcLoss, Explanation
 
 #: Candidate arcs that are drawn as cells.
 _CELLS = 4000

@@ -8,8 +8,8 @@ fractional optimum is branched on.
 from __future__ import annotations
 
 from bbparse.pricing.columns import Columns, GivenColumns
+from bbparse.pricing.master import CONSTRAINTS, PricingSettings
 from bbparse.pricing.search import price_and_cut
-from bbparse.pricing.settings import CONSTRAINTS, PricingSettings
 
 __all__ = [
     "CONSTRAINTS", "Columns", "GivenColumns", "PricingSettings", "price_and_cut",

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.pricing.columns import Columns, GivenColumns
-from bbparse.pricing.master import Master
+from bbparse.pricing.master import Master, PricingSettings
 from bbparse.pricing.points import Tree, best_tree
-from bbparse.pricing.settings import PricingSettings
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import ranked, with_sorted_scores
 from bbparse.problem.tree import heads_of

@@ -47,7 +47,7 @@ class PartScorer:
     """The linear model over arcs, siblings, grandchildren and grand-siblings.
 
     Scores depend on nothing that a call changes, so one scorer serves any number of threads.
-    Weights (int32[2**bits], or narrower, see `bbparse.model.packed`; zeros by default) are in
+    Weights (int32[2**bits], or narrower, see `bbparse.model.file`; zeros by default) are in
     quanta, of which `quantum` says what one is worth; they are used as they are, without a copy, if
     they are contiguous. Both may be changed between calls, the weights in place. `ModelError` if
     weights have another size or dtype.

@@ -11,7 +11,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bbparse.serve.metrics import Metrics
+from bbparse.serve.pool import Metrics
 from bbparse.serve.settings import Settings
 
 Message = MutableMapping[str, Any]

@@ -32,8 +32,7 @@ from starlette.requests import ClientDisconnect
 from bbparse import __version__
 from bbparse.serve import udpipe
 from bbparse.serve.guard import Guard, Protocol
-from bbparse.serve.metrics import Metrics
-from bbparse.serve.pool import Pool
+from bbparse.serve.pool import Metrics, Pool
 from bbparse.serve.schema import Options, ParseRequest, TextOptions, with_bodies
 from bbparse.serve.settings import Refused, Settings
 

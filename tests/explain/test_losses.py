@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from bbparse.explain.losses import arc_losses
+from bbparse.explain.explanation import arc_losses
 from bbparse.problem import Problem
 from bbparse.solving.solve import solve
 from tests import strategies, toy

@@ -195,7 +195,7 @@ def test_a_search_tree_and_a_search_cut_short() -> None:
 
 def _explanation_of(problem: Any, node_limit: int | None = None) -> Explanation:
     """An explanation of a problem that no parser made."""
-    from bbparse.explain.losses import arc_losses
+    from bbparse.explain.explanation import arc_losses
     from bbparse.explain.terms import terms_of
     from bbparse.parsing.parse import trees_of
 

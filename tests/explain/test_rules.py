@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbparse.explain import explain, page
-from bbparse.explain.losses import rule_costs
+from bbparse.explain.explanation import rule_costs
 from bbparse.validity.rules import Rules
 from tests import toy
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.errors import ModelError
-from bbparse.model.packed import pack, packed_rules, unpack
+from bbparse.model.file import pack, packed_rules, unpack
 
 INT32 = np.iinfo(np.int32)
 

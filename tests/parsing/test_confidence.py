@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bbparse.errors import ModelError
-from bbparse.explain.losses import arc_losses
+from bbparse.explain.explanation import arc_losses
 from bbparse.parsing.confidence import NOTE, Calibration, chances, fit, least_losses
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bbparse.configuration.templates import ARC_ATOMS, KINDS, TemplateSet
 from bbparse.errors import ModelError, ProblemError
-from bbparse.model.packed import narrow_weights
+from bbparse.model.file import narrow_weights
 from bbparse.problem import Problem
 from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.candidates import LONG, REACH

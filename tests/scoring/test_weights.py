@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bbparse.model.packed import narrow_weights
+from bbparse.model.file import narrow_weights
 from bbparse.scoring.scorer import aligned_zeros
 
 

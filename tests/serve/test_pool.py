@@ -11,8 +11,7 @@ import pytest
 pytest.importorskip("uvicorn")
 
 from bbparse.serve import wire
-from bbparse.serve.metrics import Metrics
-from bbparse.serve.pool import Pool, Ticket
+from bbparse.serve.pool import Metrics, Pool, Ticket
 from bbparse.serve.settings import Refused, Settings
 
 
