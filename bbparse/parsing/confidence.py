@@ -21,28 +21,25 @@ from numpy.typing import NDArray
 from bbparse.errors import ModelError
 from bbparse.factors.view import NO_LABEL
 from bbparse.model.model import Model
-from bbparse.oracle.trees import Arborescences, ProjectiveTrees
+from bbparse.oracle.trees import Arborescences
 from bbparse.problem import Problem
+from bbparse.problem.order import in_order
+from bbparse.scoring.labeller import LabelQuanta
 from bbparse.scoring.marks import steps_of
 from bbparse.scoring.problem_maker import Scored
-from bbparse.solving.rescore import rescore
+from bbparse.solving.marginals import factors_as_arcs, max_marginals
 from bbparse.treebank import Sentence
 
 Floats = NDArray[np.float64]
 
 #: The name of a calibration among the notes of a model.
 NOTE = "confidence"
-#: A problem without factors.
-_NO_FACTORS: dict[str, Any] = {
-    "factor_ptr": np.zeros(1, np.int64), "factor_arcs": np.zeros(0, np.int32),
-    "factor_score": np.zeros(0), "count_ptr": np.zeros(1, np.int64),
-    "count_arcs": np.zeros(0, np.int32), "count_score_ptr": np.zeros(1, np.int64),
-    "count_score": np.zeros(0),
-}  # fmt: skip
 #: Losses beyond these say no more.
-KNOTS = (0.5, 1.0, 2.0, 4.0, 8.0)
+KNOTS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
 #: Steps of the guide's odds from this one on are evidence each of its own.
 STEPS = np.arange(3, 12)
+#: Columns of evidence, where a model has all that it is made of.
+N_COLUMNS = 8 + len(KNOTS) + len(STEPS)
 
 
 class Confidences(NamedTuple):
@@ -80,76 +77,71 @@ class Judged(NamedTuple):
 
 def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Losses:
     """What is lost without the arcs of a tree, a row of `Solution.arcs`; no labels."""
-    own = _factors_as_arcs(problem, arcs)
-    oracle = ProjectiveTrees(problem) if problem.projective else Arborescences(problem)
-    score = float(own[arcs].sum())
-    if problem.projective:
-        heads = np.full((1, problem.n_words + 1), np.int32(-1))
-        heads[0, 1:] = problem.arc_head[arcs]
-        score += float(rescore(problem.changed(**_NO_FACTORS), arcs[np.newaxis].copy(), heads)[0])
+    p, order = in_order(problem)
+    if order is not None:
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order))
+        arcs = place[arcs]
+    if p.projective:
+        each, score = max_marginals(p, arcs)
     else:
-        score += float(problem.arc_score[arcs].sum())
-    each = oracle.with_each(own)
+        own = factors_as_arcs(len(p.arc_head), p.factors, arcs)
+        score = float(own[arcs].sum()) + float(p.arc_score[arcs].sum())
+        each = Arborescences(p).with_each(own)
     each[arcs] = -np.inf
-    order = np.argsort(each, kind="stable")  # the best arc into a word comes last
-    others, rivals = np.full(problem.n_words + 1, -np.inf), np.full(problem.n_words + 1, -1)
-    others[problem.arc_mod[order]] = each[order]
-    rivals[problem.arc_mod[order]] = problem.arc_head[order]
+    best = np.argsort(each, kind="stable")  # the best arc into a word comes last
+    others, rivals = np.full(p.n_words + 1, -np.inf), np.full(p.n_words + 1, -1)
+    others[p.arc_mod[best]] = each[best]
+    rivals[p.arc_mod[best]] = p.arc_head[best]
     rivals[others == -np.inf] = -1
     return Losses(score - others[1:], rivals[1:])
 
 
-def _factors_as_arcs(problem: Problem, arcs: NDArray[np.int32]) -> Floats:
-    """Scores float64[A] of arcs that stand for all factors, up to a constant, in a tree."""
-    p = problem
-    own = np.zeros(len(p.arc_head))
-    if not len(p.factor_score):
-        return own
-    on = np.zeros(len(own), np.bool_)
-    on[arcs] = True
-    inside = on[p.factor_arcs]
-    size = np.diff(p.factor_ptr)
-    missing = size - np.add.reduceat(inside, p.factor_ptr[:-1], dtype=np.int64)
-    weight = np.where(np.isfinite(p.factor_score), p.factor_score, 0.0)
-    fires = missing == 0
-    gain, loss = np.maximum(weight, 0.0), np.minimum(weight, 0.0)
-    # what fires is shared by its arcs, or lost with each of them; the rest by those that lack
-    share = np.where(fires, gain / size + loss, gain / np.maximum(missing, 1))
-    given = np.repeat(fires, size) | ~inside
-    np.add.at(own, p.factor_arcs[given], np.repeat(share, size)[given])
-    return own
-
-
 def evidence_of(
-    model: Model, scored: Scored, arcs: NDArray[np.int32], labels: list[str]
+    model: Model,
+    scored: Scored,
+    arcs: NDArray[np.int32],
+    labels: list[str],
+    quanta: LabelQuanta | None = None,
 ) -> Evidence:
-    """What is known of the arcs of a tree."""
+    """What is known of the arcs of a tree; quanta are those of `Labeller.quanta`, if known."""
     losses, rivals = least_losses(scored.problem, arcs)
     heads = scored.problem.arc_head[arcs]
     n = len(arcs)
-    columns = [np.ones(n), *(np.clip(losses, -knot, knot) for knot in KNOTS)]
-    most = columns[-1]
-    columns += [np.append(KNOTS[-1], most)[heads], np.full(n, most.min()), np.full(n, np.log(n))]
+    columns = np.ones((n, N_COLUMNS))
+    clipped = columns[:, 1 : 1 + len(KNOTS)]
+    np.minimum(np.maximum(losses[:, None], -KNOTS), KNOTS, out=clipped)
+    most, used = clipped[:, -1], 1 + len(KNOTS)
+    columns[:, used] = np.append(KNOTS[-1], most)[heads]
+    columns[:, used + 1] = most.min()
+    columns[:, used + 2] = np.log(n)
+    used += 3
     if scored.marks is not None:
         words, marks = np.arange(1, n + 1), scored.marks
         steps = steps_of(marks)
-        own_steps = steps[heads, words]
-        columns += [(own_steps == step).astype(np.float64) for step in STEPS]
+        columns[:, used : used + len(STEPS)] = steps[heads, words][:, None] == STEPS
+        used += len(STEPS)
         steps[heads, words] = -1  # the guide's odds of the best other head
-        columns.append(steps[:, 1:].max(axis=0) / 4.0)
+        columns[:, used] = steps[:, 1:].max(axis=0) / 4.0
+        used += 1
         if model.maker.guide is not None and labels:
             number = {label: i for i, label in enumerate(model.maker.guide.labels, start=1)}
             best = marks[heads, words] & np.uint16(NO_LABEL)
-            columns.append(np.equal(best, [number.get(label, 0) for label in labels]) * 1.0)
+            columns[:, used] = best == [number.get(label, 0) for label in labels]
+            used += 1
     if model.labeller is not None:
-        tree = np.concatenate([[0], heads]).astype(np.int32)
-        scores = model.labeller.scores(scored.values, tree, scored.sure_marks)
+        if quanta is None:
+            tree = np.append(np.int32(0), heads)
+            quanta = model.labeller.quanta(scored.values, tree, scored.sure_marks)
+        scores = model.labeller.scores_of(quanta)
         number = {label: i for i, label in enumerate(model.labeller.labels)}
-        chosen = [number.get(label, 0) for label in labels]
-        chance = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
-        own = np.clip(chance[np.arange(n), chosen], 1e-4, 1 - 1e-4)
-        columns += [np.log(own), np.log(own / (1.0 - own))]
-    return Evidence(np.stack(columns, axis=1), rivals)
+        own = scores[np.arange(n), [number.get(label, 0) for label in labels]]
+        own = np.exp(own - np.logaddexp.reduce(scores, axis=1))
+        own = np.minimum(np.maximum(own, 1e-4), 1 - 1e-4)
+        columns[:, used] = np.log(own)
+        columns[:, used + 1] = np.log(own / (1.0 - own))
+        used += 2
+    return Evidence(columns[:, :used].copy(), rivals)
 
 
 def judged(

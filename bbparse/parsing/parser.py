@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import zip_longest
 from typing import Any, Unpack
 
 import numpy as np
@@ -22,6 +23,7 @@ from bbparse.parsing.valid import kept_parse, rules_for
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.delayed import DelayedScorer
+from bbparse.scoring.labeller import LabelQuanta
 from bbparse.scoring.problem_maker import Scored, batches
 from bbparse.solving.in_order import in_order
 from bbparse.solving.solve import solve
@@ -238,9 +240,11 @@ class Parser:
         ``given`` are labels that stay, by word.
         """
         found = Parse(scored.sentence, solution, [])
+        quanta: list[LabelQuanta] = []
         labeller, values, marks = self.labeller, scored.values, scored.sure_marks
         if labeller is not None:
-            names = [labeller.name(values, heads, marks) for heads in solution.heads]
+            quanta = [labeller.quanta(values, heads, marks) for heads in solution.heads]
+            names = [labeller.best_of(own) for own in quanta]
             if given:
                 names = [
                     [given.get(m, label) for m, label in enumerate(own, start=1)] for own in names
@@ -254,10 +258,13 @@ class Parser:
                     labeller, whole, found, wanted.rules, wanted, self.solve_problem, given
                 )
                 if found.solution is not solution:
-                    scored = whole
+                    scored, quanta = whole, []
         if wanted.calibration is not None:
-            rows = zip(found.solution.arcs, found.labels or [[]] * len(found.solution))
-            evidence = [evidence_of(self.model, scored, *row) for row in rows]
+            rows = zip_longest(found.solution.arcs, found.labels, quanta)
+            evidence = [
+                evidence_of(self.model, scored, arcs, labels or [], own)
+                for arcs, labels, own in rows
+            ]
             found = found._replace(sure=[wanted.calibration(one) for one in evidence])
         return found
 

@@ -23,7 +23,7 @@ row is added by vector instructions. Rows are a whole number of memory lines lon
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,13 @@ LABEL_ARRAYS: dict[str, Rule] = {
     "label_columns": ("u", 1, "label_columns"),
     "label_weights": ("i", 1, "label_columns"),
 }
+
+
+class LabelQuanta(NamedTuple):
+    """What a labeller makes of a tree."""
+
+    scores: Ints  #: Of all labels, int32[n_words + 1, width], in quanta.
+    heads: Ints  #: int32[n_words + 1], that of the root 0.
 
 
 class Labeller:
@@ -108,9 +115,7 @@ class Labeller:
         self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
     ) -> list[str]:
         """As `label`, of heads and marks that a parser has found: nothing is checked."""
-        scores, own = self._quanta(values, heads, marks)
-        labels = self.labels
-        return [labels[i] for i in best_labels(scores, own, len(labels), self.root).tolist()]
+        return self.best_of(self.quanta(values, heads, marks))
 
     def scores(
         self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
@@ -120,20 +125,30 @@ class Labeller:
         Up to a constant for each word, the logarithm of the label's probability; -inf where the
         rule about the root excludes a label.
         """
-        scores, own = self._quanta(values, heads, marks)
-        out = scores[1:, : len(self.labels)] * np.float64(LABEL_QUANTUM)
-        if self.root >= 0:
-            out[np.equal.outer(own[1:] == 0, np.arange(len(self.labels)) != self.root)] = -np.inf
-        return out
+        return self.scores_of(self.quanta(values, heads, marks))
 
-    def _quanta(
+    def quanta(
         self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
-    ) -> tuple[Ints, Ints]:
-        """Scores of all labels, int32[n_words + 1, width], in quanta, and heads for kernels."""
+    ) -> LabelQuanta:
+        """What `best_of` and `scores_of` take, for those who need both."""
         own = heads.copy()  # writable, and without the -1 of the root
         own[0] = 0
         marks = marks if self.guided else NO_MARKS
-        return label_scores(values, PAD, own, *self._features, marks, self.weights), own
+        scores = label_scores(values, PAD, own, *self._features, marks, self.weights)
+        return LabelQuanta(scores, own)
+
+    def best_of(self, quanta: LabelQuanta) -> list[str]:
+        """The labels of `name`."""
+        labels = self.labels
+        return [labels[i] for i in best_labels(*quanta, len(labels), self.root).tolist()]
+
+    def scores_of(self, quanta: LabelQuanta) -> NDArray[np.float64]:
+        """The scores of `scores`."""
+        out = quanta.scores[1:, : len(self.labels)] * np.float64(LABEL_QUANTUM)
+        if self.root >= 0:
+            top, rooted = quanta.heads[1:] == 0, np.arange(len(self.labels)) != self.root
+            out[np.equal.outer(top, rooted)] = -np.inf
+        return out
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What `from_arrays` reads: the arrays of `LABEL_ARRAYS`, zeros left out."""
