@@ -21,7 +21,7 @@ NEG = -np.inf
 
 
 @kernel
-def _rising(lo, hi, values):
+def rising(lo, hi, values):
     """Places in ``values[lo:hi]``, by rising value; stable. A merge sort, from below."""
     size = hi - lo
     order = np.arange(size)
@@ -48,7 +48,7 @@ def best_copy(counts, c, copy):
     """Maximum of f(k) minus the k smallest multipliers of a set; marks their arcs in ``copy``."""
     lo, hi, start = counts.ptr[c], counts.ptr[c + 1], counts.score_ptr[c]
     lam, score = counts.lam, counts.score
-    order = _rising(lo, hi, lam)
+    order = rising(lo, hi, lam)
     best = score[start]
     best_k = 0
     paid = 0.0

@@ -4,11 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.bounding.counts import count_score_of
+from bbparse.bounding.counts import count_score_of, rising
 from bbparse.bounding.multipliers import copy_into
 from bbparse.jit import kernel
 
 NEG = -np.inf
+
+
+@kernel
+def _is_known(best, tree, score, slack):
+    """Whether a tree is there, with about its score."""
+    trees, scores, count, place = best
+    first, last = 0, count[0]  # the first tree that scores no more than this one and the slack
+    while first < last:
+        middle = (first + last) // 2
+        if scores[middle] - score > slack:
+            first = middle + 1
+        else:
+            last = middle
+    while first < count[0] and score - scores[first] <= slack:
+        same = True
+        for m in range(tree.shape[0]):
+            if trees[place[first], m] != tree[m]:
+                same = False
+                break
+        if same:
+            return True
+        first += 1
+    return False
 
 
 @kernel
@@ -22,24 +45,8 @@ def insert_tree(best, tree, score, slack):
     trees, scores, count, place = best
     k = scores.shape[0]
     n = count[0]
-    if n == k and score <= scores[k - 1]:
+    if (n == k and score <= scores[k - 1]) or _is_known(best, tree, score, slack):
         return False
-    first, last = 0, n  # the first tree that scores no more than this one and the slack
-    while first < last:
-        middle = (first + last) // 2
-        if scores[middle] - score > slack:
-            first = middle + 1
-        else:
-            last = middle
-    while first < n and score - scores[first] <= slack:
-        same = True
-        for m in range(tree.shape[0]):
-            if trees[place[first], m] != tree[m]:
-                same = False
-                break
-        if same:
-            return False
-        first += 1
     at = n if n < k else k - 1
     row = place[at]  # rows stay where they are, so that many trees cost little more than few
     while at > 0 and scores[at - 1] < score:
@@ -52,6 +59,48 @@ def insert_tree(best, tree, score, slack):
     if n < k:
         count[0] = n + 1
     return True
+
+
+@kernel
+def insert_trees(best, trees, values, slack):
+    """Insert trees that differ as `insert_tree` would, one by one, but in time linear in k.
+
+    ``values`` float64[M] has the scores of ``trees`` int32[M, n], -inf for those to leave out.
+    """
+    scores, place = best.scores, best.place
+    k, n = scores.shape[0], best.found[0]
+    falling = rising(0, values.shape[0], -values)
+    new = np.empty(min(k, values.shape[0]), np.int64)
+    n_new = 0
+    for t in falling:
+        value = values[t]
+        if n_new == k or value == NEG or (n == k and value <= scores[k - 1]):
+            break
+        if not _is_known(best, trees[t], value, slack):
+            new[n_new] = t
+            n_new += 1
+    if n_new == 0:
+        return
+    old_scores, old_place = scores.copy(), place.copy()
+    kept = taken = 0
+    for at in range(min(k, n + n_new)):
+        if taken == n_new or (kept < n and old_scores[kept] >= values[new[taken]]):
+            scores[at], place[at] = old_scores[kept], old_place[kept]
+            kept += 1
+        else:
+            scores[at], place[at] = values[new[taken]], -1
+            taken += 1
+    best.found[0] = kept + taken
+    row, taken = kept, 0  # the rows of trees that are gone, and of none
+    for at in range(k):
+        if at >= best.found[0]:
+            place[at] = old_place[row]
+            row += 1
+        elif place[at] < 0:
+            place[at] = old_place[row]
+            copy_into(best.trees[place[at]], trees[new[taken]])
+            row += 1
+            taken += 1
 
 
 @kernel
@@ -95,3 +144,36 @@ def tree_score(node, tree, part_score, hard, chosen):
                 return NEG
             score += weight[c]
     return score + count_score_of(node.counts, chosen)
+
+
+@kernel
+def tree_scores(node, trees, part_scores, hard):
+    """The same for many trees: float64[K]. Looks at the factors that share an arc with a tree."""
+    ptr, arcs, weight, _, size = node.factors
+    base = node.base
+    last, before = np.full(base.shape[0], -1), np.empty(size[0], np.int64)
+    for c in range(size[0]):  # by the first arc
+        before[c] = last[arcs[ptr[c]]]
+        last[arcs[ptr[c]]] = c
+    chosen = np.zeros(base.shape[0], np.int8)
+    scores = np.empty(trees.shape[0])
+    for t in range(trees.shape[0]):
+        score = part_scores[t] + node.constant[0]
+        for a in trees[t]:
+            score += base[a]
+            chosen[a] = 1
+        for a in trees[t]:
+            c = last[a]
+            while c >= 0:
+                fires = True
+                for i in range(ptr[c] + 1, ptr[c + 1]):
+                    if chosen[arcs[i]] == 0:
+                        fires = False
+                        break
+                if fires:
+                    score += weight[c] if weight[c] > -hard else NEG
+                c = before[c]
+        scores[t] = score + count_score_of(node.counts, chosen)
+        for a in trees[t]:
+            chosen[a] = 0
+    return scores

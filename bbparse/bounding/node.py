@@ -19,7 +19,13 @@ from bbparse.bounding.counts import (
     simplify_counts,
     step_counts,
 )
-from bbparse.bounding.incumbents import floor_to_beat, insert_tree, tree_score
+from bbparse.bounding.incumbents import (
+    floor_to_beat,
+    insert_tree,
+    insert_trees,
+    tree_score,
+    tree_scores,
+)
 from bbparse.bounding.multipliers import (
     apply_multipliers,
     arc_leads,
@@ -55,6 +61,9 @@ PAPER, POLYAK, LEADS, MIXED = 0, 1, 2, 3
 #: Calls without a better bound before steps grow shorter, of oracles whose components are to agree:
 #: their bound rises as often as it falls, and steps that shrink each time stop short of the best.
 PATIENCE = 15
+#: Where k trees are wanted whose scores are not their bounds: which part of k is listed to see how
+#: many there are, how many times k are worth listing, and how many trees say where to branch.
+_FIRST_PART, _MOST_LISTED, _SAMPLED = 4, 8.0, 16
 
 
 class Verdict(NamedTuple):
@@ -150,6 +159,23 @@ def _drop_arcs(node, each, least):
 
 
 @kernel
+def _worth_listing(values, least, k):
+    """How many trees to list next, to have all of a least value; 0 where branching is better.
+
+    The number of trees grows evenly with falling values, or slower: as it does over the second half
+    of those listed.
+    """
+    n = values.shape[0]
+    if least == NEG:  # trees are missing
+        return k
+    step = values[n // 2] - values[n - 1]
+    expected = n * 2.0 ** ((values[n - 1] - least) / step) if step > 0.0 else np.inf
+    if expected > _MOST_LISTED * k:
+        return 0
+    return min(4 * n, max(int(expected) + 1, n + n // 4 + 1))
+
+
+@kernel
 def bound_node(node, incumbents, limits, counters, record):
     """Bound a :class:`bbparse.bounding.state.Node`, in place: a :class:`Verdict`.
 
@@ -200,13 +226,14 @@ def bound_node(node, incumbents, limits, counters, record):
             slack = min(limits.slack, noise_of(node, arc_score, tree, shift, inner))
         if bound < floor_to_beat(incumbents, limits.quantum, slack):
             return Verdict(CLOSED, min(best_bound, bound), -1, lower, tree, slack)
-        if exact and call == 0 and k > 1 and incumbents.found[0] < k:
+        linear = exact and factors.size[0] + counts.size[0] == 0
+        if exact and not linear and call == 0 and k > 1 and incumbents.found[0] < k:
             # trees for the list first: without a k-th score nothing can be discarded
             many, _, part_scores, _ = k_best(oracle, scratch, arc_score, n_words, k, NEG)
             counters[1] += share
             counters[2] += many.shape[0]
-            for t in range(many.shape[0]):
-                _try_tree(node, many[t], part_scores[t], limits, incumbents, chosen)
+            scores = tree_scores(node, many, part_scores, limits.hard)
+            insert_trees(incumbents, many, scores, limits.slack)
         part_score = tree_of(oracle, scratch, arc_score, tree)
         value = _try_tree(node, tree, part_score, limits, incumbents, chosen)
         counters[2] += 1.0
@@ -214,7 +241,7 @@ def bound_node(node, incumbents, limits, counters, record):
         floor = floor_to_beat(incumbents, limits.quantum, slack)
         if bound < floor:
             return Verdict(CLOSED, min(best_bound, bound), -1, lower, tree, slack)
-        if exact and factors.size[0] + counts.size[0] == 0 and k == 1:
+        if linear and k == 1:
             # the bound is the score of the tree just found
             return Verdict(CLOSED, min(best_bound, bound), -1, lower, tree, slack)
         best_bound = min(best_bound, bound)
@@ -293,35 +320,54 @@ def bound_node(node, incumbents, limits, counters, record):
 
     # The multipliers are as good as they will get: list the trees that remain under the bound.
     shift = _bound_scores(node, copy, arc_score)
-    least = floor_to_beat(incumbents, limits.quantum, slack) - shift
-    listed = max(k, limits.close_k)
-    many, values, part_scores, rest = k_best(oracle, scratch, arc_score, n_words, listed, least)
-    counters[0] += 1.0
-    counters[1] += size_of(oracle) / limits.full_size
-    counters[2] += many.shape[0]
+    wanted = max(k, limits.close_k)
+    if k > 1 and factors.size[0] + counts.size[0] > 0:
+        wanted = max(k // _FIRST_PART, limits.close_k)
+    tried = 0
+    while True:
+        floor = floor_to_beat(incumbents, limits.quantum, slack)
+        many, values, part_scores, rest = k_best(
+            oracle, scratch, arc_score, n_words, wanted, floor - shift
+        )
+        counters[0] += 1.0
+        counters[1] += size_of(oracle) / limits.full_size
+        counters[2] += many.shape[0] - tried
+        scores = tree_scores(node, many[tried:], part_scores[tried:], limits.hard)
+        insert_trees(incumbents, many[tried:], scores, limits.slack)
+        for value in scores:
+            lower = max(lower, value)
+        floor = floor_to_beat(incumbents, limits.quantum, slack)
+        if rest == NEG or rest + shift < floor:
+            return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
+        tried = many.shape[0]
+        wanted = _worth_listing(values, floor - shift, k)
+        if not exact or k == 1 or wanted <= tried or counters[1] >= limits.work:
+            break
+    best_bound = min(best_bound, values[0] + shift)
+    if best_bound < floor:
+        return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
     alive = np.zeros(n_words + 1, np.int32)
     for a in range(n_arcs):
         if node.base[a] > NEG:
             alive[node.arc_mod[a]] += 1
     arc = -1
     widest = 0.0
-    for t in range(many.shape[0]):
-        value = _try_tree(node, many[t], part_scores[t], limits, incumbents, chosen)
-        lower = max(lower, value)
-        if widest <= slack:
-            factor_gaps(factors, chosen, lead)
-            count_gaps(counts, copy, chosen, limits.hard, lead)
-            inner_gaps(oracle, scratch, chosen, lead)
-            for a in range(n_arcs):
-                if node.base[a] > NEG and alive[node.arc_mod[a]] > 1 and lead[a] > widest:
-                    widest = lead[a]
-                    arc = a
-    floor = floor_to_beat(incumbents, limits.quantum, slack)
-    if rest == NEG or rest + shift < floor:
-        return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
-    best_bound = min(best_bound, values[0] + shift)
-    if best_bound < floor:
-        return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
+    gaps = times
+    gaps[:] = 0.0
+    for t in range(0, tried, 1 if k == 1 else max(1, tried // _SAMPLED)):
+        chosen[:] = 0
+        for a in many[t]:
+            chosen[a] = 1
+        factor_gaps(factors, chosen, lead)
+        count_gaps(counts, copy, chosen, limits.hard, lead)
+        inner_gaps(oracle, scratch, chosen, lead)
+        for a in range(n_arcs):
+            gaps[a] += lead[a]
+            if node.base[a] > NEG and alive[node.arc_mod[a]] > 1 and gaps[a] > widest:
+                widest = gaps[a]
+                arc = a
+        if k == 1 and widest > slack:
+            break
     if arc < 0:  # no gap anywhere, yet trees are missing: split on the widest choice
         most = 1
         for a in range(n_arcs):

@@ -25,12 +25,42 @@ def _add(total, low, value):
 
 
 @kernel
+def _place(head, mod, last):
+    """Where rows of an arc are found; other arcs may have the same place."""
+    return (np.int64(head) * 31 + mod) & (last.shape[0] - 1)
+
+
+@kernel
+def _by_arc(n, head, mod):
+    """Rows by their arc: the last one of each place, and the one before each of the same place."""
+    size = 64
+    while size < 4 * n:
+        size *= 2
+    last, before = np.full(size, -1), np.empty(head.shape[0], np.int64)
+    for i in range(head.shape[0]):
+        place = _place(head[i], mod[i], last)
+        before[i] = last[place]
+        last[place] = i
+    return last, before
+
+
+@kernel
 def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
     """Write φ of the trees ``trees`` int32[K, n], ``heads`` int32[K, n+1] to ``out`` float64[K].
 
     ``arcs``, ``parts``, ``factors`` and ``counts`` are those of the problem.
     """
     sib, gc, ogc, gsib = parts
+    last_sib, before_sib = _by_arc(n, sib.head, sib.outer)
+    last_gc, before_gc = _by_arc(n, gc.head, gc.mod)
+    last_ogc, before_ogc = _by_arc(n, ogc.head, ogc.mod)
+    last_gsib, before_gsib = _by_arc(n, gsib.head, gsib.outer)
+    first_head = np.empty(factors.score.shape[0], np.int32)
+    first_mod = np.empty(factors.score.shape[0], np.int32)
+    for c in range(first_mod.shape[0]):
+        a = factors.arcs[factors.ptr[c]]
+        first_head[c], first_mod[c] = arcs.head[a], arcs.mod[a]
+    last_factor, before_factor = _by_arc(n, first_head, first_mod)
     inner = np.empty(n + 1, np.int32)
     outermost = np.empty((n + 1, 2), np.int32)
     for t in range(trees.shape[0]):
@@ -53,32 +83,41 @@ def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
         low = 0.0
         for m in range(n):
             score, low = _add(score, low, arcs.score[trees[t, m]])
-        for i in range(sib.score.shape[0]):
-            m = sib.outer[i]
-            if head[m] == sib.head[i] and inner[m] == sib.inner[i]:
-                score, low = _add(score, low, sib.score[i])
-        for i in range(gc.score.shape[0]):
-            if head[gc.mod[i]] == gc.head[i] and head[gc.head[i]] == gc.grand[i]:
-                score, low = _add(score, low, gc.score[i])
-        for i in range(ogc.score.shape[0]):
-            m = ogc.mod[i]
-            h = ogc.head[i]
-            if head[m] == h and head[h] == ogc.grand[i] and outermost[h, int(m > h)] == m:
-                score, low = _add(score, low, ogc.score[i])
-        for i in range(gsib.score.shape[0]):
-            m = gsib.outer[i]
-            h = gsib.head[i]
-            if head[m] == h and inner[m] == gsib.inner[i] and (h == 0 or head[h] == gsib.grand[i]):
-                score, low = _add(score, low, gsib.score[i])
-        for c in range(factors.score.shape[0]):
-            fires = True
-            for i in range(factors.ptr[c], factors.ptr[c + 1]):
-                a = factors.arcs[i]
-                if trees[t, arcs.mod[a] - 1] != a:
-                    fires = False
-                    break
-            if fires:
-                score, low = _add(score, low, factors.score[c])
+        for m in range(1, n + 1):
+            h = head[m]
+            i = last_sib[_place(h, m, last_sib)]
+            while i >= 0:
+                if sib.outer[i] == m and sib.head[i] == h and inner[m] == sib.inner[i]:
+                    score, low = _add(score, low, sib.score[i])
+                i = before_sib[i]
+            i = last_gc[_place(h, m, last_gc)]
+            while i >= 0:
+                if gc.mod[i] == m and gc.head[i] == h and head[h] == gc.grand[i]:
+                    score, low = _add(score, low, gc.score[i])
+                i = before_gc[i]
+            i = last_ogc[_place(h, m, last_ogc)]
+            while i >= 0:
+                if ogc.mod[i] == m and ogc.head[i] == h and head[h] == ogc.grand[i]:
+                    if outermost[h, int(m > h)] == m:
+                        score, low = _add(score, low, ogc.score[i])
+                i = before_ogc[i]
+            i = last_gsib[_place(h, m, last_gsib)]
+            while i >= 0:
+                if gsib.outer[i] == m and gsib.head[i] == h and inner[m] == gsib.inner[i]:
+                    if h == 0 or head[h] == gsib.grand[i]:
+                        score, low = _add(score, low, gsib.score[i])
+                i = before_gsib[i]
+            c = last_factor[_place(h, m, last_factor)]
+            while c >= 0:
+                fires = first_mod[c] == m
+                for i in range(factors.ptr[c], factors.ptr[c + 1]):
+                    a = factors.arcs[i]
+                    if trees[t, arcs.mod[a] - 1] != a:
+                        fires = False
+                        break
+                if fires:
+                    score, low = _add(score, low, factors.score[c])
+                c = before_factor[c]
         for c in range(counts.ptr.shape[0] - 1):
             number = 0
             for i in range(counts.ptr[c], counts.ptr[c + 1]):

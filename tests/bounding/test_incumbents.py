@@ -8,7 +8,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.bounding.incumbents import floor_to_beat, insert_tree, tree_score
+from bbparse.bounding.incumbents import (
+    floor_to_beat,
+    insert_tree,
+    insert_trees,
+    tree_score,
+    tree_scores,
+)
 from bbparse.bounding.state import Node, no_trees
 from tests.bounding.helpers import HARD, random_case
 
@@ -55,6 +61,27 @@ def test_it_keeps_the_best_once_each_in_order(
     assert np.allclose(scores[: int(count[0])], best, rtol=0, atol=slack)
 
 
+@given(st.lists(st.sets(TREES, max_size=12), max_size=4), st.integers(1, 9))
+def test_trees_at_once_are_as_trees_one_by_one(batches: list[set[tuple[int, ...]]], k: int) -> None:
+    singly, at_once = no_trees(k, 3), no_trees(k, 3)
+    for batch in batches:
+        trees = np.array(sorted(batch), np.int32).reshape(-1, 3)
+        scores = np.array([score_of(tuple(tree)) for tree in trees.tolist()])
+        scores[scores == 2.0] = -math.inf  # these are to be left out
+        for tree, score in zip(trees, scores.tolist()):
+            if score > -math.inf:
+                insert_tree(singly, tree, score, 1e-9)
+        insert_trees(at_once, trees, scores, 1e-9)
+        found = int(singly.found[0])
+        assert at_once.found[0] == found
+        assert sorted(at_once.place) == list(range(k))
+        for one in (singly, at_once):
+            assert (one.scores[found:] == -math.inf).all()
+        assert (singly.scores == at_once.scores).all()
+        places = zip(singly.place[:found], at_once.place[:found])
+        assert all((singly.trees[a] == at_once.trees[b]).all() for a, b in places)
+
+
 def test_tree_score_is_the_definition() -> None:
     rng = np.random.default_rng(81)
     hard_fired = 0
@@ -72,6 +99,8 @@ def test_tree_score_is_the_definition() -> None:
             score = tree_score(node, tree, 2.0, HARD, chosen)
             assert (chosen == marks).all()
             assert score == 2.5 + case.arc_total(marks) + case.factor_score(marks)
+            twice, parts = np.array([tree, tree]), np.array([2.0, 3.0])
+            assert tree_scores(node, twice, parts, HARD).tolist() == [score, score + 1.0]
             hard_fired += score == -math.inf
     assert hard_fired > 20
 
