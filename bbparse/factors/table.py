@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import FactorError
-from bbparse.jit import inlined, kernel, plain
+from bbparse.jit import inlined, plain
 
 #: The filter that lets everything pass.
 ALL_PASS = np.full(1, np.iinfo(np.uint64).max, dtype=np.uint64)
@@ -80,9 +80,9 @@ class FactorTable:
         size = len(given)
         # A key and its weight lie side by side: who finds the one has the other.
         pairs = np.empty((size, 2), dtype=np.uint64)
-        self.keys = pairs[:, 0]
+        self.keys = np.empty(size, dtype=np.uint64)
         self.weights = pairs.view(np.float64)[:, 1]
-        self.keys[:] = given
+        self.keys[:] = pairs[:, 0] = given
         if size > 1 and not bool(np.all(self.keys[1:] > self.keys[:-1])):
             raise FactorError("keys of the factor table: expected strictly ascending keys")
         self.gates = np.array(np.zeros(size) if gates is None else gates, np.uint64)
@@ -107,10 +107,14 @@ class FactorTable:
         return len(self.keys)
 
     def find(self, keys: ArrayLike) -> NDArray[np.int64]:
-        """Position of each key in `keys` and `weights`, -1 for the unknown; expected O(1) each."""
-        wanted = np.ascontiguousarray(keys, dtype=np.uint64)
-        positions = np.empty(len(wanted), dtype=np.int64)
-        _find_all(wanted, self.index, positions)
+        """Position of each key in `keys` and `weights`, -1 for the unknown."""
+        wanted = np.asarray(keys, dtype=np.uint64)
+        positions = np.full(len(wanted), -1, dtype=np.int64)
+        likely = np.flatnonzero(passing(wanted, self.key_bits, shift_of(self.key_bits)))
+        places = np.searchsorted(self.keys, wanted[likely])
+        places[places == len(self.keys)] = 0
+        known = self.keys[places] == wanted[likely]
+        positions[likely[known]] = places[known]
         return positions
 
     def pruned(self) -> FactorTable:
@@ -157,12 +161,3 @@ def place_of(key: np.uint64, index: KeyIndex) -> np.int64:
     if i < index.pairs.shape[0] and index.pairs[i, 0] == key:
         return np.int64(i)
     return np.int64(-1)
-
-
-@kernel
-def _find_all(
-    wanted: NDArray[np.uint64], index: tuple[Any, ...], positions: NDArray[np.int64]
-) -> None:
-    table = KeyIndex(*index)
-    for j in range(wanted.shape[0]):
-        positions[j] = place_of(wanted[j], table)
