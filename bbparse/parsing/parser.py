@@ -22,6 +22,7 @@ from bbparse.parsing.parse import Asked, Limits, Parse, Wanted
 from bbparse.parsing.valid import kept_parse, rules_for
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
+from bbparse.scoring.candidates import LONG
 from bbparse.scoring.delayed import DelayedScorer
 from bbparse.scoring.labeller import LabelQuanta
 from bbparse.scoring.problem_maker import Scored, batches
@@ -33,8 +34,8 @@ from bbparse.treebank.encode import encode
 from bbparse.treebank.sentence import NO_HEAD, ScoredTree
 from bbparse.validity.rules import Rules
 
-#: Hyperedges that the search of one sentence may visit unless told otherwise: seventy times what
-#: any of the 2,001 sentences of UD English EWT's dev set needs.
+#: Hyperedges that one sentence's search may visit unless told otherwise: seventy times what any in
+#: UD English EWT's dev set needs. `LONG` sentences have less, as their nodes cost more besides.
 WORK_LIMIT = 3e7
 #: Nodes of price and cut of one sentence unless told otherwise: almost all need one.
 NODE_LIMIT = 50
@@ -168,19 +169,19 @@ class Parser:
         solution = price_and_cut(problem, columns=delayed.columns(values), **limits)
         return Scored(sentence, values, None, problem), solution
 
-    def solve_problem(self, problem: Problem, **limits: Any) -> Solution:
+    def solve_problem(self, problem: Problem, spent: float = 0.0, **limits: Any) -> Solution:
         """The solution of a problem that `problem` made, by the search the model is set up for.
 
-        ``limits`` are `k_best`, `time_limit` and `node_limit` of `bbparse.solve`. Without a limit
-        the work is limited, to about a second: a line of a hundred dots is exponential.
+        ``limits`` are `k_best`, `time_limit` and `node_limit` of `bbparse.solve`; without the last
+        two, work that takes about a second, less what was ``spent`` on the sentence before.
         """
         limited = limits.get("time_limit") is not None or limits.get("node_limit") is not None
         if not limited and "method" not in self.config.method:
-            limits["work_limit"] = WORK_LIMIT
-        method = self.config.method
-        if problem.arc_label is not None and "method" in method:
-            method = {}  # made for problems without labels, as rules do not leave them
-        return solve(problem, **method, **limits)
+            left = max(WORK_LIMIT - spent, 0.25 * WORK_LIMIT)
+            limits["work_limit"] = left * min(1.0, LONG / problem.n_words)
+        # it is made for problems without labels, as rules do not leave them
+        own = "method" not in self.config.method or problem.arc_label is None
+        return solve(problem, **(self.config.method if own else {}), **limits)
 
     def parse(self, sentence: Sentence, **asked: Unpack[Asked]) -> list[ScoredTree]:
         """The k best trees of a sentence, best first.

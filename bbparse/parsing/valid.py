@@ -61,6 +61,11 @@ def label_scores_around(
     return scores
 
 
+def _work(solution: Solution) -> float:
+    """What the search of a solution has done."""
+    return solution.stats.get("dp_work", 0.0) * solution.stats.get("edges", 0)
+
+
 def kept_parse(
     labeller: Labeller,
     scored: Scored,
@@ -102,10 +107,14 @@ def kept_parse(
         return own
 
     whole = Options(time_limit=wanted.time_limit)
+    spent = _work(found.solution)
 
     def solve_again(problem: Problem, k: int) -> Solution:
+        nonlocal spent
         own = {**wanted.limits, "k_best": k, "time_limit": whole.time_left()}
-        return solve(problem, explain=False, **own)
+        solution = solve(problem, spent, explain=False, **own)
+        spent += _work(solution)
+        return solution
 
     kept = solve_valid(
         scored.problem, ruled, names, scores, solve_again,

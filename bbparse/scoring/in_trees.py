@@ -19,16 +19,20 @@ Ints = NDArray[np.int32]
 
 @kernel
 def _in_projective_trees(n, arc_head, arc_mod, single_root):
-    """Those of the arcs that are in a tree. O(n³).
+    """Those of the arcs, sorted by head, that are in a tree. O(n A).
 
     ``whole[h, e]``, as ``ending[e, h]``, says that there is the span from head h to its end e, and
-    ``arc[h, m]`` that of an arc; ``used`` and ``found`` that they are in a tree. Indices are
-    unsigned, and there is no way out of the inside loops, so that they become vector instructions.
+    ``arc[h, m]`` that of an arc; ``used`` and ``found`` that they are in a tree. The modifiers of h
+    are those of the arcs from ``ptr[h]`` to ``ptr[h + 1] - 1``.
     """
     size = n + 1
     arcs = np.zeros((size, size), np.bool_)
+    ptr = np.zeros(size + 1, np.int64)
     for a in range(arc_head.shape[0]):
         arcs[arc_head[a], arc_mod[a]] = True
+        ptr[arc_head[a] + 1] += 1
+    for h in range(size):
+        ptr[h + 1] += ptr[h]
     first = np.uint64(1 if single_root else 0)
     one, last = np.uint64(1), np.uint64(n)
     tables = np.zeros((5, size, size), np.bool_)
@@ -44,10 +48,12 @@ def _in_projective_trees(n, arc_head, arc_mod, single_root):
                     meet |= whole[i, k] & whole[j, k + one]
                 arc[i, j], arc[j, i] = meet & arcs[i, j], meet & arcs[j, i]
             right = left = False
-            for k in range(i + one, j + one):
-                right |= arc[i, k] & ending[j, k]
-            for k in range(i, j):
-                left |= arc[j, k] & ending[i, k]
+            for a in range(ptr[i], ptr[i + one]):
+                k = np.uint64(arc_mod[a])
+                right |= i < k <= j and arc[i, k] and ending[j, k]
+            for a in range(ptr[j], ptr[j + one]):
+                k = np.uint64(arc_mod[a])
+                left |= i <= k < j and arc[j, k] and ending[i, k]
             whole[i, j] = ending[j, i] = right
             whole[j, i] = ending[i, j] = left
     if single_root:
@@ -61,12 +67,14 @@ def _in_projective_trees(n, arc_head, arc_mod, single_root):
         for i in range(first, last + one - np.uint64(length)):
             j = i + np.uint64(length)
             if used[i, j]:
-                for k in range(i + one, j + one):
-                    if arc[i, k] and ending[j, k]:
+                for a in range(ptr[i], ptr[i + one]):
+                    k = np.uint64(arc_mod[a])
+                    if i < k <= j and arc[i, k] and ending[j, k]:
                         found[i, k] = used[k, j] = True
             if used[j, i]:
-                for k in range(i, j):
-                    if arc[j, k] and ending[i, k]:
+                for a in range(ptr[j], ptr[j + one]):
+                    k = np.uint64(arc_mod[a])
+                    if i <= k < j and arc[j, k] and ending[i, k]:
                         found[j, k] = used[k, i] = True
             if found[i, j] or found[j, i]:
                 for k in range(i, j):
