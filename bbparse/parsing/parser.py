@@ -256,16 +256,15 @@ class Parser:
                 if self._delayed is not None and not len(scored.problem.gc_score):
                     whole = self.maker([scored.sentence])[0]  # all parts, but of likely arcs only
                 found = kept_parse(
-                    labeller, whole, found, wanted.rules, wanted, self.solve_problem, given
-                )
+                    labeller, whole, found, wanted.rules, wanted, self.solve_problem, given,
+                    quanta[0] if whole is scored else None,
+                )  # fmt: skip
                 if found.solution is not solution:
                     scored, quanta = whole, []
         if wanted.calibration is not None:
-            rows = zip_longest(found.solution.arcs, found.labels, quanta)
-            evidence = [
-                evidence_of(self.model, scored, arcs, labels or [], own)
-                for arcs, labels, own in rows
-            ]
+            trees = found.labels or [[]] * len(found.solution)
+            rows = zip_longest(found.solution.arcs, trees, quanta)
+            evidence = [evidence_of(self.model, scored, *row) for row in rows]
             found = found._replace(sure=[wanted.calibration(one) for one in evidence])
         return found
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bbparse.errors import ModelError
 from bbparse.parsing.parse import Parse, Wanted
 from bbparse.problem import Problem, Solution
-from bbparse.scoring.labeller import Labeller
+from bbparse.scoring.labeller import Labeller, LabelQuanta
 from bbparse.scoring.problem_maker import Scored
 from bbparse.solving.options import Options
 from bbparse.validity.check import RuledSentence
@@ -42,14 +42,17 @@ def rules_for(valid: str | Rules | None, labeller: Labeller | None) -> Rules | N
 
 
 def label_scores_around(
-    labeller: Labeller, scored: Scored, heads: NDArray[np.int32]
+    labeller: Labeller, scored: Scored, heads: NDArray[np.int32], quanta: LabelQuanta | None = None
 ) -> LabelScores:
     """The labeller's scores of any arc: of an arc of the tree `heads`, int32[n + 1], in that tree;
-    of another arc, in the tree that has it in place of its modifier's."""
+    of another arc, in the tree that has it in place of its modifier's.
+
+    Quanta are those of the tree, if known.
+    """
     marks = scored.sure_marks
     own = heads.copy()
     own[0] = 0
-    rows = labeller.scores(scored.values, own, marks)
+    rows = labeller.scores_of(quanta or labeller.quanta(scored.values, own, marks))
 
     def scores(head: int, mod: int) -> NDArray[np.float64]:
         if own[mod] == head:
@@ -74,6 +77,7 @@ def kept_parse(
     wanted: Wanted,
     solve: Callable[..., Solution],
     given: Mapping[int, str] | None = None,
+    quanta: LabelQuanta | None = None,
 ) -> Parse:
     """The k best valid trees, and what rules they break in spite of all.
 
@@ -89,6 +93,8 @@ def kept_parse(
         `Parser.solve_problem`.
     given : {word: label}, optional
         Labels that stay.
+    quanta : LabelQuanta, optional
+        Of the best tree that was found, if known.
     """
     ruled = RuledSentence(rules, scored.sentence)
     rows = list(zip(found.solution.heads[:, 1:].tolist(), found.labels))
@@ -96,7 +102,7 @@ def kept_parse(
     if not any(faults):
         return found
     names = [*labeller.labels, *sorted({*(given or {}).values()} - {*labeller.labels})]
-    around = label_scores_around(labeller, scored, found.solution.heads[0])
+    around = label_scores_around(labeller, scored, found.solution.heads[0], quanta)
 
     def scores(head: int, mod: int) -> NDArray[np.float64]:
         own = around(head, mod)

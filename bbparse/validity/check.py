@@ -128,7 +128,7 @@ class RuledSentence:
         yield "crossing", above
 
     def labels_of(
-        self, entry: int, part: int, arcs: Iterable[Arc], labels: Sequence[str]
+        self, entry: int, part: int, arcs: Iterable[Arc], labels: tuple[str, ...]
     ) -> dict[Arc, frozenset[int]]:
         """Numbers of the labels under which arcs are the first (part 0), the second (1) or an
         exception (2) of an entry; without those arcs that never are. -1 is among them where all
@@ -142,17 +142,17 @@ class RuledSentence:
                 for arc in arcs
             }
             return {arc: numbers for arc, numbers in found.items() if numbers}
-        allowed = frozenset(i for i, own in enumerate(bits.of_labels(labels)) if own[0] >> bit & 1)
+        allowed = bits.labels_with(1 << bit, labels)
         if len(allowed) == len(labels):
             allowed |= {-1}
         return {arc: allowed for arc in arcs if allowed and self._between(*arc) >> bit & 1}
 
-    def never(self, arcs: Iterable[Arc], labels: Sequence[str]) -> dict[Arc, frozenset[int]]:
+    def never(self, arcs: Iterable[Arc], labels: tuple[str, ...]) -> dict[Arc, frozenset[int]]:
         """Numbers of the labels that rules about one arc forbid it, by arc."""
-        own, found = self.rules.bits.of_labels(labels), {}
+        found = {}
         for arc in arcs:
             bits = self._between(*arc) & self.rules.alone
-            if forbidden := frozenset(i for i, one in enumerate(own) if one[0] & bits):
+            if forbidden := self.rules.bits.labels_with(bits, labels):
                 found[arc] = forbidden
         return found
 

@@ -147,6 +147,7 @@ class ArcBits:
         self._misc = {v for test in tests if test.what.endswith(".misc") for v in test.values}
         self._labels: dict[str, tuple[int, bytes]] = {}
         self._words: dict[tuple[str, ...], WordBits] = {}
+        self._numbers: dict[tuple[int, tuple[str, ...]], frozenset[int]] = {}
         self._root = self._of_word(ROOT)
         #: Those that hold for modifiers to the left and to the right.
         self.left = self._those({"side": ("left",)})
@@ -164,10 +165,23 @@ class ArcBits:
     def of_labels(self, labels: Sequence[str]) -> list[tuple[int, bytes]]:
         """Those that arcs with some labels may fulfil, and the same as `row`."""
         known = self._labels
-        for label in {*labels} - known.keys():
-            bits = self._those({"label": (label, label.partition(":")[0])})
-            known[label] = bits, self.row(bits)
+        try:
+            return [known[label] for label in labels]
+        except KeyError:
+            for label in {*labels} - known.keys():
+                bits = self._those({"label": (label, label.partition(":")[0])})
+                known[label] = bits, self.row(bits)
         return [known[label] for label in labels]
+
+    def labels_with(self, bits: int, labels: tuple[str, ...]) -> frozenset[int]:
+        """Numbers of the labels with which arcs may fulfil one of some conditions."""
+        key = bits, labels
+        if key not in self._numbers:
+            if len(self._numbers) > 10_000:
+                self._numbers.clear()
+            own = enumerate(self.of_labels(labels))
+            self._numbers[key] = frozenset(i for i, (held, _) in own if held & bits)
+        return self._numbers[key]
 
     def of_words(self, sentence: Sentence) -> list[WordBits]:
         """Those that each word, the root first, may fulfil."""
@@ -176,19 +190,18 @@ class ArcBits:
             *(column if asked else repeat("") for column, asked in zip(columns, self._asked)),
             misc_of(sentence, self._misc) if self._misc else repeat(""),
         )
-        found = [self._root]
-        for key in islice(keys, sentence.n_words):
-            bits = self._words.get(key)
-            if bits is None:
+        known, own = self._words, [*islice(keys, sentence.n_words)]
+        try:
+            return [self._root, *[known[key] for key in own]]
+        except KeyError:
+            if len(known) > 50_000:  # forms and MISC have no end
+                known = self._words = {}
+            for key in {*own} - known.keys():
                 upos, xpos, form, lemma, feats, misc = key
                 at = feats.find("ExtPos=")
                 pos = upos if at < 0 else feats[at + 7 :].partition("|")[0]
-                bits = self._of_word((upos, pos, xpos, form, lemma, feats, misc))
-                if len(self._words) > 50_000:  # forms and MISC have no end
-                    self._words = {}
-                self._words[key] = bits
-            found.append(bits)
-        return found
+                known[key] = self._of_word((upos, pos, xpos, form, lemma, feats, misc))
+        return [self._root, *[known[key] for key in own]]
 
     def _of_word(self, word: Word) -> WordBits:
         columns = {

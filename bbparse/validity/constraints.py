@@ -57,7 +57,7 @@ class Arcs:
     """The candidate arcs of a problem, with the labels they may have."""
 
     def __init__(self, problem: Problem, labels: Sequence[str]) -> None:
-        self.labels = labels
+        self.labels = (*labels,)
         self.projective = problem.projective
         self._head, self._mod = problem.arc_head, problem.arc_mod
 
