@@ -106,9 +106,9 @@ def main() -> None:
 
     def cell(row: Any, limit: float) -> str:
         found = row.get(str(limit))
-        return "" if found is None else f"{found['seconds']:.3f}"
+        return "" if found is None else f"{found['seconds']:.2f} ({found['processor']:.2f})"
 
-    text = markdown("seconds taken under a limit of", rows.items(), [
+    text = markdown("seconds (of processor) under a limit of", rows.items(), [
         (f"{limit:g} s", lambda row, limit=limit: cell(row, limit)) for limit in LIMITS
     ])  # fmt: skip
     text += "\n" + markdown("seconds of processor for the best", best.items(), [
