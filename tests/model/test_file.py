@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bbparse.cli.explain import explain
 from bbparse.cli.parse import parse
+from bbparse.cli.tune import tune
 from bbparse.errors import FactorError, ModelError, OutputError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import KIND, VERSION, load_tagger
@@ -236,12 +238,17 @@ def test_families_that_are_not_installed_must_be_given(
         Parser.load(path)
     # On the command line, too, and where the module has another name now.
     (tmp_path / "my_nearby.py").write_text("from tests.model.test_file import Nearby\n")
-    (tmp_path / "in.conllu").write_text("1\tSee\t_\tVERB\t_\t_\t_\t_\t_\t_\n\n")
+    (tmp_path / "in.conllu").write_text("1\tSee\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n")
     monkeypatch.chdir(tmp_path)
     command = ["in.conllu", "--model", str(path)]
-    assert CliRunner().invoke(parse, command).exit_code != 0
-    done = CliRunner().invoke(parse, [*command, "--factors", "my_nearby:Nearby"])
-    assert done.exit_code == 0 and "\t0\troot" in done.output, done
+    for name, own, told in (
+        (explain, ["--output", "-"], "<html"),
+        (tune, ["--prune", "3", "--passes", "1"], "UAS"),
+        (parse, [], "\t0\troot"),
+    ):
+        assert CliRunner().invoke(name, [*command, *own]).exit_code != 0
+        done = CliRunner().invoke(name, [*command, *own, "--factors", "my_nearby:Nearby"])
+        assert done.exit_code == 0 and told in done.output, done
     other = ["in.conllu", "--model", str(model), "--factors", "my_nearby:Nearby"]
     done = CliRunner().invoke(parse, other)
     assert done.stderr == "bbparse: the model has no factors of nearby: not used\n", done
