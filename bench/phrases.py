@@ -1,11 +1,13 @@
 """Phrase structure: agreement, accuracy and speed of the grammar alone and with other models.
 
-    python bench/phrases.py MODEL GOLD.ptb [--every N] [--longest N] [--nltk N] [--limits]
+    python bench/phrases.py MODEL GOLD.ptb [--every N] [--longest N]
+                            [--nltk N] [--others NAME=FILE,SECONDS…]
 
 Redoes Tables 1-3 and Figure 5 of Rush, Sontag, Collins & Jaakkola (2010) for a model of
-``bbparse train-phrases``, and writes bench/results/phrases.json and .md. With --nltk the chart
-parser of NLTK parses the N shortest sentences of five words and more with the plain grammar, too.
-With --limits there are only Figure 5 and NLTK's parser, in bench/results/phrases-limits.json. Times
+``bbparse train-phrases``, and writes bench/results/phrases.json and .md. With --nltk or --others
+the model is compared with others instead, in bench/results/phrases-others.json: the chart parser of
+NLTK parses the N shortest sentences of five words and more with the plain grammar; FILE has the
+trees that another parser, trained on the same, made of the same sentences in so many seconds. Times
 are the process's own; loading and compiling are left out.
 """
 
@@ -234,19 +236,24 @@ def shown(result: dict[str, Any]) -> str:
     if "megabytes" in result:
         speed = ", ".join(f"{name} {value:,.0f}" for name, value in result["speed"].items())
         lines.append(f"\nWords a second: {speed}. Most memory: {result['megabytes']:.0f} MB.")
-    return "\n".join(lines) + "\n" + shown_limits(result)
-
-
-def shown_limits(result: dict[str, Any]) -> str:
-    """Figure 5 and NLTK's parser, as far as they were measured."""
-    lines = []
-    if "limits" in result:
-        lines += ["\nAll three, without branching, by the limit of calls:\n",
-                  "| calls | F1 | certificates, % |", "| ---: | ---: | ---: |"]  # fmt: skip
-        lines += [
+    lines += ["\nAll three, without branching, by the limit of calls:\n",
+              "| calls | F1 | certificates, % |", "| ---: | ---: | ---: |"]  # fmt: skip
+    for one in result.get("limits", ()):
+        lines.append(
             f"| {one['calls']} | {100 * one['f1']:.2f} | {100 * one['certificates']:.1f} |"
-            for one in result["limits"]
-        ]
+        )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def shown_others(result: dict[str, Any]) -> str:
+    """Tables of what was compared with other parsers."""
+    lines = [f"{result['sentences']} sentences, {result['words']} words ({result['gold']}):\n",
+             "| | F1 | exact | words/s |", "| --- | ---: | ---: | ---: |"]  # fmt: skip
+    for name, one in result["rows"].items():
+        lines.append(
+            f"| {name} | {100 * one['f1']:.2f} | {100 * one['exact']:.2f} |"
+            f" {one['words_per_second']:,.0f} |"
+        )
     if "nltk" in result:
         n = result["nltk"]
         lines.append(
@@ -257,6 +264,32 @@ def shown_limits(result: dict[str, Any]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def compared(
+    parser: PhraseParser, trees: list[PhraseTree], others: list[str], nltk: int
+) -> dict[str, Any]:
+    """The model, other parsers' trees, and NLTK's parser if it is asked for."""
+    words = sum(len(tree.words) for tree in trees)
+    rows = {
+        f"bbparse, {what}": row(
+            *timed(lambda tree, use=use: parser.parse(tree.words, use=use), trees), trees
+        )
+        for use, what in (("none", "the grammar alone"), ("both", "all three"))
+    }
+    for other in others:
+        name, _, file = other.partition("=")
+        path, _, seconds = file.rpartition(",")
+        scores = compare_trees(list(zip(trees, read_treebank(path), strict=True)))
+        rows[name] = {
+            "f1": scores.f1, "exact": scores.exact / scores.sentences,
+            "words_per_second": words / float(seconds),
+        }  # fmt: skip
+    keys = ("f1", "exact", "words_per_second")
+    found: dict[str, Any] = {"rows": {name: {k: r[k] for k in keys} for name, r in rows.items()}}
+    if nltk:
+        found["nltk"] = against_nltk(parser, trees, nltk)
+    return found
+
+
 def main() -> None:
     """Measure and write."""
     arguments = argparse.ArgumentParser(description=__doc__)
@@ -265,22 +298,17 @@ def main() -> None:
     arguments.add_argument("--every", type=int, default=1, help="Of so many sentences one.")
     arguments.add_argument("--longest", type=int, default=60, help="Words.")
     arguments.add_argument("--nltk", type=int, default=0, help="Sentences for NLTK.")
-    arguments.add_argument("--limits", action="store_true", help="Figure 5 and NLTK only.")
+    arguments.add_argument("--others", nargs="*", default=[], metavar="NAME=FILE,SECONDS")
     given = arguments.parse_args()
     parser = load_phrases(given.model)
     trees = [t for t in read_treebank(given.gold) if len(t.words) <= given.longest]
     trees = trees[:: given.every]
     words = sum(len(tree.words) for tree in trees)
-    if given.limits:
-        few: dict[str, Any] = {
-            "gold": Path(given.gold).name, "sentences": len(trees), "words": words,
-            "machine": machine("nltk") if given.nltk else machine(),
-        }  # fmt: skip
-        few["limits"] = list(limits(parser, trees))
-        write_result("phrases-limits", few, shown_limits(few))
-        if given.nltk:
-            few["nltk"] = against_nltk(parser, trees, given.nltk)
-            write_result("phrases-limits", few, shown_limits(few))
+    about = {"gold": Path(given.gold).name, "sentences": len(trees), "words": words}
+    if given.nltk or given.others:
+        result = about | compared(parser, trees, given.others, given.nltk)
+        result["machine"] = machine("nltk") if given.nltk else machine()
+        write_result("phrases-others", result, shown_others(result))
         return
     dependencies(parser, trees[0].words)
     start = time.process_time()
@@ -309,18 +337,14 @@ def main() -> None:
         print(name, {k: v for k, v in rows[name].items() if k != "by_sentence"}, flush=True)
     for one in rows.values():
         del one["by_sentence"]
-    result = {
-        "gold": Path(given.gold).name, "sentences": len(trees), "words": words,
+    result = about | {
         "heads_alone": right / words, "speed": speed, "rows": rows,
         "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "machine": machine("nltk") if given.nltk else machine(),
+        "machine": machine(),
     }  # fmt: skip
     write_result("phrases", result, shown(result))  # what comes now takes long
     result["limits"] = list(limits(parser, trees))
     write_result("phrases", result, shown(result))
-    if given.nltk:
-        result["nltk"] = against_nltk(parser, trees, given.nltk)
-        write_result("phrases", result, shown(result))
 
 
 if __name__ == "__main__":

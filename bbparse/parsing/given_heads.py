@@ -44,7 +44,7 @@ def fill_in(
         more = f" and {len(crossing) - _FEW} more" if len(crossing) > _FEW else ""
         raise TreebankError(
             f"{where} projective tree has all heads that are given: the arcs {arcs}{more} cross; a"
-            " model trained with --projective no keeps them"
+            " model trained with --projective no keeps them, unless --projective yes is given"
         )
     values, prune = encode(sentence), wanted.prune
     wider = ((prune, None), (prune, np.inf), (0, None))
