@@ -87,8 +87,7 @@ SECTIONS = (
      "A model of the first 1,200 training trees of English GUM against other parsers, one sentence"
      " in twelve of dev of those of up to 40 words: SuPar's CRF parser (1.1.4) in twelve epochs"
      " with a small network (characters and words, two LSTM of 200), trained on the same, timed by"
-     " the clock; and the"
-     " grammar's own chart against NLTK's."),
+     " the clock; and the grammar's own chart against NLTK's."),
     ("Time limits and k best", "limits",
      "Seconds that problems take under a limit, and of processor, on a busy machine: waiting for a"
      " processor is no work, but it is time. And the k best trees of the longest problem among 100"
