@@ -17,7 +17,7 @@ from bbparse.learning.data import TrainingData
 from bbparse.network.encoder import known_rows
 from bbparse.network.learning import Learner, Stack, product, product_back, vocabulary
 from bbparse.network.learning_kernels import add_to_rows, sum_rows
-from bbparse.scoring.network import KINDS, TAG, WORD_COLUMNS, Network, parameter_shapes
+from bbparse.scoring.network import KINDS, TAG, WORD_COLUMNS, Network
 from bbparse.scoring.network_kernels import arc_rows
 from bbparse.treebank.encode import PAD
 
@@ -26,20 +26,11 @@ Rows = NDArray[np.int64]
 
 
 class Batch:
-    """Candidate arcs of some sentences.
+    """Candidate arcs of some sentences, sorted by modifier.
 
-    Attributes
-    ----------
-    stack : Stack
-        Their words and roots.
-    head, mod : int64[A]
-        Rows of both ends of the candidate arcs, sorted by modifier.
-    known : int64[A, kinds + 1]
-        Rows of the table of arcs.
-    first, word : int64[W], int64[A]
-        Where the arcs of each word begin, and the word of each arc.
-    right, label : int64[W]
-        The right arc of each word and its label; -1 where it is unknown.
+    `head` and `mod` (int64[A]) are rows of their ends in the `stack`, `known` those of the table of
+    arcs. Arcs of word w begin at ``first[w]``, `word` is that of each arc; `right` (int64[W]) is
+    the right arc of each word, `label` its label, -1 where it is unknown.
     """
 
     def __init__(
@@ -73,17 +64,7 @@ class Batch:
 
 
 class NetworkLearner(Learner):
-    """A learner of the guide.
-
-    Parameters
-    ----------
-    settings : NetworkConfig
-    n_values, n_labels : int
-        How many values of attributes have vectors, and how many labels there are.
-    seed : int
-    outside : int
-        Length of the vectors from outside, if there are any.
-    """
+    """A learner of the guide; `outside` is the length of vectors from outside."""
 
     def __init__(
         self, settings: NetworkConfig, n_values: int, n_labels: int, seed: int, outside: int = 0
@@ -96,7 +77,7 @@ class NetworkLearner(Learner):
         )  # fmt: skip
         fans = {"end_w": settings.width, "label_w": settings.shared, "out_w": settings.shared}
         super().__init__(
-            settings, parameter_shapes(self.sizes, n_labels), fans, ("arc_table",), n_values, seed
+            settings, Network.shapes(self.sizes, n_labels), fans, ("arc_table",), n_values, seed
         )
         self.p["label_w"][:, n_labels:] = 0.0
         # a(h) is learned as if it were longer: sums of many products would start too large
@@ -167,18 +148,10 @@ class NetworkLearner(Learner):
 def train_network(
     config: Configuration, data: TrainingData, chosen: NDArray[np.int64], labels: tuple[str, ...]
 ) -> Network:
-    """Train a network on some of the sentences.
+    """Train a network on some of the sentences, whose candidate arcs have the gold ones among them.
 
-    Parameters
-    ----------
-    config : Configuration
-        Its ``guide``, ``network`` and ``learning.seed`` count.
-    data : TrainingData
-        With candidate arcs, the gold ones among them; its ``outside`` vectors count.
-    chosen : int64[K]
-        Which sentences to train on.
-    labels : tuple of str
-        All labels there are, sorted.
+    ``labels`` are all there are, sorted. The configuration's ``guide``, ``network`` and
+    ``learning.seed`` count.
     """
     settings, seed = config.network, config.learning.seed
     number = {label: i for i, label in enumerate(labels)}

@@ -8,8 +8,8 @@ their context: additions and multiplications in a fixed order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,69 +40,31 @@ def encoder_rules(name: str) -> dict[str, Rule]:
     }
 
 
-def encoder_shapes(
-    word: int, width: int, layers: int, outside: int = 0
-) -> dict[str, tuple[int, ...]]:
-    """Shapes of the weights, in the order in which files have them.
-
-    Parameters
-    ----------
-    word, width : int
-        Length of the vectors of words by themselves and in their context.
-    layers : int
-        Convolutions after the first.
-    outside : int
-        Length of the vectors from outside, if there are any.
-    """
-    given = {"outside_w": (outside, word)} if outside else {}
-    return {
-        **given,
-        "first_w": ((2 * REACH + 1) * word, width), "first_b": (width,),
-        "gains": (layers + 1, width), "shifts": (layers + 1, width),
-        "deep_w": (layers, 3 * width, width), "deep_b": (layers, width),
-    }  # fmt: skip
-
-
 class Encoder:
-    """What networks over words have in common. Threads may share it.
+    """What networks over words have in common: labels to tell apart, sizes, and weights.
 
-    Parameters
-    ----------
-    columns : int64[A]
-        Which attributes words are the sum of.
-    sizes : tuple of int
-        Word, width and layers of `encoder_shapes` first; see `checked_sizes`.
-    keys : uint64[V]
-        Hashes of the attributes' values that have vectors, sorted.
-    vectors : int16[V, word]
-        In steps of `QUANTUM`.
-    shapes : mapping
-        Of all parameters, those of `encoder_shapes` among them.
-    parameters : mapping of float32 arrays
-
-    Attributes
-    ----------
-    table : tuple
-        What `bbparse.network.kernels.context` reads.
-    outside_width : int
-        Length of the vectors from outside that it takes; 0 for none.
-
-    Raises
-    ------
-    ModelError
-        If they do not fit each other.
+    ``keys`` are hashes of the attributes' values that have vectors, sorted; their ``vectors``, in
+    steps of `QUANTUM`, are int16[V, word]. `ModelError` if parts do not fit each other. Nothing
+    changes while it is asked, so threads may share it.
     """
+
+    NAME: ClassVar[str]  #: What the names of its arrays in a file begin with.
+    COLUMNS: ClassVar[NDArray[np.int64]]  #: The attributes that words are the sum of.
+    #: Its sizes after `word` (the length of the vectors of words by themselves), `width` (in their
+    #: context) and `layers` (convolutions after the first); then may come that of vectors from
+    #: outside.
+    SIZES: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,
-        columns: NDArray[np.int64],
+        labels: Sequence[str],
         sizes: tuple[int, ...],
         keys: NDArray[np.uint64],
         vectors: NDArray[np.int16],
-        shapes: Mapping[str, tuple[int, ...]],
         parameters: Mapping[str, Floats],
     ) -> None:
-        self.sizes = sizes
+        self.labels = tuple(labels)
+        self.sizes = self._checked(sizes)
         if vectors.shape != (len(keys), sizes[0]) or vectors.dtype != np.int16:
             raise ModelError(
                 f"vectors have shape {vectors.shape} and dtype {vectors.dtype},"
@@ -113,7 +75,7 @@ class Encoder:
         self.keys = np.ascontiguousarray(keys, np.uint64)
         self.vectors = np.ascontiguousarray(vectors)
         self.parameters: dict[str, Floats] = {}
-        for name, shape in shapes.items():
+        for name, shape in self.shapes(self.sizes, len(self.labels)).items():
             array = parameters[name]
             if array.shape != shape or array.dtype != np.float32:
                 raise ModelError(
@@ -123,23 +85,48 @@ class Encoder:
             if not np.isfinite(array).all():
                 raise ModelError(f"{name} has elements that are no finite numbers")
             self.parameters[name] = np.ascontiguousarray(array)
-        outside_w = self.parameters.get("outside_w", np.zeros((0, sizes[0]), np.float32))
+        p = self.parameters
+        outside_w = p.get("outside_w", np.zeros((0, sizes[0]), np.float32))
+        #: Length of the vectors from outside that it takes; 0 for none.
         self.outside_width = len(outside_w)
+        of_words = ("first_w", "first_b", "gains", "shifts", "deep_w", "deep_b")
+        #: What `bbparse.network.kernels.context` reads.
         self.table = (
-            (columns, self.keys, buckets(self.keys), 64 - _BUCKET_BITS), self.vectors, QUANTUM,
-            tuple(self.parameters[name] for name in encoder_shapes(*sizes[:3])), outside_w,
+            (self.COLUMNS, self.keys, buckets(self.keys), 64 - _BUCKET_BITS), self.vectors, QUANTUM,
+            tuple(p[name] for name in of_words), outside_w,
         )  # fmt: skip
+        #: The others, in their order.
+        self.ends = tuple(p[name] for name in p if name not in ("outside_w", *of_words))
+
+    @classmethod
+    def shapes(cls, sizes: Sequence[int], n_labels: int) -> dict[str, tuple[int, ...]]:
+        """Shapes of the weights, in the order in which files have them."""
+        (word, width, layers), outside = sizes[:3], sizes[3 + len(cls.SIZES) :]
+        return {
+            **({"outside_w": (outside[0], word)} if outside else {}),
+            "first_w": ((2 * REACH + 1) * word, width), "first_b": (width,),
+            "gains": (layers + 1, width), "shifts": (layers + 1, width),
+            "deep_w": (layers, 3 * width, width), "deep_b": (layers, width),
+        }  # fmt: skip
+
+    @classmethod
+    def _checked(cls, sizes: Sequence[Any]) -> tuple[int, ...]:
+        found = tuple(int(size) for size in sizes)
+        if (
+            len(found) - 3 - len(cls.SIZES) not in (0, 1)
+            or any(size % 4 or not 4 <= size <= 4096 for i, size in enumerate(found) if i != 2)
+            or found[1] % LANES
+            or not 0 <= found[2] <= 16
+        ):
+            raise ModelError(
+                f"sizes of the network are {found}, expected word, width, layers (0 to 16),"
+                f" {', '.join(cls.SIZES)}: multiples of 4 up to 4096, and of {LANES} the width"
+            )
+        return found
 
     def given(self, n: int, outside: Floats | None) -> Floats:
-        """Vectors from outside of the last of n words, as `context` takes them.
-
-        Those before them (a root) have zeros.
-
-        Raises
-        ------
-        ModelError
-            If there are none, and the network takes some, or they are not of its length.
-        """
+        """Vectors from outside of the last of n words (not of a root), as `context` takes them;
+        `ModelError` if the network takes others, or none."""
         width = 0 if outside is None else outside.shape[1]
         if width != self.outside_width:
             raise ModelError(
@@ -151,75 +138,40 @@ class Encoder:
         found[n - len(outside) : n] = outside
         return found.reshape(-1)
 
-    def encoder_arrays(self, name: str, names: list[str]) -> dict[str, NDArray[Any]]:
-        """The arrays of `encoder_rules`; ``names`` are those of what is told apart."""
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `from_arrays` reads: the arrays of `encoder_rules`."""
         return {
-            f"{name}_names": np.array(names),
-            f"{name}_sizes": np.array(self.sizes, np.int32),
-            f"{name}_keys": self.keys,
-            f"{name}_vectors": self.vectors,
-            f"{name}_weights": np.concatenate([p.reshape(-1) for p in self.parameters.values()]),
+            f"{self.NAME}_names": np.array(self.labels),
+            f"{self.NAME}_sizes": np.array(self.sizes, np.int32),
+            f"{self.NAME}_keys": self.keys,
+            f"{self.NAME}_vectors": self.vectors,
+            f"{self.NAME}_weights": np.concatenate(
+                [p.reshape(-1) for p in self.parameters.values()]
+            ),
         }
 
-
-def checked_arrays(name: str, arrays: Mapping[str, NDArray[Any]], where: str) -> None:
-    """See whether the arrays of `encoder_rules` are there.
-
-    Raises
-    ------
-    ModelError
-        If one is missing, or there are keys of another type; ``where`` names the file.
-    """
-    for field in encoder_rules(name):
-        if field not in arrays:
-            raise ModelError(f"{where}: array {field} is missing")
-    keys = arrays[f"{name}_keys"]
-    if keys.dtype != np.uint64:
-        raise ModelError(f"{where}: {name}_keys has dtype {keys.dtype}, expected uint64")
-
-
-def checked_sizes(sizes: Any, names: str) -> tuple[int, ...]:
-    """Sizes of a network, if there can be one of them; ``names`` says what they are.
-
-    After them may be the length of vectors from outside.
-
-    Raises
-    ------
-    ModelError
-        If there are more or fewer, or one is out of range, or not a multiple of what is done at
-        once.
-    """
-    found = tuple(int(size) for size in sizes)
-    if (
-        len(found) - 3 - len(names.split(",")) not in (0, 1)
-        or any(size % 4 or not 4 <= size <= 4096 for i, size in enumerate(found) if i != 2)
-        or found[1] % LANES
-        or not 0 <= found[2] <= 16
-    ):
-        raise ModelError(
-            f"sizes of the network are {found}, expected word, width, layers (0 to 16), {names}:"
-            f" multiples of 4 up to 4096, and of {LANES} the width"
-        )
-    return found
-
-
-def checked_weights(
-    name: str, flat: Floats, shapes: Mapping[str, tuple[int, ...]]
-) -> dict[str, Floats]:
-    """The weights that are in an array one after the other.
-
-    Raises
-    ------
-    ModelError
-        If there are more or fewer.
-    """
-    total = total_size(shapes)
-    if flat.dtype != np.float32 or len(flat) != total:
-        raise ModelError(
-            f"{name}_weights has {len(flat)} elements of dtype {flat.dtype},"
-            f" expected {total} of float32"
-        )
-    return split(flat, shapes)
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
+        """A network from the arrays of `to_arrays`; `ModelError`, with the file's name ``where``,
+        if one is missing or does not fit the others."""
+        for field in encoder_rules(cls.NAME):
+            if field not in arrays:
+                raise ModelError(f"{where}: array {field} is missing")
+        names, sizes, keys, vectors, flat = (arrays[field] for field in encoder_rules(cls.NAME))
+        if keys.dtype != np.uint64:
+            raise ModelError(f"{where}: {cls.NAME}_keys has dtype {keys.dtype}, expected uint64")
+        try:
+            labels = names.tolist()
+            shapes = cls.shapes(cls._checked(sizes.tolist()), len(labels))
+            total = total_size(shapes)
+            if flat.dtype != np.float32 or len(flat) != total:
+                raise ModelError(
+                    f"{cls.NAME}_weights has {len(flat)} elements of dtype {flat.dtype},"
+                    f" expected {total} of float32"
+                )
+            return cls(labels, tuple(sizes.tolist()), keys, vectors, split(flat, shapes))
+        except ModelError as error:
+            raise ModelError(f"{where}: {error}") from None
 
 
 def total_size(shapes: Mapping[str, tuple[int, ...]]) -> int:

@@ -57,23 +57,9 @@ class Settings(Protocol):
 class Stack:
     """Sentences one after the other, with padding between them.
 
-    Attributes
-    ----------
-    rows : int64[rows, attributes]
-        Vectors of each word; -1 in the padding, and for what is not known.
-    mask : float32[rows]
-        1 for words, 0 for padding.
-    starts : list of int
-        Row of the first word of each sentence.
-    outside : float32[rows, d] or None
-        Vectors from outside.
-
-    Parameters
-    ----------
-    parts : iterable of int64[words, attributes]
-        Rows of each sentence.
-    outside : sequence of float32[words, d], optional
-        Vectors from outside; of the last words, if there are less of them (not of a root).
+    `rows` (int64[rows, attributes]) are the vectors of each word, -1 in the padding and for what is
+    not known; `mask` is 1 for words; `starts` the row of the first word of each sentence. Vectors
+    from outside may be those of the last words of sentences (not of a root).
     """
 
     def __init__(self, parts: Iterable[Rows], outside: Sequence[Floats] | None = None) -> None:
@@ -118,19 +104,9 @@ class Tape(NamedTuple):
 class Learner:
     """Weights of a network, their gradients, and Adam's means.
 
-    Parameters
-    ----------
-    settings : Settings
-    shapes : mapping
-        Of all weights but the vectors of values; first those of
-        `bbparse.network.encoder.encoder_shapes`.
-    fans : mapping
-        Inputs of those further weights that start as random numbers.
-    tables : sequence of str
-        Further weights that are rows to choose from.
-    n_values : int
-        How many values of attributes have vectors.
-    seed : int
+    ``shapes`` are those of `Encoder.shapes`, beside which there are vectors of so many values;
+    ``fans`` the inputs of those further weights that start as random numbers, ``tables`` further
+    weights that are rows to choose from.
     """
 
     def __init__(
@@ -264,20 +240,8 @@ class Learner:
     ) -> tuple[NDArray[np.int16], dict[str, Floats]]:
         """Vectors in steps of `QUANTUM` and weights, averaged over the last steps.
 
-        Parameters
-        ----------
-        chosen : int64[K]
-            Which sentences to learn from.
-        epochs, batch : int
-            Passes over them, and sentences for each step.
-        rate : float
-            The largest; the last one is `_LAST_RATE` of it.
-        seed : int
-            Of their order.
-        learn_from : callable
-            Adds the gradients of some sentences to those there are.
-        name : str
-            For the progress bar.
+        ``learn_from`` adds the gradients of some sentences, ``batch`` of them a step, to those
+        there are. The largest rate is ``rate``, the last one `_LAST_RATE` of it.
         """
         random = np.random.default_rng(seed)
         steps = epochs * -(-len(chosen) // batch)

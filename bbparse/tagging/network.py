@@ -15,14 +15,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
 from bbparse.jit import kernel
-from bbparse.network.encoder import (
-    Encoder,
-    checked_arrays,
-    checked_sizes,
-    checked_weights,
-    encoder_rules,
-    encoder_shapes,
-)
+from bbparse.network.encoder import Encoder, encoder_rules
 from bbparse.network.kernels import context, dense
 from bbparse.storage.archive import Rule
 from bbparse.tagging.encode import COLUMNS, PAD
@@ -40,30 +33,8 @@ NETWORK_ATTRIBUTES = (
 N_WHOLE = 2
 NETWORK_COLUMNS = np.array([COLUMNS.index(name) for name in NETWORK_ATTRIBUTES], np.int64)
 
-_NAME = "tagger_network"
-_SIZES = "hidden"
-
 #: Arrays of a network, with the rules that `read_archive` checks them by.
-TAG_NETWORK_ARRAYS: dict[str, Rule] = encoder_rules(_NAME)
-
-
-def network_shapes(sizes: Sequence[int], n_labels: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of the weights, in the order in which files have them.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Word, width and layers of `encoder_shapes`, and the length of the vectors that labels are
-        told by.
-    n_labels : int
-    """
-    word, width, layers, hidden = sizes
-    columns = -(-n_labels // 16) * 16
-    return {
-        **encoder_shapes(word, width, layers),
-        "end_w": (width, hidden), "end_b": (hidden,),
-        "label_w": (hidden, columns), "label_b": (columns,),
-    }  # fmt: skip
+TAG_NETWORK_ARRAYS: dict[str, Rule] = encoder_rules("tagger_network")
 
 
 @kernel
@@ -97,66 +68,40 @@ def tag_scores(
 
 
 class TagNetwork(Encoder):
-    """Scores of tags. Threads may share it.
+    """Scores of tags, which are those of the layer of tags."""
 
-    Parameters
-    ----------
-    labels : sequence of str
-        The tags, as the layer of tags has them.
-    sizes, keys, vectors, parameters
-        See `bbparse.network.encoder.Encoder` and `network_shapes`.
+    NAME = "tagger_network"
+    COLUMNS = NETWORK_COLUMNS
+    SIZES = ("hidden",)  # length of the vectors that labels are told by
 
-    Raises
-    ------
-    ModelError
-        If they do not fit each other.
-    """
-
-    def __init__(
-        self,
-        labels: Sequence[str],
-        sizes: tuple[int, ...],
-        keys: NDArray[np.uint64],
-        vectors: NDArray[np.int16],
-        parameters: Mapping[str, Floats],
-    ) -> None:
-        self.labels = list(labels)
-        shapes = network_shapes(sizes, len(self.labels))
-        super().__init__(NETWORK_COLUMNS, sizes, keys, vectors, shapes, parameters)
-        p = self.parameters
-        self._ends = (p["end_w"], p["end_b"], p["label_w"], p["label_b"])
+    @classmethod
+    def shapes(cls, sizes: Sequence[int], n_labels: int) -> dict[str, tuple[int, ...]]:
+        """As those of `Encoder`."""
+        width, hidden = sizes[1], sizes[3]
+        columns = -(-n_labels // 16) * 16
+        return {
+            **super().shapes(sizes, n_labels),
+            "end_w": (width, hidden), "end_b": (hidden,),
+            "label_w": (hidden, columns), "label_b": (columns,),
+        }  # fmt: skip
 
     def scores(self, values: NDArray[np.uint64]) -> Ints:
         """Scores of the tags of encoded words, int32[n, L], in steps of `LAYER_QUANTUM`."""
-        return tag_scores(
-            values, PAD, self.table, self._ends, len(self.labels), 1.0 / LAYER_QUANTUM
-        )
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """What `from_arrays` reads: the arrays of `TAG_NETWORK_ARRAYS`."""
-        return self.encoder_arrays(_NAME, self.labels)
+        return tag_scores(values, PAD, self.table, self.ends, len(self.labels), 1.0 / LAYER_QUANTUM)
 
     @classmethod
-    def from_arrays(
-        cls, labels: Sequence[str], arrays: Mapping[str, NDArray[Any]], where: str
+    def of_tags(
+        cls, tags: Sequence[str], arrays: Mapping[str, NDArray[Any]], where: str
     ) -> TagNetwork:
-        """A network for some tags, from the arrays of `to_arrays`.
+        """As `from_arrays`; `ModelError` if it is for other tags."""
+        found = cls.from_arrays(arrays, where)
+        if found.labels != tuple(tags):
+            raise ModelError(f"{where}: {cls.NAME}_names are not the tags of the tagger")
+        return found
 
-        Raises
-        ------
-        ModelError
-            If an array is missing or does not fit the others; ``where`` names the file.
-        """
-        checked_arrays(_NAME, arrays, where)
-        try:
-            if arrays[f"{_NAME}_names"].tolist() != list(labels):
-                raise ModelError(f"{_NAME}_names are not the tags of the tagger")
-            sizes = checked_sizes(arrays[f"{_NAME}_sizes"].tolist(), _SIZES)
-            if len(sizes) > 4:
-                raise ModelError(f"{_NAME} takes vectors from outside, which taggers have none of")
-            parts = checked_weights(
-                _NAME, arrays[f"{_NAME}_weights"], network_shapes(sizes, len(labels))
-            )
-            return cls(labels, sizes, arrays[f"{_NAME}_keys"], arrays[f"{_NAME}_vectors"], parts)
-        except ModelError as error:
-            raise ModelError(f"{where}: {error}") from None
+    @classmethod
+    def _checked(cls, sizes: Sequence[Any]) -> tuple[int, ...]:
+        found = super()._checked(sizes)
+        if len(found) > 4:
+            raise ModelError(f"{cls.NAME} takes vectors from outside, which taggers have none of")
+        return found

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bbparse.network.encoder import known_rows
 from bbparse.network.learning import Learner, Stack, product, product_back, vocabulary
-from bbparse.tagging.network import N_WHOLE, NETWORK_COLUMNS, TagNetwork, network_shapes
+from bbparse.tagging.network import N_WHOLE, NETWORK_COLUMNS, TagNetwork
 
 #: Vectors are kept in steps of so many quanta, which makes files smaller.
 COARSE = 32
@@ -25,7 +25,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """How the network of a tagger is trained; for the sizes see `network_shapes`."""
+    """How the network of a tagger is trained; for the sizes see `TagNetwork`."""
 
     word: int = 48
     width: int = 128
@@ -51,17 +51,7 @@ class NetworkSettings:
 
 
 class TagLearner(Learner):
-    """A learner of several labels for each word.
-
-    Parameters
-    ----------
-    settings : NetworkSettings
-    counts : sequence of int
-        How many labels there are of each kind.
-    n_values : int
-        How many values of attributes have vectors.
-    seed : int
-    """
+    """A learner of several kinds of labels for each word, ``counts`` of each kind."""
 
     def __init__(
         self, settings: NetworkSettings, counts: Sequence[int], n_values: int, seed: int
@@ -69,20 +59,15 @@ class TagLearner(Learner):
         self.settings = settings
         self.starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self.sizes = (settings.word, settings.width, settings.layers, settings.hidden)
-        shapes = network_shapes(self.sizes, int(self.starts[-1]))
+        shapes = TagNetwork.shapes(self.sizes, int(self.starts[-1]))
         fans = {"end_w": settings.width, "label_w": settings.hidden}
         super().__init__(settings, shapes, fans, (), n_values, seed)
 
     def loss(self, rows: Sequence[Rows], gold: Rows, dropout: bool = True) -> float:
         """The loss of sentences for each of their words; adds its gradients to those there are.
 
-        Parameters
-        ----------
-        rows : sequence of int64[n, attributes]
-            Vectors of the words of each sentence.
-        gold : int64[W, kinds]
-            Labels of all words, numbered within their kind.
-        dropout : bool
+        ``rows`` are those of each sentence, ``gold`` the labels of all words, int64[W, kinds],
+        numbered within their kind.
         """
         p, g = self.p, self.g
         drop = self.settings.dropout if dropout else 0.0
@@ -124,19 +109,8 @@ def train_tag_network(
     settings: NetworkSettings,
     seed: int,
 ) -> TagNetwork:
-    """Train a network.
-
-    Parameters
-    ----------
-    values : sequence of uint64[n + 2 * PAD, len(COLUMNS)]
-        The words of each sentence.
-    columns : sequence of columns
-        Of each sentence first the tags, then what else is to be learned.
-    labels : sequence of str
-        All tags; the network's scores are in their order.
-    settings : NetworkSettings
-    seed : int
-    """
+    """Train a network on encoded sentences, and on columns of each: first the tags, which are all
+    in ``labels``, then what else is to be learned."""
     kinds = [
         {label: i for i, label in enumerate(known)}
         for known in (labels, *(sorted(set().union(*some)) for some in [*zip(*columns)][1:]))
@@ -156,7 +130,7 @@ def train_tag_network(
     )  # fmt: skip
     vectors = (np.rint(exact / COARSE) * COARSE).astype(np.int16)
     # what was learned beside the tags has served its purpose
-    shapes = network_shapes(learner.sizes, len(labels))
+    shapes = TagNetwork.shapes(learner.sizes, len(labels))
     for name in ("label_w", "label_b"):
         size = shapes[name][-1]
         part = np.zeros(shapes[name], np.float32)

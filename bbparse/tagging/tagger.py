@@ -252,6 +252,6 @@ def tagger_from(arrays: Mapping[str, NDArray[Any]], where: str) -> Tagger:
             lexicon[key] = lemma
     network = None
     if TAG_NETWORK_ARRAYS.keys() & arrays.keys():
-        network = TagNetwork.from_arrays(tags.labels, arrays, where)
+        network = TagNetwork.of_tags(tags.labels, arrays, where)
     feats, lemmas = layers.get("feats"), layers.get("lemmas")
     return Tagger(known, habits, tags, feats, lemmas, lexicon, notes, network)

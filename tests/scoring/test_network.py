@@ -15,14 +15,7 @@ from bbparse.errors import ConfigError, ModelError
 from bbparse.network.encoder import QUANTUM
 from bbparse.network.kernels import dense
 from bbparse.scoring.marks import log_shares
-from bbparse.scoring.network import (
-    KINDS,
-    NETWORK_ARRAYS,
-    TAG,
-    WORD_COLUMNS,
-    Network,
-    parameter_shapes,
-)
+from bbparse.scoring.network import KINDS, NETWORK_ARRAYS, TAG, WORD_COLUMNS, Network
 from bbparse.scoring.network_kernels import ARC_VALUES, arc_rows
 from bbparse.storage.archive import read_archive, write_archive
 from bbparse.treebank import Sentence
@@ -48,7 +41,7 @@ def random_case(seed: int, n: int) -> tuple[Network, np.ndarray, np.ndarray, np.
     vectors = rng.integers(-4000, 4000, (len(keys), SIZES[0])).astype(np.int16)
     parameters = {
         name: rng.normal(0.0, 0.4, shape).astype(np.float32)
-        for name, shape in parameter_shapes(SIZES, len(LABELS)).items()
+        for name, shape in Network.shapes(SIZES, len(LABELS)).items()
     }
     arcs = np.array(
         [(h, m) for h in range(n + 1) for m in range(1, n + 1)
