@@ -34,74 +34,36 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Agreement": "bbparse.agreement",
-    "BBParseError": "bbparse.errors",
-    "ConfigError": "bbparse.errors",
-    "Document": "bbparse.parsing.document",
-    "FactorError": "bbparse.errors",
-    "ModelError": "bbparse.errors",
-    "OutputError": "bbparse.errors",
-    "ParsedSentence": "bbparse.parsing.document",
-    "Parser": "bbparse.parsing.parser",
-    "Pipeline": "bbparse.parsing.pipeline",
-    "Problem": "bbparse.problem",
-    "ProblemError": "bbparse.errors",
-    "ScoredTree": "bbparse.parsing.parser",
-    "Sentence": "bbparse.treebank",
-    "Solution": "bbparse.problem",
-    "Tree": "bbparse.parsing.document",
-    "TreebankError": "bbparse.errors",
-    "VerificationError": "bbparse.errors",
-    "Word": "bbparse.parsing.document",
-    "agree": "bbparse.agreement",
-    "expand_count_factors": "bbparse.problem",
-    "explain_infeasible": "bbparse.solving.conflict",
-    "load": "bbparse.parsing.pipeline",
-    "mapper": "bbparse.corpus.frames",
-    "read_conllu": "bbparse.treebank",
-    "solve": "bbparse.solving.solve",
-    "solve_batch": "bbparse.solving.batch",
-    "verify": "bbparse.proof.verify",
+_OF_MODULE = {
+    "agreement": "Agreement agree",
+    "corpus.frames": "mapper",
+    "errors": "BBParseError ConfigError FactorError ModelError OutputError ProblemError"
+    " TreebankError VerificationError",
+    "parsing.document": "Document ParsedSentence Tree Word",
+    "parsing.parser": "Parser ScoredTree",
+    "parsing.pipeline": "Pipeline load",
+    "problem": "Problem Solution expand_count_factors",
+    "proof.verify": "verify",
+    "solving.batch": "solve_batch",
+    "solving.conflict": "explain_infeasible",
+    "solving.solve": "solve",
+    "treebank": "Sentence read_conllu",
 }
+_HOME = {name: module for module, names in _OF_MODULE.items() for name in names.split()}
 
 __all__ = [
-    "Agreement",
-    "BBParseError",
-    "ConfigError",
-    "Document",
-    "FactorError",
-    "ModelError",
-    "OutputError",
-    "ParsedSentence",
-    "Parser",
-    "Pipeline",
-    "Problem",
-    "ProblemError",
-    "ScoredTree",
-    "Sentence",
-    "Solution",
-    "Tree",
-    "TreebankError",
-    "VerificationError",
-    "Word",
-    "__version__",
-    "agree",
-    "expand_count_factors",
-    "explain_infeasible",
-    "load",
-    "mapper",
-    "read_conllu",
-    "solve",
-    "solve_batch",
-    "verify",
-]
+    "Agreement", "BBParseError", "ConfigError", "Document", "FactorError", "ModelError",
+    "OutputError", "ParsedSentence", "Parser", "Pipeline", "Problem", "ProblemError",
+    "ScoredTree", "Sentence", "Solution", "Tree", "TreebankError", "VerificationError", "Word",
+    "__version__", "agree", "expand_count_factors", "explain_infeasible", "load", "mapper",
+    "read_conllu", "solve", "solve_batch", "verify",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
+    value = getattr(import_module(f"bbparse.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 

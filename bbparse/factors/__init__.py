@@ -82,24 +82,8 @@ from bbparse.factors.templates import TemplateFamily
 from bbparse.factors.view import FactorView
 
 __all__ = [
-    "AnySentence",
-    "AnyValue",
-    "AnyWord",
-    "Arc",
-    "FactorBatch",
-    "FactorCounter",
-    "FactorFamily",
-    "FactorTable",
-    "FactorView",
-    "Feature",
-    "RuleFamily",
-    "TemplateFamily",
-    "alive_counts",
-    "alive_factors",
-    "available",
-    "check_family",
-    "feature_key",
-    "load_families",
-    "specification",
-    "tree_batches",
-]
+    "AnySentence", "AnyValue", "AnyWord", "Arc", "FactorBatch", "FactorCounter", "FactorFamily",
+    "FactorTable", "FactorView", "Feature", "RuleFamily", "TemplateFamily", "alive_counts",
+    "alive_factors", "available", "check_family", "feature_key", "load_families",
+    "specification", "tree_batches",
+]  # fmt: skip

@@ -77,7 +77,6 @@ class RuleFamily(FactorFamily):
         return self._alone.score(view, table)
 
     def name_features(self, view: FactorView) -> dict[int, str]:
-        """As `FactorFamily.name_features`."""
         return self._alone.propose(view)[1]
 
     @cached_property

@@ -115,7 +115,6 @@ class ProjectiveTrees(_Trees):
         super().__init__(problem, order)
 
     def best(self, scores: Floats) -> Best:
-        """See `Oracle.best`."""
         arc_score, scratch, goal = self._pass(scores)
         tree = np.empty(self._n_words, np.int32)
         if goal > -np.inf:
@@ -131,7 +130,6 @@ class ProjectiveTrees(_Trees):
         return self._each(goal, found)
 
     def k_best(self, scores: Floats, k: int) -> list[Best]:
-        """See `Oracle.k_best`."""
         arc_score, scratch, _ = self._pass(scores)
         trees, values, _, _ = chart_k_best(
             self.chart, scratch, arc_score, self._n_words, k, -np.inf
@@ -154,7 +152,6 @@ class Arborescences(_Trees):
         self._ptr = np.searchsorted(p.arc_mod[order], np.arange(p.n_words + 2)).astype(np.int32)
 
     def best(self, scores: Floats) -> Best:
-        """See `Oracle.best`."""
         value, tree, _ = self._search(scores)
         return self._best(value, tree)
 

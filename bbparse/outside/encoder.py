@@ -82,7 +82,6 @@ class EncoderStates:
         return width_of(self.note["dimension"])
 
     def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
-        """See `bbparse.outside.protocol.Outside`."""
         mean, deviation = self._shift
         found = []
         for states in self.states(sentences):
@@ -158,7 +157,6 @@ class EncoderStates:
         return encoder
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """See `bbparse.outside.protocol.Outside`."""
         return {"outside_note": note_array(self.note), "outside_shift": self._shift}
 
     @classmethod

@@ -87,7 +87,6 @@ class WordVectors:
         return self._rows.shape[1]
 
     def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
-        """See `bbparse.outside.protocol.Outside`."""
         forms = list(chain.from_iterable(sentence.forms for sentence in sentences))
         places = self._places(forms)
         found = self._rows[places] * self._scales[places, np.newaxis]
@@ -114,7 +113,6 @@ class WordVectors:
         return np.where(self._keys[places] == own, places, -1)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """See `bbparse.outside.protocol.Outside`."""
         return {
             "outside_note": note_array(self.note),
             "outside_keys": self._keys,

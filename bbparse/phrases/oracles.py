@@ -140,7 +140,6 @@ class ChartOracle:
         self._inside, self._outside = np.empty(n), np.empty(n)
 
     def restrict(self, required: Flags, forbidden: Flags) -> ChartOracle:
-        """See `bbparse.oracle.protocol.Oracle`."""
         own = np.zeros(self.n_coordinates) if self._own is None else self._own.copy()
         own[forbidden | (np.isin(self.group, self.group[required]) & ~required)] = NEG
         return ChartOracle(self.chart, self.group, own)
@@ -164,7 +163,6 @@ class ChartOracle:
         return value, best_steps(self.chart, self._weight, self._inside)
 
     def best(self, scores: Floats) -> Best:
-        """See `bbparse.oracle.protocol.Oracle`."""
         value, steps = self.steps(scores)
         return Best(value, self._on(steps))
 
@@ -198,19 +196,15 @@ class Scaled:
         self.n_coordinates = oracle.n_coordinates
 
     def best(self, scores: Floats) -> Best:
-        """See `bbparse.oracle.protocol.Oracle`."""
         found = self._oracle.best(scores / self._scale)
         return Best(found.value * self._scale, found.on)
 
     def with_each(self, scores: Floats) -> Floats:
-        """See `bbparse.oracle.protocol.Oracle`."""
         return self._oracle.with_each(scores / self._scale) * self._scale
 
     def k_best(self, scores: Floats, k: int) -> list[Best]:
-        """See `bbparse.oracle.protocol.Oracle`."""
         found = self._oracle.k_best(scores / self._scale, k)
         return [Best(one.value * self._scale, one.on) for one in found]
 
     def restrict(self, required: Flags, forbidden: Flags) -> Scaled:
-        """See `bbparse.oracle.protocol.Oracle`."""
         return Scaled(self._oracle.restrict(required, forbidden), self._scale)
