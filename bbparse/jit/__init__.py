@@ -3,8 +3,8 @@
 A kernel has the code of the kernels that it calls in it, and the constants that they read.
 :mod:`bbparse.jit.cache` keeps compiled code on disk as long as none of these changes, whosever
 package they are in; :mod:`bbparse.jit.linking` has kernels that call kernels compiled sooner;
-:mod:`bbparse.jit.ahead` has another process compile, too; :mod:`bbparse.jit.signals` has no signal
-lost in kernels.
+:mod:`bbparse.jit.ahead` has another process compile, too; :mod:`bbparse.jit.stack` has room for a
+compiler's many calls; :mod:`bbparse.jit.signals` has no signal lost in kernels.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from numba import config, njit
 
 from bbparse.jit.cache import KernelCache
+from bbparse.jit.stack import with_room
 
 try:
     from bbparse.jit import linking
@@ -96,7 +97,8 @@ def plain(value: Any) -> Any:
 
 
 def _kept(compiled: Any, slow: str = "") -> Any:
-    """Have the code of a jitted function kept on disk."""
+    """Have the code of a jitted function kept on disk, and compiled where there is room."""
     if not config.DISABLE_JIT:
         compiled._cache = KernelCache(compiled, slow)
+        compiled.compile = with_room(compiled.compile)
     return compiled
