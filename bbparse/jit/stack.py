@@ -16,7 +16,8 @@ from typing import ParamSpec, TypeVar
 
 __all__ = ["with_room"]
 
-Taken, Given = ParamSpec("Taken"), TypeVar("Given")
+Taken = ParamSpec("Taken")
+Given = TypeVar("Given")
 
 #: Places for values: 1 MB, of which pieces are powers of two, so that as much is left.
 _PLACES = 1 << 17
