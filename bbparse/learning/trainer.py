@@ -154,14 +154,8 @@ class Trainer:
 
     Trainers with other `restart` numbers see the sentences in other orders. Factors are learned
     alone for the backbone `below`, from `problems`: the sentences under backbones that did not see
-    them, without factors.
-
-    Attributes
-    ----------
-    learners : dict of Learner
-        The weights that learn: "backbone", if it does, and "factors".
-    table : FactorTable
-        The features of factors that take part.
+    them, without factors. The `learners` are "backbone", if it learns, and "factors"; `table` has
+    the features of factors that take part.
     """
 
     def __init__(

@@ -19,13 +19,8 @@ __all__ = [
 
 
 def outside_from(arrays: Mapping[str, NDArray[Any]], where: str = "outside") -> Outside | None:
-    """What `to_arrays` of a source gave; None if there is nothing.
-
-    Raises
-    ------
-    ModelError
-        If it is damaged; ``where`` names the file.
-    """
+    """What `to_arrays` of a source gave; None if there is nothing. `ModelError`, with the file's
+    name ``where``, if it is damaged."""
     if arrays.keys().isdisjoint(OUTSIDE_ARRAYS):
         return None
     try:

@@ -35,23 +35,11 @@ States = NDArray[np.float16]
 
 
 class EncoderStates:
-    """States of words, by an encoder that is loaded when the first are needed.
+    """States of words, by an encoder that is loaded when the first are needed, if it is not given.
 
-    Parameters
-    ----------
-    note : dict
-        With ``name``, ``revision``, ``hash`` and ``dimension`` of the encoder.
-    shift : float32[2, dimension]
-        Mean and standard deviation of its states.
-    folder : path, optional
-        Where to keep states; they are found there by encoder and sentence.
-    encoder : Transformer, optional
-        If it has been loaded.
-
-    Raises
-    ------
-    OutsideError
-        If they do not fit each other.
+    The note has its ``name``, ``revision``, ``hash`` and ``dimension``; ``shift`` (float32[2,
+    dimension]) are mean and standard deviation of its states. In the folder, if any, states are
+    kept, by encoder and sentence. `OutsideError` if they do not fit each other.
     """
 
     def __init__(

@@ -60,10 +60,7 @@ def note_array(note: Mapping[str, Any]) -> NDArray[Any]:
 def read_note(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """The note of a file's arrays, with a name, a hash and a dimension that there can be.
 
-    Raises
-    ------
-    OutsideError
-        If it is damaged.
+    `OutsideError` if it is damaged.
     """
     try:
         note = dict(json.loads(str(arrays["outside_note"].item())))

@@ -31,21 +31,11 @@ _LONGEST = 512  # pieces, where an encoder sets no limit
 
 
 class Transformer:
-    """An encoder, on a GPU where there is one.
+    """An encoder, on a GPU where there is one, unless ``cpu``.
 
-    Parameters
-    ----------
-    name : str
-        A folder, or a name on the Hugging Face hub, whose files are fetched if they are not there.
-    revision : str, optional
-        On the hub; that of today by default.
-    cpu : bool
-        Leave a GPU alone.
-
-    Raises
-    ------
-    OutsideError
-        If torch or transformers are not installed, or files are missing or damaged.
+    The name is a folder's, or one on the Hugging Face hub, whose files (of a revision, by default
+    that of today) are fetched if they are not there. `OutsideError` if torch or transformers are
+    not installed, or files are missing or damaged.
     """
 
     def __init__(self, name: str, revision: str | None = None, cpu: bool = False) -> None:

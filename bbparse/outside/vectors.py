@@ -43,20 +43,9 @@ _NUMBER = re.compile(rb"[-+]?[.]?[0-9][0-9.]*(e[-+]?[0-9]+)?", re.IGNORECASE)
 class WordVectors:
     """Vectors of words; of those in lower case where there is none of a word as it is.
 
-    Parameters
-    ----------
-    note : dict
-        With ``name``, ``hash`` and ``dimension``.
-    keys : uint64[V]
-        Hashes of the words, sorted.
-    rows : int8[V, width]
-    scales : float32[V]
-        What a step of each row is worth.
-
-    Raises
-    ------
-    OutsideError
-        If they do not fit each other.
+    The note has ``name``, ``hash`` and ``dimension``; ``keys`` (uint64[V]) are sorted hashes of the
+    words, ``rows`` (int8[V, width]) have steps that are worth ``scales`` (float32[V]).
+    `OutsideError` if they do not fit each other.
     """
 
     def __init__(

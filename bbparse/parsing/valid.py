@@ -81,20 +81,9 @@ def kept_parse(
 ) -> Parse:
     """The k best valid trees, and what rules they break in spite of all.
 
-    Parameters
-    ----------
-    scored : Scored
-        The sentence and its problem.
-    found : Parse
-        Of the problem, without rules; comes back where its trees keep them.
-    rules : Rules
-    wanted : Wanted
-    solve : callable
-        `Parser.solve_problem`.
-    given : {word: label}, optional
-        Labels that stay.
-    quanta : LabelQuanta, optional
-        Of the best tree that was found, if known.
+    ``found`` was made of the problem without rules, and comes back where its trees keep them;
+    ``solve`` is `Parser.solve_problem`; ``given`` are labels that stay, by word; ``quanta`` those
+    of the best tree that was found, if known.
     """
     ruled = RuledSentence(rules, scored.sentence)
     rows = list(zip(found.solution.heads[:, 1:].tolist(), found.labels))

@@ -73,13 +73,9 @@ class Labeller:
     which of them all arcs from word 0 have and no other arc, -1 if there is no such rule.
     `ModelError` or `ConfigError` if they do not fit.
 
-    Attributes
-    ----------
-    weights : int16[2**templates.bits, width]
-        A column for each label, in quanta of `LABEL_QUANTUM`, padded to whole lines of memory.
-        Zeros, to be written to.
-    guided : bool
-        Whether templates have atoms of the guide, so that marks are needed.
+    The `weights` (int16[2**templates.bits, width]) have a column for each label, in quanta of
+    `LABEL_QUANTUM`, padded to whole lines of memory; zeros, to be written to. Marks are needed if
+    it is `guided`, because templates have atoms of the guide.
     """
 
     def __init__(self, templates: TemplateSet, labels: tuple[str, ...], root: int = -1) -> None:

@@ -121,26 +121,11 @@ class Weights:
 class Layer:
     """Finds labels of one kind. Nothing changes while it does, so threads may share it.
 
-    Parameters
-    ----------
-    labels : sequence of str
-        Without line breaks; each once.
-    lists : mapping
-        The labels that words of some kind may have, by a key without line breaks.
-    templates : sequence of str
-        See `bbparse.tagging.templates`.
-    weights : Weights
-    bigrams : int32[L+1, L+1] or int32[1, 1]
-        Weights of two labels in a row, L for the ends of the sentence; of size 1: none.
-    columns, reach
-        Attributes of what is labelled and how far templates may look, if it is not words.
-
-    Raises
-    ------
-    ModelError
-        If the parts do not fit each other.
-    ConfigError
-        If a template cannot be read.
+    Labels and the keys of `lists`, the labels that words of some kind may have, have no line
+    breaks; `bigrams` (int32[L+1, L+1], or of size 1: none) are weights of two labels in a row, L
+    for the ends of the sentence; `columns` and `reach` are attributes of what is labelled, and how
+    far templates may look, if it is not words. `ModelError` if the parts do not fit each other,
+    `ConfigError` if a template cannot be read.
     """
 
     def __init__(
@@ -172,16 +157,10 @@ class Layer:
     def find(
         self, values: NDArray[np.uint64], lists: Lists, more: Ints | None = None
     ) -> list[str]:
-        """Labels of the words of a sentence.
+        """Labels of the words of a sentence, given with what earlier layers have found.
 
-        Parameters
-        ----------
-        values : uint64[n + 2 * reach, len(columns)]
-            The words, with what earlier layers have found.
-        lists : sequence of tuples, length n
-            The labels each word may have.
-        more : int32[n, L], optional
-            What is added to their scores, in steps of `LAYER_QUANTUM`.
+        ``lists`` are the labels each word may have, ``more`` (int32[n, L]) what is added to their
+        scores, in steps of `LAYER_QUANTUM`.
         """
         labels = self.labels
         if max(map(len, lists), default=1) == 1:
@@ -222,13 +201,8 @@ class Layer:
         columns: Sequence[str] = COLUMNS,
         reach: int = PAD,
     ) -> Layer:
-        """A layer from arrays that `layer_rules` has been checked on.
-
-        Raises
-        ------
-        ModelError
-            If they do not fit each other.
-        """
+        """A layer from arrays that `layer_rules` has been checked on; `ModelError` if they do not
+        fit."""
 
         own = {field: arrays[f"tagger_{name}_{field}"] for field in _FIELDS}
         labels = str(own["labels"].item()).split("\n")

@@ -59,13 +59,8 @@ class ArcCondition:
     def parse(
         cls, text: str, relations: Collection[str] = RELATIONS, upos: Collection[str] = UPOS
     ) -> ArcCondition:
-        """The condition that a text states.
-
-        Raises
-        ------
-        ConditionError
-            If a test is malformed, or names a relation or a tag that is not one of those given.
-        """
+        """The condition that a text states; `ConditionError` if a test is malformed, or names a
+        relation or a tag that is not one of those given."""
         tests = []
         for part in text.split():
             match = _TEST.fullmatch(part)

@@ -64,24 +64,12 @@ def solve_valid(
     k_best: int = 1,
     broken: Iterable[tuple[Sequence[int], Sequence[Fault]]] = (),
 ) -> ValidTrees:
-    """The k best trees that keep rules, with their labels.
+    """The k best trees that keep rules, with their labels, which have the ``names``.
 
-    Parameters
-    ----------
-    problem : Problem
-        Without labels, its arcs sorted by head and modifier.
-    ruled : RuledSentence
-    names : sequence of str, length L
-        The labels.
-    label_scores : function of (head, modifier)
-        Scores float64[L] of an arc's labels; -inf: not this one.
-    solve : function of (problem, k)
-        Finds the k best trees.
-    weight : float
-        What a difference of 1 between scores of labels is worth in the score of a tree.
-    k_best : int
-    broken : iterable of (heads of the words 1 to n, faults)
-        Trees that are not the answer, to begin with.
+    The problem has no labels and arcs sorted by head and modifier; ``label_scores`` of a head and a
+    modifier are float64[L], -inf: not this one; ``solve`` finds the k best trees of a problem. A
+    difference of 1 between scores of labels is worth ``weight`` in the score of a tree. ``broken``
+    are trees that are not the answer, to begin with: heads of the words 1 to n, and faults.
     """
     arcs = Arcs(problem, names)
     active: dict[Any, Constraint] = {}
