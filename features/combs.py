@@ -9,7 +9,7 @@ its head. That is the same in training and in parsing: a run of six contributes 
 of five and three of four. Runs longer than `MAX_LENGTH` words have no comb of their own; their
 sub-runs have.
 
-This is the pattern for families whose factors vary in size: `propose` with a kernel of its own.
+This is the pattern for families whose factors vary in size: `propose` with arrays of its own.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorBatch, FactorFamily, FactorTable, FactorView
-from bbparse.factors.keys import mix, salt
-from bbparse.jit import kernel
+from bbparse.factors.keys import mix_all, salt
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 MIN_LENGTH = 4
@@ -66,14 +65,38 @@ class Combs(FactorFamily):
         arcs = np.arange(ptr[-1]) + np.repeat(spans[:, 0] - ptr[:-1], spans[:, 1])
         return FactorBatch.from_keys(ptr, arcs.astype(np.int32), keys, table)
 
-    def _runs(self, view: FactorView) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-        return find_combs(
-            view.arc_mod, view.head_ptr, view.values, PAD, self._head_column, self._word_column,
-            self._kind, self._salts,
-        )  # fmt: skip
+    def _runs(self, view: FactorView) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """First arc and length of each comb, int64[F, 2], and keys uint64[F, T].
+
+        A run is a stretch of the arcs of one head, which are sorted by modifier. Hashes are carried
+        along as runs grow.
+        """
+        head, mod, values, kind = view.arc_head, view.arc_mod, view.values, self._kind
+        borders = np.flatnonzero((np.diff(head) != 0) | (np.diff(mod) != 1))
+        ends = np.append(borders, len(head) - 1)  # of runs
+        longest = ends.repeat(np.diff(ends, prepend=-1)) + 1 - np.arange(len(head))
+        starts = np.flatnonzero(longest >= MIN_LENGTH)
+        state = mix_all(values[PAD + head[starts]][:, self._head_column] ^ self._salts[:, 0])
+        spans, keys = [np.zeros((0, 2), np.int64)], [np.zeros((0, len(kind)), np.uint64)]
+        for length in range(1, MAX_LENGTH + 1):
+            alive = longest[starts] >= length
+            starts, state = starts[alive], state[alive]
+            first, last, above = mod[starts], mod[starts + length - 1], head[starts]
+            own = values[PAD + last][:, self._word_column]
+            ordered = mix_all(state ^ own)
+            grown = (kind == SEQUENCE) | (length == 1)
+            state = np.where(kind == BAG, state + mix_all(own), np.where(grown, ordered, state))
+            if length >= MIN_LENGTH:
+                # 0: left of the head and apart from it, 1: left and touching, 2, 3: right
+                place = np.where(last < above, last == above - 1, 2 + (first == above + 1))
+                whole = np.where(kind == ENDS, ordered + np.uint64(length), state)
+                keys.append(mix_all(whole ^ self._salts[:, place].T))
+                spans.append(np.column_stack([starts, np.full(len(starts), length)]))
+        every = np.concatenate(spans)
+        order = np.lexsort(every.T[::-1])
+        return every[order], np.concatenate(keys)[order]
 
     def name_features(self, view: FactorView) -> dict[int, str]:
-        """As `FactorFamily.name_features`."""
         names: dict[int, str] = {}
         spans, keys = self._runs(view)
         for (first, length), own in zip(spans.tolist(), keys.tolist()):
@@ -89,63 +112,3 @@ class Combs(FactorFamily):
                     run = " ".join(words)
                 names[key] = f"head.{head_name}={head} run.{word_name}={run}"
         return names
-
-
-@kernel
-def find_combs(
-    arc_mod: NDArray[np.int32],
-    head_ptr: NDArray[np.int32],
-    values: NDArray[np.uint64],
-    pad: int,
-    head_column: NDArray[np.int32],
-    word_column: NDArray[np.int32],
-    kind: NDArray[np.int32],
-    salts: NDArray[np.uint64],
-) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-    """Combs over candidate arcs: first arc and length int32[F, 2], and keys uint64[F, T].
-
-    A run is a stretch of the arcs of one head, which are sorted by modifier. Hashes are carried
-    along as the run grows, so each (start, length, template) costs O(1).
-    """
-    n_templates = kind.shape[0]
-    most = arc_mod.shape[0] * (MAX_LENGTH - MIN_LENGTH + 1)
-    spans = np.empty((most, 2), np.int32)
-    keys = np.empty((most, n_templates), np.uint64)
-    state = np.empty(n_templates, np.uint64)
-    found = 0
-    for h in range(head_ptr.shape[0] - 1):
-        end = head_ptr[h + 1]
-        for start in range(head_ptr[h], end):
-            first = arc_mod[start]
-            shortest = start + MIN_LENGTH - 1
-            if shortest >= end or arc_mod[shortest] != first + MIN_LENGTH - 1:
-                continue  # most words begin no comb
-            for i in range(start, min(start + MAX_LENGTH, end)):
-                last = arc_mod[i]
-                length = i - start + 1
-                if last != first + length - 1:
-                    break
-                # 0: left of the head and apart from it, 1: left and touching, 2, 3: right
-                if last < h:
-                    place = 1 if last == h - 1 else 0
-                else:
-                    place = 3 if first == h + 1 else 2
-                for t in range(n_templates):
-                    value = values[pad + last, word_column[t]]
-                    if length == 1:
-                        state[t] = mix(values[pad + h, head_column[t]] ^ salts[t, 0])
-                        if kind[t] == ENDS:
-                            state[t] = mix(state[t] ^ value)
-                    if kind[t] == BAG:
-                        state[t] += mix(value)
-                    elif kind[t] == SEQUENCE:
-                        state[t] = mix(state[t] ^ value)
-                    if length >= MIN_LENGTH:
-                        key = state[t]
-                        if kind[t] == ENDS:
-                            key = mix(key ^ value) + np.uint64(length)
-                        keys[found, t] = mix(key ^ salts[t, place])
-                if length >= MIN_LENGTH:
-                    spans[found, 0], spans[found, 1] = start, length
-                    found += 1
-    return spans[:found].copy(), keys[:found].copy()
