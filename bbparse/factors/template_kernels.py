@@ -53,7 +53,7 @@ class Family(NamedTuple):
     """All that kernels know of a family; ``gate`` are the terms of the gate, which is one template.
 
     ``orders[order]`` is what an order class adds to the gate. ``codes[code, t]`` and
-    ``labels[s, label, t]`` are what a code (see `_find_sets`) and the label of arc s add to the key
+    ``labels[s, label, t]`` are what a code (see `find_sets`) and the label of arc s add to the key
     of template t; there are no labels where no template has any.
     """
 
@@ -136,13 +136,12 @@ def _hash_words(values, gate, keys):
 
 
 @kernel
-def _find_sets(values, arcs, first, family, gate_bits, gate_shift):
+def find_sets(values, arcs, first, family, gate_bits, gate_shift):
     """The sets of arcs of a family whose gates pass a filter, and what words add to keys.
 
     The first arc of a set is in ``first`` (int64[*]); ``arcs`` are those of a `FactorView`, as its
     ``values``; ``family`` is a `Family`, as plain tuples. Each set is a row int32[S + 1]: its arcs,
-    and ``order * number of distance classes + distance``; ``parts`` uint64[R, n + 1, T] are what
-    word w as word r adds to the key of template t.
+    and ``order * number of distance classes + distance``. Then come what `_hash_words` gives.
 
     Cost: one addition and one look at a bit for each candidate; with n words and k candidate heads
     a word, about n k² / 2 pairs of siblings and chains of two, n k³ / 6 triples of siblings, n k³
@@ -218,23 +217,20 @@ def _find_sets(values, arcs, first, family, gate_bits, gate_shift):
                 rows[count, last + 1] = own * n_distances + distance
                 count += 1
         level -= 1
-    return rows[:count], parts
+    return rows[:count], gate_words, parts
 
 
 @kernel
-def score_sets(values, arcs, first, family, index, listing):
+def score_sets(values, arcs, first, family, index):
     """The sets of a family whose score is not 0: the arrays of `Factors`.
 
-    ``index`` is a `KeyIndex` as a plain tuple; the others as for `_find_sets`. ``listing``: all
-    sets instead, whose rows are the second array; nothing is looked up.
+    ``index`` is a `KeyIndex` as a plain tuple; the others as for `find_sets`.
 
     Cost: (words + 1) additions and one look at a bit for each set and template, and a look-up for
     each key that passes the filter.
     """
     gate_bits, gate_shift, bits, shift, starts, pairs, weights = index
-    rows, parts = _find_sets(values, arcs, first, family, gate_bits, gate_shift)
-    if listing:
-        return np.empty(0, np.int64), rows.reshape(rows.size), np.empty(0)
+    rows, _, parts = find_sets(values, arcs, first, family, gate_bits, gate_shift)
     _, _, _, _, codes, label_parts = family
     n_rows, size = rows.shape[0], rows.shape[1] - 1
     out_ptr, out_score = np.zeros(n_rows + 1, np.int64), np.empty(n_rows)

@@ -15,7 +15,7 @@ look at a bit.
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from bbparse.factors.batch import FactorBatch, pointers
 from bbparse.factors.family import FactorFamily
 from bbparse.factors.keys import mix_all, salt
 from bbparse.factors.table import ALL_PASS, FactorTable, shift_of
-from bbparse.factors.template_kernels import Family, Shape, Terms, score_sets
+from bbparse.factors.template_kernels import Family, Shape, Terms, find_sets, score_sets
 from bbparse.factors.view import NO_LABEL, FactorView
 from bbparse.jit import plain
 from bbparse.problem.parts import Factors
@@ -42,20 +42,6 @@ class _Template(NamedTuple):
 
     terms: list[tuple[int, int, int]]
     uses_distance: bool
-
-
-_NOTHING = FactorTable(np.zeros(0))
-
-
-def _hashed(
-    values: NDArray[np.uint64], terms: Terms, t: int, r: int, start: Any
-) -> NDArray[np.uint64]:
-    """What each word as word r adds to the key of template t: as in kernels."""
-    at = np.arange(PAD, len(values) - PAD)
-    key = np.zeros(len(at), np.uint64) + start
-    for i in range(terms.ptr[t, r], terms.ptr[t, r + 1]):
-        key = mix_all(key ^ values[at + terms.offset[i], terms.column[i]])
-    return key
 
 
 class TemplateFamily(FactorFamily):
@@ -151,20 +137,16 @@ class TemplateFamily(FactorFamily):
         self, view: FactorView, gate_bits: NDArray[np.uint64]
     ) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint64]]:
         """Arcs int32[F, S], keys uint64[F, T] and gates uint64[F] of the candidates."""
-        index = gate_bits, shift_of(gate_bits), *_NOTHING.index[2:]
-        first = self.first_arcs(view)
-        _, found, _ = score_sets(view.values, view.arcs, first, self._plain, index, True)
-        rows = found.reshape(-1, len(self.arcs) + 1)
+        own, first = self._family, self.first_arcs(view)
+        rows, gate_words, parts = find_sets(
+            view.values, view.arcs, first, self._plain, gate_bits, shift_of(gate_bits)
+        )
         *members, codes = rows.T
-        own = self._family
         keys, gates = own.codes[codes], own.orders[codes // self._n_distances]
         words = [view.arc_head[members[0]], *(view.arc_mod[arc] for arc in members)]
         for r, chosen in enumerate(words):
-            of_gate = _hashed(view.values, own.gate, 0, r, own.gate.salts[0, r])
-            gates += of_gate[chosen]
-            for t in range(keys.shape[1]):
-                start = mix_all(of_gate ^ own.templates.salts[t, r])
-                keys[:, t] += _hashed(view.values, own.templates, t, r, start)[chosen]
+            gates += gate_words[r, chosen]
+            keys += parts[r, chosen]
         for labels, arc in zip(own.labels, members):
             keys += labels[view.arc_labels[arc]]
         return rows[:, :-1], keys, gates
@@ -174,7 +156,7 @@ class TemplateFamily(FactorFamily):
         if type(self).propose is not TemplateFamily.propose:
             return super().score(view, table)
         first = self.first_arcs(view)
-        return Factors(*score_sets(view.values, view.arcs, first, self._plain, table.index, False))
+        return Factors(*score_sets(view.values, view.arcs, first, self._plain, table.index))
 
     def first_arcs(self, view: FactorView) -> NDArray[np.int64]:
         """Indices of the arcs that may be the first ones of a factor; all, unless overridden."""
