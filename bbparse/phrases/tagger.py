@@ -19,8 +19,8 @@ from bbparse.phrases.grammar import FACTOR, Grammar, Table
 from bbparse.phrases.words import Vocabulary
 from bbparse.tagging import Tagger
 from bbparse.tagging.encode import PAD
-from bbparse.tagging.kernels import best_first, feature_keys, score_labels
-from bbparse.tagging.layer import LAYER_QUANTUM, flat
+from bbparse.tagging.kernels import score_words
+from bbparse.tagging.layer import LAYER_QUANTUM, NO_MORE, flat
 
 #: Tags of a word that take part.
 MOST = 4
@@ -54,40 +54,6 @@ def _trigram_keys(rows, contexts, outcomes):
         trigram_contexts(rows[i, 0], rows[i, 1], contexts[i])
         for level in range(3):
             outcomes[i, level] = mix(contexts[i, level], rows[i, 2])
-
-
-@kernel
-def score_words(values, pad, cand_ptr, cand_label, most, least, templates, table):
-    """The tags of words and their scores: counts int32[n], labels int32[n, K], int64[n, K].
-
-    Tags that score less than `least` below the best of a word are left out.
-    """
-    n = cand_ptr.shape[0] - 1
-    first, shift, keys, entries, n_labels = table
-    features = np.empty(templates.ptr.shape[0] - 1, np.uint32)
-    every = np.zeros(n_labels, np.int64)
-    own_labels, own_scores = np.empty(n_labels, np.int32), np.empty(n_labels, np.int64)
-    counts = np.empty(n, np.int32)
-    labels, scores = np.zeros((n, most), np.int32), np.zeros((n, most), np.int64)
-    for i in range(n):
-        feature_keys(values, pad + i, templates, features)
-        every[:] = 0
-        score_labels(features, first, shift, keys, entries, every)
-        count = cand_ptr[i + 1] - cand_ptr[i]
-        for k in range(count):
-            own_labels[k] = cand_label[cand_ptr[i] + k]
-            own_scores[k] = every[own_labels[k]]
-        count = best_first(own_labels, own_scores, count, most)
-        top = own_scores[0]
-        for k in range(count):
-            top = max(top, own_scores[k])
-        counts[i] = 0
-        for k in range(count):
-            if own_scores[k] >= top - least:
-                labels[i, counts[i]] = own_labels[k]
-                scores[i, counts[i]] = own_scores[k]
-                counts[i] += 1
-    return counts, labels, scores
 
 
 @kernel
@@ -171,10 +137,12 @@ class TrigramTagger:
         ptr, numbers = flat([layer.lists.get(word, rest) for word in words])
         scale = self.scale * LAYER_QUANTUM
         counts, labels, scores = score_words(
-            self.tagger.encode(words), PAD, ptr, numbers, MOST,
-            int(self.margin / scale), layer.compiled, layer.weights.table,
+            self.tagger.encode(words), PAD, ptr, numbers, MOST, layer.compiled,
+            layer.weights.table, NO_MORE, True,
         )  # fmt: skip
-        keep = np.arange(MOST) < counts[:, None]
+        keep = np.arange(labels.shape[1]) < counts[:, None]
+        top = np.where(keep, scores, scores[:, :1]).max(axis=1, keepdims=True)
+        keep &= scores >= top - int(self.margin / scale)
         known = self._tag[labels] >= 0
         keep = np.where((keep & known).any(1, keepdims=True), keep & known, keep)
         word, _ = np.nonzero(keep)

@@ -68,19 +68,11 @@ def best_first(labels: Ints, scores: Longs, count: int, most: int) -> int:
 
 @kernel
 def best_sequence(counts: Ints, labels: Ints, scores: Longs, bigrams: Ints, out: Ints) -> None:
-    """The best sequence of candidates.
+    """The best sequence of candidates, given their own scores, which are overwritten.
 
-    Parameters
-    ----------
-    counts : int32[n]
-        Candidates of each word, at least one.
-    labels, scores : int32[n, K], int64[n, K]
-        The candidates and their own scores; the scores are overwritten.
-    bigrams : int32[L+1, L+1], or int32[1, 1]
-        Of two neighbours; label L stands before the sentence and after it. Of size 1: there are
-        none, each word is by itself.
-    out : int32[n]
-        Which candidate each word gets: its place in `labels`.
+    Two neighbours have ``bigrams``, int32[L+1, L+1], label L standing before the sentence and after
+    it; of size 1: there are none, each word is by itself. Which candidate each word gets goes to
+    ``out``.
     """
     n = counts.shape[0]
     border = bigrams.shape[0] - 1
@@ -135,7 +127,7 @@ def score_labels(
 
 
 @kernel
-def label_words(
+def score_words(
     values: NDArray[np.uint64],
     pad: int,
     cand_ptr: Ints,
@@ -143,24 +135,15 @@ def label_words(
     most: int,
     templates: TagTemplates,
     table: tuple[Any, ...],
-    bigrams: Ints,
     more: Ints,
-) -> Ints:
-    """Labels of the words of a sentence, int32[n].
+    every_word: bool,
+) -> tuple[Ints, Ints, Longs]:
+    """Candidates of the words of a sentence: counts int32[n], labels int32[n, K], int64[n, K].
 
-    Parameters
-    ----------
-    values : uint64[n + 2*pad, C]
-        The words.
-    cand_ptr, cand_label : int32[n+1], int32[…]
-        Candidates of word i: ``cand_label[cand_ptr[i]:cand_ptr[i+1]]``, at least one.
-    most : int
-        Candidates kept for the search, by their own scores; all but rare words have fewer.
-    templates : TagTemplates
-    table : tuple
-        See `bbparse.tagging.layer.Weights`.
-    more : int32[n, L], or int32[0, L]
-        What is added to the scores of labels, if anything is.
+    Word i has ``cand_label[cand_ptr[i]:cand_ptr[i+1]]``, one at least, of which ``most`` are kept,
+    by their own scores; all but rare words have fewer. One alone is scored only if ``every_word``
+    is. The table is that of `bbparse.tagging.layer.Weights`; ``more`` (int32[n, L] or [0, L]) is
+    added to the scores of labels.
     """
     n = cand_ptr.shape[0] - 1
     counts = np.empty(n, np.int32)
@@ -169,7 +152,7 @@ def label_words(
         counts[i] = cand_ptr[i + 1] - cand_ptr[i]
         widest = max(widest, counts[i])
     width = min(widest, most)
-    labels = np.empty((n, width), np.int32)
+    labels = np.zeros((n, width), np.int32)
     scores = np.zeros((n, width), np.int64)
     first, shift, keys, entries, n_labels = table
     features = np.empty(templates.ptr.shape[0] - 1, np.uint32)
@@ -178,7 +161,7 @@ def label_words(
     own_scores = np.empty(widest, np.int64)
     for i in range(n):
         count = counts[i]
-        if count == 1:  # nothing to choose
+        if count == 1 and not every_word:  # nothing to choose
             labels[i, 0] = cand_label[cand_ptr[i]]
             continue
         feature_keys(values, pad + i, templates, features)
@@ -193,9 +176,28 @@ def label_words(
         for k in range(counts[i]):
             labels[i, k] = own_labels[k]
             scores[i, k] = own_scores[k]
-    places = np.empty(n, np.int32)
+    return counts, labels, scores
+
+
+@kernel
+def label_words(
+    values: NDArray[np.uint64],
+    pad: int,
+    cand_ptr: Ints,
+    cand_label: Ints,
+    most: int,
+    templates: TagTemplates,
+    table: tuple[Any, ...],
+    bigrams: Ints,
+    more: Ints,
+) -> Ints:
+    """Labels of the words of a sentence, int32[n]; see `score_words` and `best_sequence`."""
+    counts, labels, scores = score_words(
+        values, pad, cand_ptr, cand_label, most, templates, table, more, False
+    )
+    places = np.empty(counts.shape[0], np.int32)
     best_sequence(counts, labels, scores, bigrams, places)
-    out = np.empty(n, np.int32)
-    for i in range(n):
+    out = np.empty(counts.shape[0], np.int32)
+    for i in range(counts.shape[0]):
         out[i] = labels[i, places[i]]
     return out

@@ -43,7 +43,7 @@ _FIELDS: dict[str, Rule] = {
     "bigrams": (INTS, 2, None),
 }
 
-_NO_MORE = np.zeros((0, 0), np.int32)
+NO_MORE = np.zeros((0, 0), np.int32)
 
 #: Candidates of some words: numbers of labels.
 Lists = Sequence[tuple[int, ...]]
@@ -168,7 +168,7 @@ class Layer:
         ptr, numbers = flat(lists)
         found = label_words(
             values, self._reach, ptr, numbers, MOST, self.compiled, self.weights.table,
-            self.bigrams, _NO_MORE if more is None else more,
+            self.bigrams, NO_MORE if more is None else more,
         )  # fmt: skip
         return [labels[number] for number in found.tolist()]
 
