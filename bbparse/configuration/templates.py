@@ -22,8 +22,11 @@ so reordering a table or adding lines to it leaves the other features as they ar
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from itertools import chain, product
 from typing import Any
 
@@ -266,45 +269,17 @@ class TemplateSet:
         return used.intersection(GUIDE_ATOMS)
 
 
-#: What the labeller uses where a configuration names none; see `bbparse.scoring.labeller`.
-LABEL_TEMPLATES: dict[str, list[str] | int] = {
-    "bits": 18,
-    "arc": [
-        "h.{lexpos,lemma} @dirdist",
-        "m.{lexpos,lemma,morph,lower} @dirdist",
-        "m.{lemma,morph} @dir",
-        "h.lexpos m.{upos,lexpos,lemma} @dir",
-        "h.lemma m.{upos,lexpos,lemma} @dir",
-        "h.morph m.morph @dir",
-        "h.upos m.suffix3 @dir",
-        "h.upos m.upos m-1.lexpos @dir",
-        "h.upos m.upos m+1.lexpos @dir",
-        "h.lexpos h+1.upos m.upos @dir",
-        "h.upos m.upos m.case @dir",
-        "h.upos m.upos @dirdist",
-    ],
-    "sibling": [
-        "h.upos s.{lexpos,lemma} m.upos @dir",
-        "h.lemma s.upos m.upos @dir",
-    ],
-    "grandchild": [
-        "h.upos m.{upos,lexpos,lemma} @dir",
-        "h.lexpos m.feats @dir",
-        "g.upos h.upos m.{upos,lexpos} @gdir",
-        "g.lemma h.upos m.lexpos @gdir",
-    ],
-    "grandsibling": [
-        "h.upos s.lemma m.lexpos @dir",
-        "g.upos h.upos m.lexpos @gdir",
-        "g.lexpos h.lexpos m.lexpos @gdir",
-        "g.upos h.upos s.upos m.upos @gdir",
-    ],
-}
+@cache
+def own_templates(name: str) -> dict[str, Any]:
+    """Of labels, a tagger or a cutter, where no configuration says them: ``templates.toml``."""
+    text = (files("bbparse.configuration") / "templates.toml").read_text("utf-8")
+    found: dict[str, Any] = tomllib.loads(text)[name]
+    return found
 
 
 def default_label_templates() -> TemplateSet:
-    """`LABEL_TEMPLATES`, parsed."""
-    return TemplateSet.from_table(LABEL_TEMPLATES, "labels.templates")
+    """Those of labels, parsed."""
+    return TemplateSet.from_table(own_templates("labels"), "labels.templates")
 
 
 def check_label_templates(templates: TemplateSet) -> TemplateSet:

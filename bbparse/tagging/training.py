@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.configuration.templates import own_templates
 from bbparse.errors import TreebankError
 from bbparse.tagging.encode import FormEncoder, fill_tags, style
 from bbparse.tagging.layer import Layer
@@ -20,55 +21,6 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.progress import progress_bars
 
 Encoded = list[NDArray[np.uint64]]
-
-TAG_TEMPLATES = (
-    "w.{form,lower,norm,known,shape,kinds,habit}",
-    "w.{prefix1,prefix2,prefix3,prefix4,suffix1,suffix2,suffix3,suffix4,suffix5}",
-    "w.{habit,kinds,lower,suffix2} w.style",
-    "w.kinds {w-1.kinds,w.suffix3} w.suffix2",
-    "w.prefix1 w.suffix1",
-    "w.habit {w-1,w+1}.{kinds,habit}",
-    "w-1.kinds w.habit w+1.kinds",
-    "w.habit w.suffix3",
-    "{w-3,w-2,w-1,w+1,w+2,w+3}.{lower,known}",
-    "{w-1,w+1}.{form,suffix2,suffix3,shape,kinds,habit}",
-    "w.{lower,known} {w-1,w+1}.{lower,known}",
-    "{w-1.known,w-1.lower} {w+1.known,w+1.lower}",
-    "w-2.known w-1.known",
-    "w+1.known w+2.known",
-    "{w-2.known,w+2.known} w.lower",
-    "w-2.lower w-1.lower",
-    "w+1.lower w+2.lower",
-    "w-1.known w.{lower,known} w+1.known",
-    "w-2.known w-1.known w.known",
-    "w.known w+1.known w+2.known",
-    "{w-1,w+1}.suffix3 w.{known,suffix3}",
-    "{w-1,w+1}.known w.suffix3",
-)
-FEATS_TEMPLATES = (
-    "w.{tag,lower,kinds,shape,habit}",
-    "w.{prefix2,suffix1,suffix2,suffix3,suffix4,suffix5}",
-    "{w-3,w-2,w-1,w+1,w+2,w+3}.{lower,tag}",
-    "w.{tag,lower} {w-1,w+1}.{lower,tag}",
-    "w.tag {w-1,w+1}.suffix2",
-    "w-1.tag w.tag w+1.tag",
-    "w-2.tag w-1.tag w.tag",
-    "w.tag w+1.tag w+2.tag",
-    "w.{tag,lower} w.{subject,subjecttag,object}",
-    "w.tag w.subject w.object",
-    "w-2.lower w-1.lower",
-    "w+1.lower w+2.lower",
-)
-LEMMA_TEMPLATES = (
-    "w.{lower,tag,feats,kinds,shape,habit}",
-    "w.{prefix2,prefix4,suffix1,suffix2,suffix3,suffix4,suffix5}",
-    "w.tag w.{suffix1,suffix2,suffix3,suffix4,suffix5,kinds,habit}",
-    "w.feats w.{suffix2,suffix3}",
-    "w.kinds w.suffix2",
-    "{w-1,w+1}.{lower,tag}",
-    "w.lower {w-1,w+1}.{lower,tag}",
-    "w.lower w.subject",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +171,8 @@ def _train_tags(
         for sentence, some in zip(sentences, values)
     ]  # fmt: skip
     return train_layer(
-        "tags", list(number), lists, TAG_TEMPLATES, lessons, settings.tags, settings.seed
+        "tags", list(number), lists, own_templates("tagger")["tags"], lessons, settings.tags,
+        settings.seed,
     )
 
 
@@ -253,7 +206,8 @@ def _train_feats(
         for sentence, some, own in zip(sentences, values, keys)
     ]  # fmt: skip
     return train_layer(
-        "feats", list(number), lists, FEATS_TEMPLATES, lessons, settings.feats, settings.seed
+        "feats", list(number), lists, own_templates("tagger")["feats"], lessons, settings.feats,
+        settings.seed,
     )
 
 
@@ -313,7 +267,8 @@ def _train_lemmas(
                 chosen.append(guesses[form, tag])
         lessons.append(Lesson(some, chosen, gold))
     layer = train_layer(
-        "lemmas", list(number), lists, LEMMA_TEMPLATES, lessons, settings.lemmas, settings.seed
+        "lemmas", list(number), lists, own_templates("tagger")["lemmas"], lessons, settings.lemmas,
+        settings.seed,
     )
     return layer, lexicon
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.configuration.templates import own_templates
 from bbparse.errors import TreebankError
 from bbparse.tagging.layer import Layer
 from bbparse.tagging.learning import LayerSettings, Lesson, train_layer
@@ -29,62 +30,6 @@ from bbparse.treebank.tokens import Piece
 IN, WORD, TOKEN = range(3)
 #: Words that tell what language a text is in.
 COMMON = 300
-
-# What the two layers of a cutter look at, as templates of `bbparse.tagging.templates`.
-CHARACTERS = (
-    "{w-4,w-3,w-2,w-1,w,w+1,w+2,w+3,w+4,w+5}.{low,kind}",
-    "for * in low,kind: w.* w+1.*",
-    "for * in low,kind: w-1.* w.*",
-    "for * in low,kind: w+1.* w+2.*",
-    "for * in low,kind: w-1.* w.* w+1.*",
-    "for * in low,kind: w.* w+1.* w+2.*",
-    "for * in low,kind: w-2.* w-1.* w.*",
-    "for * in low,kind: w+1.* w+2.* w+3.*",
-    "for * in low,kind: w-1.* w.* w+1.* w+2.*",
-    "for * in low,kind: w-2.* w-1.* w.* w+1.*",
-    "for * in low,kind: w.* w+1.* w+2.* w+3.*",
-    "for * in low,kind: w-2.* w-1.* w.* w+1.* w+2.*",
-    "for * in low,kind: w-1.* w.* w+1.* w+2.* w+3.*",
-    "w-3.kind w-2.kind w-1.kind w.kind w+1.kind w+2.kind w+3.kind w+4.kind",
-    "w.{char,before,kbefore,rbefore}",
-    "w+1.{char,after,kafter,rafter}",
-    "w.before w+1.{after,low,kafter}",
-    "w+1.after w.{low,kbefore}",
-    "w.kbefore w+1.kafter",
-    "w.rbefore w+1.{rafter,low}",
-    "w+1.rafter w.low",
-    "w.chunk w.{low,kind} w+1.{low,kind}",
-)
-
-TOKENS = (
-    "w.{form,lower}",
-    "w+1.{form,lower}",
-    "{w-1,w+1}.lower w.lower",
-    "w+1.lower w+2.lower",
-    "w-2.lower w.lower",
-    "w-1.lower w+1.lower",
-    "w.gap",
-    "w.short w.gap",
-    "w+1.short w.gap",
-    "w.{shape,short} w+1.{shape,short} w.gap",
-    "w.short w+1.{lower,form}",
-    "w.{lower,form} w+1.short w.gap",
-    "w-1.short w.short w+1.short w.gap",
-    "w.short w+1.short w+2.short w.gap",
-    "w-1.short w.short w+1.short w+2.short",
-    "w-2.short w-1.short w.short w+1.short",
-    "w.short w+1.short w+2.short w+3.short",
-    "w-1.lower w.{lower,form} w+1.short",
-    "w-1.lower w.short w+1.short w.gap",
-    "w-1.short w.lower w+1.lower",
-    "w.{since,until,next,open,quote,left,right,length,style,first} w.short w+1.short",
-    "w.quote w.short w+1.short w.gap",
-    "w.since w.until",
-    "w.style w.lower",
-    "w.style w+1.lower w.short",
-    "w.since w.length w.right",
-    "w.next w.until w.short",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +124,8 @@ def train_cutter(
         for text in texts
     ]
     ends = train_layer(
-        "sentences", TOKEN_LABELS, {"": (0, 1)}, TOKENS, lessons, settings.sentences,
-        settings.seed, TOKEN_COLUMNS, REACH,
+        "sentences", TOKEN_LABELS, {"": (0, 1)}, own_templates("cutter")["sentences"], lessons,
+        settings.sentences, settings.seed, TOKEN_COLUMNS, REACH,
     )  # fmt: skip
     return Cutter(characters, ends, multiwords, _language(texts))
 
@@ -244,6 +189,6 @@ def _characters(
         for text, some, labels in zip(texts, keys, gold)
     ]
     return train_layer(
-        "characters", CHARACTER_LABELS, lists, CHARACTERS, lessons, settings.characters,
-        settings.seed, CHARACTER_COLUMNS, REACH,
+        "characters", CHARACTER_LABELS, lists, own_templates("cutter")["characters"], lessons,
+        settings.characters, settings.seed, CHARACTER_COLUMNS, REACH,
     )

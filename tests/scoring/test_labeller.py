@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from bbparse.configuration.templates import (
     KINDS,
-    LABEL_TEMPLATES,
     TemplateSet,
     check_label_templates,
     default_label_templates,
+    own_templates,
 )
 from bbparse.errors import ConfigError, ModelError, ProblemError
 from bbparse.jit import plain
@@ -286,7 +286,7 @@ def test_templates_over_the_words_between_are_refused() -> None:
 
 def test_default_templates_use_all_that_labels_depend_on() -> None:
     chosen = check_label_templates(default_label_templates())
-    assert chosen.to_table() == LABEL_TEMPLATES
+    assert chosen.to_table() == own_templates("labels")
     assert all(chosen.templates[kind] for kind in ("arc", "sibling", "grandchild", "grandsibling"))
 
 
