@@ -68,7 +68,6 @@ class _Counted(FactorFamily):
         return ptr, arcs, mix_all(view.values[PAD + head][:, self._columns] ^ salts)
 
     def name_features(self, view: FactorView) -> dict[int, str]:
-        """As `FactorFamily.name_features`."""
         names: dict[int, str] = {}
         classes = self._classes(view)
         ptr, arcs, keys = self._sets(view)

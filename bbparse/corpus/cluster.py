@@ -77,7 +77,6 @@ class _Parser:
         """Answers when the process has started, which other jobs may hold up."""
 
     def parse(self, task: Task) -> Outcome:
-        """See `parse_task`."""
         return parse_task(self.recipe, task)
 
 
@@ -115,7 +114,6 @@ class RayCrew:
         return bool(self.idle)
 
     def take(self, task: Task) -> None:
-        """Begin with a task."""
         worker, node = self.idle.pop()
         self.busy[worker.parse.remote(task)] = task, worker, node
 

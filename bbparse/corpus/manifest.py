@@ -94,7 +94,6 @@ class Manifest:
             file.writelines(map(_line, entries))
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             file, self._file = self._file, None
             file.close()

@@ -171,7 +171,6 @@ class LocalCrew:
         return len(self.workers) < self.most or any(one.task is None for one in self.workers)
 
     def take(self, task: Task) -> None:
-        """Begin with a task."""
         worker = next((one for one in self.workers if one.task is None), None)
         if worker is None:
             worker = Worker(partial(parse_task, self.recipe), self.workers, START)
@@ -179,7 +178,6 @@ class LocalCrew:
         worker.take(task)
 
     def wait(self) -> list[tuple[Task, Outcome | None]]:
-        """Wait for tasks to end."""
         busy = {one.connection: one for one in self.workers if one.task is not None}
         found: list[tuple[Task, Outcome | None]] = []
         for side in connection.wait(list(busy)):

@@ -25,12 +25,10 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """A number with its sign."""
     return ("+" if value >= 0 else "") + number(value, digits)
 
 
 def grouped(n: int) -> str:
-    """A whole number with commas."""
     return f"{n:,}"
 
 

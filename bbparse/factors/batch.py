@@ -62,11 +62,9 @@ class FactorBatch:
     gates: Hashes
 
     def __len__(self) -> int:
-        """Number of sets."""
         return len(self.ptr) - 1
 
     def __iter__(self) -> Iterator[tuple[Ints, NDArray[Any]]]:
-        """Arcs and features of each set."""
         ends = self.feat_ptr[self.cell_ptr]
         for s in range(len(self)):
             yield self.arcs[self.ptr[s] : self.ptr[s + 1]], self.feat_keys[ends[s] : ends[s + 1]]

@@ -103,7 +103,6 @@ class FactorTable:
         )  # fmt: skip
 
     def __len__(self) -> int:
-        """Number of known features."""
         return len(self.keys)
 
     def find(self, keys: ArrayLike) -> NDArray[np.int64]:

@@ -15,8 +15,6 @@ from bbparse.tagging import Tagger, TaggerSettings, train_tagger
 from bbparse.text import Cutter, CutterSettings, train_cutter
 from bbparse.treebank import Sentence
 
-__all__ = ["Reading", "learn_to_read"]
-
 
 class Reading(NamedTuple):
     """What reads words and text; no tagger where the treebank has no tags."""

@@ -140,7 +140,6 @@ class EpochReport:
         return self.right / max(1, self.words)
 
     def line(self) -> str:
-        """The report in one line."""
         dev = "" if math.isnan(self.dev_uas) else f", {100 * self.dev_uas:.2f} on dev"
         return (
             f"epoch {self.epoch}: {self.seconds:.0f} s, UAS {100 * self.train_uas:.2f} on training"

@@ -175,7 +175,6 @@ class Encoder:
 
 
 def total_size(shapes: Mapping[str, tuple[int, ...]]) -> int:
-    """How many weights there are."""
     return sum(int(np.prod(shape)) for shape in shapes.values())
 
 

@@ -8,7 +8,7 @@ averaged over the last steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -37,21 +37,6 @@ _LAST_RATE = 0.02
 _LONGEST_GRADIENT = 2.0
 _AVERAGED = 0.15  # share of the steps at the end over which weights are averaged
 _EVERY = 8  # steps between two that are part of the mean
-
-
-class Settings(Protocol):
-    """What a learner has to know; see `bbparse.configuration.records.NetworkConfig`."""
-
-    @property
-    def word(self) -> int: ...
-    @property
-    def width(self) -> int: ...
-    @property
-    def layers(self) -> int: ...
-    @property
-    def dropout(self) -> float: ...
-    @property
-    def word_dropout(self) -> float: ...
 
 
 class Stack:
@@ -106,12 +91,13 @@ class Learner:
 
     ``shapes`` are those of `Encoder.shapes`, beside which there are vectors of so many values;
     ``fans`` the inputs of those further weights that start as random numbers, ``tables`` further
-    weights that are rows to choose from.
+    weights that are rows to choose from. Settings have `word`, `width`, `layers`, `dropout` and
+    `word_dropout`: see `bbparse.configuration.records.NetworkConfig`.
     """
 
     def __init__(
         self,
-        settings: Settings,
+        settings: Any,
         shapes: Mapping[str, tuple[int, ...]],
         fans: Mapping[str, int],
         tables: Sequence[str],

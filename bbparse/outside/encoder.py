@@ -66,7 +66,6 @@ class EncoderStates:
 
     @property
     def width(self) -> int:
-        """Length of the vectors."""
         return width_of(self.note["dimension"])
 
     def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:

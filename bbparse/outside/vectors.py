@@ -72,7 +72,6 @@ class WordVectors:
 
     @property
     def width(self) -> int:
-        """Length of the vectors."""
         return self._rows.shape[1]
 
     def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:

@@ -107,7 +107,6 @@ class SpacyParser:
         return self._pipeline
 
     def to_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> None:
-        """Write the model into a folder."""
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         self.pipeline.parser.save(folder / _FILE)
@@ -115,12 +114,10 @@ class SpacyParser:
     def from_disk(
         self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()
     ) -> SpacyParser:
-        """Read the model from a folder."""
         self._pipeline = load(Path(path) / _FILE)
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """The model as bytes."""
         with TemporaryDirectory() as folder:
             self.to_disk(folder)
             return (Path(folder) / _FILE).read_bytes()
@@ -132,7 +129,6 @@ class SpacyParser:
             return self.from_disk(folder)
 
     def __call__(self, doc: Doc) -> Doc:
-        """Parse a document, in place."""
         bounds = list(self._bounds(doc))
         tokens = [[t for t in doc[start:end] if not t.is_space] for start, end in bounds]
         self._look_for_tags(doc)

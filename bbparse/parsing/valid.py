@@ -59,7 +59,7 @@ def label_scores_around(
             return rows[mod - 1]
         moved = own.copy()
         moved[mod] = head
-        return labeller.scores(scored.values, moved, marks)[mod - 1]
+        return labeller.scores_of(labeller.quanta(scored.values, moved, marks))[mod - 1]
 
     return scores
 

@@ -69,7 +69,6 @@ class ProblemArrays:
 
     @cached_property
     def arcs(self) -> Arcs:
-        """The candidate arcs."""
         return Arcs(self.arc_head, self.arc_mod, self.arc_score, self.arc_state)
 
     @cached_property
@@ -82,12 +81,10 @@ class ProblemArrays:
 
     @cached_property
     def factors(self) -> Factors:
-        """The factors."""
         return Factors(self.factor_ptr, self.factor_arcs, self.factor_score)
 
     @cached_property
     def counts(self) -> Counts:
-        """The count factors."""
         return Counts(self.count_ptr, self.count_arcs, self.count_score_ptr, self.count_score)
 
     def plain(self) -> tuple[tuple[Any, ...], ...]:

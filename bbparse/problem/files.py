@@ -66,7 +66,6 @@ def write_problem(path: str | os.PathLike[str], values: dict[str, Any]) -> None:
 
 
 def read_problem(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The fields that `write_problem` wrote."""
     values: dict[str, Any] = dict(
         read_archive(
             path, _PROBLEM, VERSION, _problem_rules(), optional=_OPTIONAL, error=ProblemError
@@ -78,7 +77,6 @@ def read_problem(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def write_solution(path: str | os.PathLike[str], fields: dict[str, Any]) -> None:
-    """Write the fields of a solution."""
     arrays = dict(fields)
     stats, proof = arrays.pop("stats"), arrays.pop("proof")
     numbers = list(stats.values())
@@ -96,7 +94,6 @@ def write_solution(path: str | os.PathLike[str], fields: dict[str, Any]) -> None
 
 
 def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The fields that `write_solution` wrote."""
     rules = {**_SOLUTION_RULES, **_PROOF_RULES, _OLDER: (REALS, 2, None)}
     arrays: dict[str, Any] = dict(
         read_archive(

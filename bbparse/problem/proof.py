@@ -132,7 +132,6 @@ class Proof:
 
     @property
     def n_leaves(self) -> int:
-        """Number of leaves."""
         return int((self.node_kind != SPLIT).sum())
 
     def __repr__(self) -> str:

@@ -211,7 +211,6 @@ def _arc_rows(
 
 
 def compile_templates(templates: TemplateSet) -> CompiledTemplates:
-    """The arrays of a template set."""
     columns = _Columns()
     atom_number = {name: number for number, name in enumerate(ARC_ATOMS)}
     between: dict[Slot, int] = {}

@@ -162,7 +162,6 @@ class DelayedColumns(Columns):
         super().__init__(pairs, *model.bounds(self._tables[0]))
 
     def score(self, grand: Ints, head: Ints, mod: Ints) -> NDArray[np.float64]:
-        """Scores of triples."""
         scores = np.empty(len(head))
         if len(head):
             g, h, m = (np.ascontiguousarray(a, np.int32) for a in (grand, head, mod))

@@ -105,28 +105,14 @@ class Labeller:
         fit each other, or a head is out of range.
         """
         heads = checked_heads(values, heads)
-        return self.name(values, heads, checked_marks(marks, len(heads), self.guided))
-
-    def name(
-        self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
-    ) -> list[str]:
-        """As `label`, of heads and marks that a parser has found: nothing is checked."""
+        marks = checked_marks(marks, len(heads), self.guided)
         return self.best_of(self.quanta(values, heads, marks))
-
-    def scores(
-        self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
-    ) -> NDArray[np.float64]:
-        """Scores float64[n_words, L] of all labels of the arcs of a tree, of which as of `name`.
-
-        Up to a constant for each word, the logarithm of the label's probability; -inf where the
-        rule about the root excludes a label.
-        """
-        return self.scores_of(self.quanta(values, heads, marks))
 
     def quanta(
         self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
     ) -> LabelQuanta:
-        """What `best_of` and `scores_of` take, for those who need both."""
+        """What `best_of` and `scores_of` take; heads and marks, which a parser has found, are not
+        checked."""
         own = heads.copy()  # writable, and without the -1 of the root
         own[0] = 0
         marks = marks if self.guided else NO_MARKS
@@ -134,12 +120,16 @@ class Labeller:
         return LabelQuanta(scores, own)
 
     def best_of(self, quanta: LabelQuanta) -> list[str]:
-        """The labels of `name`."""
+        """The best label of each arc."""
         labels = self.labels
         return [labels[i] for i in best_labels(*quanta, len(labels), self.root).tolist()]
 
     def scores_of(self, quanta: LabelQuanta) -> NDArray[np.float64]:
-        """The scores of `scores`."""
+        """Scores float64[n_words, L] of all labels of the arcs of a tree.
+
+        Up to a constant for each word, the logarithm of the label's probability; -inf where the
+        rule about the root excludes a label.
+        """
         out = quanta.scores[1:, : len(self.labels)] * np.float64(LABEL_QUANTUM)
         if self.root >= 0:
             top, rooted = quanta.heads[1:] == 0, np.arange(len(self.labels)) != self.root

@@ -71,7 +71,6 @@ class Network(Encoder):
 
     @classmethod
     def shapes(cls, sizes: Sequence[int], n_labels: int) -> dict[str, tuple[int, ...]]:
-        """As those of `Encoder`."""
         width, shared, pairs = sizes[1], *sizes[3:5]
         columns = -(-n_labels // 16) * 16
         return {

@@ -80,7 +80,6 @@ class PartScorer:
         ]
 
     def with_weights(self, weights: Weights) -> PartScorer:
-        """The same with other weights."""
         return PartScorer(self.templates, weights, self.quantum)
 
     def score(

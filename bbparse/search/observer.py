@@ -118,7 +118,6 @@ class Watch:
         self._observer, self._given = observer, given
 
     def started(self, state: tuple[Any, ...], full_size: int, moved_factors: int) -> None:
-        """The search begins."""
         self._observer.started(Started(self._given, full_size, n_factors(state), moved_factors))
 
     def record(self, calls: int) -> tuple[Any, ...]:
@@ -156,13 +155,11 @@ class Watch:
         )  # fmt: skip
 
     def branched(self, node: Open, arc: int, children: list[Open]) -> None:
-        """A node has got children."""
         arc = -1 if node.tree is not None else arc
         numbers = tuple(child.number for child in children)
         self._observer.branched(BranchEvent(node.number, self._arc(arc), numbers))
 
     def finished(self, event: Finished) -> None:
-        """The search is over."""
         self._observer.finished(event)
 
     def _arc(self, arc: int) -> int:

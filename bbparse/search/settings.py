@@ -66,7 +66,6 @@ class SearchSettings:
             raise ConfigError(f"search.precision is {self.precision!r}, expected 0 or more")
 
     def with_(self, **changes: Any) -> SearchSettings:
-        """A copy with some choices changed."""
         return replace(self, **changes)
 
 

@@ -113,7 +113,6 @@ class Protocol(H11Protocol):
     _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Wait for a first request."""
         super().connection_made(transport)
         self._watch()
 
@@ -123,7 +122,6 @@ class Protocol(H11Protocol):
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
         self._unwatch()
         super().connection_lost(exc)
 

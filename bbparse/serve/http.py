@@ -193,7 +193,6 @@ def _decoded(body: bytes) -> str:
 
 
 def _form(body: bytes, kind: str) -> dict[str, str]:
-    """The fields of a form."""
     if not body:
         return {}
     if kind.startswith("multipart/form-data"):

@@ -23,7 +23,6 @@ def frame(kind: bytes, text: str = "") -> bytes:
 
 
 def json_frame(kind: bytes, value: dict[str, Any]) -> bytes:
-    """A frame with a JSON object."""
     return frame(kind, json.dumps(value))
 
 

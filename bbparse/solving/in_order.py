@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["AHEAD", "in_order"]
-
 #: Items that a thread may be ahead of the reader: enough to keep it busy, few enough to stream.
 AHEAD = 3
 

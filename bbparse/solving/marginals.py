@@ -25,8 +25,6 @@ from bbparse.problem.parts import (
 )
 from bbparse.solving.rescore import rescore_trees
 
-__all__ = ["Marginals", "factors_as_arcs", "max_marginals"]
-
 Floats = NDArray[np.float64]
 NEG = -np.inf
 

@@ -12,8 +12,6 @@ from bbparse.solving.conflict import explain_infeasible
 from bbparse.solving.options import Options, check_options
 from bbparse.solving.trees import find_trees
 
-__all__ = ["solve"]
-
 
 def solve(
     problem: Problem,

@@ -127,7 +127,6 @@ def _solve_dense(problem: Problem, options: Options) -> Solution:
 
 
 def _solved(problem: Problem, found: Called, options: Options) -> Solution:
-    """What was found at the root."""
     heads, arcs, scores = found.heads, found.arcs, found.scores
     calls, work, tried = found.counters.tolist()
     stats: dict[str, float | int] = {
@@ -159,7 +158,6 @@ def _nothing(
     problem: Problem, options: Options, stats: dict[str, float | int] | None = None,
     told: bool = False,
 ) -> Solution:  # fmt: skip
-    """There is no tree."""
     if options.observer is not None and not told:
         options.observer.finished(Finished("infeasible", -np.inf, -np.inf, 0, 0))
     n, none = problem.n_words, np.empty(0)

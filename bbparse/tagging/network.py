@@ -76,7 +76,6 @@ class TagNetwork(Encoder):
 
     @classmethod
     def shapes(cls, sizes: Sequence[int], n_labels: int) -> dict[str, tuple[int, ...]]:
-        """As those of `Encoder`."""
         width, hidden = sizes[1], sizes[3]
         columns = -(-n_labels // 16) * 16
         return {

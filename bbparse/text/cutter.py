@@ -151,7 +151,6 @@ class Cutter:
                 start = i
 
     def tokens(self, text: str) -> list[Token]:
-        """The tokens of a text."""
         if not text or text.isspace():
             return []
         allowed = self.characters.lists

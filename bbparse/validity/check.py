@@ -8,8 +8,6 @@ from typing import NamedTuple
 from bbparse.treebank import Sentence, is_projective
 from bbparse.validity.table import RuleTable
 
-__all__ = ["Fault", "RuledSentence", "crosses"]
-
 #: The word that faults are reported at, by kind; it is the arc's modifier for others.
 _AT = {"beside": "head", "inside": "head", "below": "other"}
 

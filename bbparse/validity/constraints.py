@@ -24,11 +24,6 @@ from bbparse.problem.parts import take_sets
 from bbparse.validity.check import ALWAYS, NEVER, PERHAPS, Arc, Fault, RuledSentence, crosses
 from bbparse.validity.conditions import ArcCondition
 
-__all__ = [
-    "Constraint", "all_constraints", "constrained", "constraint_of", "joined", "split_arcs",
-    "strong_constraints",
-]  # fmt: skip
-
 #: Labels by arc: under these an arc belongs to a group; -1 is among them if it does under all.
 Group = Mapping[Arc, frozenset[int]]
 #: What all arcs are like.

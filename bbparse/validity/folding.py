@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from bbparse.problem import Problem
 from bbparse.validity.constraints import Arc, Constraint, LabelScores, constrained, joined
 
-__all__ = ["Folded", "fold"]
-
 #: Sets of arcs into words that constraints connect; where there are more, labels join the problem.
 MOST = 500
 

@@ -35,8 +35,6 @@ from bbparse.validity.constraints import (
 from bbparse.validity.folding import fold
 from bbparse.validity.screen import may_break
 
-__all__ = ["Solve", "ValidTrees", "solve_valid"]
-
 #: Finds the k best trees of a problem.
 Solve = Callable[[Problem, int], Solution]
 

@@ -25,8 +25,6 @@ from bbparse.validity.conditions import RELATIONS, UPOS, ArcCondition, Condition
 from bbparse.validity.constraints import Arcs, all_constraints, constrained
 from bbparse.validity.table import KINDS, Rule, RuleTable
 
-__all__ = ["Rule", "Rules", "example_of", "speaks_of_ud"]
-
 _TEXTS = ("name", "says", "example", "source", "at")
 _CONDITIONS = ("arc", *KINDS[1:], "unless")
 

@@ -9,8 +9,6 @@ import numpy as np
 from bbparse.jit import kernel
 from bbparse.validity.check import RuledSentence
 
-__all__ = ["may_break"]
-
 
 def may_break(ruled: RuledSentence, heads: Sequence[int], labels: Sequence[str]) -> bool:
     """Whether `RuledSentence.faults` may find anything in a tree, whose arguments these are."""

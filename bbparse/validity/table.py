@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from bbparse.validity.conditions import ArcBits, ArcCondition, ArcFunction
 
-__all__ = ["KINDS", "Entry", "Rule", "RuleTable"]
-
 #: How the second arc of a rule lies to the first; "" is for rules about one arc.
 KINDS = ("", "below", "beside", "inside", "crossing")
 

@@ -23,12 +23,10 @@ def partner(word: str) -> str:
 
 
 def ending(word: str) -> str:
-    """The last two characters."""
     return word[-2:]
 
 
 def capital(word: str) -> bool:
-    """Whether it begins with a capital."""
     return word[:1].isupper()
 
 
