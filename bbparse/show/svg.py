@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from hashlib import blake2b
 from html import escape
+from importlib.resources import files
 
 from bbparse.show.arcs import LABEL_SIZE, RADIUS, TAG_SIZE, Arc, PlacedArc, label_width
 from bbparse.show.arcs import lay_out as _lay_out
 from bbparse.show.layout import check_tree_columns, printable
 
-#: Style of the diagrams. Everything is drawn in the colour of the text around them, so that they
-#: look right on any background; a file of its own chooses by the reader's preference.
-STYLE = """
-svg.bbp { font-family: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; max-width: none; }
-svg.bbp:root { color-scheme: light dark; background: #fff; color: #1c2024; }
-.bbp-form { fill: currentColor; font-size: 16px; text-anchor: middle; }
-.bbp-tag { fill: currentColor; opacity: .6; font-size: 10px; text-anchor: middle;
-  letter-spacing: .04em; }
-.bbp-arc path { fill: none; stroke: currentColor; stroke-width: 1.3; opacity: .62; }
-.bbp-arc path.bbp-tip { fill: currentColor; stroke: none; }
-.bbp-arc text { fill: currentColor; font-size: 11px; text-anchor: middle; }
-.bbp-arc.root path { opacity: 1; stroke-width: 1.8; }
-.bbp-arc.root text { font-weight: 600; }
-.bbp-arc.mine { color: #2474e5; } .bbp-arc.theirs { color: #c9531c; }
-.bbp-arc.mine path, .bbp-arc.theirs path { opacity: 1; stroke-width: 2; }
-.bbp-arc.mine text, .bbp-arc.theirs text { font-weight: 600; }
-.bbp-arc.theirs path:not(.bbp-tip) { stroke-dasharray: 4 3.5; }
-@media (prefers-color-scheme: dark) {
-  svg.bbp:root { background: #15171a; color: #e8e6e3; }
-}
-"""
+
+@cache
+def _style() -> str:
+    """Everything is drawn in the colour of the text around it, so that diagrams look right on any
+    background; a file of its own chooses by the reader's preference."""
+    return "\n" + (files("bbparse.show") / "arcs.css").read_text("utf-8")
 
 
 def markup(text: str) -> str:
@@ -96,7 +83,7 @@ def draw_svg(
         description += f" The other tree: {describe_tree(forms, other_heads, other_labels)}"
     return draw_arcs(
         forms, arcs, tags, title=title or f"Dependency tree of: {' '.join(forms)}",
-        description=description, style=STYLE,
+        description=description, style=_style(),
     )  # fmt: skip
 
 
