@@ -85,21 +85,12 @@ def find_rows(
 
 @kernel
 def context(values: Hashes, pad: int, table: tuple[Any, ...], outside: Floats) -> Floats:
-    """Vectors of words in their context, one after the other.
+    """Vectors of words in their context, one after the other: that of word i begins at ``(i + 1) *
+    width``.
 
-    Parameters
-    ----------
-    values : uint64[n + 2 * pad, columns]
-        The words.
-    table : tuple
-        See `bbparse.network.encoder.Encoder`.
-    outside : float32[n rounded up to fours * d] or [0]
-        Vectors from outside of the words, one after the other; empty without.
-
-    Returns
-    -------
-    float32[(n rounded up to fours + 2) * width]
-        The vector of word i begins at ``(i + 1) * width``.
+    ``values`` (uint64[n + 2 * pad, columns]) are the words, and the table is that of
+    `bbparse.network.encoder.Encoder`. Vectors from outside come one after the other, those of words
+    rounded up to fours, or there are none.
     """
     lookup, embedding, quantum, layers, outside_w = table
     columns, keys, begin, shift = lookup

@@ -81,10 +81,7 @@ class Finished(NamedTuple):
 class Observer:
     """Hooks for what a search does; override those that matter.
 
-    Attributes
-    ----------
-    wants_calls : bool
-        Whether `called` is to be called. It costs a record of each oracle call.
+    Whether `called` is to be called, `wants_calls` says: it costs a record of each oracle call.
     """
 
     wants_calls: bool = False

@@ -97,25 +97,11 @@ def learn_sentence(
 ) -> int:
     """Decode a sentence and learn from it; returns its number of errors.
 
-    Parameters
-    ----------
-    features : int32[n, T]
-        Of each word; -1 for those that take no part.
-    cand_ptr, cand_label : int32[n+1], int32[…]
-        Candidates of the words; where the gold label is not among them, it is added.
-    gold : int32[n]
-    most : int
-        Candidates kept for the search, the gold label among them.
-    cost : int
-        Of a wrong label, in quanta.
-    rate : float
-        AdaGrad's step, in quanta.
-    clock : int
-        Number of the sentence, for the average.
-    own : Learned
-        Place ``feature * n_labels + label``.
-    chain : Learned
-        Of two labels in a row; (n_labels + 1)² places, or one where there are none.
+    Features (int32[n, T]) of -1 take no part. Of the candidates of a word (to which the gold label
+    is added where it is not among them) ``most`` are kept for the search, the gold label among
+    them; a wrong label has a cost, and AdaGrad's step is ``rate``, both in quanta. ``clock`` is the
+    number of the sentence, for the average. ``own`` has place ``feature * n_labels + label``,
+    ``chain``, of two labels in a row, (n_labels + 1)² places, or one where there are none.
     """
     n = gold.shape[0]
     n_features = features.shape[1]
