@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import click
@@ -67,14 +68,11 @@ def explain(
     loaded = load_parser(model)
     sentences, place = _read(source, loaded, split)
     sentence = loaded.tagged(_choose(sentences, wanted, place))
-    found = explain_sentence(loaded, sentence, watch=_with_progress, **limits)
+    watch = partial(tqdm, unit=" arcs", delay=2, disable=not sys.stderr.isatty())
+    found = explain_sentence(loaded, sentence, watch=watch, **limits)
     written = page(found, model=os.path.basename(model))
     with open_output(output) as stream:
         stream.write(written)
-
-
-def _with_progress(arcs: list[int]) -> Iterable[int]:
-    return tqdm(arcs, unit=" arcs", delay=2, disable=not sys.stderr.isatty())
 
 
 def _read(
