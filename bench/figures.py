@@ -78,6 +78,12 @@ SECTIONS = (
     ("Crossing arcs", "crossing",
      "Models of projective trees against models that draw crossing arcs, gold tags; differences are"
      " to the projective one. [Crossing arcs](crossing.md) says more."),
+    ("Price and cut", "pricing",
+     "Models of arcs and grandparents, three epochs, no pruning, on a random sample of dev: the"
+     " root alone (Table 1 of Riedel et al. 2012), the paper's sets of constraints (Table 2),"
+     " branching, and other methods on the same problems. Sentences a second of processor time,"
+     " scoring included; in the last tables triples are scored beforehand. [Price and"
+     " cut](price-and-cut.md) says more."),
     ("Phrase structure", "phrases",
      "English GUM, train → dev, all sentences of up to 60 words, on a busy machine: the grammar"
      " alone, with the tagger, with the dependency parser, with both (Tables 1-3 of Rush et al."

@@ -1,7 +1,7 @@
 """Parse, price and cut against the full linear program, and against the other methods (RSM12 §6).
 
-    python bench/pricing.py NAME=MODEL,DEV… [--sentences 100] [--words 40] [--full-words 25]
-        [--others 4] [--limit 20] [--problems FOLDER]
+    python bench/pricing.py NAME=MODEL,DEV… [--sentences 100] [--words 60] [--full-words 25]
+        [--others 4] [--limit 5]
 
 Models are of configs/price-and-cut.toml; no arc is pruned, and trees need not be projective.
 
@@ -10,21 +10,25 @@ Models are of configs/price-and-cut.toml; no arc is pruned, and trees need not b
 2. (Table 2) The full program with the paper's sets of constraints, on the shorter half of them.
 3. Branching: all sentences of up to --words words.
 4. Branch and bound and the integer program on the same problems, all triples scored, --others
-   sentences from each of four lengths, with --limit seconds for each; and on files of problems.
+   sentences from each of four lengths, with --limit seconds for each.
 
-Times are the process's own. Writes bench/results/pricing.json and .md.
+Of a model of another configuration, with pruning and factors, the methods are compared on ten
+sentences of 10 to 30 words: as projective trees, and as others if the model has them.
+
+Times are the process's own, after all methods have been compiled. Writes bench/results/pricing.json
+and .md, in which treebanks that are not named stay as they are.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import machine, markdown, read_sample, write_result
+from measure import RESULTS, machine, markdown, read_sample, write_result
 
 from bbparse.parsing.parser import Parser
 from bbparse.pricing import PricingSettings, price_and_cut
@@ -106,10 +110,13 @@ def run(
 
 
 def others(problems: list[Problem], limit: float) -> dict[str, dict[str, Any]]:
-    """Methods on the same problems."""
+    """Methods on the same problems, each after it has been compiled."""
     found = {}
     for method in ("price-and-cut", "bb", "ilp"):
         seconds, exact, gaps, nodes = [], 0, [], []
+        for _ in range(0 if method == "ilp" and problems[0].n_words > 30 else 2):
+            # the first run, compiling, may have no time left for some kernels
+            solve(problems[0], method=method, time_limit=0.5, explain=False)
         for problem in problems:
             started = time.process_time()
             s = solve(problem, method=method, time_limit=limit, explain=False)
@@ -134,12 +141,21 @@ def compared(groups: dict[str, dict[str, dict[str, Any]]]) -> str:
     ]
     return markdown("problems", lines, (
         ("number", lambda r: f"{r['problems']}"),
-        ("seconds, mean", lambda r: f"{r['seconds']:.3f}"),
-        ("median", lambda r: f"{r['median']:.3f}"),
+        ("seconds, mean", lambda r: f"{r['seconds']:.4f}"),
+        ("median", lambda r: f"{r['median']:.4f}"),
         ("exact, %", lambda r: f"{100 * r['exact']:.0f}"),
         ("gap, median", lambda r: f"{r['gap']:.2g}"),
         ("nodes", lambda r: f"{r['nodes']:.1f}"),
     ))  # fmt: skip
+
+
+def of_factors(parser: Parser, sample: list[Sentence], limit: float) -> dict[str, Any]:
+    """Methods on pruned problems with factors."""
+    some = [s for s in sample if 10 <= s.n_words <= 30][:10]
+    parsers = {"projective": parser}
+    if not parser.config.projective:
+        parsers = {"projective": parser.with_projective(True), "crossing": parser}
+    return {title: others([one.problem(s) for s in some], limit) for title, one in parsers.items()}
 
 
 def share(above: str, below: str) -> Any:
@@ -166,72 +182,72 @@ def table(rows: list[tuple[str, dict[str, Any]]], base: dict[str, Any]) -> str:
     ))  # fmt: skip
 
 
-def measure(name: str, model_file: str, dev: str, given: argparse.Namespace) -> tuple[dict, str]:
+def measure(model_file: str, dev: str, given: argparse.Namespace) -> dict[str, Any]:
     """Everything for one treebank."""
-    model = DelayedScorer(Parser.load(model_file).maker.scorer)
+    parser = Parser.load(model_file)
     sample = read_sample(dev, None)
     random.Random(1).shuffle(sample)
+    if not DelayedScorer.takes(parser.maker.scorer.templates):
+        return {"methods": of_factors(parser, sample, given.limit)}
+    model = DelayedScorer(parser.maker.scorer)
     every = [s for s in sample if s.n_words <= given.words][: given.sentences]
     short = [s for s in every if s.n_words <= given.full_words]
-    for settings in VARIANTS.values():  # compiles
-        parse(model, min(short, key=lambda s: s.n_words), settings)
-    one = run(model, short, VARIANTS, node_limit=1)
+    sets = {key: PricingSettings(c, delayed=False) for key, c in SETS.items()}
+    for settings in (*VARIANTS.values(), *sets.values()):  # compiles
+        for sentence in sorted(short, key=lambda s: s.n_words)[-3:]:
+            parse(model, sentence, settings, node_limit=3)
     shorter = sorted(short, key=lambda s: s.n_words)[: len(short) // 2]
-    two = run(
-        model, shorter, {key: PricingSettings(c, delayed=False) for key, c in SETS.items()},
-        node_limit=1,
-    )  # fmt: skip
     chosen = {"price and cut": PricingSettings()}
-    branched = run(model, every, chosen, time_limit=given.limit)["price and cut"]
     by_length: dict[str, Any] = {}
     for least, most in ((8, 12), (18, 22), (28, 32), (45, 60)):
         some = [s for s in sample if least <= s.n_words <= most][: given.others]
         if some:
             problems = [whole_problem(model, s) for s in some]
             by_length[f"{least}-{most} words"] = others(problems, given.limit)
-    text = f"## {name}\n\n"
-    text += f"{len(short)} sentences of up to {given.full_words} words, the root alone:\n\n"
-    text += table(list(one.items()), one["full program"])
-    text += f"\nThe full program, {len(shorter)} sentences:\n\n"
-    text += table(list(two.items()), two["ArcGP, GPArc"])
-    text += f"\nWith branching, {len(every)} sentences of up to {given.words} words:\n\n"
-    text += table([("price and cut", branched)], branched)
-    text += f"\nAll triples scored beforehand:\n\n{compared(by_length)}"
     return {
-        "root": one,
-        "constraints": two,
-        "branching": branched,
+        "root": run(model, short, VARIANTS, node_limit=1),
+        "constraints": run(model, shorter, sets, node_limit=1),
+        "branching": run(model, every, chosen, time_limit=given.limit),
         "methods": by_length,
-    }, text + "\n"
+    }
+
+
+def report(name: str, found: dict[str, Any]) -> str:
+    """What there is of one treebank, for reading."""
+    text = f"### {name}\n\n"
+    for part, title, base in (
+        ("root", "The root alone, {} sentences of up to {full_words} words", "full program"),
+        ("constraints", "The full program, {} sentences", "ArcGP, GPArc"),
+        ("branching", "With branching, {} sentences of up to {words} words", "price and cut"),
+    ):
+        if part in found:
+            rows = found[part]
+            title = title.format(rows[base]["sentences"], **found["options"])
+            text += f"{title}:\n\n{table(list(rows.items()), rows[base])}\n"
+    title = "All triples scored beforehand" if "root" in found else "Problems with factors"
+    return f"{text}{title}:\n\n{compared(found['methods'])}"
 
 
 def main() -> None:
-    """Measure every treebank."""
+    """Measure, and keep what the results have of other treebanks."""
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments.add_argument("treebanks", nargs="+", metavar="NAME=MODEL,DEV")
     arguments.add_argument("--sentences", type=int, default=100)
-    arguments.add_argument("--words", type=int, default=40)
+    arguments.add_argument("--words", type=int, default=60)
     arguments.add_argument("--full-words", type=int, default=25, help="for the full program")
     arguments.add_argument("--others", type=int, default=4, help="sentences of a length")
-    arguments.add_argument("--problems", help="folder of problems to compare the methods on, too")
-    arguments.add_argument("--limit", type=float, default=20.0, help="seconds for a sentence")
+    arguments.add_argument("--limit", type=float, default=5.0, help="seconds for a sentence")
     given = arguments.parse_args()
-    results: dict[str, Any] = {"machine": machine("highspy"), "options": vars(given)}
-    text = ""
+    path = RESULTS / "pricing.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    treebanks = known.get("treebanks", {})
     for treebank in given.treebanks:
         name, _, files = treebank.partition("=")
-        results[name], part = measure(name, *files.split(","), given)
-        text += part
-        print(part, flush=True)
-    if given.problems:
-        files = sorted(Path(given.problems).glob("*.npz"))
-        random.Random(1).shuffle(files)
-        given.problems = Path(given.problems).name
-        results["problems"] = {
-            "with factors": others([Problem.load(f) for f in files[: given.sentences]], given.limit)
-        }
-        text += f"## Problems of other models\n\n{compared(results['problems'])}\n"
-    write_result("pricing", results, text)
+        options = {key: value for key, value in vars(given).items() if key != "treebanks"}
+        treebanks[name] = {"options": options, **measure(*files.split(","), given)}
+        print(report(name, treebanks[name]), flush=True)
+        result = {"machine": machine("highspy"), "treebanks": treebanks}
+        write_result("pricing", result, "\n".join(report(*pair) for pair in treebanks.items()))
 
 
 if __name__ == "__main__":
