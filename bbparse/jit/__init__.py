@@ -2,7 +2,8 @@
 
 A kernel has the code of the kernels that it calls in it, and the constants that they read.
 :mod:`bbparse.jit.cache` keeps compiled code on disk as long as none of these changes, whosever
-package they are in; :mod:`bbparse.jit.linking` has kernels that call kernels compiled sooner;
+package they are in; :mod:`bbparse.jit.linking` has kernels that call kernels compiled sooner,
+:mod:`bbparse.jit.lowering` into less code, :mod:`bbparse.jit.lean` with less ado;
 :mod:`bbparse.jit.ahead` has another process compile, too; :mod:`bbparse.jit.stack` has room for a
 compiler's many calls; :mod:`bbparse.jit.signals` has no signal lost in kernels.
 """

@@ -32,6 +32,9 @@ from numba.core.types.containers import Tuple, UniTuple
 from numba.core.types.misc import unliteral
 from numba.core.typing.context import Context
 
+from bbparse.jit.lean import lean
+from bbparse.jit.lowering import LowerPart, LowerWhole
+
 _TRIED = ((0, 63), (0, 68))
 # Those for which it makes no difference whether a number is known: numba compiles its own functions
 # anew for each one that is.
@@ -138,6 +141,12 @@ class _PartLibrary(JITCodeLibrary):
         return self._codegen if self._runs else _NoEnvironments()
 
 
+class _WholeLibrary(JITCodeLibrary):
+    """Code that Python calls."""
+
+    _optimize_functions = _PartLibrary._optimize_functions  # all is optimised when it is linked
+
+
 class _NoEnvironments:
     """Stands for the code generator of a part, which has no memory to note an environment in."""
 
@@ -181,7 +190,7 @@ class _AsWhole(_BeforeCode):
 
     def run_pass(self, state: Any) -> bool:
         super().run_pass(state)
-        state.library = JITCodeLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = _WholeLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         state.flags.no_cpython_wrapper = False
         state.flags.release_gil = True
@@ -192,6 +201,7 @@ class _Compiler(CompilerBase):
     """numba's compiler with a memory for types, and a pass before the code is made."""
 
     extra: type[FunctionPass]
+    lowering: type[FunctionPass]
 
     def __init__(self, typingctx: Any, *args: Any) -> None:
         super().__init__(_remembering(typingctx), *args)
@@ -199,6 +209,7 @@ class _Compiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         names = [getattr(step, "__name__", "") for step, _ in manager.passes]
+        manager.passes[names.index("NativeLowering")] = self.lowering, self.lowering._name
         manager.passes.insert(names.index("IRLegalization"), (self.extra, self.extra._name))
         manager.finalize()
         return [manager]
@@ -209,7 +220,8 @@ class _Compiler(CompilerBase):
         before = codegen._library_class
         codegen._library_class = _PartLibrary
         try:
-            return super().compile_extra(func)
+            with lean():
+                return super().compile_extra(func)
         finally:
             codegen._library_class = before
 
@@ -217,13 +229,13 @@ class _Compiler(CompilerBase):
 class WholeCompiler(_Compiler):
     """For kernels as Python calls them."""
 
-    extra = _AsWhole
+    extra, lowering = _AsWhole, LowerWhole
 
 
 class PartCompiler(_Compiler):
     """For kernels as kernels call them."""
 
-    extra = _AsPart
+    extra, lowering = _AsPart, LowerPart
 
 
 def kernel_type(part: Any) -> Any:
