@@ -28,9 +28,6 @@ NEG = np.float32(-np.inf)
 # right and none on the left; modifiers on the left.
 BARE, RIGHT, AFTER, LEFT = 0, 1, 2, 3
 
-#: Scores of modifiers of a small grammar, with those that are impossible: fewer than look-ups cost.
-_DENSE = 1 << 17
-
 Ints = NDArray[np.int32]
 
 
@@ -72,12 +69,6 @@ def _raise_to(out, at, value):
 @kernel
 def _join(pair, first, more, hook, best):
     """Pairs over a span with one more modifier, the first one or another."""
-    if pair.shape[0] == best.shape[0]:  # all of them, in their order
-        for x in range(best.shape[0]):
-            a, b = first[x] + hook[0, x], more[x] + hook[1, x]
-            value = a if a > b else b
-            best[x] = value if value > best[x] else best[x]
-        return
     for e in range(pair.shape[0]):
         x = pair[e]
         a, b = first[e] + hook[0, x], more[e] + hook[1, x]
@@ -87,15 +78,10 @@ def _join(pair, first, more, hook, best):
 
 
 @kernel
-def _part(pair, first, more, out_first, out_more, hook, around, over, kept):
-    """The reverse: what is around pairs and around the modifiers that join them.
-
-    Those with something over them are `kept`, int32[…].
-    """
-    whole = pair.shape[0] == over.shape[0]
-    for i in range(kept.shape[0] if whole else pair.shape[0]):
-        x = kept[i] if whole else pair[i]
-        e = x if whole else i
+def _part(pair, first, more, out_first, out_more, hook, around, over):
+    """The reverse: what is around pairs and around the modifiers that join them."""
+    for e in range(pair.shape[0]):
+        x = pair[e]
         o = over[x]
         if o > NEG:
             _raise_to(out_first, e, o + hook[0, x])
@@ -105,7 +91,7 @@ def _part(pair, first, more, out_first, out_more, hook, around, over, kept):
 
 
 @kernel
-def _inside(leaf, pairs, dense, division, kept, kept_pair, entries, phrase, hook):
+def _inside(leaf, pairs, division, kept, kept_pair, entries, phrase, hook):
     n, n_tags = leaf.shape
     parent, head, score, stop = pairs.parent, pairs.head, pairs.score, pairs.stop
     bits, here = np.zeros(score.shape[0], np.uint8), np.empty((4, score.shape[0]), np.float32)
@@ -150,15 +136,13 @@ def _inside(leaf, pairs, dense, division, kept, kept_pair, entries, phrase, hook
                         over = own[head[x]] + score[x] + stop[1, 0, x] + stop[0, 0, x]
                         _raise_to(own, parent[x], over)
             start[c] = n_entries
-            whole = count == score.shape[0]
-            for q in range(count):
-                x = q if whole else some[q]
+            for x in some[:count]:
                 if bits[x] & (1 << BARE):
                     here[BARE, x] = own[head[x]] + score[x]
                 if bits[x] & (1 << AFTER):
                     _raise_to(here[AFTER], x, here[BARE, x] + stop[1, 0, x])
                     _raise_to(here[AFTER], x, here[RIGHT, x] + stop[1, 1, x])
-                if whole or max(here[BARE, x], here[RIGHT, x], here[AFTER, x], here[LEFT, x]) > NEG:
+                if max(here[BARE, x], here[RIGHT, x], here[AFTER, x], here[LEFT, x]) > NEG:
                     pair[n_entries] = x
                     for step in range(4):
                         value[step, n_entries] = here[step, x]
@@ -166,22 +150,15 @@ def _inside(leaf, pairs, dense, division, kept, kept_pair, entries, phrase, hook
             end[c] = n_entries
             if own.max() > NEG:
                 hook_of[c] = n_hooks
-                _offer(pairs, dense, own, hook[n_hooks])
+                _offer(pairs, own, hook[n_hooks])
                 n_hooks += 1
 
 
 @kernel
-def _offer(pairs, dense, own, hook):
+def _offer(pairs, own, hook):
     """What phrases over a span score as modifiers."""
     for m in range(own.shape[0]):
-        if own[m] > NEG and dense.shape[0] > 0:
-            for side in range(2):
-                for far in range(2):
-                    one, best = dense[m, side, far], hook[side, far]
-                    for x in range(one.shape[0]):
-                        value = one[x] + own[m]
-                        best[x] = value if value > best[x] else best[x]
-        elif own[m] > NEG:
+        if own[m] > NEG:
             for r in range(pairs.rule_ptr[m], pairs.rule_ptr[m + 1]):
                 x, side = pairs.rule_pair[r], pairs.rule_side[r]
                 for far in range(2):
@@ -192,7 +169,6 @@ def _offer(pairs, dense, own, hook):
 def _outside(n, n_tags, pairs, floor, entries, phrase, around, hook, o_hook, kept, kept_pair):
     parent, head, score, stop = pairs.parent, pairs.head, pairs.score, pairs.stop
     over = np.full((4, score.shape[0]), NEG, np.float32)  # of the span, where it is kept
-    some = np.empty((4, score.shape[0]), np.int32)  # where that is
     count = np.zeros(4, np.int32)
     start, end, pair, value, outside, hook_of = entries
     around[cell(n, 0, n)] = pairs.root
@@ -237,7 +213,6 @@ def _outside(n, n_tags, pairs, floor, entries, phrase, around, hook, o_hook, kep
                     if value[step, e] + outside[step, e] >= floor:
                         kept_pair[c, x] |= 1 << step
                         over[step, x] = outside[step, e]
-                        some[step, count[step]] = x
                         count[step] += 1
             for k in range(i + 1, j):
                 a, b = cell(n, i, k), cell(n, k, j)
@@ -247,14 +222,14 @@ def _outside(n, n_tags, pairs, floor, entries, phrase, around, hook, o_hook, kep
                     _part(
                         pair[p:q], value[BARE, p:q], value[RIGHT, p:q], outside[BARE, p:q],
                         outside[RIGHT, p:q], hook[hook_of[b], 1], o_hook[hook_of[b], 1],
-                        over[RIGHT], some[RIGHT, : count[RIGHT]],
+                        over[RIGHT],
                     )  # fmt: skip
                 if count[LEFT] > 0 and hook_of[a] >= 0 and t > r:
                     reached[a] = reached[b] = True
                     _part(
                         pair[r:t], value[AFTER, r:t], value[LEFT, r:t], outside[AFTER, r:t],
                         outside[LEFT, r:t], hook[hook_of[a], 0], o_hook[hook_of[a], 0],
-                        over[LEFT], some[LEFT, : count[LEFT]],
+                        over[LEFT],
                     )  # fmt: skip
             for e in range(start[c], end[c]):
                 for step in range(4):
@@ -329,10 +304,7 @@ def _prune(leaf, pairs, margin, division, coarse_kept, coarse_pair):
     # what phrases score as modifiers, by side and by whether the head is adjacent (0) or not
     both = np.full((2, n_hooks, 2, 2, number.shape[0]), NEG, np.float32)
     to_few = Division(division.symbol, division.ptr, place[division.pair])
-    dense = np.empty((0, 2, 2, 0), np.float32)
-    if 4 * n_symbols * number.shape[0] <= _DENSE:
-        dense = dense_rules(few)
-    _inside(leaf, few, dense, to_few, coarse_kept, coarse_pair, entries, phrase[0], both[0])
+    _inside(leaf, few, to_few, coarse_kept, coarse_pair, entries, phrase[0], both[0])
     best = (phrase[0, cell(n, 0, n)] + pairs.root).max()
     kept = np.zeros((n_cells, n_symbols), np.bool_)
     kept_pair = np.zeros((n_cells, n_pairs), np.uint8)
