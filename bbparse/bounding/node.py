@@ -26,6 +26,7 @@ from bbparse.bounding.incumbents import (
     tree_score,
     tree_scores,
 )
+from bbparse.bounding.listing import LATE, try_trees
 from bbparse.bounding.multipliers import (
     apply_multipliers,
     arc_leads,
@@ -40,6 +41,7 @@ from bbparse.jit import kernel
 from bbparse.oracle.calls import (
     best,
     eliminate,
+    hold,
     inner_gaps,
     inner_noise,
     inner_norm,
@@ -203,6 +205,7 @@ def bound_node(node, incumbents, limits, counters, record):
     alpha = _first_step(node) if method == PAPER else 0.0
     alpha = alpha if alpha > 0.0 else 1.0 / unit
     exact = is_exact(oracle)
+    fewest = np.full(1, np.inf)
     call = -1
     while call < 0 or (
         counters[1] < limits.work
@@ -259,6 +262,12 @@ def bound_node(node, incumbents, limits, counters, record):
             if by_leads:
                 arc_leads(n_words, node.arc_mod, each, lead)
         if eliminates:
+            if try_trees(
+                oracle, scratch, node, each, arc_score, shift, call, fewest, limits, slack,
+                incumbents, counters,
+            ):  # fmt: skip
+                return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
+            floor = floor_to_beat(incumbents, limits.quantum, slack)
             before = size_of(oracle)
             if not eliminate(oracle, scratch, floor - shift):
                 return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
@@ -269,6 +278,8 @@ def bound_node(node, incumbents, limits, counters, record):
                 for a in range(n_arcs):
                     if node.base[a] == NEG:
                         chosen[a] = 0
+            if call >= LATE:
+                hold(oracle, scratch, node.base, factors, limits.hard)
         _note(node, best_bound, incumbents, counters, record)
         fell = previous - bound
         previous = bound

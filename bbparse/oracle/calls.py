@@ -22,6 +22,8 @@ own; `best` bounds from above, and the tree is one of its components'.
 * ``k_best(oracle, scratch, arc_score, n_words, k, least)``: after `best`, trees, values, part
   scores, and what all trees that are not listed score at most; one that scores less than the least
   may be the last
+* ``hold(oracle, scratch, base, factors, hard)``: take over factors of a node that now fit; ``base``
+  is -inf where an arc is dead, and factors of weight ``-hard`` stay
 * ``inner_norm(oracle, scratch, chosen)``: squared length of the subgradient of its multipliers
 * ``inner_step(oracle, scratch, chosen, alpha)``: one step of them at a tree
 * ``inner_noise(oracle, scratch)``: the largest numbers that it added multipliers of its own to
@@ -34,6 +36,7 @@ from __future__ import annotations
 from bbparse.oracle.by_type import by_type
 from bbparse.oracle.nonprojective import calls as nonprojective
 from bbparse.oracle.nonprojective.automata import Automata, automata_scratch
+from bbparse.oracle.nonprojective.holding import automata_hold
 from bbparse.oracle.projective import calls as projective
 from bbparse.oracle.projective.build import Chart
 
@@ -51,6 +54,7 @@ tree_of = by_type({Chart: projective.chart_tree, Automata: nonprojective.automat
 with_each = by_type({Chart: projective.chart_with_each, Automata: nonprojective.automata_with_each})
 eliminate = by_type({Chart: projective.chart_eliminate, Automata: True})
 k_best = by_type({Chart: projective.chart_k_best, Automata: nonprojective.automata_k_best})
+hold = by_type({Chart: None, Automata: automata_hold})
 inner_norm = by_type({Chart: 0.0, Automata: nonprojective.automata_norm})
 inner_step = by_type({Chart: None, Automata: nonprojective.automata_step})
 inner_noise = by_type({Chart: 0.0, Automata: nonprojective.automata_noise})

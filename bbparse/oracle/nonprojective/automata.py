@@ -6,7 +6,8 @@ each g the best M is a chain of modifiers on either side, from near to far:
     α_c = m_c + max(first(g, c),  max_s α_s + sibling(g, s, c))      best chain that ends in c
     β_c = max(outermost(g, c),  max_s sibling(g, c, s) + m_s + β_s)  best of what comes after c
 
-with m_c what modifier c scores by itself. The chart's table of weights is these functions:
+with m_c what modifier c scores by itself. A modifier that has no other head is in all chains: none
+passes it by. The chart's table of weights is these functions:
 :mod:`bbparse.oracle.projective.weights`. The root has exactly one modifier, or at least one; other
 words have any number. Cost: the parts over arcs that are alive.
 
@@ -22,6 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
+from bbparse.oracle.nonprojective.tables import (
+    MOST_ENTRIES,
+    table_best,
+    table_score,
+    table_spread,
+)
 
 NEG = -np.inf
 
@@ -44,6 +51,12 @@ class Automata(NamedTuple):
     # (v), pays for it: [B]. A node's own; all else is shared.
     u: NDArray[np.float64]
     v: NDArray[np.float64]
+    # Tables of heads, a node's own: see :mod:`bbparse.oracle.nonprojective.tables`.
+    at: NDArray[np.int64]  # [n + 2], where each begins, -1: it has none; how much room is used
+    sets: NDArray[np.int64]  # [n + 1], how many sets of modifiers there are
+    bit: NDArray[np.int8]  # [B], the bit of each pair, -1: it is not alive
+    row: NDArray[np.int64]  # [B], its row in the table of its modifier
+    table: NDArray[np.float64]
     flags: NDArray[np.bool_]  # [2], whether the root has one modifier; whether there are parts
 
 
@@ -51,18 +64,19 @@ class Side(NamedTuple):
     """Room for the modifiers of a head on one side, near to far, those that are alive.
 
     Two tables, as each array by itself would cost kernels more than what is computed. Rows of
-    ``place`` int64[6, n]: ``GROUP``, which modifiers; ``RANK``, their places among all candidates,
+    ``place`` int64[7, n]: ``GROUP``, which modifiers; ``RANK``, their places among all candidates,
     from 1, as inner siblings; ``FIRST``, ``STRIDE``: scores of a modifier's parts are ``inc_w[first
     + context * stride + rank of inner sibling]``; ``LAST``, ``LAST_STRIDE``: and its score as the
-    outermost one ``out_w[last + context * last_stride]``. Rows of ``score`` float64[3, n]:
-    ``PAYS``, what a modifier pays for being taken; ``CHAIN``, α; ``AFTER``, β.
+    outermost one ``out_w[last + context * last_stride]``; ``NEEDED``: whether it must be taken.
+    Rows of ``score`` float64[3, n]: ``PAYS``, what a modifier pays for being taken; ``CHAIN``, α;
+    ``AFTER``, β.
     """
 
     place: NDArray[np.int64]
     score: NDArray[np.float64]
 
 
-GROUP, RANK, FIRST, STRIDE, LAST, LAST_STRIDE = 0, 1, 2, 3, 4, 5
+GROUP, RANK, FIRST, STRIDE, LAST, LAST_STRIDE, NEEDED = 0, 1, 2, 3, 4, 5, 6
 PAYS, CHAIN, AFTER = 0, 1, 2
 
 
@@ -83,7 +97,7 @@ def place_of(head, index, weights):
 
 
 @kernel
-def list_side(table, u, gscore, lo, hi, right, side):
+def list_side(table, u, gscore, needed, lo, hi, right, side):
     """Fill in the modifiers ``lo : hi`` on one side of a head; returns how many are alive."""
     place, score = side
     count = 0
@@ -93,27 +107,31 @@ def list_side(table, u, gscore, lo, hi, right, side):
             continue
         for row in range(6):
             place[row, count] = table[row, c]
+        place[NEEDED, count] = needed[c]
         score[PAYS, count] = u[c]
         count += 1
     return count
 
 
 @kernel
-def forward(inc_w, out_w, side, count, j, lone):
-    """Fill α under context j; returns the best score of a chain of one at least, or -inf.
+def forward(inc_w, out_w, side, count, j, root, lone):
+    """Fill α under context j; returns the best score of a chain, or -inf.
 
-    ``lone``: a chain of one.
+    The ``root`` has one modifier at least, with ``lone`` exactly one.
     """
     place, score = side
-    best = NEG
+    best = NEG if root else 0.0
+    near, passed = np.uintp(0), False
     for i in range(np.uintp(count)):
         start = np.uintp(place[FIRST, i] + j * place[STRIDE, i])
-        top = inc_w[start]
+        top = NEG if passed else inc_w[start]
         if not lone:
-            for s in range(i):
+            for s in range(near, i):
                 top = max(top, score[CHAIN, s] + inc_w[start + np.uintp(place[RANK, s])])
         top -= score[PAYS, i]
         score[CHAIN, i] = top
+        if place[NEEDED, i]:
+            near, passed, best = i, True, NEG
         best = max(best, top + out_w[np.uintp(place[LAST, i] + j * place[LAST_STRIDE, i])])
     return best
 
@@ -122,14 +140,19 @@ def forward(inc_w, out_w, side, count, j, lone):
 def backward(inc_w, out_w, side, count, j, lone):
     """Fill β under context j."""
     place, score = side
+    end, passed = np.uintp(count), False
     for i in range(count - 1, -1, -1):
-        top = out_w[np.uintp(place[LAST, i] + j * place[LAST_STRIDE, i])]
+        top = NEG
+        if not passed:
+            top = out_w[np.uintp(place[LAST, i] + j * place[LAST_STRIDE, i])]
         if not lone:
             rank = place[RANK, i]
-            for s in range(np.uintp(i + 1), np.uintp(count)):
+            for s in range(np.uintp(i + 1), end):
                 inner = inc_w[np.uintp(place[FIRST, s] + j * place[STRIDE, s] + rank)]
                 top = max(top, inner - score[PAYS, s] + score[AFTER, s])
         score[AFTER, i] = top
+        if place[NEEDED, i]:
+            end, passed = np.uintp(i + 1), True
 
 
 @kernel
@@ -138,15 +161,18 @@ def follow(inc_w, out_w, side, count, j, lone, best, taken):
     place, score = side
     at = -1
     for i in range(count):
-        if score[CHAIN, i] + out_w[place[LAST, i] + j * place[LAST_STRIDE, i]] == best:
+        if place[NEEDED, i]:
+            at = -1
+        if score[CHAIN, i] + out_w[place[LAST, i] + j * place[LAST_STRIDE, i]] == best and at < 0:
             at = i
-            break
     while at >= 0:
         taken[place[GROUP, at]] = 1
         start = place[FIRST, at] + j * place[STRIDE, at]
         top, before = inc_w[start], -1
         if not lone:
             for s in range(at):
+                if place[NEEDED, s]:
+                    top = NEG
                 value = score[CHAIN, s] + inc_w[start + place[RANK, s]]
                 if value > top:
                     top, before = value, s
@@ -172,7 +198,9 @@ def side_parts(table, inc_w, out_w, lo, hi, right, j, picked):
 
 @kernel
 def parts_of(o, h, j, picked):
-    """What the parts of a tree score at head h, under context j."""
+    """What the parts of a tree score at head h, and factors in its table, under context j."""
+    if o.at[h] >= 0:
+        return table_score(o, h, j, picked)
     out_ptr, out_mid, table, inc_w, out_w = o.out_ptr, o.out_mid, o.place, o.inc_w, o.out_w
     lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
     return side_parts(table, inc_w, out_w, lo, middle, False, j, picked) + side_parts(
@@ -190,6 +218,7 @@ class AutomataScratch(NamedTuple):
     reduced: NDArray[np.float64]
     tree: NDArray[np.int32]
     picked: NDArray[np.int8]  # its groups
+    needed: NDArray[np.int8]  # groups that are the only ones into their words
     taken: NDArray[np.int8]  # what the automata have as modifiers
     above: NDArray[np.int8]  # and as heads
     value: NDArray[np.float64]  # of each automaton and of the arborescence
@@ -199,6 +228,8 @@ class AutomataScratch(NamedTuple):
     left: Side
     largest: NDArray[np.float64]
     stale: NDArray[np.bool_]  # by head: whether its automaton has changed since it was best
+    sums: NDArray[np.float64]  # this and the next: by set of modifiers
+    most: NDArray[np.float64]
     spread: NDArray[np.bool_]  # or since its best values with each pair were found
 
 
@@ -211,10 +242,12 @@ def automata_scratch(o):
         heads[i] = o.head[o.in_list[i]]
     return AutomataScratch(
         np.zeros(b), np.empty(b, np.int32), np.empty(b), heads, np.empty(b), np.empty(n, np.int32),
-        np.zeros(b, np.int8), np.zeros(b, np.int8), np.zeros(b, np.int8), np.empty(n + 2),
-        np.empty(b), np.empty(b), Side(np.empty((6, n + 1), np.int64), np.empty((3, n + 1))),
-        Side(np.empty((6, n + 1), np.int64), np.empty((3, n + 1))), np.zeros(1),
-        np.ones(n + 1, np.bool_), np.ones(n + 1, np.bool_),
+        np.zeros(b, np.int8), np.zeros(b, np.int8), np.zeros(b, np.int8), np.zeros(b, np.int8),
+        np.empty(n + 2), np.empty(b), np.empty(b),
+        Side(np.empty((7, n + 1), np.int64), np.empty((3, n + 1))),
+        Side(np.empty((7, n + 1), np.int64), np.empty((3, n + 1))), np.zeros(1),
+        np.ones(n + 1, np.bool_), np.empty(MOST_ENTRIES), np.empty(MOST_ENTRIES),
+        np.ones(n + 1, np.bool_),
     )  # fmt: skip
 
 
@@ -223,22 +256,26 @@ def find_best(o, s):
     """Find the best value of each automaton that is stale, and mark what it has."""
     out_ptr, out_mid, in_ptr, in_list = o.out_ptr, o.out_mid, o.in_ptr, o.in_list
     inc_w, out_w, place, u, v, single = o.inc_w, o.out_w, o.place, o.u, o.v, o.flags[0]
-    gscore, taken, above, rights, lefts = s.gscore, s.taken, s.above, s.right, s.left
+    gscore, taken, above, needed = s.gscore, s.taken, s.above, s.needed
+    rights, lefts = s.right, s.left
     for h in range(out_mid.shape[0]):
         if not s.stale[h]:
             continue
         s.stale[h] = False
         s.spread[h] = True
+        if o.at[h] >= 0:
+            s.value[h] = table_best(o, s, h)
+            continue
         lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
         for c in range(lo, hi):
             taken[c] = 0
-        n_right = list_side(place, u, gscore, middle, hi, True, rights)
+        n_right = list_side(place, u, gscore, needed, middle, hi, True, rights)
         if h == 0:
-            best = forward(inc_w, out_w, rights, n_right, 0, single)
+            best = forward(inc_w, out_w, rights, n_right, 0, True, single)
             follow(inc_w, out_w, rights, n_right, 0, single, best, taken)
             s.value[h] = best
             continue
-        n_left = list_side(place, u, gscore, lo, middle, False, lefts)
+        n_left = list_side(place, u, gscore, needed, lo, middle, False, lefts)
         differ = lo < hi and (place[STRIDE, lo] > 0 or place[LAST_STRIDE, lo] > 0)
         best, context, last, right, left = NEG, -1, -1, 0.0, 0.0
         known = n_right + n_left == 0
@@ -248,11 +285,11 @@ def find_best(o, s):
             if gscore[p] == NEG:
                 continue
             if not known or (differ and n_right + n_left > 0):
-                right = forward(inc_w, out_w, rights, n_right, j, False) if n_right > 0 else 0.0
-                left = forward(inc_w, out_w, lefts, n_left, j, False) if n_left > 0 else 0.0
+                right = forward(inc_w, out_w, rights, n_right, j, False, False)
+                left = forward(inc_w, out_w, lefts, n_left, j, False, False)
                 known = True
                 last = j
-            value = max(0.0, right) + max(0.0, left) - v[p]
+            value = right + left - v[p]
             if value > best:
                 best = value
                 context = j
@@ -263,11 +300,11 @@ def find_best(o, s):
         if n_right + n_left == 0:
             continue
         if differ and last != context:
-            right = forward(inc_w, out_w, rights, n_right, context, False)
-            left = forward(inc_w, out_w, lefts, n_left, context, False)
-        if right > 0.0:
+            right = forward(inc_w, out_w, rights, n_right, context, False, False)
+            left = forward(inc_w, out_w, lefts, n_left, context, False, False)
+        if right != 0.0:
             follow(inc_w, out_w, rights, n_right, context, False, right, taken)
-        if left > 0.0:
+        if left != 0.0:
             follow(inc_w, out_w, lefts, n_left, context, False, left, taken)
 
 
@@ -285,16 +322,20 @@ def find_with_each(o, s):
     """Find anew what automata score at most with each modifier, and with each head."""
     out_ptr, out_mid, in_ptr, in_list = o.out_ptr, o.out_mid, o.in_ptr, o.in_list
     inc_w, out_w, place, u, v = o.inc_w, o.out_w, o.place, o.u, o.v
-    gscore, with_mod, with_head, rights, lefts = s.gscore, s.with_mod, s.with_head, s.right, s.left
+    gscore, with_mod, with_head, needed = s.gscore, s.with_mod, s.with_head, s.needed
+    rights, lefts = s.right, s.left
     for h in range(out_mid.shape[0]):
         if not s.spread[h]:
             continue
         s.spread[h] = False
+        if o.at[h] >= 0:
+            table_spread(o, s, h)
+            continue
         lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
         for c in range(lo, hi):
             with_mod[c] = NEG
-        n_right = list_side(place, u, gscore, middle, hi, True, rights)
-        n_left = list_side(place, u, gscore, lo, middle, False, lefts)
+        n_right = list_side(place, u, gscore, needed, middle, hi, True, rights)
+        n_left = list_side(place, u, gscore, needed, lo, middle, False, lefts)
         lone = h == 0 and o.flags[0]
         differ = h > 0 and lo < hi and (place[STRIDE, lo] > 0 or place[LAST_STRIDE, lo] > 0)
         known, right, left, top = False, 0.0, 0.0, NEG
@@ -306,12 +347,10 @@ def find_with_each(o, s):
                     continue
                 pays = v[p]
             if differ or not known:
-                right = forward(inc_w, out_w, rights, n_right, j, lone)
-                left = forward(inc_w, out_w, lefts, n_left, j, lone)
+                right = forward(inc_w, out_w, rights, n_right, j, h == 0, lone)
+                left = forward(inc_w, out_w, lefts, n_left, j, False, lone)
                 backward(inc_w, out_w, rights, n_right, j, lone)
                 backward(inc_w, out_w, lefts, n_left, j, lone)
-                if h > 0:
-                    right, left = max(0.0, right), max(0.0, left)
                 known = True
             if h > 0:
                 with_head[in_list[in_ptr[h] + j]] = right + left - pays

@@ -25,6 +25,7 @@ from bbparse.oracle.nonprojective.automata import (
     place_of,
     side_parts,
 )
+from bbparse.oracle.nonprojective.tables import CAPACITY, table_score
 
 NEG = -np.inf
 
@@ -42,19 +43,26 @@ def make_automata(kind, n, head, mod, single_root, index, weights, group_ptr):
     flags[0] = single_root
     flags[1] = kind.mode > 0
     b = head.shape[0]
+    at = np.full(n + 2, -1)
+    at[n + 1] = 0
     return Automata(
         group_ptr, head, mod, index.out_ptr, index.out_mid, index.in_ptr, index.in_list,
         place_of(head, index, weights), weights.inc_w, weights.out_w, np.zeros(b), np.zeros(b),
-        flags,
+        at, np.empty(n + 1, np.int64), np.zeros(b, np.int8), np.empty(b, np.int64),
+        np.empty(CAPACITY), flags,
     )  # fmt: skip
 
 
 @kernel
 def automata_copy(o):
-    """Automata with multipliers of their own."""
+    """Automata with multipliers and tables of their own."""
+    table = np.empty(CAPACITY)
+    for i in range(o.at[-1]):
+        table[i] = o.table[i]
     return Automata(
         o.group_ptr, o.head, o.mod, o.out_ptr, o.out_mid, o.in_ptr, o.in_list, o.place,
-        o.inc_w, o.out_w, o.u.copy(), o.v.copy(), o.flags,
+        o.inc_w, o.out_w, o.u.copy(), o.v.copy(), o.at.copy(), o.sets.copy(), o.bit.copy(),
+        o.row.copy(), table, o.flags,
     )  # fmt: skip
 
 
@@ -85,6 +93,19 @@ def _fill(o, s, arc_score):
             stale[head[c]] = True
             stale[mod[c]] = True
         gscore[c] = arc_score[best]
+    in_ptr, needed = o.in_ptr, s.needed
+    for m in range(1, in_ptr.shape[0] - 1):
+        only, count = -1, 0
+        for i in range(in_ptr[m], in_ptr[m + 1]):
+            c = in_list[i]
+            if gscore[c] > NEG:
+                only = c
+                count += 1
+        for i in range(in_ptr[m], in_ptr[m + 1]):
+            c = in_list[i]
+            if needed[c] != (c == only and count == 1):
+                needed[c] = c == only and count == 1
+                stale[head[c]] = True
     s.picked[:] = 0
     for i in range(in_list.shape[0]):
         c = in_list[i]
@@ -124,6 +145,9 @@ def automata_tree(o, s, arc_score, tree):
     out_ptr, out_mid, table, inc_w, out_w = o.out_ptr, o.out_mid, o.place, o.inc_w, o.out_w
     for h in range(n + 1):
         j = 0 if h == 0 else s.tree[h - 1] - o.in_ptr[h]
+        if o.at[h] >= 0:
+            score += table_score(o, h, j, s.picked)
+            continue
         lo, middle, hi = out_ptr[h], out_mid[h], out_ptr[h + 1]
         score += side_parts(table, inc_w, out_w, lo, middle, False, j, s.picked)
         score += side_parts(table, inc_w, out_w, middle, hi, True, j, s.picked)

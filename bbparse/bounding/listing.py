@@ -1,0 +1,329 @@
+"""All trees that are better than what is known, where the bound leaves few.
+
+What a tree scores is the bound less the loss of each component: of the arborescence the reduced
+scores of the tree's arcs add up to no more than that, and an automaton loses at least what the
+worst of its arcs alone costs. Words are settled one by one, those of one head together. Once all
+that can be at a head are, its automaton's loss is known, and that of the factors over its arcs,
+whose bounds are looser than anything else here. A branch ends where it has lost more than the bound
+is above the least score.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bbparse.bounding.climbing import climb
+from bbparse.bounding.incumbents import floor_to_beat, insert_tree, tree_score
+from bbparse.jit import inlined, kernel
+from bbparse.oracle.by_type import by_type
+from bbparse.oracle.nonprojective.automata import Automata, parts_of, side_parts
+from bbparse.oracle.nonprojective.tables import ALWAYS
+from bbparse.oracle.projective.build import Chart
+
+NEG = -np.inf
+#: From this call on trees are listed, and factors go into tables; easy nodes are closed before.
+LATE = 5
+#: The call after which the best tree is improved, or the next that eliminates.
+CLIMBS = 12
+#: Of two to the power of how many choices of heads trees are looked for, and how many words are
+#: settled for each call so far before that is given up.
+_MOST_CHOICES, _STEPS = 30.0, 4
+#: Rows of the table of candidates: arc, place among the pairs by modifier, pair and head; and of
+#: their losses: in the arborescence, in the automata of head and modifier, and in all.
+_ARC, _PLACE, _PAIR, _HEAD = 0, 1, 2, 3
+_TREE, _AS_MOD, _AS_HEAD, _ALONE = 0, 1, 2, 3
+
+
+@kernel
+def _candidates(o, s, arc_score, total, least, first, which, loss):
+    """Fill in the candidates of each word, the best first; False where some word has none."""
+    in_ptr, in_list, group_ptr, heads = o.in_ptr, o.in_list, o.group_ptr, o.head
+    gscore, reduced, value, parts = s.gscore, s.reduced, s.value, o.flags[1]
+    with_mod, with_head = s.with_mod, s.with_head
+    used = 0
+    for m in range(1, in_ptr.shape[0] - 1):
+        first[m] = used
+        for i in range(in_ptr[m], in_ptr[m + 1]):
+            c = in_list[i]
+            if gscore[c] == NEG or reduced[i] == NEG:
+                continue
+            as_mod = as_head = 0.0
+            if parts:
+                as_mod = max(0.0, value[heads[c]] - with_mod[c])
+                as_head = max(0.0, value[m] - with_head[c])
+            for a in range(group_ptr[c], group_ptr[c + 1]):
+                own = gscore[c] - arc_score[a] - reduced[i]
+                alone = own + as_mod + as_head
+                if arc_score[a] == NEG or total - alone < least:
+                    continue
+                at = used
+                while at > first[m] and loss[_ALONE, at - 1] > alone:
+                    for row in range(4):
+                        which[row, at] = which[row, at - 1]
+                        loss[row, at] = loss[row, at - 1]
+                    at -= 1
+                which[_ARC, at], which[_PLACE, at] = a, i
+                which[_PAIR, at], which[_HEAD, at] = c, heads[c]
+                loss[_TREE, at], loss[_ALONE, at] = own, alone
+                loss[_AS_MOD, at], loss[_AS_HEAD, at] = as_mod, as_head
+                used += 1
+        if used == first[m]:
+            return False
+    first[-1] = used
+    return True
+
+
+@kernel
+def _factors_by_head(factors, arc_pair, pair_head, last, before):
+    """Chain the factors whose arcs have one head: ``last`` by head, ``before`` by factor."""
+    ptr, arcs = factors.ptr, factors.arcs
+    last[:] = -1
+    for f in range(factors.size[0]):
+        h = pair_head[arc_pair[arcs[ptr[f]]]]
+        same = True
+        for i in range(ptr[f] + 1, ptr[f + 1]):
+            same = same and pair_head[arc_pair[arcs[i]]] == h
+        if same:
+            before[f] = last[h]
+            last[h] = f
+
+
+@kernel
+def _factor_loss(factors, f, before, chosen):
+    """What the bounds of a chain of factors are above their scores."""
+    ptr, arcs, weight, lam = factors.ptr, factors.arcs, factors.weight, factors.lam
+    loss = 0.0
+    while f >= 0:
+        lo, hi = ptr[f], ptr[f + 1]
+        on = 0
+        bound = 0.0
+        for i in range(lo, hi):
+            if chosen[arcs[i]] == 1:
+                on += 1
+                bound += lam[i]
+        if weight[f] < 0.0:
+            bound = -lam[lo] * (on - (hi - lo - 1))
+        loss += bound - weight[f] if on == hi - lo else bound
+        f = before[f]
+    return loss
+
+
+@inlined
+def _own_loss(o, value, h, up, picked):
+    """What head h loses with the pairs picked, under its pair ``up``, a place in ``in_list``."""
+    lo, middle, hi = o.out_ptr[h], o.out_mid[h], o.out_ptr[h + 1]
+    j = 0
+    lost = value
+    if h > 0:
+        j = up - o.in_ptr[h]
+        lost += o.v[o.in_list[up]]
+    chosen = 0
+    for c in range(lo, hi):
+        if picked[c] == 1:
+            lost += o.u[c]
+            if o.bit[c] < ALWAYS:
+                chosen += 1 << o.bit[c]
+    if o.at[h] >= 0:
+        return lost - o.table[o.at[h] + o.row[o.in_list[up]] * o.sets[h] + chosen]
+    lost -= side_parts(o.place, o.inc_w, o.out_w, lo, middle, False, j, picked)
+    return lost - side_parts(o.place, o.inc_w, o.out_w, middle, hi, True, j, picked)
+
+
+@kernel
+def _in_order(first, heads, waits, order):
+    """The free words, those of the head that waits for fewest first."""
+    left = waits.copy()
+    n = first.shape[0] - 2
+    known = 0
+    listed = np.zeros(n + 1, np.bool_)
+    while known < order.shape[0]:
+        best = -1
+        for h in range(n + 1):
+            if left[h] > 0 and (best < 0 or left[h] < left[best]):
+                best = h
+        for m in range(1, n + 1):
+            lo, hi = first[m], first[m + 1]
+            member = m == best
+            for q in range(lo, hi):
+                member = member or heads[q] == best
+            if not member or listed[m] or hi - lo < 2:
+                continue
+            order[known] = m
+            known += 1
+            listed[m] = True
+            left[m] -= 1
+            for q in range(lo, hi):
+                left[heads[q]] -= 1
+
+
+@kernel
+def _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, counters):
+    """After `with_each`: offer trees of a node to the incumbents; whether no other can be better.
+
+    ``shift`` is what bounds score beside the oracle; it gives up after settling ``most`` words.
+    """
+    least = floor_to_beat(incumbents, limits.quantum, slack) - shift
+    in_ptr, single, parts, factors = o.in_ptr, o.flags[0], o.flags[1], node.factors
+    n, size, value = in_ptr.shape[0] - 2, arc_score.shape[0], s.value
+    total = value[n + 1]
+    if parts:
+        for h in range(n + 1):
+            total += value[h]
+    first = np.zeros(n + 2, np.int64)
+    which, loss = np.empty((4, size), np.int64), np.empty((4, size))
+    if not _candidates(o, s, arc_score, total, least, first, which, loss):
+        return True
+    heads = which[_HEAD]
+    arc_pair = np.empty(size, np.int64)
+    for c in range(o.head.shape[0]):
+        for a in range(o.group_ptr[c], o.group_ptr[c + 1]):
+            arc_pair[a] = c
+    last, before = np.empty(n + 1, np.int64), np.empty(factors.size[0], np.int64)
+    _factors_by_head(factors, arc_pair, o.head, last, before)
+
+    # Words with one candidate are settled; a head waits for its free candidates, and for its head.
+    above = np.full(n + 1, -1, np.int64)  # this and the next: head of each word, and the place
+    up = np.full(n + 1, -1, np.int64)
+    waits = np.zeros(n + 1, np.int64)
+    lost = np.zeros(n + 1)
+    picked, chosen = np.zeros(o.head.shape[0], np.int8), np.zeros(size, np.int8)
+    tree, trial = np.empty(n, np.int32), np.empty(size, np.int8)
+    gone = 0.0
+    roots = free = 0
+    for m in range(1, n + 1):
+        lo = first[m]
+        if first[m + 1] - lo > 1:
+            free += 1
+            waits[m] += 1
+            for q in range(lo, first[m + 1]):
+                waits[heads[q]] += 1
+            continue
+        h = heads[lo]
+        above[m], up[m], tree[m - 1] = h, which[_PLACE, lo], which[_ARC, lo]
+        while h > 0:
+            if h == m:
+                return True
+            h = above[h]
+        h = heads[lo]
+        picked[which[_PAIR, lo]] = chosen[tree[m - 1]] = 1
+        gone += loss[_TREE, lo]
+        roots += h == 0
+        lost[h] = max(lost[h], loss[_AS_MOD, lo])
+        lost[m] = max(lost[m], loss[_AS_HEAD, lo])
+    if single and roots > 1:
+        return True
+    for h in range(n + 1):
+        if waits[h] == 0:
+            if parts:
+                lost[h] = _own_loss(o, value[h], h, up[h], picked)
+            lost[h] += _factor_loss(factors, last[h], before, chosen)
+        gone += lost[h]
+    order = np.empty(free, np.int64)
+    _in_order(first, heads, waits, order)
+
+    # Depth first; what a step changed is noted, to be taken back.
+    steps = depth = 0
+    choice, start = np.zeros(free + 1, np.int64), np.zeros(free + 2, np.int64)
+    so_far = np.empty(free + 1)
+    changed, old = np.empty(2 * free + n + 1, np.int64), np.empty(2 * free + n + 1)
+    if free > 0:
+        choice[0] = first[order[0]]
+    while depth >= 0:
+        if depth == free:
+            if total - gone >= least:
+                score = 0.0
+                if parts:
+                    for h in range(n + 1):
+                        score += parts_of(o, h, 0 if h == 0 else up[h] - in_ptr[h], picked)
+                score = tree_score(node, tree, score, limits.hard, trial)
+                if score > NEG:
+                    insert_tree(incumbents, tree, score, limits.slack)
+                    least = floor_to_beat(incumbents, limits.quantum, slack) - shift
+                counters[2] += 1.0
+            depth -= 1
+            continue
+        m = order[depth]
+        lo, hi = first[m], first[m + 1]
+        if above[m] >= 0:  # take the last choice back
+            q = choice[depth]
+            picked[which[_PAIR, q]] = chosen[which[_ARC, q]] = 0
+            roots -= heads[q] == 0
+            above[m] = -1
+            for i in range(start[depth + 1] - 1, start[depth] - 1, -1):
+                lost[changed[i]] = old[i]
+            waits[m] += 1
+            for q in range(lo, hi):
+                waits[heads[q]] += 1
+            gone = so_far[depth]
+            choice[depth] += 1
+        q = choice[depth]
+        if q == hi or total - gone < least:
+            depth -= 1
+            continue
+        h = heads[q]
+        ahead = h
+        while ahead > 0 and ahead != m:
+            ahead = above[ahead]
+        if ahead == m or (single and h == 0 and roots > 0):
+            choice[depth] += 1
+            continue
+        steps += 1
+        if steps > most:
+            return False
+        so_far[depth] = gone
+        above[m], up[m], tree[m - 1] = h, which[_PLACE, q], which[_ARC, q]
+        picked[which[_PAIR, q]] = chosen[tree[m - 1]] = 1
+        roots += h == 0
+        end = start[depth]
+        changed[end], old[end] = h, lost[h]
+        changed[end + 1], old[end + 1] = m, lost[m]
+        end += 2
+        gone += loss[_TREE, q] - lost[h] - lost[m]
+        lost[h], lost[m] = max(lost[h], loss[_AS_MOD, q]), max(lost[m], loss[_AS_HEAD, q])
+        gone += lost[h] + lost[m]
+        for p in range(lo - 1, hi):
+            done = m if p < lo else heads[p]
+            waits[done] -= 1
+            if waits[done] == 0:
+                changed[end], old[end] = done, lost[done]
+                end += 1
+                gone -= lost[done]
+                if parts:
+                    lost[done] = _own_loss(o, value[done], done, up[done], picked)
+                if last[done] >= 0:
+                    lost[done] += _factor_loss(factors, last[done], before, chosen)
+                gone += lost[done]
+        start[depth + 1] = end
+        if total - gone >= least:
+            depth += 1
+            if depth < free:
+                choice[depth] = first[order[depth]]
+    return True
+
+
+@kernel
+def _try_trees(
+    o, s, node, each, arc_score, shift, call, fewest, limits, slack, incumbents, counters
+):  # fmt: skip
+    """After `with_each`: look for better trees of a node; whether there are none any more.
+
+    ``fewest`` float64[1]: try only where so few choices of heads are left, as a power of two.
+    """
+    if CLIMBS <= call < CLIMBS + limits.eliminate_every:
+        climb(o, node, limits, incumbents, counters)
+    if call < LATE:
+        return False
+    least = floor_to_beat(incumbents, limits.quantum, slack) - shift
+    count = np.zeros(o.in_ptr.shape[0] - 1)
+    for a in range(each.shape[0]):
+        count[node.arc_mod[a]] += each[a] >= least
+    choices = np.log2(np.maximum(count[1:], 1.0)).sum()
+    if choices > min(fewest[0], _MOST_CHOICES):
+        return False
+    fewest[0] = choices - 2.0
+    most = _STEPS * (call + 1)
+    return _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, counters)
+
+
+#: For oracles whose components are to agree; others list their trees by themselves.
+try_trees = by_type({Chart: False, Automata: _try_trees})
