@@ -100,6 +100,12 @@ SECTIONS = (
      " processor is no work, but it is time. And the k best trees of the longest problem among 100"
      " sentences of English EWT's dev set, by the model that comes with the package, and of one"
      " with all arcs."),
+    ("Hostile sentences", "hostile",
+     "Repeated tokens, rulers, tables, mixed scripts, single characters, and one in a hundred of"
+     " 2,000 words, without a limit, on a busy machine. CoNLL-U includes loading the model."),
+    ("Ctrl-C at random moments", "interrupts",
+     "130 is the status that commands end with; Python's own KeyboardInterrupt, or the signal (-2),"
+     " ends what has not begun with the command's code."),
     ("Choices of learning", "learning",
      "Each choice against the one before it; see [Learning](learning.md)."),
 )  # fmt: skip
