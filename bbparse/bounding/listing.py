@@ -16,8 +16,7 @@ from bbparse.bounding.climbing import climb
 from bbparse.bounding.incumbents import floor_to_beat, insert_tree, tree_score
 from bbparse.jit import inlined, kernel
 from bbparse.oracle.by_type import by_type
-from bbparse.oracle.nonprojective.automata import Automata, parts_of, side_parts
-from bbparse.oracle.nonprojective.tables import ALWAYS
+from bbparse.oracle.nonprojective.automata import Automata, parts_of
 from bbparse.oracle.projective.build import Chart
 
 NEG = -np.inf
@@ -111,22 +110,15 @@ def _factor_loss(factors, f, before, chosen):
 @inlined
 def _own_loss(o, value, h, up, picked):
     """What head h loses with the pairs picked, under its pair ``up``, a place in ``in_list``."""
-    lo, middle, hi = o.out_ptr[h], o.out_mid[h], o.out_ptr[h + 1]
     j = 0
     lost = value
     if h > 0:
         j = up - o.in_ptr[h]
         lost += o.v[o.in_list[up]]
-    chosen = 0
-    for c in range(lo, hi):
+    for c in range(o.out_ptr[h], o.out_ptr[h + 1]):
         if picked[c] == 1:
             lost += o.u[c]
-            if o.bit[c] < ALWAYS:
-                chosen += 1 << o.bit[c]
-    if o.at[h] >= 0:
-        return lost - o.table[o.at[h] + o.row[o.in_list[up]] * o.sets[h] + chosen]
-    lost -= side_parts(o.place, o.inc_w, o.out_w, lo, middle, False, j, picked)
-    return lost - side_parts(o.place, o.inc_w, o.out_w, middle, hi, True, j, picked)
+    return lost - parts_of(o, h, j, picked)
 
 
 @kernel
