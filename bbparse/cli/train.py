@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bbparse.cli.common import FILE, FileOrName
+from bbparse.cli.outside import given_outside, outside_options
 from bbparse.cli.results import results, table
 from bbparse.configuration import CONFIGURATIONS, Configuration
 from bbparse.errors import BBParseError, TreebankError
@@ -19,8 +18,7 @@ from bbparse.learning.reading import Reading, learn_to_read
 from bbparse.model import MODELS
 from bbparse.model.file import load_tagger
 from bbparse.model.model import NOTE
-from bbparse.outside import Outside, WordVectors, fit_encoder, read_vectors
-from bbparse.outside.vectors import FIRST_WORDS
+from bbparse.outside import Outside
 from bbparse.parsing.parser import Parser
 from bbparse.storage.output import check_output
 from bbparse.treebank import Sentence, read_conllu
@@ -33,40 +31,6 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
         Configuration.load(path)  # which says what is wrong with it
         click.echo(path.read_text(encoding="utf-8"), nl=False)
         ctx.exit()
-
-
-#: What is taken from outside: word vectors, or an encoder.
-_OUTSIDE = (
-    click.option(
-        "--vectors", type=FILE, metavar="FILE",
-        help="Word vectors that the guide takes, too: word2vec's text format, fastText's .vec, or"
-        " GloVe's, packed with .gz or .xz or not.",
-    ),
-    click.option(
-        "--first-words", type=click.IntRange(0), metavar="N",
-        help="Keep the first N vectors of --vectors, besides those of the treebank's words."
-        f"  [default: {FIRST_WORDS}]",
-    ),
-    click.option(
-        "--encoder", metavar="NAME|FOLDER",
-        help="Encoder of Hugging Face transformers whose states the guide takes, too; the model"
-        " needs it for parsing.",
-    ),
-    click.option(
-        "--states", type=FILE, metavar="FOLDER",
-        help="Where to keep what --encoder makes of sentences for further trainings; otherwise"
-        " beside MODEL, until training is done.",
-    ),
-    click.option(
-        "--vectors-license", metavar="TEXT", help="Of vectors or encoder, for the card."
-    ),
-)  # fmt: skip
-
-
-def _outside_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(_OUTSIDE):
-        command = option(command)
-    return command
 
 
 @click.command()
@@ -109,7 +73,7 @@ def _outside_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--skip-invalid", is_flag=True, help="Leave out sentences without a proper tree; count them."
 )
-@_outside_options
+@outside_options
 @click.option("--name", metavar="TEXT", help="Of the treebank, for the model's card.")
 @click.option("--language", metavar="CODE", help="Of the treebank, for the card, such as hu.")
 @click.option("--license", metavar="TEXT", help="Of the model, for the card.")
@@ -152,7 +116,7 @@ def train(
     check_output(target)
     names = None if factors is None else [name for name in factors.split(",") if name]
     passing = target.with_name(target.name + ".states")
-    take = _outside(about, passing)
+    take = given_outside(about, passing)
     single_root = config.model.single_root
     sentences = _read(treebank, skip_invalid, single_root)
     dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
@@ -162,11 +126,11 @@ def train(
         raise click.UsageError("--text-from and --no-text exclude each other")
     given = None if text_from is None else Reading(*load_tagger(MODELS.path(text_from)))
 
-    def reading() -> Reading:
+    def reading(source: Outside | None) -> Reading:
         if given is not None:
             return given
         return learn_to_read(
-            sentences, config.learning.seed, checkpoint=kept, progress=terminal, say=_say
+            sentences, config.learning.seed, source, checkpoint=kept, progress=terminal, say=_say,
         )
 
     with progress_bars(terminal):
@@ -208,41 +172,3 @@ def _read(path: str, skip_invalid: bool, single_root: bool) -> list[Sentence]:
     if not sentences:
         raise TreebankError(f"{path}: no sentence is left to use")
     return sentences
-
-
-def _outside(
-    given: dict[str, Any], passing: Path
-) -> Callable[[Sequence[Sentence], Sequence[Sentence]], Outside] | None:
-    """What `bbparse.learning.train.train` takes, by options that are taken out of those given.
-
-    States of an encoder are in ``passing`` until training is done. `UsageError` if both kinds are
-    given, or settings of what is not.
-    """
-    names = ("vectors", "first_words", "encoder", "states", "vectors_license")
-    vectors, first, encoder, states, license = (given.pop(name) for name in names)
-    for wrong, text in (
-        (vectors is not None and encoder is not None, "--vectors and --encoder exclude each other"),
-        (vectors is None and first is not None, "--first-words is for --vectors"),
-        (encoder is None and states is not None, "--states is for --encoder"),
-        (
-            vectors is None and encoder is None and license is not None,
-            "--vectors-license is for --vectors and --encoder",
-        ),
-    ):
-        if wrong:
-            raise click.UsageError(text)
-    if encoder is not None:
-        return partial(fit_encoder, encoder, folder=states or passing, license=license)
-    if vectors is None:
-        return None
-    kept = FIRST_WORDS if first is None else first
-
-    def read(sentences: Sequence[Sentence], dev: Sequence[Sentence]) -> WordVectors:
-        found = read_vectors(vectors, sentences, dev, first=kept, license=license)
-        click.echo(
-            f"{found.note['words']} of {found.note['of']} vectors kept, which"
-            f" {100 * found.share(sentences):.1f} % of the training words have", err=True,
-        )  # fmt: skip
-        return found
-
-    return read

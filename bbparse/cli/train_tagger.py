@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bbparse.cli.common import FILE
+from bbparse.cli.outside import given_outside, outside_options
 from bbparse.model.file import save_tagger
 from bbparse.storage.output import check_output
 from bbparse.tagging import TaggerSettings, accuracy
@@ -26,8 +29,9 @@ from bbparse.treebank import read_conllu
 )  # fmt: skip
 @click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
 @click.option("--seed", type=click.IntRange(0), metavar="S", help="Of the order of sentences.")
+@outside_options
 def train_tagger(
-    treebank: str, dev: str | None, model: str, epochs: int | None, seed: int | None
+    treebank: str, dev: str | None, model: str, epochs: int | None, seed: int | None, **vectors: Any
 ) -> None:
     """Learn UPOS, XPOS, FEATS and lemmas from the words of TRAIN, and how its text is cut.
 
@@ -40,6 +44,8 @@ def train_tagger(
     """
     target = Path(model)
     check_output(target)
+    passing = target.with_name(target.name + ".states")
+    take = given_outside(vectors, passing)
     settings = TaggerSettings()
     if seed is not None:
         settings = replace(settings, seed=seed)
@@ -47,11 +53,13 @@ def train_tagger(
         settings = settings.with_epochs(epochs)
     sentences = list(read_conllu(treebank))
     dev_sentences = list(read_conllu(dev)) if dev is not None else []
-    tagger = learn(sentences, settings, progress=sys.stderr.isatty())
+    source = None if take is None else take(sentences, dev_sentences)
+    tagger = learn(sentences, settings, outside=source, progress=sys.stderr.isatty())
     if dev_sentences:
         scores = accuracy(tagger, dev_sentences)
         tagger.notes["dev"] = {name: round(share, 6) for name, share in scores.items()}
         shown = ", ".join(f"{name} {100 * share:.2f}" for name, share in scores.items())
         click.echo(f"dev: {shown}", err=True)
     save_tagger(target, tagger, train_cutter(sentences))
+    shutil.rmtree(passing, ignore_errors=True)
     click.echo(f"wrote {target}", err=True)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from bbparse.errors import ModelError
 from bbparse.learning.checkpoint import digest
 from bbparse.model.file import load_tagger, save_tagger
+from bbparse.outside import Outside
 from bbparse.tagging import Tagger, TaggerSettings, train_tagger
 from bbparse.text import Cutter, CutterSettings, train_cutter
 from bbparse.treebank import Sentence
@@ -26,17 +27,19 @@ class Reading(NamedTuple):
 def learn_to_read(
     sentences: Sequence[Sentence],
     seed: int = 1,
+    outside: Outside | None = None,
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool = False,
     say: Callable[[str], object] = lambda line: None,
 ) -> Reading:
-    """Learn from a treebank, in the order of its text, how it is cut and its words are tagged.
+    """Learn from a treebank, in the order of its text, how it is cut and its words are tagged, by
+    vectors from outside, too, if there are any.
 
     The checkpoint is a file to keep what was learned in; found there, it is not learned again from
     the same data.
     """
-    identity = digest(sentences, seed)
+    identity = digest(sentences, seed, None if outside is None else outside.note)
     if checkpoint is not None and Path(checkpoint).exists():
         try:
             tagger, cutter = load_tagger(checkpoint)
@@ -45,13 +48,15 @@ def learn_to_read(
         else:
             if tagger.notes.pop("identity", None) == identity:
                 say(f"{checkpoint}: cutter and tagger taken from there")
+                tagger.outside = tagger.outside and outside
                 return Reading(tagger, cutter)
     cutter = train_cutter(sentences, replace(CutterSettings(), seed=seed))
     say(f"cutter of text trained: {len(cutter.multiwords)} multiword tokens known by heart")
     if any("_" in sentence.upos for sentence in sentences):
         say("no tagger trained: some words have no UPOS, which the input will have to have")
         return Reading(None, cutter)
-    tagger = train_tagger(sentences, replace(TaggerSettings(), seed=seed), progress=progress)
+    settings = replace(TaggerSettings(), seed=seed)
+    tagger = train_tagger(sentences, settings, outside=outside, progress=progress)
     say(f"tagger trained: {len(tagger.tags.labels)} tags")
     if checkpoint is not None:
         tagger.notes["identity"] = identity

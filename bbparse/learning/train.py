@@ -20,7 +20,7 @@ from bbparse.learning.reading import Reading
 from bbparse.learning.run import Run, train_in_stages
 from bbparse.model.file import save_model
 from bbparse.model.model import NOTE, Model, card_note
-from bbparse.outside import Outside
+from bbparse.outside import Outside, one_source
 from bbparse.treebank import Sentence, check_tree, is_projective
 from bbparse.treebank.progress import progress_bars
 
@@ -37,7 +37,7 @@ def train(
     factors: Iterable[str | type[FactorFamily] | FactorFamily] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     model: str | os.PathLike[str] | None = None,
-    reading: Callable[[], Reading] | None = None,
+    reading: Callable[[Outside | None], Reading] | None = None,
     outside: Callable[[Sequence[Sentence], Sequence[Sentence]], Outside] | None = None,
     about: Mapping[str, str | None] | None = None,
     progress: bool = False,
@@ -59,8 +59,8 @@ def train(
     model : path, optional
         Where to write the model, while there still is a checkpoint.
     reading : callable, optional
-        Gives what the model is to cut text and to tag words with (`bbparse.learning.reading`);
-        called when the configuration and the trees have been checked.
+        Gives what the model is to cut text and to tag words with (`bbparse.learning.reading`), of
+        what `outside` gave; called when the configuration and the trees have been checked.
     outside : callable, optional
         Gives vectors that the guide takes besides, of sentences and dev: a partial
         `bbparse.outside.read_vectors` or `fit_encoder`. Called after the same checks.
@@ -91,12 +91,11 @@ def train(
         source = None if outside is None else outside(sentences, dev)
         kept = Checkpoint(checkpoint, (*sentences, *dev), None if source is None else source.note)
         config = _settled(config, sentences, say)
-        read = Reading(None, None) if reading is None else reading()
+        read = Reading(None, None) if reading is None else reading(source)
+        one_source(source, None if read.tagger is None else read.tagger.outside)
         best = _learned(config, families, sentences, dev, kept, source, say)
         best.tagger, best.cutter = read
         best.notes[NOTE] = card_note(sentences, dev, about or {})
-        if source is not None:
-            best.notes[NOTE]["outside"] = source.note
     if model is not None:
         save_model(best, model)
     kept.remove()

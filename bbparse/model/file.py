@@ -90,8 +90,9 @@ def save_model(model: Model, path: str | os.PathLike[str]) -> None:
         arrays.update(model.labeller.to_arrays())
     if maker.guide is not None:
         arrays.update(maker.guide.to_arrays())
-    if maker.outside is not None:
-        arrays.update(maker.outside.to_arrays())
+    outside = model.outside
+    if outside is not None:
+        arrays.update(outside.to_arrays())
     if model.tagger is not None:
         arrays.update(tagger_arrays(model.tagger))
     if model.cutter is not None:
@@ -140,12 +141,12 @@ def load_model(
     if not arrays.keys().isdisjoint(LABEL_ARRAYS):
         labeller = Labeller.from_arrays(config.label_templates, arrays, where)
     guide = Network.from_arrays(arrays, where) if config.guide.epochs else None
-    tagger = None if arrays.keys().isdisjoint(TAGGER_ARRAYS) else tagger_from(arrays, where)
     outside = outside_from(arrays, where)
-    if guide is not None and guide.outside_width != (0 if outside is None else outside.width):
-        raise ModelError(f"{where}: its guide takes vectors of {guide.outside_width} numbers from"
-                         " outside, and they are not there")
-    maker = ProblemMaker(config, pruner, scorer, families, table, guide, outside, quantum)
+    tagger = None
+    if not arrays.keys().isdisjoint(TAGGER_ARRAYS):
+        tagger = tagger_from(arrays, where, outside)
+    taken = None if guide is None else guide.taken(outside, f"{where}: its guide")
+    maker = ProblemMaker(config, pruner, scorer, families, table, guide, taken, quantum)
     return Model(maker, labeller, tagger, notes, _cutter(arrays, where))
 
 
@@ -159,12 +160,12 @@ def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Cutter | None]:
         if arrays.keys().isdisjoint(TAGGER_ARRAYS):
             raise ModelError(f"{os.fspath(path)}: the model has no tagger in it")
     else:
-        rules = {**TAGGER_ARRAYS, **CUTTER_ARRAYS}
+        rules = {**TAGGER_ARRAYS, **OUTSIDE_ARRAYS, **CUTTER_ARRAYS}
         arrays = read_archive(
             path, TAGGER_KIND, VERSION, rules, set(rules) - {"tagger_header"}, error=ModelError
         )
     where = os.fspath(path)
-    return tagger_from(arrays, where), _cutter(arrays, where)
+    return tagger_from(arrays, where, outside_from(arrays, where)), _cutter(arrays, where)
 
 
 def save_tagger(
@@ -172,6 +173,8 @@ def save_tagger(
 ) -> None:
     """Write a tagger's file, whole or not at all; `OutputError` if it cannot be written."""
     arrays = tagger_arrays(tagger)
+    if tagger.outside is not None:
+        arrays.update(tagger.outside.to_arrays())
     if cutter is not None:
         arrays.update(cutter.to_arrays())
     write_archive(path, TAGGER_KIND, VERSION, arrays)

@@ -13,6 +13,7 @@ from typing import Any
 from bbparse import __version__
 from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
+from bbparse.outside import Outside, one_source
 from bbparse.scoring.labeller import Labeller
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.tagging.tagger import Tagger
@@ -54,6 +55,11 @@ class Model:
     def takes_words(self) -> bool:
         """Whether words need no tags: there is a tagger, or there were no tags to learn from."""
         return self.tagger is not None or not self.notes.get("tagged", True)
+
+    @property
+    def outside(self) -> Outside | None:
+        """Vectors that parser and tagger take; `ModelError` if they take different ones."""
+        return one_source(self.maker.outside, None if self.tagger is None else self.tagger.outside)
 
     def needed_cutter(self) -> Cutter:
         """What cuts running text; `ModelError` if the model has none."""
@@ -106,13 +112,14 @@ def card(model: Model) -> dict[str, Any]:
     """All that a model says of itself.
 
     What `card_note` gives, and ``results`` on dev, F1 in percent, are missing or None where nobody
-    has said them. Beside them what it ``takes``, how its trees are, its ``labels``, ``factors``,
-    ``seed`` and whole ``configuration``.
+    has said them. Beside them what it ``takes``, vectors from ``outside`` if any, how its trees
+    are, its ``labels``, ``factors``, ``seed`` and whole ``configuration``.
     """
-    config = model.config
+    config, outside = model.config, model.outside
     tagger, labeller = model.tagger, model.labeller
     return {
         **model.notes.get(NOTE, {}),
+        **({} if outside is None else {"outside": outside.note}),
         "takes": [
             *(["text"] if model.cutter is not None and model.takes_words else []),
             *(["words"] if model.takes_words else []),

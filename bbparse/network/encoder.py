@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
 from bbparse.network.kernels import LANES, REACH, find_rows
+from bbparse.outside import Outside
 from bbparse.storage.archive import INTS, TEXT, Rule
 from bbparse.treebank.encode import PAD
 
@@ -123,6 +124,15 @@ class Encoder:
                 f" {', '.join(cls.SIZES)}: multiples of 4 up to 4096, and of {LANES} the width"
             )
         return found
+
+    def taken(self, outside: Outside | None, whose: str) -> Outside | None:
+        """Some vectors, None if it takes none; `ModelError` if it takes others."""
+        if self.outside_width not in (0, 0 if outside is None else outside.width):
+            raise ModelError(
+                f"{whose} takes vectors of {self.outside_width} numbers from outside, and they are"
+                " not there"
+            )
+        return outside if self.outside_width else None
 
     def given(self, n: int, outside: Floats | None) -> Floats:
         """Vectors from outside of the last of n words (not of a root), as `context` takes them;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError, OutsideError
@@ -13,8 +14,8 @@ from bbparse.outside.protocol import OUTSIDE_ARRAYS, Outside
 from bbparse.outside.vectors import WordVectors, read_vectors
 
 __all__ = [
-    "OUTSIDE_ARRAYS", "EncoderStates", "Outside", "WordVectors", "fit_encoder", "outside_from",
-    "read_vectors",
+    "OUTSIDE_ARRAYS", "EncoderStates", "Outside", "WordVectors", "fit_encoder", "one_source",
+    "outside_from", "read_vectors",
 ]  # fmt: skip
 
 
@@ -30,3 +31,19 @@ def outside_from(arrays: Mapping[str, NDArray[Any]], where: str = "outside") -> 
         raise ModelError(f"{where}: array {error.args[0]} is missing") from None
     except OutsideError as error:
         raise ModelError(f"{where}: {error}") from None
+
+
+def one_source(*sources: Outside | None) -> Outside | None:
+    """The one of which networks take vectors, None if none does; `ModelError` if they differ."""
+    found = [source for source in sources if source is not None]
+    for other in found[1:]:
+        if other is not found[0]:
+            arrays, own = other.to_arrays(), found[0].to_arrays()
+            if arrays.keys() != own.keys() or any(
+                not np.array_equal(array, own[name]) for name, array in arrays.items()
+            ):
+                raise ModelError(
+                    "parser and tagger take different vectors from outside, and a model has one"
+                    " kind: train the tagger together with the parser"
+                )
+    return found[0] if found else None

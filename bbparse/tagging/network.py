@@ -45,10 +45,11 @@ def tag_scores(
     ends: tuple[Any, ...],
     n_labels: int,
     steps: float,
+    outside: Floats,
 ) -> Ints:
     """Scores of the labels of words in whole steps, int32[n, n_labels]; `steps` make 1."""
     end_w, end_b, label_w, label_b = ends
-    state = context(values, pad, encoder, np.zeros(0, np.float32))
+    state = context(values, pad, encoder, outside)
     n = values.shape[0] - 2 * pad
     fours = (n + 3) & -4  # what `dense` does at once
     width, size = end_w.shape
@@ -84,9 +85,16 @@ class TagNetwork(Encoder):
             "label_w": (hidden, columns), "label_b": (columns,),
         }  # fmt: skip
 
-    def scores(self, values: NDArray[np.uint64]) -> Ints:
-        """Scores of the tags of encoded words, int32[n, L], in steps of `LAYER_QUANTUM`."""
-        return tag_scores(values, PAD, self.table, self.ends, len(self.labels), 1.0 / LAYER_QUANTUM)
+    def scores(self, values: NDArray[np.uint64], outside: Floats | None = None) -> Ints:
+        """Scores of the tags of encoded words, int32[n, L], in steps of `LAYER_QUANTUM`.
+
+        A network that was trained with vectors from outside takes those of the words,
+        float32[n, d].
+        """
+        given = self.given(len(values) - 2 * PAD, outside)
+        return tag_scores(
+            values, PAD, self.table, self.ends, len(self.labels), 1.0 / LAYER_QUANTUM, given
+        )
 
     @classmethod
     def of_tags(
@@ -96,11 +104,4 @@ class TagNetwork(Encoder):
         found = cls.from_arrays(arrays, where)
         if found.labels != tuple(tags):
             raise ModelError(f"{where}: {cls.NAME}_names are not the tags of the tagger")
-        return found
-
-    @classmethod
-    def _checked(cls, sizes: Sequence[Any]) -> tuple[int, ...]:
-        found = super()._checked(sizes)
-        if len(found) > 4:
-            raise ModelError(f"{cls.NAME} takes vectors from outside, which taggers have none of")
         return found

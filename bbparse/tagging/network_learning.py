@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from bbparse.network.encoder import known_rows
 from bbparse.network.learning import Learner, Stack, product, product_back, vocabulary
+from bbparse.outside import Outside
 from bbparse.tagging.network import N_WHOLE, NETWORK_COLUMNS, TagNetwork
+from bbparse.treebank import Sentence
 
 #: Vectors are kept in steps of so many quanta, which makes files smaller.
 COARSE = 32
@@ -51,27 +53,35 @@ class NetworkSettings:
 
 
 class TagLearner(Learner):
-    """A learner of several kinds of labels for each word, ``counts`` of each kind."""
+    """A learner of several kinds of labels for each word, ``counts`` of each kind; `outside` is the
+    length of vectors from outside."""
 
     def __init__(
-        self, settings: NetworkSettings, counts: Sequence[int], n_values: int, seed: int
-    ) -> None:
+        self, settings: NetworkSettings, counts: Sequence[int], n_values: int, seed: int,
+        outside: int = 0,
+    ) -> None:  # fmt: skip
         self.settings = settings
         self.starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        self.sizes = (settings.word, settings.width, settings.layers, settings.hidden)
+        self.sizes = (
+            settings.word, settings.width, settings.layers, settings.hidden,
+            *([outside] if outside else []),
+        )  # fmt: skip
         shapes = TagNetwork.shapes(self.sizes, int(self.starts[-1]))
         fans = {"end_w": settings.width, "label_w": settings.hidden}
         super().__init__(settings, shapes, fans, (), n_values, seed)
 
-    def loss(self, rows: Sequence[Rows], gold: Rows, dropout: bool = True) -> float:
+    def loss(
+        self, rows: Sequence[Rows], gold: Rows, dropout: bool = True,
+        outside: Sequence[Floats] | None = None,
+    ) -> float:  # fmt: skip
         """The loss of sentences for each of their words; adds its gradients to those there are.
 
         ``rows`` are those of each sentence, ``gold`` the labels of all words, int64[W, kinds],
-        numbered within their kind.
+        numbered within their kind; ``outside`` vectors of them, of each sentence.
         """
         p, g = self.p, self.g
         drop = self.settings.dropout if dropout else 0.0
-        stack = Stack(rows)
+        stack = Stack(rows, outside)
         if dropout:
             unknown = self.kept((len(stack.rows), 1), self.settings.unknown) == 0.0
             stack.rows[:, :N_WHOLE] = np.where(unknown, -1, stack.rows[:, :N_WHOLE])
@@ -108,9 +118,12 @@ def train_tag_network(
     labels: Sequence[str],
     settings: NetworkSettings,
     seed: int,
+    sentences: Sequence[Sentence] = (),
+    outside: Outside | None = None,
 ) -> TagNetwork:
     """Train a network on encoded sentences, and on columns of each: first the tags, which are all
-    in ``labels``, then what else is to be learned."""
+    in ``labels``, then what else is to be learned. Vectors from outside are asked for sentence by
+    sentence."""
     kinds = [
         {label: i for i, label in enumerate(known)}
         for known in (labels, *(sorted(set().union(*some)) for some in [*zip(*columns)][1:]))
@@ -121,12 +134,17 @@ def train_tag_network(
     ]
     keys = vocabulary(values, NETWORK_COLUMNS, settings.cutoff)
     rows = [known_rows(some, keys, NETWORK_COLUMNS) for some in values]
-    learner = TagLearner(settings, [len(kind) for kind in kinds], len(keys), seed)
+    width = 0 if outside is None else outside.width
+    learner = TagLearner(settings, [len(kind) for kind in kinds], len(keys), seed, width)
+
+    def learn_from(some: list[int]) -> float:
+        more = None if outside is None else outside([sentences[i] for i in some])
+        right = np.concatenate([gold[i] for i in some])
+        return learner.loss([rows[i] for i in some], right, outside=more)
+
     epochs = min(settings.epochs, -(-settings.lessons // len(rows)))
     exact, learned = learner.learn(
-        np.arange(len(rows)), epochs, settings.batch, settings.rate, seed,
-        lambda some: learner.loss([rows[i] for i in some], np.concatenate([gold[i] for i in some])),
-        "network",
+        np.arange(len(rows)), epochs, settings.batch, settings.rate, seed, learn_from, "network",
     )  # fmt: skip
     vectors = (np.rint(exact / COARSE) * COARSE).astype(np.int16)
     # what was learned beside the tags has served its purpose

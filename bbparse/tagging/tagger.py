@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bbparse import __version__
 from bbparse.errors import ModelError
+from bbparse.outside import Outside
 from bbparse.storage.archive import TEXT, Rule
 from bbparse.tagging.encode import FormEncoder, fill_tags
 from bbparse.tagging.layer import Layer, layer_rules, reading_header
@@ -75,6 +76,8 @@ class Tagger:
         What is worth knowing about the training; saved with the model.
     network : TagNetwork, optional
         Its scores are added to those of the tags.
+    outside : Outside, optional
+        Vectors that the network takes besides.
     """
 
     def __init__(
@@ -87,12 +90,13 @@ class Tagger:
         lexicon: Mapping[str, str] | None = None,
         notes: Mapping[str, Any] | None = None,
         network: TagNetwork | None = None,
+        outside: Outside | None = None,
     ) -> None:
         self.encode = FormEncoder(known, habits)
         self.tags, self.feats, self.lemmas = tags, feats, lemmas
         self.lexicon = dict(lexicon or {})
         self.notes = dict(notes or {})
-        self.network = network
+        self.network, self.outside = network, outside
         self._of_lemma: dict[tuple[str, str], str | tuple[int, ...]] = {}
 
     def columns(self, forms: Sequence[str]) -> TagColumns:
@@ -103,7 +107,12 @@ class Tagger:
         values = self.encode(forms)
         lists = self.tags.lists
         rest = lists[""]
-        more = None if self.network is None else self.network.scores(values)
+        more = None
+        if self.network is not None:
+            given = None
+            if self.outside is not None:
+                given = self.outside([Sentence.from_words(forms)])[0]
+            more = self.network.scores(values, given)
         tags = self.tags.find(values, [lists.get(form, rest) for form in forms], more)
         upos, xpos = [], []
         for tag in tags:
@@ -219,10 +228,13 @@ def tagger_arrays(tagger: Tagger) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def tagger_from(arrays: Mapping[str, NDArray[Any]], where: str) -> Tagger:
+def tagger_from(
+    arrays: Mapping[str, NDArray[Any]], where: str, outside: Outside | None = None
+) -> Tagger:
     """A tagger from arrays that the rules of `TAGGER_ARRAYS` have been checked on.
 
-    A `ModelError` with the name of the file, ``where``, if some are missing or damaged.
+    It takes the vectors from outside if it was trained with such. A `ModelError` with the name of
+    the file, ``where``, if some are missing or damaged.
     """
     with reading_header("tagger", _NEEDED, arrays, where) as header:
         templates = {name: list(map(str, lines)) for name, lines in header["templates"].items()}
@@ -250,8 +262,9 @@ def tagger_from(arrays: Mapping[str, NDArray[Any]], where: str) -> Tagger:
             if not tab or not lemma:
                 raise ModelError(f"{where}: tagger_lexicon is damaged at {line!r:.60}")
             lexicon[key] = lemma
-    network = None
+    network = taken = None
     if TAG_NETWORK_ARRAYS.keys() & arrays.keys():
         network = TagNetwork.of_tags(tags.labels, arrays, where)
+        taken = network.taken(outside, f"{where}: its tagger")
     feats, lemmas = layers.get("feats"), layers.get("lemmas")
-    return Tagger(known, habits, tags, feats, lemmas, lexicon, notes, network)
+    return Tagger(known, habits, tags, feats, lemmas, lexicon, notes, network, taken)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bbparse.configuration.templates import own_templates
 from bbparse.errors import TreebankError
+from bbparse.outside import Outside
 from bbparse.tagging.encode import FormEncoder, fill_tags, style
 from bbparse.tagging.layer import Layer
 from bbparse.tagging.learning import LayerSettings, Lesson, train_layer
@@ -58,6 +59,7 @@ def train_tagger(
     sentences: Sequence[Sentence],
     settings: TaggerSettings | None = None,
     *,
+    outside: Outside | None = None,
     progress: bool = False,
 ) -> Tagger:
     """Train a tagger.
@@ -67,6 +69,8 @@ def train_tagger(
     sentences : sequence of Sentence
         With tags; columns of ``_`` alone (XPOS, FEATS, LEMMA) are left to be ``_``.
     settings : TaggerSettings, optional
+    outside : Outside, optional
+        Vectors that the network takes besides.
     progress : bool
         Whether to draw progress bars on standard error.
 
@@ -94,7 +98,7 @@ def train_tagger(
         if settings.network is not None and len(sentences) <= settings.network.largest:
             columns = [(_tags(s), s.upos, s.feats) for s in sentences]
             network = train_tag_network(
-                values, columns, tags.labels, settings.network, settings.seed
+                values, columns, tags.labels, settings.network, settings.seed, sentences, outside
             )
         for sentence, some in zip(sentences, values):
             fill_tags(some, sentence.forms, _tags(sentence))
@@ -103,7 +107,8 @@ def train_tagger(
             fill_tags(some, sentence.forms, feats=sentence.feats)
         lemmas, lexicon = _train_lemmas(sentences, values, settings)
     notes = {"sentences": len(sentences), "words": sum(s.n_words for s in sentences)}
-    return Tagger(known, habits, tags, feats, lemmas, lexicon, notes, network)
+    taken = None if network is None else outside
+    return Tagger(known, habits, tags, feats, lemmas, lexicon, notes, network, taken)
 
 
 def _tags(sentence: Sentence) -> list[str]:

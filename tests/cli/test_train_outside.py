@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bbparse.model.file import load_model
 from bbparse.treebank import write_conllu
 from tests import toy
 from tests.cli.conftest import Done
@@ -41,10 +42,10 @@ pairs = 8
     return folder
 
 
-def train(run: Run, small: Path, model: Path, *more: str | Path) -> Done:
+def train(run: Run, small: Path, model: Path, *more: str | Path, text: str = "--no-text") -> Done:
     return run(
         "train", small / "train.conllu", "--dev", small / "dev.conllu", "--epochs", "1",
-        "--config", small / "guided.toml", "--no-text", "--factors", "", "--model", model, *more,
+        "--config", small / "guided.toml", *text.split(), "--factors", "", "--model", model, *more,
     )  # fmt: skip
 
 
@@ -60,6 +61,36 @@ def test_vectors(run: Run, small: Path, tmp_path: Path) -> None:
     again = tmp_path / "b.model"
     train(run, small, again, "--vectors", small / "some.vec", "--vectors-license", "CC0")
     assert model.read_bytes() == again.read_bytes()
+
+
+def test_vectors_of_a_tagger(run: Run, small: Path, tmp_path: Path) -> None:
+    some, other = small / "some.vec", tmp_path / "other.vec"
+    other.write_text("the 1 0\n, 0 1\n", encoding="utf-8")
+    tagger, model, both = (tmp_path / name for name in ("t.tagger", "a.model", "b.model"))
+    given = [small / "train.conllu", "--dev", small / "dev.conllu", "--epochs", "1", "--vectors"]
+    done = run("train-tagger", *given, some, "--model", tagger)
+    assert done.code == 0 and "3 of 3 vectors kept, which" in done.err
+    # of the tagger alone, and then the same of the parser, stored once
+    assert train(run, small, model, text=f"--text-from {tagger}").code == 0
+    assert "some.vec, 3 of 3 words" in run("model", model).out
+    assert run("tag", small / "dev.conllu", "--model", model).code == 0
+    done = train(run, small, both, "--vectors", some, text=f"--text-from {tagger}")
+    assert done.code == 0 and "some.vec, 3 of 3 words" in run("model", both).out
+    assert run("train-tagger", *given, other, "--model", tagger).code == 0
+    wrong = "parser and tagger take different vectors from outside"
+    done = train(run, small, model, "--vectors", some, text=f"--text-from {tagger}")
+    assert wrong in done.complaint()
+    assert wrong in run("bundle", both, tagger, "--output", model).complaint()
+
+
+def test_one_source_for_tagger_and_parser(run: Run, small: Path, tmp_path: Path) -> None:
+    model, again = tmp_path / "a.model", tmp_path / "b.model"
+    for path in (model, again):
+        assert train(run, small, path, "--vectors", small / "some.vec", text="").code == 0
+    assert model.read_bytes() == again.read_bytes()
+    found = load_model(model)
+    assert found.tagger is not None and found.tagger.outside is found.maker.outside
+    assert found.outside is not None and found.outside.note["name"] == "some.vec"
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,15 @@ import pytest
 from bbparse.errors import ModelError
 from bbparse.model.file import TAGGER_KIND, load_tagger, save_tagger
 from bbparse.network.encoder import QUANTUM, known_rows
+from bbparse.outside import Outside, WordVectors
 from bbparse.storage.archive import write_archive
 from bbparse.tagging import Tagger, TaggerSettings, accuracy, train_tagger
 from bbparse.tagging.encode import FormEncoder
 from bbparse.tagging.layer import LAYER_QUANTUM
 from bbparse.tagging.network import NETWORK_COLUMNS, TagNetwork
 from bbparse.tagging.network_learning import NetworkSettings, TagLearner, train_tag_network
-from bbparse.tagging.tagger import tagger_arrays
+from bbparse.tagging.tagger import tagger_arrays, tagger_from
+from bbparse.treebank.encode import attribute_hash
 from tests import toy
 from tests.slopes import assert_gradients
 
@@ -41,10 +43,22 @@ def labels_of(count: int) -> list[str]:
     return sorted({tag for s in toy.sentences()[:count] for tag in s.upos})
 
 
-def trained(count: int, settings: NetworkSettings = SMALL, seed: int = 1) -> TagNetwork:
+def trained(
+    count: int, settings: NetworkSettings = SMALL, seed: int = 1, outside: Outside | None = None
+) -> TagNetwork:
     return train_tag_network(
-        values_of(count), columns_of(count), labels_of(count), settings, seed
-    )
+        values_of(count), columns_of(count), labels_of(count), settings, seed, toy.sentences(),
+        outside,
+    )  # fmt: skip
+
+
+def letters(dimension: int = 6, seed: int = 3) -> WordVectors:
+    """Vectors of the words of the toy treebank."""
+    forms = {form for s in (*toy.sentences(), *toy.dev_sentences()) for form in s.forms}
+    keys = np.array(sorted(attribute_hash("form", form) for form in forms), np.uint64)
+    rows = np.random.default_rng(seed).integers(-99, 99, (len(keys), dimension + -dimension % 4))
+    note = {"kind": "vectors", "name": "x", "hash": "y", "dimension": dimension}
+    return WordVectors(note, keys, rows.astype(np.int8), np.full(len(keys), 0.02, np.float32))
 
 
 @cache
@@ -54,24 +68,27 @@ def tagger() -> Tagger:
 
 def learner_like(network: TagNetwork, settings: NetworkSettings) -> TagLearner:
     """A learner with the weights of a network that has no labels but the tags."""
-    learner = TagLearner(settings, [len(network.labels)], len(network.keys), 1)
+    counts = [len(network.labels)]
+    learner = TagLearner(settings, counts, len(network.keys), 1, network.outside_width)
     for name, array in network.parameters.items():
         learner.p[name][:] = array
     learner.vectors.weights[:] = network.vectors * QUANTUM
     return learner
 
 
-def test_learning_and_tagging_have_the_same_scores() -> None:
-    network = trained(20)
+@pytest.mark.parametrize("outside", [None, letters()])
+def test_learning_and_tagging_have_the_same_scores(outside: Outside | None) -> None:
+    network = trained(20, outside=outside)
     learner = learner_like(network, SMALL)
     number = {label: i for i, label in enumerate(network.labels)}
-    for values, (tags, _) in zip(values_of(20), columns_of(20)):
-        scores = network.scores(values) * LAYER_QUANTUM
+    for sentence, values, (tags, _) in zip(toy.sentences(), values_of(20), columns_of(20)):
+        given = None if outside is None else outside([sentence])
+        scores = network.scores(values, given and given[0]) * LAYER_QUANTUM
         gold = np.array([[number[tag]] for tag in tags])
         chances = scores - np.logaddexp.reduce(scores, axis=1)[:, np.newaxis]
         expected = -chances[np.arange(len(gold)), gold[:, 0]].mean()
         rows = known_rows(values, network.keys, NETWORK_COLUMNS)
-        loss = learner.loss([rows], gold, dropout=False)
+        loss = learner.loss([rows], gold, dropout=False, outside=given)
         assert loss == pytest.approx(expected, rel=0.01, abs=LAYER_QUANTUM)
 
 
@@ -145,6 +162,22 @@ def test_a_file_says_the_same(tmp_path: Path, with_network: bool) -> None:
         assert again.columns(sentence.forms) == some.columns(sentence.forms)
 
 
+def test_a_tagger_with_vectors_from_outside(tmp_path: Path) -> None:
+    source, path = letters(), tmp_path / "with.tagger"
+    own = train_tagger(toy.sentences(), toy.TAGGER, outside=source)
+    assert own.outside is source and own.network is not None and own.network.outside_width == 8
+    assert np.abs(own.network.parameters["outside_w"][:6]).min() > 0.0
+    save_tagger(path, own)
+    again, _ = load_tagger(path)
+    assert isinstance(again.outside, WordVectors) and again.outside.note == source.note
+    for sentence in toy.dev_sentences():
+        assert again(sentence).lines == own(sentence).lines
+    for wrong in (None, letters(dimension=12)):
+        with pytest.raises(ModelError, match="some: its tagger takes vectors of 8 numbers"):
+            tagger_from(tagger_arrays(own), "some", wrong)
+    assert tagger_from(tagger_arrays(tagger()), "some", source).outside is None
+
+
 def test_large_treebanks_have_none() -> None:
     few = toy.sentences()[:11]
     settings = replace(TaggerSettings(), network=replace(SMALL, largest=10)).with_epochs(1)
@@ -175,7 +208,7 @@ def changed(field: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any
         (changed("names", lambda a: a[1:]), "are not the tags of the tagger"),
         (changed("sizes", lambda a: a[1:]), "sizes of the network"),
         (changed("sizes", lambda a: a + 1), "sizes of the network"),
-        (changed("sizes", lambda a: np.append(a, 8)), "takes vectors from outside"),
+        (changed("sizes", lambda a: np.append(a, 8)), "expected .* of float32"),
         (changed("keys", lambda a: a[::-1]), "keys are not sorted"),
         (changed("keys", lambda a: a.astype(np.uint32)), "dtype uint32"),
         (changed("vectors", lambda a: a[:, 1:]), "vectors have shape"),

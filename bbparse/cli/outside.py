@@ -1,0 +1,86 @@
+"""Options of what networks take from outside: word vectors, or an encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bbparse.cli.common import FILE
+from bbparse.outside import Outside, WordVectors, fit_encoder, read_vectors
+from bbparse.outside.vectors import FIRST_WORDS
+from bbparse.treebank import Sentence
+
+_OPTIONS = (
+    click.option(
+        "--vectors", type=FILE, metavar="FILE",
+        help="Word vectors that the networks take, too: word2vec's text format, fastText's .vec, or"
+        " GloVe's, packed with .gz or .xz or not.",
+    ),
+    click.option(
+        "--first-words", type=click.IntRange(0), metavar="N",
+        help="Keep the first N vectors of --vectors, besides those of the treebank's words."
+        f"  [default: {FIRST_WORDS}]",
+    ),
+    click.option(
+        "--encoder", metavar="NAME|FOLDER",
+        help="Encoder of Hugging Face transformers whose states the networks take, too; the model"
+        " needs it for parsing.",
+    ),
+    click.option(
+        "--states", type=FILE, metavar="FOLDER",
+        help="Where to keep what --encoder makes of sentences for further trainings; otherwise"
+        " beside the model, until training is done.",
+    ),
+    click.option(
+        "--vectors-license", metavar="TEXT", help="Of vectors or encoder, for the card."
+    ),
+)  # fmt: skip
+
+
+def outside_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """All of them."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def given_outside(
+    given: dict[str, Any], passing: Path
+) -> Callable[[Sequence[Sentence], Sequence[Sentence]], Outside] | None:
+    """What `bbparse.learning.train.train` takes, by options that are taken out of those given.
+
+    States of an encoder are in ``passing`` until training is done. `UsageError` if both kinds are
+    given, or settings of what is not.
+    """
+    names = ("vectors", "first_words", "encoder", "states", "vectors_license")
+    vectors, first, encoder, states, license = (given.pop(name) for name in names)
+    for wrong, text in (
+        (vectors is not None and encoder is not None, "--vectors and --encoder exclude each other"),
+        (vectors is None and first is not None, "--first-words is for --vectors"),
+        (encoder is None and states is not None, "--states is for --encoder"),
+        (
+            vectors is None and encoder is None and license is not None,
+            "--vectors-license is for --vectors and --encoder",
+        ),
+    ):
+        if wrong:
+            raise click.UsageError(text)
+    if encoder is not None:
+        return partial(fit_encoder, encoder, folder=states or passing, license=license)
+    if vectors is None:
+        return None
+    kept = FIRST_WORDS if first is None else first
+
+    def read(sentences: Sequence[Sentence], dev: Sequence[Sentence]) -> WordVectors:
+        found = read_vectors(vectors, sentences, dev, first=kept, license=license)
+        click.echo(
+            f"{found.note['words']} of {found.note['of']} vectors kept, which"
+            f" {100 * found.share(sentences):.1f} % of the training words have", err=True,
+        )  # fmt: skip
+        return found
+
+    return read
