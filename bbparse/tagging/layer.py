@@ -49,11 +49,21 @@ NO_MORE = np.zeros((0, 0), np.int32)
 Lists = Sequence[tuple[int, ...]]
 
 
-def flat(lists: Lists) -> tuple[Ints, Ints]:
-    """Lists as the kernels read them: where each begins, int32[n+1], and all their elements."""
-    ptr = np.zeros(len(lists) + 1, np.int32)
-    np.cumsum([len(some) for some in lists], out=ptr[1:])
-    return ptr, np.fromiter(chain.from_iterable(lists), np.int32, int(ptr[-1]))
+def flat(lists: Lists, which: NDArray[np.int64] | None = None) -> tuple[Ints, Ints]:
+    """Lists as the kernels read them: where each begins, int32[n+1], and all their elements.
+
+    Of ``which``, int64[n], the numbers of the lists, if that is given.
+    """
+    sizes = np.fromiter(map(len, lists), np.int64, len(lists))
+    numbers = np.fromiter(chain.from_iterable(lists), np.int32, int(sizes.sum()))
+    if which is not None:
+        first = (np.cumsum(sizes) - sizes)[which]
+        sizes = sizes[which]
+    ptr = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=ptr[1:])
+    if which is not None:
+        numbers = numbers[np.repeat(first - ptr[:-1], sizes) + np.arange(ptr[-1])]
+    return ptr, numbers
 
 
 @contextmanager
@@ -165,12 +175,16 @@ class Layer:
         labels = self.labels
         if max(map(len, lists), default=1) == 1:
             return [labels[some[0]] for some in lists]
-        ptr, numbers = flat(lists)
-        found = label_words(
+        return [labels[number] for number in self.numbers(values, *flat(lists), more).tolist()]
+
+    def numbers(
+        self, values: NDArray[np.uint64], ptr: Ints, numbers: Ints, more: Ints | None = None
+    ) -> Ints:
+        """As `find`, of and with the numbers of labels; lists as `flat` has them."""
+        return label_words(
             values, self._reach, ptr, numbers, MOST, self.compiled, self.weights.table,
             self.bigrams, NO_MORE if more is None else more,
         )  # fmt: skip
-        return [labels[number] for number in found.tolist()]
 
     def to_arrays(self, name: str) -> dict[str, NDArray[Any]]:
         """What `from_arrays` reads, small: keys as differences, list lengths as bytes."""

@@ -84,6 +84,7 @@ def _codes(text: str) -> NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
+@lru_cache(2)  # a text is asked for twice
 def _known(text: str) -> tuple[NDArray[np.int64], Words, Words]:
     codes, which = np.unique(_codes(text), return_inverse=True)
     kinds, chars, lows = zip(*(_character(int(code)) for code in codes))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
 from bbparse.storage.archive import TEXT, Rule
-from bbparse.tagging.layer import Layer, layer_rules, reading_header
+from bbparse.tagging.layer import Layer, flat, layer_rules, reading_header
 from bbparse.text.characters import (
     BLANK,
     CHARACTER_COLUMNS,
@@ -33,6 +33,7 @@ from bbparse.text.characters import (
 
 #: What a character may be: within a word, the last of one within a token, the last of a token.
 CHARACTER_LABELS = ("in", "word", "token")
+IN, WORD, TOKEN = range(3)
 #: What a token may be: within a sentence, or its last.
 TOKEN_LABELS = ("in", "end")
 
@@ -67,18 +68,26 @@ class Token(NamedTuple):
     words: tuple[str, ...]  #: One, or more where it is a multiword token.
 
 
-def places(text: str) -> list[str]:
-    """What each character may be depends on this: its kind and that of the next, beyond a blank."""
-    kinds = [*kinds_of(text).tolist(), -1, -1]
-    for i, kind in enumerate(kinds):
-        if kind == JOINED and i and kinds[i - 1] != BLANK:
+def places(text: str) -> tuple[list[str], NDArray[np.int64]]:
+    """What each character may be depends on this: its kind and that of the next, beyond a blank.
+
+    Names of such places, each once, and which of them every character has.
+    """
+    kinds = np.append(kinds_of(text), (-1, -1))
+    for i in np.flatnonzero(kinds == JOINED).tolist():
+        if i and kinds[i - 1] != BLANK:
             kinds[i] = kinds[i - 1] | JOINED << 4  # as what it joins
-    return [
-        "joined" if following >> 4
-        else f"{k & 15} {following}" if following != BLANK
-        else f"{k & 15} 0 {beyond}"
-        for k, following, beyond in zip(kinds, kinds[1:], kinds[2:])
+    own, following, beyond = kinds[:-2], kinds[1:-1], kinds[2:]
+    beyond = np.where(following == BLANK, beyond, BLANK)
+    triples = (own & 15) + 16 * (following + 1) + 4096 * (beyond + 1)
+    _, first, which = np.unique(triples, return_index=True, return_inverse=True)
+    names = [
+        "joined" if after >> 4 > 0
+        else f"{kind & 15} {after}" if after != BLANK
+        else f"{kind & 15} 0 {last}"
+        for kind, after, last in kinds[first[:, np.newaxis] + np.arange(3)].tolist()
     ]  # fmt: skip
+    return names, which
 
 
 def has_letter(word: str) -> bool:
@@ -156,35 +165,40 @@ class Cutter:
         allowed = self.characters.lists
         # what was never seen is cut at blanks, may be cut at marks, and is not within words
         new, apart = allowed[""], allowed[" "]
+        names, which = places(text)
         lists = [
-            allowed.get(place)
-            or (apart if place.count(" ") == 2 else (0,) if place in _WITHIN else new)
-            for place in places(text)
+            allowed.get(name)
+            or (apart if name.count(" ") == 2 else (IN,) if name in _WITHIN else new)
+            for name in names
         ]
+        lists += [(IN,), (TOKEN,)]
         for whole in _WHOLE.finditer(text):
-            inside = whole.end() - whole.start() - 1
-            lists[whole.start() : whole.end()] = [*[(0,)] * inside, (2,)]
-        labels = self.characters.find(encode_characters(text), lists)
+            which[whole.start() : whole.end() - 1] = len(names)
+            which[whole.end() - 1] = len(names) + 1
+        labels = self.characters.numbers(encode_characters(text), *flat(lists, which))
+        ends = np.flatnonzero(labels)
         out: list[Token] = []
-        start, cuts = -1, []
-        for i, label in enumerate(labels):
-            if start < 0:
-                if text[i].isspace():
-                    continue
-                start = i
-            if label == "word":
+        start, cuts = 0, []
+        for i, label in zip([*ends.tolist(), len(text) - 1], [*labels[ends].tolist(), TOKEN]):
+            while start <= i and text[start].isspace():
+                start += 1
+            if start > i:
+                continue
+            if label == WORD:
                 cuts.append(i + 1)
-            elif label == "token" or i + 1 == len(text):
+            else:
                 out.append(self._token(text, start, i + 1, cuts))
-                start, cuts = -1, []
+                start, cuts = i + 1, []
         return out
 
     def _token(self, text: str, start: int, end: int, cuts: list[int]) -> Token:
-        end = start + len(text[start:end].rstrip())
-        form = text[start:end]
+        form = text[start:end].rstrip()
+        end = start + len(form)
         listed = self.multiwords.get(form) or self.multiwords.get(form.lower())
         if listed is not None:
             return Token(start, end, _written_as(form, listed))
+        if not cuts:
+            return Token(start, end, (form,))
         edges = [start, *(cut for cut in cuts if cut < end), end]
         return Token(start, end, tuple(text[a:b] for a, b in pairwise(edges)))
 

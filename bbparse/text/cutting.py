@@ -149,8 +149,7 @@ def sentences_of_text(
             blank = text.rfind(" ", start, start + _PIECE)
             end, match = (blank if blank > start else start + _PIECE), None
         for tokens in _sentences(text[start:end], cutter, split):
-            moved = [token._replace(start=token.start + start, end=token.end + start)
-                     for token in tokens]  # fmt: skip
+            moved = [Token(a + start, b + start, words) for a, b, words in tokens]
             likeness.look(moved)
             yield _sentence(text, moved, offset, number, new_paragraph)
             new_paragraph = False

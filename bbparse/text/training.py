@@ -22,12 +22,20 @@ from bbparse.text.characters import (
     encode_characters,
     encode_tokens,
 )  # fmt: skip
-from bbparse.text.cutter import CHARACTER_LABELS, TOKEN_LABELS, Cutter, has_letter, places
+from bbparse.text.cutter import (
+    CHARACTER_LABELS,
+    IN,
+    TOKEN,
+    TOKEN_LABELS,
+    WORD,
+    Cutter,
+    has_letter,
+    places,
+)
 from bbparse.text.raw import readings
 from bbparse.treebank import Sentence
 from bbparse.treebank.tokens import Piece
 
-IN, WORD, TOKEN = range(3)
 #: Words that tell what language a text is in.
 COMMON = 300
 
@@ -172,7 +180,8 @@ def _characters(
     settings: CutterSettings,
 ) -> Layer:
     counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    keys = [places(text.text) for text in texts]
+    found_places = (places(text.text) for text in texts)
+    keys = [[names[place] for place in which.tolist()] for names, which in found_places]
     for some, labels in zip(keys, gold):
         for (key, label), count in Counter(zip(some, labels.tolist())).items():
             counts[key][label] += count
