@@ -1,6 +1,6 @@
 """How often `solve` disagrees with answers found otherwise, and how hard problems become.
 
-    python bench/exactness.py small  [--problems 200000] [--seed 1]   # against enumeration, n <= 7
+    python bench/exactness.py small  [--problems 200000] [--seed 1]   # against enumeration, n <= 7, 6
     python bench/exactness.py large  [--problems 2000]     # siblings and factors, against HiGHS
     python bench/exactness.py mixed  [--problems 2000]     # everything, against HiGHS, n = 8..40
     python bench/exactness.py proofs [--problems 20000]    # proofs, and faults planted in them
@@ -48,7 +48,8 @@ from tests.oracles.ilp import Undecided, best_trees  # noqa: E402
 from tests.strategies import random_problem, random_tree  # noqa: E402
 from tests.validity.test_random import check_one  # noqa: E402
 
-# Trees to enumerate grow as 8^n (projective) and faster (all); most problems are small.
+# Trees to enumerate grow as 8^n (projective) and faster (all, up to six words); most problems are
+# small.
 _SIZES = (1, 2, 3, 4, 5, 6, 7)
 _SHARES = (0.05, 0.15, 0.25, 0.25, 0.2, 0.08, 0.02)
 
@@ -126,7 +127,7 @@ def small(count: int, seed: int, projective: bool | None = None) -> dict[str, An
         }  # fmt: skip
 
     for number in range(count):
-        n = int(rng.choice(_SIZES, p=_SHARES))
+        n = min(int(rng.choice(_SIZES, p=_SHARES)), 7 if projective is None else 6)
         counts = int(rng.choice([0, 4]))
         problem = random_problem(
             rng, min_words=min(n, 5), max_words=n, max_counts=counts, projective=projective

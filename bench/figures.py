@@ -115,7 +115,7 @@ EXACTNESS = (
     ("small", "up to seven words, against enumeration"),
     ("large", "8 to 40 words with siblings and up to 240 factors, against HiGHS"),
     ("mixed", "everything at once, against HiGHS"),
-    ("small-nonprojective", "arcs that may cross, up to seven words, against enumeration"),
+    ("small-nonprojective", "arcs that may cross, up to six words, against enumeration"),
     ("mixed-nonprojective", "arcs that may cross, 8 to 40 words, against HiGHS"),
     ("rules", "valid trees under random rules, up to five words, against all with all labels"),
     ("proofs", "proofs, checked by the separate checker"),
