@@ -1,6 +1,6 @@
 """How often `solve` disagrees with answers found otherwise, and how hard problems become.
 
-    python bench/exactness.py small  [--problems 200000] [--seed 1]   # against enumeration, n <= 7, 6
+    python bench/exactness.py small  [--problems 200000] [--seed 1]   # against enumeration, n <= 7
     python bench/exactness.py large  [--problems 2000]     # siblings and factors, against HiGHS
     python bench/exactness.py mixed  [--problems 2000]     # everything, against HiGHS, n = 8..40
     python bench/exactness.py proofs [--problems 20000]    # proofs, and faults planted in them

@@ -98,9 +98,12 @@ class RuledSentence:
             far |= of_kind["crossing"]
         if far:
             for m, bits in enumerate(arcs):
-                for x, second in enumerate(arcs if bits & far else ()):
+                if not bits & far:
+                    continue
+                low, high = sorted((m, heads[m - 1]))
+                for x, second in enumerate(arcs):
                     hits = bits & second >> size & far
-                    if hits and x != m:
+                    if hits and x != m and (low < x < high or low < heads[x - 1] < high):
                         for kind, others in self._lying(heads, m, x):
                             add(hits & of_kind[kind], heads[m - 1], m, x, *others)
         return found
