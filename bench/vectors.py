@@ -1,19 +1,22 @@
-"""What word vectors are worth to the guide, with few training sentences.
+"""What word vectors are worth to a tagger and a parser, with few training sentences.
 
     python bench/vectors.py TRAIN DEV RAW… [--sentences 1000] [--dev-sentences 500] [--seeds 1,2,3]
 
 The vectors are made here, of the words of the treebanks RAW: 100 dimensions by a singular value
 decomposition of the positive mutual information of words (that occur twice) and the 2,000 most
-frequent ones at each of four places around them (Levy, Goldberg & Dagan 2015). The guide of a
-configuration learns from the first sentences of TRAIN, with the treebank's tags and without any,
-with vectors and without; told is how many words of DEV have the right head, and label, by it
-alone, each word by itself. Prints a table.
+frequent ones at each of four places around them (Levy, Goldberg & Dagan 2015). Tagger and parser
+(of a configuration, without factor families) learn from the first sentences of TRAIN, with vectors
+and without. Told is how many words of DEV have the right tag, features and lemma, and, with the
+treebank's tags and with the tagger's, the right head and label; p-values are those of the paired
+bootstrap.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -22,15 +25,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from bbparse.configuration import Configuration
-from bbparse.learning.candidates import prune_all
-from bbparse.learning.data import prepare
-from bbparse.learning.network import train_network
-from bbparse.outside import Outside, read_vectors
-from bbparse.scoring.network import Network
-from bbparse.treebank import Sentence, read_conllu
-from bbparse.treebank.encode import encode
+from bbparse.learning.reading import learn_to_read
+from bbparse.outside import read_vectors
+from bbparse.parsing.parser import Parser
+from bbparse.treebank import Sentence, compare_tallies, read_conllu
+from bbparse.treebank.evaluation import tallied
 
 CONTEXTS, PLACES, DIMENSIONS = 2000, (-2, -1, 1, 2), 100
+MEASURES = ("upos", "xpos", "feats", "lemmas")
 
 
 def make_vectors(sentences: list[Sentence], path: Path) -> None:
@@ -62,27 +64,12 @@ def make_vectors(sentences: list[Sentence], path: Path) -> None:
             print(word, *(f"{x:.4f}" for x in row), file=file)
 
 
-def attached(
-    network: Network, dev: list[Sentence], arcs: list, outside: Outside | None
-) -> tuple[float, float]:
-    """Share of words with the right head, and with its label, too."""
-    heads = labels = 0
-    for sentence, (head, mod) in zip(dev, arcs):
-        more = None if outside is None else outside([sentence])[0]
-        scores, names = network.scores(encode(sentence), head, mod, more)
-        for m, gold in enumerate(sentence.heads, start=1):
-            own = np.flatnonzero(mod == m)
-            if len(own) and head[best := own[scores[own].argmax()]] == gold:
-                heads += 1
-                label = network.labels[names[best, : len(network.labels)].argmax()]
-                labels += label == sentence.deprels[m - 1]
-    words = sum(sentence.n_words for sentence in dev)
-    return 100 * heads / words, 100 * labels / words
-
-
-def bare(sentence: Sentence) -> Sentence:
-    """A sentence without tags, lemmas and features."""
-    return Sentence.from_words(sentence.forms, heads=sentence.heads, deprels=sentence.deprels)
+def parsed(parser: Parser, sentences: Iterable[Sentence]) -> list[Sentence]:
+    """Sentences with the parser's trees."""
+    return [
+        replace(one.sentence, heads=list(one.trees[0].heads), deprels=list(one.trees[0].labels))
+        for one in parser.parse_all(sentences)
+    ]
 
 
 def main() -> None:
@@ -90,34 +77,34 @@ def main() -> None:
     parser.add_argument("train")
     parser.add_argument("dev")
     parser.add_argument("raw", nargs="+")
-    parser.add_argument("--config", default="english")
+    parser.add_argument("--config", default="universal")
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--dev-sentences", type=int, default=500)
     parser.add_argument("--seeds", default="1,2,3")
     options = parser.parse_args()
-    gold = (
-        list(islice(read_conllu(options.train), options.sentences)),
-        list(islice(read_conllu(options.dev), options.dev_sentences)),
-    )
-    config = Configuration.load(options.config)
-    config = config.with_("pruner", folds=1).with_("model", projective=False)
+    train = list(islice(read_conllu(options.train), options.sentences))
+    dev = list(islice(read_conllu(options.dev), options.dev_sentences))
     with TemporaryDirectory() as folder:
         path = Path(folder) / "raw.vec"
         make_vectors([s for name in options.raw for s in read_conllu(name)], path)
-        print("| words have | vectors | seed | UAS | LAS |\n| --- | --- | --- | --- | --- |")
-        for tags, change in (("tags", lambda s: s), ("no tags", bare)):
-            train, dev = (list(map(change, some)) for some in gold)
-            data = prepare(train, config.model)
-            pruner = prune_all(data, config)
-            arcs = [pruner.candidates(encode(sentence)) for sentence in dev]
-            labels = tuple(sorted({label for s in train for label in s.deprels}))
-            for seed in map(int, options.seeds.split(",")):
-                for name, outside in (("no", None), ("yes", partial(read_vectors, path))):
-                    data.outside = None if outside is None else outside(train, dev)
-                    own = config.with_("learning", seed=seed)
-                    network = train_network(own, data, np.arange(len(train)), labels)
-                    uas, las = attached(network, dev, arcs, data.outside)
-                    print(f"| {tags} | {name} | {seed} | {uas:.2f} | {las:.2f} |", flush=True)
+        print("| tags | measure | seed | without | with | p |\n" + "| --- " * 6 + "|")
+        for seed in map(int, options.seeds.split(",")):
+            tallies = []
+            for outside in (None, partial(read_vectors, path)):
+                config = Configuration.load(options.config).with_("learning", seed=seed)
+                own = Parser.train(
+                    train, (), config, factors=[], outside=outside,
+                    reading=lambda source, seed=seed: learn_to_read(train, seed, source),
+                )  # fmt: skip
+                tallies.append([tallied(dev, parsed(own, dev)),
+                                tallied(dev, parsed(own, map(own.tagger, dev)))])
+            for tags, pair in zip(("given", "own"), zip(*tallies)):
+                for name, found in compare_tallies(*pair).items():
+                    if name in ("uas", "las") or (tags == "own" and name in MEASURES):
+                        print(
+                            f"| {tags} | {name} | {seed} | {100 * found.first:.2f} |"
+                            f" {100 * found.second:.2f} | {found.p_value:.4f} |", flush=True,
+                        )  # fmt: skip
 
 
 if __name__ == "__main__":
