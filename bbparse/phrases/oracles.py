@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
+from bbparse.oracle.projective.k_best import list_derivations
 from bbparse.oracle.projective.passes import inside_pass, outside_pass
-from bbparse.oracle.protocol import Best, Flags, Floats, Oracle
+from bbparse.oracle.protocol import Best, Flags, Floats
 from bbparse.phrases.chart import Chart
 
 NEG = -np.inf
@@ -26,6 +27,7 @@ class _Swept(NamedTuple):
     right: Ints
     weight: Floats
     size: NDArray[np.int64]
+    group_ptr: Ints
 
 
 @kernel
@@ -34,31 +36,6 @@ def reweigh(weight, coordinate, scores, out):
     for e in range(weight.shape[0]):
         c = coordinate[e]
         out[e] = weight[e] + (scores[c] if c >= 0 else 0.0)
-
-
-@kernel
-def best_steps(chart, weight, inside):
-    """The steps of the best derivation, from the top; ties go to the first."""
-    n = chart.item_ptr.shape[0] - 1
-    stack = np.empty(2 * n + 2, np.int32)
-    out = np.empty(n, np.int32)
-    stack[0], depth, found = n - 1, 1, 0
-    while depth > 0:
-        depth -= 1
-        i = stack[depth]
-        if i == 0:
-            continue
-        best, at = NEG, chart.item_ptr[i]
-        for e in range(chart.item_ptr[i], chart.item_ptr[i + 1]):
-            value = inside[chart.left[e]] + inside[chart.right[e]] + weight[e]
-            if value > best:
-                best, at = value, e
-        out[found] = at
-        found += 1
-        stack[depth] = chart.left[at]
-        stack[depth + 1] = chart.right[at]
-        depth += 2
-    return out[:found]
 
 
 @kernel
@@ -75,49 +52,29 @@ def coordinate_marginals(chart, weight, inside, outside, out):
 
 
 @kernel
-def k_best_steps(chart, weight, k):
-    """The k best derivations: float64[K] and a list of their steps, from the top."""
-    n = chart.item_ptr.shape[0] - 1
-    value = np.full((n, k), NEG)
-    step, rank = np.zeros((n, k), np.int32), np.zeros((n, k, 2), np.int32)
-    count = np.zeros(n, np.int32)
-    value[0, 0], count[0] = 0.0, 1
-    for i in range(1, n):
-        for e in range(chart.item_ptr[i], chart.item_ptr[i + 1]):
-            x, y = chart.left[e], chart.right[e]
-            for a in range(count[x]):
-                for b in range(min(count[y], k // (a + 1))):
-                    v = value[x, a] + value[y, b] + weight[e]
-                    at = count[i]
-                    if v == NEG or (at == k and v <= value[i, k - 1]):
-                        break
-                    at = min(at, k - 1)
-                    while at > 0 and value[i, at - 1] < v:
-                        value[i, at], step[i, at] = value[i, at - 1], step[i, at - 1]
-                        rank[i, at] = rank[i, at - 1]
-                        at -= 1
-                    value[i, at], step[i, at] = v, e
-                    rank[i, at, 0], rank[i, at, 1] = a, b
-                    count[i] = min(count[i] + 1, k)
-    found = [np.empty(0, np.int32) for _ in range(count[n - 1])]
-    stack = np.empty((2 * n + 2, 2), np.int32)
-    out = np.empty(n, np.int32)
-    for t in range(count[n - 1]):
+def best_steps(chart, inside, k):
+    """The k best derivations: float64[K] and, of each, its steps from the top."""
+    none, n = np.empty(0, np.int32), chart.size[0]
+    listed, place = list_derivations(chart, np.empty(0), none, none, inside, k, NEG)
+    best = listed[place[n - 1]]
+    values, found = np.empty(len(best)), [none for _ in range(len(best))]
+    stack, out = np.empty((n + 1, 2), np.int64), np.empty(n, np.int32)
+    for t in range(len(best)):
+        values[t] = -best[t][0]
         stack[0, 0], stack[0, 1] = n - 1, t
         depth, length = 1, 0
         while depth > 0:
             depth -= 1
-            i, a = stack[depth]
-            if i == 0:
-                continue
-            e = step[i, a]
-            out[length] = e
-            length += 1
-            stack[depth, 0], stack[depth, 1] = chart.left[e], rank[i, a, 0]
-            stack[depth + 1, 0], stack[depth + 1, 1] = chart.right[e], rank[i, a, 1]
-            depth += 2
+            i, rank = stack[depth]
+            if i != 0:
+                _, e, x, y, _ = listed[place[i]][rank]
+                out[length] = e
+                length += 1
+                stack[depth, 0], stack[depth, 1] = chart.left[e], x
+                stack[depth + 1, 0], stack[depth + 1, 1] = chart.right[e], y
+                depth += 2
         found[t] = out[:length].copy()
-    return value[n - 1, : count[n - 1]], found
+    return values, found
 
 
 class ChartOracle:
@@ -135,7 +92,7 @@ class ChartOracle:
         self._weight = np.empty(len(chart.weight))
         self._swept = _Swept(
             chart.item_ptr, np.full(n, -1, np.int32), chart.left, chart.right, self._weight,
-            np.array([n]),
+            np.array([n]), np.zeros(1, np.int32),
         )  # fmt: skip
         self._inside, self._outside = np.empty(n), np.empty(n)
 
@@ -144,10 +101,6 @@ class ChartOracle:
         own[forbidden | (np.isin(self.group, self.group[required]) & ~required)] = NEG
         return ChartOracle(self.chart, self.group, own)
 
-    def k_best(self, scores: Floats, k: int) -> list[Best]:
-        """See `bbparse.oracle.protocol.Oracle`: derivations, as `k_steps` lists them."""
-        return [Best(value, self._on(steps)) for value, steps in self.k_steps(scores, k)]
-
     def _sweep(self, scores: Floats) -> float:
         c = self.chart
         if self._own is not None:
@@ -155,16 +108,12 @@ class ChartOracle:
         reweigh(c.weight, c.coordinate, scores, self._weight)
         return float(inside_pass(self._swept, _NONE, self._inside))
 
-    def steps(self, scores: Floats) -> tuple[float, Ints]:
-        """The best derivation and its score: numbers of steps, from the top."""
-        value = self._sweep(scores)
-        if value == NEG:
-            return value, np.empty(0, np.int32)
-        return value, best_steps(self.chart, self._weight, self._inside)
-
     def best(self, scores: Floats) -> Best:
-        value, steps = self.steps(scores)
-        return Best(value, self._on(steps))
+        return next(iter(self.k_best(scores, 1)), Best(NEG, np.zeros(self.n_coordinates, np.bool_)))
+
+    def k_best(self, scores: Floats, k: int) -> list[Best]:
+        """See `bbparse.oracle.protocol.Oracle`: derivations, as `k_steps` lists them."""
+        return [Best(value, self._on(steps)) for value, steps in self.k_steps(scores, k)]
 
     def _on(self, steps: Ints) -> Flags:
         on = np.zeros(self.n_coordinates, np.bool_)
@@ -173,10 +122,10 @@ class ChartOracle:
         return on
 
     def k_steps(self, scores: Floats, k: int) -> list[tuple[float, Ints]]:
-        """The k best derivations with their scores, best first; see `steps`."""
+        """The k best derivations with their scores, best first: numbers of steps, from the top."""
         if self._sweep(scores) == NEG:
             return []
-        values, steps = k_best_steps(self.chart, self._weight, k)
+        values, steps = best_steps(self._swept, self._inside, k)
         return list(zip(values.tolist(), steps))
 
     def with_each(self, scores: Floats) -> Floats:
@@ -186,25 +135,3 @@ class ChartOracle:
             outside_pass(self._swept, _NONE, self._inside, self._outside)
             coordinate_marginals(self.chart, self._weight, self._inside, self._outside, out)
         return out
-
-
-class Scaled:
-    """An oracle whose scores count more or less: `scale` times its own."""
-
-    def __init__(self, oracle: Oracle, scale: float) -> None:
-        self._oracle, self._scale = oracle, scale
-        self.n_coordinates = oracle.n_coordinates
-
-    def best(self, scores: Floats) -> Best:
-        found = self._oracle.best(scores / self._scale)
-        return Best(found.value * self._scale, found.on)
-
-    def with_each(self, scores: Floats) -> Floats:
-        return self._oracle.with_each(scores / self._scale) * self._scale
-
-    def k_best(self, scores: Floats, k: int) -> list[Best]:
-        found = self._oracle.k_best(scores / self._scale, k)
-        return [Best(one.value * self._scale, one.on) for one in found]
-
-    def restrict(self, required: Flags, forbidden: Flags) -> Scaled:
-        return Scaled(self._oracle.restrict(required, forbidden), self._scale)

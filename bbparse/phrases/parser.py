@@ -18,13 +18,14 @@ from bbparse.parsing.parser import Parser
 from bbparse.phrases.chart import FORBIDDEN, FREE, Chart, Leaves, build_chart
 from bbparse.phrases.grammar import Grammar
 from bbparse.phrases.heads import Phrase, default_rules, from_phrase
-from bbparse.phrases.oracles import ChartOracle, Scaled
+from bbparse.phrases.oracles import ChartOracle
 from bbparse.phrases.prune import LEFT, dense_rules, prune
 from bbparse.phrases.split import divide
 from bbparse.phrases.tagger import TrigramTagger
 from bbparse.phrases.trees import ROOT, PhraseTree, sentence_of
 from bbparse.phrases.words import Vocabulary
 from bbparse.problem import Problem
+from bbparse.problem.base import DTYPES
 from bbparse.text.cutter import Cutter
 
 WITH = ("none", "tags", "arcs", "both")
@@ -173,7 +174,8 @@ class _Sentence:
                 oracles.append(self.tag_oracle)
                 names.append(np.arange(n_tags))
             if problem is not None:
-                oracles.append(Scaled(ProjectiveTrees(problem), s.arcs))
+                weighted = {x: s.arcs * getattr(problem, x) for x in DTYPES if x.endswith("_score")}
+                oracles.append(ProjectiveTrees(problem.changed(**weighted)))
                 names.append(n_tags + np.arange(len(arc_mod)))
             found = None
             if len(oracles) > 1:

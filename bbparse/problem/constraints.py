@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from bbparse.errors import ProblemError
 from bbparse.problem.base import ProblemArrays
 from bbparse.problem.check import as_count, as_floats, check_scores, off_quantum
-from bbparse.problem.edit import P, arc_index, as_weight, forbid_arc, named_arcs
+from bbparse.problem.edit import P, arc_index, as_weight, forbid_arc, named_arcs, with_counts
 
 _MOST = int(np.iinfo(np.int32).max)
 
@@ -62,14 +62,7 @@ def _with_table(problem: P, arcs: Sequence[int], scores: NDArray[np.float64]) ->
             return problem.changed(arc_score=problem.arc_score + gain, quantum=quantum)
         # No tree will do, whichever set of arcs says so.
         arcs, table = [0], np.full(2, -np.inf)
-    p = problem
-    return p.changed(
-        count_ptr=np.append(p.count_ptr, p.count_ptr[-1] + len(arcs)),
-        count_arcs=np.append(p.count_arcs, np.array(arcs, dtype=np.int32)),
-        count_score_ptr=np.append(p.count_score_ptr, p.count_score_ptr[-1] + len(table)),
-        count_score=np.append(p.count_score, table),
-        quantum=quantum,
-    )
+    return with_counts(problem, [arcs], [table]).changed(quantum=quantum)
 
 
 def _bounds(low: int, high: int) -> NDArray[np.float64]:

@@ -6,10 +6,11 @@ The functions named with… and without… are methods of `Problem`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.problem.base import ProblemArrays
@@ -129,13 +130,28 @@ def with_factors(
 
 def with_sets(p: P, sets: Sequence[Sequence[int]], weights: Sequence[float]) -> P:
     """The problem and more factors, of sets of arc indices, that are known to be right."""
-    ends = p.factor_ptr[-1] + np.cumsum([len(arcs) for arcs in sets], dtype=np.int64)
-    new_arcs = np.array([a for arcs in sets for a in arcs], dtype=np.int32)
     return p.changed(
-        factor_ptr=np.concatenate([p.factor_ptr, ends]),
-        factor_arcs=np.concatenate([p.factor_arcs, new_arcs]),
-        factor_score=np.concatenate([p.factor_score, np.array(weights, dtype=np.float64)]),
+        factor_ptr=_longer(p.factor_ptr, sets),
+        factor_arcs=np.append(p.factor_arcs, np.array([*chain(*sets)], np.int32)),
+        factor_score=np.append(p.factor_score, np.array(weights, np.float64)),
     )
+
+
+def with_counts(
+    p: P, sets: Sequence[Sequence[int]], tables: Sequence[NDArray[np.float64]]
+) -> P:
+    """The problem and more count factors, as `with_sets`, with a table of scores for each."""
+    return p.changed(
+        count_ptr=_longer(p.count_ptr, sets),
+        count_arcs=np.append(p.count_arcs, np.array([*chain(*sets)], np.int32)),
+        count_score_ptr=_longer(p.count_score_ptr, tables),
+        count_score=np.concatenate([p.count_score, *tables]),
+    )
+
+
+def _longer(ptr: NDArray[np.int64], sets: Sequence[Any]) -> NDArray[np.int64]:
+    """Pointers into arrays to whose ends some sets are put."""
+    return np.append(ptr, ptr[-1] + np.cumsum([len(one) for one in sets], dtype=np.int64))
 
 
 def forbid_arc(problem: ProblemArrays, arc_state: Any, arc: int, place: str) -> None:

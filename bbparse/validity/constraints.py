@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
+from bbparse.problem.edit import with_counts, with_sets
 from bbparse.problem.parts import take_sets
 from bbparse.validity.check import ALWAYS, NEVER, PERHAPS, Arc, Fault, RuledSentence, crosses
 from bbparse.validity.conditions import ArcCondition
@@ -262,15 +263,10 @@ def constrained(
             state[[a for a in groups[0] if state[a] != 1]] = -1
         else:
             score[[*groups[0]]] -= penalty
-    return p.changed(
-        arc_score=score,
-        arc_state=state,
-        **joined("factor", p.factor_ptr, p.factor_arcs, factors),
-        factor_score=np.append(p.factor_score, np.full(len(factors), -penalty)),
-        **joined("count", p.count_ptr, p.count_arcs, [arcs for arcs, _ in counts]),
-        count_score_ptr=_longer(p.count_score_ptr, [table for _, table in counts]),
-        count_score=np.concatenate([p.count_score, *(table for _, table in counts)]),
+    changed = with_sets(
+        p.changed(arc_score=score, arc_state=state), factors, [-penalty] * len(factors)
     )
+    return with_counts(changed, [arcs for arcs, _ in counts], [table for _, table in counts])
 
 
 def _table(size: int, low: int, high: int, penalty: float) -> NDArray[np.float64]:
@@ -278,19 +274,6 @@ def _table(size: int, low: int, high: int, penalty: float) -> NDArray[np.float64
     table = np.zeros(size + 1)
     table[low:high] = -penalty
     return table
-
-
-def _longer(ptr: NDArray[np.int64], sets: Sequence[Any]) -> NDArray[np.int64]:
-    lengths = [len(one) for one in sets]
-    return np.concatenate([ptr, ptr[-1] + np.cumsum(lengths, dtype=np.int64)])
-
-
-def joined(
-    name: str, ptr: NDArray[np.int64], arcs: NDArray[np.int32], sets: Sequence[Sequence[int]]
-) -> dict[str, Any]:
-    """The sets of arcs of factors (or count factors), and more of them, by the names of fields."""
-    more = np.array([*chain(*sets)], np.int32)
-    return {f"{name}_ptr": _longer(ptr, sets), f"{name}_arcs": np.concatenate([arcs, more])}
 
 
 class SplitArcs(NamedTuple):
@@ -352,19 +335,17 @@ def split_arcs(
     def places(low: int, high: int, arcs: NDArray[np.int32]) -> list[range]:
         return [range(first[a], first[a + 1]) for a in arcs[low:high].tolist()]
 
-    factor_ptr, factor_arcs = p.factor_ptr, first[p.factor_arcs].astype(np.int32)
-    rows = np.arange(len(p.factor_score))
-    if len(rows):
-        whole = np.logical_and.reduceat(number[p.factor_arcs] == 1, factor_ptr[:-1])
-        factor_ptr, factor_arcs = take_sets(factor_ptr, factor_arcs, whole)
-        split = np.flatnonzero(~whole)
-        several = [
-            [*product(*places(low, high, p.factor_arcs))]
-            for low, high in zip(p.factor_ptr[split].tolist(), p.factor_ptr[split + 1].tolist())
-        ]
-        more = joined("factor", factor_ptr, factor_arcs, [*chain(*several)])
-        factor_ptr, factor_arcs = more["factor_ptr"], more["factor_arcs"]
-        rows = np.append(np.flatnonzero(whole), np.repeat(split, [len(one) for one in several]))
+    whole = np.ones(len(p.factor_score), np.bool_)
+    if len(whole):
+        whole = np.logical_and.reduceat(number[p.factor_arcs] == 1, p.factor_ptr[:-1])
+    factor_ptr, factor_arcs = take_sets(p.factor_ptr, first[p.factor_arcs], whole)
+    split = np.flatnonzero(~whole)
+    several = [
+        [*product(*places(low, high, p.factor_arcs))]
+        for low, high in zip(p.factor_ptr[split].tolist(), p.factor_ptr[split + 1].tolist())
+    ]
+    weights = [x for x, one in zip(p.factor_score[split].tolist(), several) for _ in one]
+
     each = number[p.count_arcs]  # copies of the arcs of count factors, one after the other
     ends = np.concatenate([[0], np.cumsum(each)])
     count_arcs = np.repeat(first[p.count_arcs] - ends[:-1], each) + np.arange(ends[-1])
@@ -376,8 +357,9 @@ def split_arcs(
         arc_head=p.arc_head[copies], arc_mod=p.arc_mod[copies],
         arc_score=p.arc_score[copies] + lost, arc_state=state[copies],
         arc_label=np.maximum(labels, 0),
-        factor_ptr=factor_ptr, factor_arcs=factor_arcs, factor_score=p.factor_score[rows],
+        factor_ptr=factor_ptr, factor_arcs=factor_arcs.astype(np.int32),
+        factor_score=p.factor_score[whole],
         count_ptr=count_ptr, count_arcs=count_arcs.astype(np.int32), count_score_ptr=table_ptr,
         count_score=np.repeat(p.count_score, times),
     )  # fmt: skip
-    return SplitArcs(changed, copies, labels)
+    return SplitArcs(with_sets(changed, [*chain(*several)], weights), copies, labels)

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.problem import Problem
-from bbparse.validity.constraints import Arc, Constraint, LabelScores, constrained, joined
+from bbparse.problem.edit import with_sets
+from bbparse.validity.constraints import Arc, Constraint, LabelScores, constrained
 
 #: Sets of arcs into words that constraints connect; where there are more, labels join the problem.
 MOST = 500
@@ -118,11 +119,8 @@ def fold(
             if state[a] == 1:  # required, and forbidden: no tree will do
                 state[problem.arc_mod == problem.arc_mod[a]] = -1
             state[a] = -1
-    changed = problem.changed(
-        arc_score=score, arc_state=state,
-        **joined("factor", problem.factor_ptr, problem.factor_arcs, [*factors]),
-        factor_score=np.append(problem.factor_score, [*factors.values()]),
-    )  # fmt: skip
+    changed = problem.changed(arc_score=score, arc_state=state)
+    changed = with_sets(changed, [*factors], [*factors.values()])
     if hard:
         changed = constrained(changed, hard, None)
     return Folded(changed, [[*by_word] for by_word in components], chosen)

@@ -16,7 +16,7 @@ from bbparse.phrases.chart import FREE, build_chart
 from bbparse.phrases.counts import backed_off
 from bbparse.phrases.grammar import FLOOR, head_weight, modifier_weight, next_state
 from bbparse.phrases.heads import SPLIT
-from bbparse.phrases.oracles import ChartOracle, Scaled
+from bbparse.phrases.oracles import ChartOracle
 from bbparse.phrases.prune import dense_rules, prune
 
 _spec = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("toy.py"))
@@ -255,7 +255,7 @@ def test_grammar_and_tagger_agree_on_the_best_of_all_pairs(text: str) -> None:
     chart, leaves, (scores, labels) = _chart(words, 1.0)
     tags = toy.parser().tagger.chart(leaves, scores, labels)
     grammar = ChartOracle(chart, leaves.word)
-    tagger = Scaled(ChartOracle(tags, leaves.word), 0.7)
+    tagger = ChartOracle(tags._replace(weight=0.7 * tags.weight), leaves.word)
     found = agree([grammar, tagger], [np.arange(grammar.n_coordinates)] * 2)
     trees: dict[frozenset[int], float] = {}
     for value, on in _derivations(chart, len(chart.symbol) - 1):
