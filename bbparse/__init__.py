@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from bbparse.parsing.pipeline import Pipeline, load
     from bbparse.problem import Problem, Solution, expand_count_factors
     from bbparse.proof.verify import verify
-    from bbparse.solving.batch import solve_batch
     from bbparse.solving.conflict import explain_infeasible
-    from bbparse.solving.solve import solve
+    from bbparse.solving.solve import solve, solve_batch
     from bbparse.treebank import Sentence, read_conllu
 
 __version__ = "0.1.0"
@@ -44,9 +43,8 @@ _OF_MODULE = {
     "parsing.pipeline": "Pipeline load",
     "problem": "Problem Solution expand_count_factors",
     "proof.verify": "verify",
-    "solving.batch": "solve_batch",
     "solving.conflict": "explain_infeasible",
-    "solving.solve": "solve",
+    "solving.solve": "solve solve_batch",
     "treebank": "Sentence read_conllu",
 }
 _HOME = {name: module for module, names in _OF_MODULE.items() for name in names.split()}

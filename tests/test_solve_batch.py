@@ -10,9 +10,8 @@ import pytest
 import bbparse
 from bbparse.errors import BBParseError, ProblemError
 from bbparse.problem import Problem, Solution
-from bbparse.solving.batch import solve_batch
 from bbparse.solving.options import METHODS
-from bbparse.solving.solve import solve
+from bbparse.solving.solve import solve, solve_batch
 from tests.strategies import random_problem
 
 

@@ -3,6 +3,11 @@
 A phrase over a single phrase is joined with it: ``(S (VP …))`` becomes one phrase of the category
 ``S+VP``. So a phrase has two children or more, or is a word with its categories; a tree keeps no
 unary chains, and nothing is lost, as what is written is taken apart again.
+
+Grammars may see more categories, or fewer. ``NP~B^S`` is an NP within an S that has words only for
+children: Johnson (1998) annotates parents; Collins (1999) sets apart noun phrases without phrases
+in them. The other way, categories of a kind become one, as on the coarse levels of Charniak et al.
+(2006).
 """
 
 from __future__ import annotations
@@ -132,3 +137,28 @@ def from_phrase(phrase: Phrase, words: list[str]) -> PhraseTree:
         return children[0]
 
     return PhraseTree(ROOT, (tree(phrase),))
+
+
+def split(phrase: Phrase, parent: str = "") -> None:
+    """Write what splits a phrase and all in it into their labels."""
+    if phrase.head is None:
+        return
+    children = phrase.left + [phrase.head] + phrase.right
+    base = phrase.label.rpartition(JOIN)[2]
+    for child in children:
+        split(child, base)
+    mark = "B" if base == "NP" and all(child.head is None for child in children) else ""
+    phrase.label += f"{SPLIT}{mark}^{parent}"
+
+
+def merged(label: str, rules: HeadRules) -> str:
+    """The kind of a category: that of its outermost one where categories are joined."""
+    return rules.kinds.get(label.split(JOIN)[0], rules.other_kind)
+
+
+def merge(phrase: Phrase, rules: HeadRules) -> None:
+    """Write the kinds of a phrase and of all in it into their labels."""
+    if phrase.head is not None:
+        phrase.label = merged(phrase.label, rules)
+        for child in [*phrase.left, phrase.head, *phrase.right]:
+            merge(child, rules)

@@ -19,8 +19,7 @@ from bbparse.phrases.chart import FORBIDDEN, FREE, Chart, Leaves, build_chart
 from bbparse.phrases.grammar import Grammar
 from bbparse.phrases.heads import Phrase, default_rules, from_phrase
 from bbparse.phrases.oracles import ChartOracle
-from bbparse.phrases.prune import LEFT, dense_rules, prune
-from bbparse.phrases.split import divide
+from bbparse.phrases.prune import LEFT, dense_rules, divide, prune
 from bbparse.phrases.tagger import TrigramTagger
 from bbparse.phrases.trees import ROOT, PhraseTree, sentence_of
 from bbparse.phrases.words import Vocabulary

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.phrases.grammar import Pairs
+from bbparse.phrases.grammar import Grammar, Pairs
+from bbparse.phrases.heads import SPLIT, HeadRules, merged
 
 NEG = np.float32(-np.inf)
 
@@ -338,3 +339,25 @@ def prune(
         bits = np.where(_possible(leaf, pairs), np.uint8(15), np.uint8(0))
         within = Division(symbol, ptr, ptr[:-1]), kept, np.tile(bits, (len(kept), 1))
     return _prune(leaf, pairs, margin, *within)
+
+
+def divide(coarse: Grammar, fine: Grammar, rules: HeadRules) -> Division:
+    """How what a coarser grammar has is divided in a finer one; they have the same tags.
+
+    `KeyError` if the finer one has something of which the coarser one has nothing.
+    """
+    symbol = list(range(fine.n_tags))
+    for label in fine.symbols[fine.n_tags :]:
+        plain = label.split(SPLIT)[0]
+        symbol.append(coarse.number[plain if plain in coarse.number else merged(plain, rules)])
+    pairs = zip(coarse.pairs.parent.tolist(), coarse.pairs.head.tolist())
+    of = {pair: y for y, pair in enumerate(pairs)}
+    pair = np.array(
+        [
+            of[symbol[parent], symbol[head]]
+            for parent, head in zip(fine.pairs.parent.tolist(), fine.pairs.head.tolist())
+        ]
+    )
+    order = np.argsort(pair, kind="stable").astype(np.int32)
+    ptr = np.searchsorted(pair[order], np.arange(len(of) + 1)).astype(np.int32)
+    return Division(np.array(symbol, np.int32), ptr, order)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
+from bbparse.solving.rescore import tree_parts
 
 
 class SentenceTables(NamedTuple):
@@ -91,39 +92,6 @@ class PartWords(NamedTuple):
     head: NDArray[np.int32]
     inner: NDArray[np.int32]
     mod: NDArray[np.int32]
-
-
-@kernel
-def tree_parts(heads):
-    """The parts of a tree, one of each kind for every modifier that has one.
-
-    `heads` is int32[n+1] (heads[0] is not read). Returns int32[n+1] arrays indexed by modifier:
-    ``grand`` (head of the head, -1 under the root), ``inner`` (next modifier towards the head, -1
-    if there is none) and ``outermost`` (1 for the farthest modifier on its side, else 0).
-    """
-    n = heads.shape[0] - 1
-    grand = np.full(n + 1, -1, np.int32)
-    inner = np.full(n + 1, -1, np.int32)
-    outermost = np.zeros(n + 1, np.int32)
-    left = np.full(n + 1, -1, np.int32)  # the modifier seen last on this side of each word
-    right = np.full(n + 1, -1, np.int32)
-    for m in range(1, n + 1):
-        h = heads[m]
-        if h > 0:
-            grand[m] = heads[h]
-        if m > h:
-            inner[m] = right[h]
-            outermost[m] = 1
-            if right[h] >= 0:
-                outermost[right[h]] = 0
-            right[h] = m
-        else:
-            if left[h] >= 0:
-                inner[left[h]] = m
-            else:
-                outermost[m] = 1
-            left[h] = m
-    return grand, inner, outermost
 
 
 @kernel

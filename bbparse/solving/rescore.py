@@ -45,6 +45,39 @@ def _by_arc(n, head, mod):
 
 
 @kernel
+def tree_parts(heads):
+    """The parts of a tree, one of each kind for every modifier that has one.
+
+    `heads` is int32[n+1] (heads[0] is not read). Returns int32[n+1] arrays indexed by modifier:
+    ``grand`` (head of the head, -1 under the root), ``inner`` (next modifier towards the head, -1
+    if there is none) and ``outermost`` (1 for the farthest modifier on its side, else 0).
+    """
+    n = heads.shape[0] - 1
+    grand = np.full(n + 1, -1, np.int32)
+    inner = np.full(n + 1, -1, np.int32)
+    outermost = np.zeros(n + 1, np.int32)
+    left = np.full(n + 1, -1, np.int32)  # the modifier seen last on this side of each word
+    right = np.full(n + 1, -1, np.int32)
+    for m in range(1, n + 1):
+        h = heads[m]
+        if h > 0:
+            grand[m] = heads[h]
+        if m > h:
+            inner[m] = right[h]
+            outermost[m] = 1
+            if right[h] >= 0:
+                outermost[right[h]] = 0
+            right[h] = m
+        else:
+            if left[h] >= 0:
+                inner[left[h]] = m
+            else:
+                outermost[m] = 1
+            left[h] = m
+    return grand, inner, outermost
+
+
+@kernel
 def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
     """Write φ of the trees ``trees`` int32[K, n], ``heads`` int32[K, n+1] to ``out`` float64[K].
 
@@ -61,24 +94,9 @@ def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
         a = factors.arcs[factors.ptr[c]]
         first_head[c], first_mod[c] = arcs.head[a], arcs.mod[a]
     last_factor, before_factor = _by_arc(n, first_head, first_mod)
-    inner = np.empty(n + 1, np.int32)
-    outermost = np.empty((n + 1, 2), np.int32)
     for t in range(trees.shape[0]):
         head = heads[t]
-        outermost[:] = -1
-        for m in range(1, n + 1):  # left modifiers come from far to near
-            h = head[m]
-            if m < h and outermost[h, 0] < 0:
-                outermost[h, 0] = m
-            elif m > h:
-                inner[m] = outermost[h, 1]
-                outermost[h, 1] = m
-        last = np.full(n + 1, -1, np.int32)
-        for m in range(n, 0, -1):
-            h = head[m]
-            if m < h:
-                inner[m] = last[h]
-                last[h] = m
+        _, inner, outermost = tree_parts(head)
         score = 0.0
         low = 0.0
         for m in range(n):
@@ -98,7 +116,7 @@ def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
             i = last_ogc[_place(h, m, last_ogc)]
             while i >= 0:
                 if ogc.mod[i] == m and ogc.head[i] == h and head[h] == ogc.grand[i]:
-                    if outermost[h, int(m > h)] == m:
+                    if outermost[m] == 1:
                         score, low = _add(score, low, ogc.score[i])
                 i = before_ogc[i]
             i = last_gsib[_place(h, m, last_gsib)]

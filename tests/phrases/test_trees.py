@@ -8,8 +8,7 @@ import pytest
 
 from bbparse.errors import TreebankError
 from bbparse.phrases.evaluation import brackets, compare_trees
-from bbparse.phrases.heads import default_rules, from_phrase, to_phrase
-from bbparse.phrases.split import split
+from bbparse.phrases.heads import default_rules, from_phrase, split, to_phrase
 from bbparse.phrases.training import read_treebank
 from bbparse.phrases.trees import PhraseTree, clean, read_trees, read_trees_text
 

@@ -7,8 +7,7 @@ import pytest
 
 from bbparse.problem import Problem
 from bbparse.problem.order import in_order
-from bbparse.solving.batch import solve_batch
-from bbparse.solving.solve import solve
+from bbparse.solving.solve import solve, solve_batch
 from tests.oracles.enumerate import enumerate_trees
 from tests.permuted import permuted
 from tests.strategies import random_problem

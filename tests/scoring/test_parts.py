@@ -15,8 +15,8 @@ from bbparse.problem import Problem
 from bbparse.scoring.candidates import all_arcs, prune_arcs
 from bbparse.scoring.in_trees import arcs_in_trees
 from bbparse.scoring.parts import parts_not_in
-from bbparse.scoring.parts import tree_parts as kernel_tree_parts
 from bbparse.scoring.scorer import difference
+from bbparse.solving.rescore import tree_parts as kernel_tree_parts
 from bbparse.treebank import find_cycle
 from tests.oracles.enumerate import enumerate_trees
 from tests.oracles.spans import arcs_in_projective_trees
