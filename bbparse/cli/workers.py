@@ -8,21 +8,20 @@ it (macOS), workers are threads, which wait for each other's Python.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from bbparse.errors import WorkerError
-from bbparse.solving.in_order import AHEAD, in_order
+from bbparse.solving.in_order import in_order
 from bbparse.treebank.sections import Section
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
     from bbparse.solving.processes import Worker
 
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"
@@ -58,24 +57,32 @@ def answers(
     if workers > 1 and CAN_FORK:
         yield from _by_forks(work, source, workers, waits_for)
     elif workers > 1:
-        yield from _by_threads(work, source, workers)
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        yield from _in_turns(partial(_answer, work), source, workers)
 
 
-def _by_threads(work: Work, source: Iterator[Section | None], workers: int) -> Iterator[Answer]:
+def _in_turns(
+    ask: Callable[[Section], bytes | None],
+    source: Iterator[Section | None],
+    threads: int,
+    waits_for: int | None = None,
+    stop: Callable[[], None] = lambda: None,
+) -> Iterator[Answer]:
+    """What is asked of each section on some threads, which ``stop`` sets free."""
     more = True
 
     def some() -> Iterator[Section]:
-        """Up to the next None, and so what is to be answered before more is read."""
+        """Up to what is to be waited for, and so what is to be answered before more is read."""
         nonlocal more
         for section in source:
-            if section is None:
+            if section is not None:
+                yield section
+            elif waits_for is None or not select.select([waits_for], [], [], 0)[0]:
                 return
-            yield section
         more = False
 
-    sys.setswitchinterval(SWITCH_INTERVAL)
     while more:
-        yield from in_order(lambda section: (section, _answer(work, section)), some(), workers)
+        yield from in_order(lambda section: (section, ask(section)), some(), threads, stop)
 
 
 def _answer(work: Work, section: Section) -> bytes | None:
@@ -85,75 +92,35 @@ def _answer(work: Work, section: Section) -> bytes | None:
     return None
 
 
-@dataclass(slots=True)
-class _Task:
-    section: Section
-    answered: bool = False
-    answer: bytes | None = None
-
-
 def _by_forks(
     work: Work, source: Iterator[Section | None], most: int, waits_for: int | None
 ) -> Iterator[Answer]:
-    from multiprocessing import connection
-
+    """As many processes, each of which a thread waits for."""
     from bbparse.solving.processes import Worker
 
     workers: list[Worker] = []
-    tasks: deque[_Task] = deque()  # in the order of the input
-    unsent: deque[_Task] = deque()  # the last of them
-    more, waiting = True, False  # to be read, for it
-    failure: Exception | None = None  # of reading
+    idle: SimpleQueue[Worker] = SimpleQueue()
 
-    def has_room() -> bool:
-        """Whether to read on, which memory sets a limit to."""
-        return more and len(tasks) < AHEAD * most
+    def ask(section: Section) -> bytes | None:
+        worker = idle.get()
+        worker.take(section)
+        try:
+            answer: bytes | None = worker.connection.recv()
+        except (OSError, EOFError):
+            raise _death(worker) from None
+        finally:
+            idle.put(worker)
+        return answer
+
+    def stop() -> None:
+        for worker in workers:
+            worker.process.kill()
 
     try:
-        while more or tasks:
-            if waits_for is None and not tasks:
-                waiting = False
-            reads = has_room() and not waiting
-            if reads:
-                try:
-                    section = next(source)
-                except StopIteration:
-                    more = False
-                except Exception as error:
-                    more, failure = False, error
-                else:
-                    waiting = section is None
-                    if section is not None:
-                        tasks.append(_Task(section))
-                        unsent.append(tasks[-1])
-            idle = [worker for worker in workers if worker.task is None]
-            while unsent and (idle or len(workers) < most):
-                if not idle:
-                    idle = [Worker(lambda task: _answer(work, task.section), workers)]
-                    workers += idle
-                idle.pop().take(unsent.popleft())
-            if not more:  # their ends take milliseconds, in which the others still work
-                for worker in idle:
-                    worker.connection.close()
-            busy = {worker.connection: worker for worker in workers if worker.task is not None}
-            sources: list[Connection | int] = [*busy]
-            if waits_for is not None and waiting and has_room():
-                sources.append(waits_for)
-            ready = connection.wait(sources, 0 if reads else None) if sources else []
-            waiting = waiting and waits_for not in ready
-            for side, worker in busy.items():
-                if side in ready:
-                    try:
-                        answer = side.recv()
-                    except (OSError, EOFError):
-                        raise _death(worker) from None
-                    task, worker.task = worker.task, None
-                    task.answered, task.answer = True, answer
-            while tasks and tasks[0].answered:
-                task = tasks.popleft()
-                yield task.section, task.answer
-        if failure is not None:
-            raise failure
+        for _ in range(most):
+            workers.append(Worker(partial(_answer, work), workers))
+            idle.put(workers[-1])
+        yield from _in_turns(ask, source, most, waits_for, stop)
     finally:
         for worker in workers:
             worker.end()

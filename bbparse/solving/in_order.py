@@ -14,12 +14,17 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def in_order(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
+def in_order(
+    function: Callable[[T], R],
+    items: Iterable[T],
+    threads: int,
+    stop: Callable[[], None] = lambda: None,
+) -> Iterator[R]:
     """As `map`, but for several items at the same time, which are read a little ahead.
 
     Threads share Python's lock: they gain as much time as ``function`` spends outside, in kernels.
     If the items end in an error, the results before it come first. With one thread there is none,
-    and nothing is read ahead.
+    and nothing is read ahead. ``stop`` is called where not all is taken, to end what is begun.
     """
     if threads <= 1:
         yield from map(function, items)
@@ -41,7 +46,10 @@ def in_order(function: Callable[[T], R], items: Iterable[T], threads: int) -> It
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-        if failure is not None:
-            raise failure
-    finally:  # after an error nothing more is worth doing
+    except BaseException:  # nothing more is worth doing
+        stop()
+        raise
+    finally:
         pool.shutdown(wait=True, cancel_futures=True)
+    if failure is not None:
+        raise failure
