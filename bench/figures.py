@@ -68,7 +68,7 @@ SECTIONS = (
      " they are by default but for what is named. 'By rules' is how text was cut before. Words a"
      " second of processor time, from text to trees, or to words where there was no parser, on a"
      " busy machine."
-     " Training hu_szeged was interrupted, went on, and includes compiling."
+     " Training includes compiling, and that of hu_szeged was interrupted and went on."
      " nl_lassysmall and zh_gsd do not say where blanks are: they are guessed, for both systems"
      " alike."),
     ("Valid trees and confidence", "validity",
