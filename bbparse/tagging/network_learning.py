@@ -40,7 +40,8 @@ class NetworkSettings:
     unknown: float = 0.1
     #: Values of attributes that are there less often have no vectors.
     cutoff: int = 1
-    #: Treebanks with more sentences have no network: their layer of tags knows as much by itself.
+    #: Treebanks with more sentences have no network, unless there are vectors from outside: their
+    #: layer of tags knows as much by itself.
     largest: int = 5_000
     #: Most passes over the training data, and sentences that are learned from in all.
     epochs: int = 40

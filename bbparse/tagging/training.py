@@ -95,10 +95,11 @@ def train_tagger(
     with progress_bars(progress):
         tags = _train_tags(sentences, values, settings)
         network = None
-        if settings.network is not None and len(sentences) <= settings.network.largest:
+        wanted = settings.network
+        if wanted and (outside is not None or len(sentences) <= wanted.largest):
             columns = [(_tags(s), s.upos, s.feats) for s in sentences]
             network = train_tag_network(
-                values, columns, tags.labels, settings.network, settings.seed, sentences, outside
+                values, columns, tags.labels, wanted, settings.seed, sentences, outside
             )
         for sentence, some in zip(sentences, values):
             fill_tags(some, sentence.forms, _tags(sentence))

@@ -182,6 +182,7 @@ def test_large_treebanks_have_none() -> None:
     few = toy.sentences()[:11]
     settings = replace(TaggerSettings(), network=replace(SMALL, largest=10)).with_epochs(1)
     assert train_tagger(few, settings).network is None
+    assert train_tagger(few, settings, outside=letters()).network is not None
     assert train_tagger(few[:10], settings).network is not None
 
 
