@@ -18,6 +18,7 @@ from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
 from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of, judged
 from bbparse.parsing.given_heads import Restriction, fill_in
+from bbparse.parsing.own_tags import with_own_tags
 from bbparse.parsing.parse import Asked, Limits, Parse, Wanted
 from bbparse.parsing.valid import kept_parse, rules_for
 from bbparse.pricing import price_and_cut
@@ -107,7 +108,7 @@ class Parser:
         return parser
 
     def tagged(self, sentence: Sentence) -> Sentence:
-        """A sentence with tags: itself if it has some, else as the model's tagger tags it.
+        """A sentence with tags: itself if it has some, else `with_own_tags`.
 
         `ModelError` if it has none, the model has no tagger, and was trained with tags.
         """
@@ -121,7 +122,7 @@ class Parser:
                 " model has no tagger: tag them with 'bbparse tag', or put a tagger into the model"
                 " with 'bbparse bundle'"
             )
-        return self.tagger(sentence)
+        return with_own_tags(sentence, self.tagger, self.maker)
 
     def problem(
         self, sentence: Sentence, prune: int | None = None, margin: float | None = None

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from bbparse.network.encoder import Encoder, encoder_rules
 from bbparse.scoring.labeller import checked_labels
-from bbparse.scoring.marks import marks_of
+from bbparse.scoring.marks import log_shares, marks_of
 from bbparse.scoring.network_kernels import ARC_VALUES, network_scores
 from bbparse.storage.archive import Rule
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
@@ -93,6 +93,24 @@ class Network(Encoder):
         return network_scores(
             values, PAD, arc_head, arc_mod, self.table, given, (TAG, KINDS), ends
         )
+
+    def certainty(
+        self,
+        values: NDArray[np.uint64],
+        arc_head: Ints,
+        arc_mod: Ints,
+        outside: Floats | None = None,
+    ) -> float:
+        """How sure the network is of its opinion: Σ over words of the largest log-probability of
+        a head and a label. Given as for `marks`."""
+        n = len(values) - 2 * PAD - 1
+        scores, found = self.scores(values, arc_head, arc_mod, outside)
+        labels = found[: len(arc_mod), : len(self.labels)]
+        labels = labels - labels.max(axis=1, keepdims=True)
+        both = log_shares(arc_mod, scores, n) - np.log(np.exp(labels).sum(axis=1))
+        best = np.full(n + 1, -np.inf)
+        np.maximum.at(best, arc_mod, both)
+        return float(best[1:].sum())
 
     def marks(
         self,

@@ -20,8 +20,9 @@ from bbparse import __version__
 from bbparse.errors import ModelError
 from bbparse.outside import Outside
 from bbparse.storage.archive import TEXT, Rule
+from bbparse.tagging.alternatives import Sequences
 from bbparse.tagging.encode import FormEncoder, fill_tags
-from bbparse.tagging.layer import Layer, layer_rules, reading_header
+from bbparse.tagging.layer import Layer, Lists, layer_rules, reading_header
 from bbparse.tagging.lemmas import apply_rule
 from bbparse.tagging.network import TAG_NETWORK_ARRAYS, TagNetwork
 from bbparse.treebank import Sentence
@@ -52,6 +53,12 @@ class TagColumns:
     upos: list[str]
     xpos: list[str]
     feats: list[str]
+
+    def of(self, sentence: Sentence) -> Sentence:
+        """A copy of a sentence with these columns, also in its lines."""
+        return with_columns(
+            sentence, lemmas=self.lemmas, upos=self.upos, xpos=self.xpos, feats=self.feats
+        )
 
 
 class Tagger:
@@ -101,24 +108,34 @@ class Tagger:
 
     def columns(self, forms: Sequence[str]) -> TagColumns:
         """Tags, features and lemmas of the words of a sentence."""
-        n = len(forms)
-        if n == 0:
+        if not len(forms):
             return TagColumns([], [], [], [])
         values = self.encode(forms)
+        return self.columns_with(values, forms, self.tags.find(values, *self._asked(values, forms)))
+
+    def sequences(self, values: NDArray[np.uint64], forms: Sequence[str]) -> Sequences:
+        """Sequences of tags of encoded words, one at least."""
+        return Sequences(self.tags, values, *self._asked(values, forms))
+
+    def _asked(
+        self, values: NDArray[np.uint64], forms: Sequence[str]
+    ) -> tuple[Lists, NDArray[np.int32] | None]:
+        """Tags that words may have, and what the network adds to their scores."""
         lists = self.tags.lists
-        rest = lists[""]
         more = None
         if self.network is not None:
             given = None
             if self.outside is not None:
                 given = self.outside([Sentence.from_words(forms)])[0]
             more = self.network.scores(values, given)
-        tags = self.tags.find(values, [lists.get(form, rest) for form in forms], more)
-        upos, xpos = [], []
-        for tag in tags:
-            one, _, other = tag.partition("\t")
-            upos.append(one)
-            xpos.append(other)
+        return [lists.get(form, lists[""]) for form in forms], more
+
+    def columns_with(
+        self, values: NDArray[np.uint64], forms: Sequence[str], tags: Sequence[str]
+    ) -> TagColumns:
+        """The other columns of words, one at least, with these tags; values are written to."""
+        n = len(forms)
+        upos, _, xpos = zip(*(tag.partition("\t") for tag in tags))
         feats, lemmas = ["_"] * n, ["_"] * n
         if self.feats is not None or self.lemmas is not None:
             fill_tags(values, forms, tags)
@@ -129,14 +146,11 @@ class Tagger:
             fill_tags(values, forms, feats=feats)
         if self.lemmas is not None:
             lemmas = self._lemmas(values, forms, tags, self.lemmas)
-        return TagColumns(lemmas, upos, xpos, feats)
+        return TagColumns(lemmas, list(upos), list(xpos), feats)
 
     def __call__(self, sentence: Sentence) -> Sentence:
         """A copy of a sentence with LEMMA, UPOS, XPOS and FEATS as found, also in its lines."""
-        found = self.columns(sentence.forms)
-        return with_columns(
-            sentence, lemmas=found.lemmas, upos=found.upos, xpos=found.xpos, feats=found.feats
-        )
+        return self.columns(sentence.forms).of(sentence)
 
     def _feats_of(self, form: str, tag: str, layer: Layer) -> tuple[int, ...]:
         """The labels that FEATS may have for a form with a tag."""
