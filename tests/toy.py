@@ -136,3 +136,11 @@ def parser() -> Parser:
 def crossing_parser() -> Parser:
     """`parser`, had it been told that arcs may cross; it has seen few that do."""
     return changed(parser(), config=configuration().with_("model", projective=False))
+
+
+def part_configuration() -> Configuration:
+    """The guided one, whose guide scores parts."""
+    table = guided_configuration(epochs=3).to_table()
+    table["network"]["parts"] = 8
+    table["templates"]["sibling"] = []
+    return Configuration.from_table(table)

@@ -24,6 +24,7 @@ from bbparse.configuration.records import (
     record_table,
 )
 from bbparse.configuration.templates import (
+    KINDS,
     TemplateSet,
     check_label_templates,
     default_label_templates,
@@ -60,6 +61,19 @@ class Configuration:
                 raise ConfigError(
                     f"{where} has @{atoms[0]}, which needs a guide: give guide.epochs"
                 )
+
+        if self.network.parts:
+            kinds = [name for name in KINDS if name not in ("arc", "grandsibling")]
+            for wrong, expected in (
+                (not self.guide.epochs, "a guide: give guide.epochs"),
+                (not self.model.projective, "projective trees"),
+                (self.model.backbone != "grandsib", "the backbone grandsib"),
+                (self.model.solver != "bb", "the solver bb"),
+                (any(self.templates.templates[name] for name in kinds),
+                 "templates of arcs and grand-siblings only"),
+            ):  # fmt: skip
+                if wrong:
+                    raise ConfigError(f"network.parts is {self.network.parts}, it needs {expected}")
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Configuration:

@@ -145,6 +145,13 @@ class NetworkConfig(Record):
     #: Length of the vectors that say what head and modifier add up to, and what their product is.
     shared: int = _size(96)
     pairs: int = _size(64)
+    #: Length of the vectors that score siblings and grandchildren; 0: the network scores none. Else
+    #: it is learned from the likelihood of whole trees, and its scores, times `weight`, are added
+    #: to those of the templates.
+    parts: int = _checked(
+        0, lambda v: v % 4 == 0 and 0 <= v <= 4096, "0 or a multiple of 4 up to 4096"
+    )
+    weight: float = _positive(4.0)
     #: Shares of the numbers between layers, and of the attributes of words, that are left out at
     #: random in training.
     dropout: float = _dropout(0.2)

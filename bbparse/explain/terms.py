@@ -189,20 +189,21 @@ def with_features(
                     if (kind, words) in found:
                         text = _filled(template, name, words, view)
                         found[kind, words].append(Feature(text, float(value[i])))
+    rest = "the network" if parser.config.network.parts else "a less likely label"
     return [
         [
-            _with(term, found[term.kind, term.words]) if term.kind in PARTS else term
+            _with(term, found[term.kind, term.words], rest) if term.kind in PARTS else term
             for term in terms
         ]
         for (_, terms), found in zip(trees, wanted)
     ]
 
 
-def _with(term: Term, features: list[Feature]) -> Term:
-    """A term with its features; what they do not explain is what the label costs."""
+def _with(term: Term, features: list[Feature], what: str) -> Term:
+    """A term with its features; what they do not explain is something else."""
     rest = term.value - math.fsum(f.weight for f in features)
     if abs(rest) > 1e-9 * (1.0 + abs(term.value)):
-        features = [*features, Feature("a less likely label", rest)]
+        features = [*features, Feature(what, rest)]
     return replace(term, features=_largest(features))
 
 

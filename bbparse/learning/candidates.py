@@ -21,8 +21,8 @@ from bbparse.learning.data import TrainingData, folds_of, labels_of
 from bbparse.learning.network import train_network
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.marks import steps_of
-from bbparse.scoring.network import NETWORK_ARRAYS, Network
-from bbparse.scoring.problem_maker import Pruner, with_arcs_of
+from bbparse.scoring.network import NETWORK_ARRAYS, Network, PartNetwork
+from bbparse.scoring.problem_maker import Pruner, added_by, with_arcs_of
 from bbparse.scoring.scorer import PartScorer
 from bbparse.storage.archive import INTS, Rule
 from bbparse.treebank.progress import watched
@@ -153,10 +153,13 @@ def guide_all(
             part, config, NETWORK_ARRAYS,
             lambda: train_network(config, data, chosen, labels).to_arrays(),
         )  # fmt: skip
-        return Network.from_arrays(arrays, part)
+        kind = PartNetwork if config.network.parts else Network
+        return kind.from_arrays(arrays, part)
 
     data.guide = train(everything, "guide")
     data.marks = [np.zeros((1, 1), np.uint16)] * len(everything)
+    if config.network.parts and config.factors.families:
+        data.added = [{}] * len(everything)
     kept = list(data.arcs)  # guides of other folds are trained on all candidates
     folds = folds_of(len(everything), config.guide.folds, [config.learning.seed, 1])
     for fold, (others, own) in enumerate(folds, start=1):
@@ -164,8 +167,11 @@ def guide_all(
         for i in own:
             head, mod = data.arcs[i]
             more = None if data.outside is None else data.outside([data.sentences[i]])[0]
-            data.marks[i] = marks = judge.marks(data.values[i], head, mod, more)
-            likely = steps_of(marks[head, mod]) >= config.guide.least
+            opinion = judge.opinion(data.values[i], head, mod, more)
+            data.marks[i] = opinion.marks
+            likely = steps_of(opinion.marks[head, mod]) >= config.guide.least
             likely |= data.heads[i][mod] == head
             kept[i] = head[likely], mod[likely]
+            if data.added:
+                data.added[i] = added_by(judge, config, opinion, *kept[i])
     data.arcs = kept

@@ -44,6 +44,9 @@ class TrainingData:
     #: list of uint16[n+1, n+1]: what a guide that has not seen them says of the candidate arcs;
     #: empty without a guide.
     marks: list[NDArray[np.uint16]] = field(default_factory=list)
+    #: What that guide adds to the fields of problems; empty without one that scores parts, and
+    #: where no factors are learned.
+    added: list[dict[str, NDArray[Any]]] = field(default_factory=list)
 
     def marks_of(self, i: int) -> NDArray[np.uint16] | None:
         """Marks of sentence i; None without a guide."""
@@ -92,7 +95,7 @@ def subset(data: TrainingData, chosen: Iterable[int]) -> TrainingData:
     places = list(chosen)
     columns: dict[str, Any] = {
         name: [column[i] for i in places]
-        for name in ("sentences", "values", "heads", "arcs", "marks")
+        for name in ("sentences", "values", "heads", "arcs", "marks", "added")
         if (column := getattr(data, name))
     }
     return replace(data, **columns)

@@ -1,24 +1,28 @@
 """Training the guide that is a neural network (`bbparse.scoring.network`).
 
-The loss is that of the heads among the candidates, and of the labels of the right arcs; see
-`bbparse.network.learning` for the rest.
+The loss is that of the heads among the candidates, and of the labels of the right arcs; for a
+network that scores parts half of it, and that of the gold tree among all trees
+(`bbparse.learning.chart_kernels`). See `bbparse.network.learning` for the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.configuration.records import NetworkConfig
+from bbparse.learning.chart_kernels import TreeChart, gold_parts, log_sum, tree_chart
 from bbparse.learning.data import TrainingData
 from bbparse.network.encoder import known_rows
 from bbparse.network.learning import Learner, Stack, product, product_back, vocabulary
 from bbparse.network.learning_kernels import add_to_rows, sum_rows
-from bbparse.scoring.network import KINDS, TAG, WORD_COLUMNS, Network
+from bbparse.scoring.network import KINDS, TAG, WORD_COLUMNS, Network, PartNetwork
 from bbparse.scoring.network_kernels import arc_rows
+from bbparse.scoring.part_kernels import part_scores, part_scores_back
 from bbparse.treebank.encode import PAD
 
 Floats = NDArray[np.float32]
@@ -30,7 +34,9 @@ class Batch:
 
     `head` and `mod` (int64[A]) are rows of their ends in the `stack`, `known` those of the table of
     arcs. Arcs of word w begin at ``first[w]``, `word` is that of each arc; `right` (int64[W]) is
-    the right arc of each word, `label` its label, -1 where it is unknown.
+    the right arc of each word, `label` its label, -1 where it is unknown. Where trees are learned
+    from, `trees` has those of each sentence, the places of its arcs sorted by (head, mod), and the
+    row of its root.
     """
 
     def __init__(
@@ -39,15 +45,21 @@ class Batch:
         chosen: Sequence[int],
         rows: Mapping[int, Rows],
         labels: Mapping[int, Rows],
+        trees: Mapping[int, Trees] | None = None,
     ) -> None:
         outside = None
         if data.outside is not None:
             outside = data.outside([data.sentences[i] for i in chosen])
         self.stack = Stack((rows[i] for i in chosen), outside)
         heads, mods, known, gold, names = [], [], [], [], []
+        self.trees: list[tuple[Trees, Rows, int]] = []
+        n_arcs = 0
         for i, at in zip(chosen, self.stack.starts):
             head, mod = data.arcs[i]
             order = np.lexsort((head, mod))
+            if trees is not None:
+                self.trees.append((trees[i], n_arcs + np.argsort(order), at))
+            n_arcs += len(head)
             head, mod = head[order], mod[order]
             heads.append(head.astype(np.int64) + at)
             mods.append(mod.astype(np.int64) + at)
@@ -63,6 +75,25 @@ class Batch:
         self.label = np.concatenate(names)
 
 
+# Share of the loss of single heads, where that of trees is learned from, too.
+_SINGLE_HEADS = np.float32(0.5)
+
+
+class Trees(NamedTuple):
+    """Trees of a sentence: its chart, and which arcs and parts are those of the gold tree."""
+
+    chart: TreeChart
+    gold: tuple[NDArray[np.bool_], ...]
+
+    @classmethod
+    def of(cls, data: TrainingData, i: int, single_root: bool) -> Trees:
+        """Those of a sentence of projective trees."""
+        (head, mod), heads = data.arcs[i], data.heads[i]
+        chart = TreeChart(*tree_chart(len(heads) - 1, head, mod, single_root))
+        own = np.maximum(heads, 0)  # as kernels may read it
+        return cls(chart, gold_parts(own, head, mod, chart.sib, chart.gc))
+
+
 class NetworkLearner(Learner):
     """A learner of the guide; `outside` is the length of vectors from outside."""
 
@@ -71,17 +102,24 @@ class NetworkLearner(Learner):
     ) -> None:
         self.settings = settings
         self.n_labels = n_labels
+        self.kind = PartNetwork if settings.parts else Network
         self.sizes = (
             settings.word, settings.width, settings.layers, settings.shared, settings.pairs,
-            *([outside] if outside else []),
+            *([settings.parts] if settings.parts else []), *([outside] if outside else []),
         )  # fmt: skip
         fans = {"end_w": settings.width, "label_w": settings.shared, "out_w": settings.shared}
-        super().__init__(
-            settings, Network.shapes(self.sizes, n_labels), fans, ("arc_table",), n_values, seed
-        )
+        if settings.parts:
+            fans |= {"sib_out": 100, "gc_out": 100, "none": 4}
+        shapes = self.kind.shapes(self.sizes, n_labels)
+        super().__init__(settings, shapes, fans, ("arc_table",), n_values, seed)
         self.p["label_w"][:, n_labels:] = 0.0
         # a(h) is learned as if it were longer: sums of many products would start too large
         self._pair_share = np.float32(1.0 / np.sqrt(settings.pairs))
+        # and so is p(h) of parts
+        self._columns = PartNetwork.part_columns(self.sizes) if settings.parts else []
+        self._part_share = np.ones(shapes["end_b"], np.float32)
+        for column in self._columns:
+            self._part_share[column : column + settings.parts] = 1.0 / np.sqrt(settings.parts)
 
     def loss(self, batch: Batch, dropout: bool = True) -> float:
         """The loss of a batch for each of its words; adds its gradients to those there are."""
@@ -93,6 +131,8 @@ class NetworkLearner(Learner):
         last_kept = self.kept(state.shape, drop)
         state = state * last_kept
         both = product(state, p["end_w"], p["end_b"])
+        if batch.trees:
+            both *= self._part_share
         head, mod = batch.head, batch.mod
         table = np.empty((len(head), shared), np.float32)
         sum_rows(batch.known, p["arc_table"], table)
@@ -100,15 +140,18 @@ class NetworkLearner(Learner):
         r_active = self.kept(r.shape, drop) * (r > 0.0)
         r *= r_active
         pair_h = both[head, 2 * shared : 2 * shared + pairs]
-        pair_m = both[mod, 2 * shared + pairs :]
+        pair_m = both[mod, 2 * shared + pairs : 2 * (shared + pairs)]
         scores = (r * p["out_w"]).sum(axis=1) + self._pair_share * (pair_h * pair_m).sum(axis=1)
         # losses
+        d_both = np.zeros_like(both)
+        loss, d_trees = self._trees_loss(batch, both, scores, d_both)
         first, word, right = batch.first, batch.word, batch.right
         scores -= np.maximum.reduceat(scores, first)[word]
         np.exp(scores, out=scores)
         scores /= np.add.reduceat(scores, first)[word]
         n_words = np.float32(len(first))
-        loss = -float(np.log(np.maximum(scores[right], 1e-30)).sum())
+        share = _SINGLE_HEADS if batch.trees else np.float32(1.0)
+        loss -= float(share * np.log(np.maximum(scores[right], 1e-30)).sum())
         known = batch.label >= 0
         gold_rows, gold = right[known], batch.label[known]
         own = np.ascontiguousarray(r[gold_rows])
@@ -125,13 +168,14 @@ class NetworkLearner(Learner):
         d_labels /= n_words
         d_scores = scores
         d_scores[right] -= 1.0
+        d_scores *= share
+        d_scores += d_trees
         d_scores /= n_words
         g["out_w"] += (r * d_scores[:, np.newaxis]).sum(axis=0)
         d_r = d_scores[:, np.newaxis] * p["out_w"]
         d_r[gold_rows] += product_back(own, p["label_w"], d_labels, g["label_w"], g["label_b"])
         d_r *= r_active
         add_to_rows(batch.known, d_r, g["arc_table"])
-        d_both = np.zeros_like(both)
         d_end = np.empty((len(head), shared + pairs), np.float32)
         d_end[:, :shared] = d_r
         for row, other, at in ((head, pair_m, 0), (mod, pair_h, 1)):
@@ -140,9 +184,39 @@ class NetworkLearner(Learner):
             add_to_rows(row[:, np.newaxis], d_end, found)
             d_both[:, at * shared : (at + 1) * shared] = found[:, :shared]
             d_both[:, 2 * shared + at * pairs : 2 * shared + (at + 1) * pairs] = found[:, shared:]
+        if batch.trees:
+            d_both *= self._part_share
         d_state = product_back(state, p["end_w"], d_both, g["end_w"], g["end_b"]) * last_kept
         self.down(d_state, tape)
         return loss / float(n_words)
+
+    def _trees_loss(
+        self, batch: Batch, both: Floats, scores: Floats, d_both: Floats
+    ) -> tuple[float, Floats]:
+        """The loss of trees, and its gradient by the scores of arcs.
+
+        Divided by the number of words, its gradients by all else are added to those there are.
+        """
+        p, g = self.p, self.g
+        loss, d_scores, n_words = 0.0, np.zeros_like(scores), len(batch.first)
+        for (chart, gold), places, row in batch.trees:
+            triples, own = [], [scores[places].astype(np.float64)]
+            for (kind, order), column in zip(PartNetwork.KINDS.items(), self._columns):
+                words = chart.sib if kind == "sib" else chart.gc
+                weights = PartNetwork.part_weights(p, kind)
+                triples.append((*(words[i] for i in order), both, row, column, weights))
+                own.append(part_scores(*triples[-1]))
+            slopes = [np.zeros_like(some) for some in own]
+            loss += log_sum(tuple(chart), *own, *slopes)
+            for some, slope, right in zip(own, slopes, gold):
+                loss -= float(some[right].sum())
+                slope[right] -= 1.0
+            d_scores[places] += slopes[0].astype(np.float32)
+            for triple, slope, kind in zip(triples, slopes[1:], PartNetwork.KINDS):
+                part_scores_back(
+                    *triple, slope / n_words, d_both, PartNetwork.part_weights(g, kind)
+                )
+        return loss, d_scores
 
 
 def train_network(
@@ -161,13 +235,18 @@ def train_network(
         int(i): np.array([number.get(label, -1) for label in data.sentences[i].deprels], np.int64)
         for i in chosen
     }
+    trees = None
+    if settings.parts:
+        trees = {int(i): Trees.of(data, int(i), config.model.single_root) for i in chosen}
     outside = 0 if data.outside is None else data.outside.width
     learner = NetworkLearner(settings, len(keys), len(labels), seed, outside)
     vectors, parameters = learner.learn(
         chosen, config.guide.epochs, settings.batch, config.guide.rate, seed,
-        lambda some: learner.loss(Batch(data, some, rows, names)), "guide",
+        lambda some: learner.loss(Batch(data, some, rows, names, trees)), "guide",
     )  # fmt: skip
     pairs = slice(2 * settings.shared, 2 * settings.shared + settings.pairs)
     parameters["end_w"][:, pairs] *= learner._pair_share
     parameters["end_b"][pairs] *= learner._pair_share
-    return Network(labels, learner.sizes, keys, vectors, parameters)
+    parameters["end_w"] *= learner._part_share
+    parameters["end_b"] *= learner._part_share
+    return learner.kind(labels, learner.sizes, keys, vectors, parameters)

@@ -263,6 +263,7 @@ def held_out_problems(run: Run) -> list[Problem]:
         for i in unseen.tolist():
             head, mod = data.arcs[i]
             problems[i] = judge.maker.over_arcs(
-                data.sentences[i], data.values[i], head, mod, data.marks_of(i)
-            )
+                data.sentences[i], data.values[i], head, mod, data.marks_of(i),
+                data.added[i] if data.added else {},
+            )  # fmt: skip
     return [problems[i] for i in range(count)]

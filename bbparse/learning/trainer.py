@@ -265,7 +265,10 @@ class Trainer:
             problem, proposals = self.problems[i], self.proposals[i]
         else:
             marks = data.marks_of(i)
-            problem = self.maker.over_arcs(data.sentences[i], data.values[i], *data.arcs[i], marks)
+            # templates learn alone, what the guide adds comes later
+            problem = self.maker.over_arcs(
+                data.sentences[i], data.values[i], *data.arcs[i], marks, {}
+            )
             if len(self.table):
                 proposals = self._propose(i)
         if proposals is not None:

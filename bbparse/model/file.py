@@ -24,7 +24,7 @@ from bbparse.model.model import Model
 from bbparse.outside import OUTSIDE_ARRAYS, outside_from
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
-from bbparse.scoring.network import NETWORK_ARRAYS, Network
+from bbparse.scoring.network import NETWORK_ARRAYS, Network, PartNetwork
 from bbparse.scoring.problem_maker import ProblemMaker, Pruner
 from bbparse.scoring.scorer import PartScorer, Weights, aligned_zeros
 from bbparse.storage.archive import (
@@ -140,7 +140,8 @@ def load_model(
     labeller = None
     if not arrays.keys().isdisjoint(LABEL_ARRAYS):
         labeller = Labeller.from_arrays(config.label_templates, arrays, where)
-    guide = Network.from_arrays(arrays, where) if config.guide.epochs else None
+    kind = PartNetwork if config.network.parts else Network
+    guide = kind.from_arrays(arrays, where) if config.guide.epochs else None
     outside = outside_from(arrays, where)
     tagger = None
     if not arrays.keys().isdisjoint(TAGGER_ARRAYS):

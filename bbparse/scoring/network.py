@@ -18,14 +18,18 @@ additions and multiplications in a fixed order.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.network.encoder import Encoder, encoder_rules
+from bbparse.problem.parts import PART_NAMES
+from bbparse.scoring.candidates import enumerate_parts
 from bbparse.scoring.labeller import checked_labels
 from bbparse.scoring.marks import log_shares, marks_of
 from bbparse.scoring.network_kernels import ARC_VALUES, network_scores
+from bbparse.scoring.part_kernels import PART_VALUES, part_scores
 from bbparse.storage.archive import Rule
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
 
@@ -52,12 +56,21 @@ KINDS = np.array(
 NETWORK_ARRAYS: dict[str, Rule] = encoder_rules("network")
 
 
+class Opinion(NamedTuple):
+    """What the guide says of the candidate arcs of a sentence."""
+
+    marks: NDArray[np.uint16]  #: [n + 1, n + 1], for templates: see `marks_of`.
+    arcs: NDArray[np.float64]  #: [n + 1, n + 1], scores of arcs.
+    ends: Floats  #: What scores are made of.
+
+
 class Network(Encoder):
     """Marks of arcs. Its labels are sorted, each once."""
 
     NAME = "network"
     COLUMNS = WORD_COLUMNS
-    SIZES = ("shared", "pairs")  # lengths of the vectors r, and of a(h) and b(m)
+    #: Lengths of the vectors r, and of a(h) and b(m).
+    SIZES: ClassVar[tuple[str, ...]] = ("shared", "pairs")
 
     def __init__(
         self,
@@ -86,10 +99,11 @@ class Network(Encoder):
         arc_head: Ints,
         arc_mod: Ints,
         outside: Floats | None = None,
-    ) -> tuple[NDArray[np.float64], Floats]:
-        """Scores of arcs, float64[A], and of their labels, float32[A or some more, L or more]."""
+    ) -> tuple[NDArray[np.float64], Floats, Floats]:
+        """Scores of arcs, float64[A], and of their labels, float32[A or some more, L or more]; and
+        what they are made of."""
         given = self.given(len(values) - 2 * PAD, outside)
-        ends = (*self.ends, *self.sizes[3:5])
+        ends = (*self.ends[:6], *self.sizes[3:5])
         return network_scores(
             values, PAD, arc_head, arc_mod, self.table, given, (TAG, KINDS), ends
         )
@@ -102,9 +116,9 @@ class Network(Encoder):
         outside: Floats | None = None,
     ) -> float:
         """How sure the network is of its opinion: Σ over words of the largest log-probability of
-        a head and a label. Given as for `marks`."""
+        a head and a label. Given as for `opinion`."""
         n = len(values) - 2 * PAD - 1
-        scores, found = self.scores(values, arc_head, arc_mod, outside)
+        scores, found, _ = self.scores(values, arc_head, arc_mod, outside)
         labels = found[: len(arc_mod), : len(self.labels)]
         labels = labels - labels.max(axis=1, keepdims=True)
         both = log_shares(arc_mod, scores, n) - np.log(np.exp(labels).sum(axis=1))
@@ -112,20 +126,70 @@ class Network(Encoder):
         np.maximum.at(best, arc_mod, both)
         return float(best[1:].sum())
 
-    def marks(
+    def opinion(
         self,
         values: NDArray[np.uint64],
         arc_head: Ints,
         arc_mod: Ints,
         outside: Floats | None = None,
-    ) -> NDArray[np.uint16]:
-        """What the templates of a model see of the guide's opinion: marks[h, m], see
-        `bbparse.scoring.marks.marks_of`.
+    ) -> Opinion:
+        """The guide's opinion on candidate arcs.
 
-        ``values`` are the sentence, as `encode` gives it, ``arc_head`` and ``arc_mod`` its
-        candidate arcs, and ``outside`` float32[n_words, d] vectors from outside of its words,
-        which a network takes that was trained with them.
+        ``values`` are the sentence, as `encode` gives it, and ``outside`` float32[n_words, d]
+        vectors from outside of its words, which a network takes that was trained with them.
         """
-        scores, labels = self.scores(values, arc_head, arc_mod, outside)
+        scores, labels, ends = self.scores(values, arc_head, arc_mod, outside)
         n = len(values) - 2 * PAD - 1
-        return marks_of(n, arc_head, arc_mod, scores, labels, len(self.labels))
+        marks = marks_of(n, arc_head, arc_mod, scores, labels, len(self.labels))
+        table = np.zeros((n + 1, n + 1))
+        table[arc_head, arc_mod] = scores
+        return Opinion(marks, table, ends)
+
+
+class PartNetwork(Network):
+    """A network that scores siblings and grandchildren, too (`bbparse.scoring.part_kernels`).
+
+    What it is learned from are whole trees: `bbparse.learning.network`.
+    """
+
+    SIZES = ("shared", "pairs", "parts")
+    #: Fields of a problem: words of each kind of part, grandchildren as (head, grand, mod).
+    KINDS: ClassVar = {"sib": (0, 1, 2), "gc": (1, 0, 2)}
+
+    @classmethod
+    def shapes(cls, sizes: Sequence[int], n_labels: int) -> dict[str, tuple[int, ...]]:
+        base, parts = super().shapes(sizes, n_labels), sizes[5]
+        columns = base["end_b"][0] + 12 * parts
+        return {
+            **base, "end_w": (sizes[1], columns), "end_b": (columns,),
+            **{f"{kind}_{name}": shape for kind in cls.KINDS for name, shape in
+               (("out", (parts,)), ("table", (PART_VALUES, parts)))},
+            "none": (2 * parts,),
+        }  # fmt: skip
+
+    @staticmethod
+    def part_weights(parameters: Mapping[str, Floats], kind: str) -> tuple[Floats, ...]:
+        """What `part_scores` takes besides the vectors of words."""
+        return parameters[f"{kind}_out"], parameters[f"{kind}_table"], parameters["none"]
+
+    @classmethod
+    def part_columns(cls, sizes: Sequence[int]) -> list[int]:
+        """Where the six vectors of each kind of part begin."""
+        first = 2 * (sizes[3] + sizes[4])
+        return [first, first + 6 * sizes[5]]
+
+    def part_fields(
+        self, opinion: Opinion, arc_head: Ints, arc_mod: Ints, projective: bool, single_root: bool
+    ) -> dict[str, NDArray[Any]]:
+        """Fields of a problem: scores of candidate arcs, sorted by (head, mod), of siblings and of
+        grandchildren that they can form."""
+        n = len(opinion.arcs) - 1
+        want = np.array([True, True, False, False])
+        found = enumerate_parts(n, arc_head, arc_mod, projective, single_root, want)
+        fields: dict[str, NDArray[Any]] = {"arc_score": opinion.arcs[arc_head, arc_mod]}
+        columns = self.part_columns(self.sizes)
+        for (kind, order), words, column in zip(self.KINDS.items(), found, columns):
+            weights = self.part_weights(self.parameters, kind)
+            scores = part_scores(*(words[i] for i in order), opinion.ends, 0, column, weights)
+            fields.update(zip(PART_NAMES[kind], (*words, scores)))
+        return fields

@@ -75,8 +75,10 @@ def network_scores(
     outside: Floats,
     kinds: tuple[Any, ...],
     ends: tuple[Any, ...],
-) -> tuple[NDArray[np.float64], Floats]:
-    """Scores of arcs, float64[A], and of their labels, float32[A or some more, width]."""
+) -> tuple[NDArray[np.float64], Floats, Floats]:
+    """Scores of arcs, float64[A], and of their labels, float32[A or some more, width]; and what
+    they are made of, float32[n + 1 or some more, columns].
+    """
     end_w, end_b, arc_table, out_w, label_w, label_b, n_shared, n_pairs = ends
     state = context(values, pad, encoder, outside)
     n = values.shape[0] - 2 * pad
@@ -108,4 +110,4 @@ def network_scores(
         scores[arc] = total
     labels = np.empty((many, label_w.shape[1]), np.float32)
     dense(shared, 0, n_shared, n_shared, label_w, label_b, labels)
-    return scores, labels
+    return scores, labels, both

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.candidates import LONG, all_arcs
 from bbparse.scoring.in_trees import arcs_in_trees
 from bbparse.scoring.marks import NO_MARKS, steps_of, sure_marks
-from bbparse.scoring.network import Network
+from bbparse.scoring.network import Network, Opinion, PartNetwork
 from bbparse.scoring.scorer import PartScorer, Weights
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, encode
@@ -37,6 +38,7 @@ from bbparse.treebank.sections import SECTION_WORDS
 Ints = NDArray[np.int32]
 Values = NDArray[np.uint64]
 Marks = NDArray[np.uint16]
+Fields = dict[str, NDArray[Any]]
 
 # Candidate parts that a sentence may have before memory is in danger (24 bytes each and more).
 MAX_PARTS = 60_000_000
@@ -148,15 +150,29 @@ class ProblemMaker:
             raise ProblemError(f"prune is {prune}, expected 0 (all arcs) or more")
         values = [encode(sentence) for sentence in sentences]
         arcs = [self.pruner.candidates(own, prune, margin) for own in values]
-        marks: Sequence[Marks | None] = [None] * len(values)
+        opinions: Sequence[Opinion | None] = [None] * len(values)
         if prune != 0:  # an arc's odds are those against all candidates
-            marks = self.marks(sentences, values, arcs)
+            opinions = self.opinions(sentences, values, arcs)
             least = self.config.guide.least if margin is None else 0
             arcs = [
-                self._in_trees(sentence.n_words, a, own, least)
-                for sentence, a, own in zip(sentences, arcs, marks)
+                self._in_trees(sentence.n_words, a, own and own.marks, least)
+                for sentence, a, own in zip(sentences, arcs, opinions)
             ]
-        return self._score(sentences, values, arcs, marks)
+        return self._score(sentences, values, arcs, opinions)
+
+    def opinions(
+        self,
+        sentences: Sequence[Sentence],
+        values: Sequence[Values],
+        arcs: Sequence[tuple[Ints, Ints]],
+    ) -> Sequence[Opinion | None]:
+        """What the guide says of arcs of each sentence; None without one."""
+        if self.guide is None:
+            return [None] * len(values)
+        if self.outside is None:
+            return [self.guide.opinion(own, *a) for own, a in zip(values, arcs)]
+        more = self.outside(sentences)
+        return [self.guide.opinion(own, *a, one) for own, a, one in zip(values, arcs, more)]
 
     def marks(
         self,
@@ -164,13 +180,9 @@ class ProblemMaker:
         values: Sequence[Values],
         arcs: Sequence[tuple[Ints, Ints]],
     ) -> Sequence[Marks | None]:
-        """What the guide says of arcs of each sentence, see `Network.marks`; None without one."""
-        if self.guide is None:
-            return [None] * len(values)
-        if self.outside is None:
-            return [self.guide.marks(own, *a) for own, a in zip(values, arcs)]
-        more = self.outside(sentences)
-        return [self.guide.marks(own, *a, one) for own, a, one in zip(values, arcs, more)]
+        """The marks of `opinions`."""
+        return [own and own.marks for own in self.opinions(sentences, values, arcs)]
+
 
     def over_arcs(
         self,
@@ -179,13 +191,21 @@ class ProblemMaker:
         arc_head: Ints,
         arc_mod: Ints,
         marks: Marks | None = None,
+        added: Fields | None = None,
     ) -> Problem:
         """The problem over given candidate arcs, sorted by (head, mod).
 
-        ``marks`` are the guide's (for training sentences, those of one that did not see them);
-        where they are not given, the guide is asked.
+        ``marks``, and what is ``added`` to the scores, are the guide's (for training sentences,
+        those of one that did not see them); where one of them is not given, the guide is asked.
         """
-        return self._score([sentence], [values], [(arc_head, arc_mod)], [marks])[0].problem
+        _check_size(sentence, len(arc_head))
+        arcs = (arc_head, arc_mod)
+        if self.guide is not None and (marks is None or added is None):
+            (opinion,) = self.opinions([sentence], [values], [arcs])
+            marks = opinion.marks if marks is None and opinion is not None else marks
+            if added is None:
+                added = added_by(self.guide, self.config, opinion, *arcs, self.quantum)
+        return self._problems([sentence], [values], [arcs], [marks], [added or {}])[0].problem
 
     def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:
         """What families see of some arcs of a sentence, sorted by (head, mod)."""
@@ -217,18 +237,37 @@ class ProblemMaker:
         sentences: Sequence[Sentence],
         values: Sequence[Values],
         arcs: Sequence[tuple[Ints, Ints]],
-        marks: Sequence[Marks | None],
+        opinions: Sequence[Opinion | None],
     ) -> list[Scored]:
-        """Problems over candidate arcs; marks that are missing are asked for."""
-        config = self.config
+        """Problems over candidate arcs; opinions that are missing are asked for."""
         for sentence, (head, _) in zip(sentences, arcs):
             _check_size(sentence, len(head))
-        if any(given is None for given in marks):
-            marks = self.marks(sentences, values, arcs)
+        if any(given is None for given in opinions):
+            opinions = self.opinions(sentences, values, arcs)
+        added = [
+            added_by(self.guide, self.config, own, *a, self.quantum)
+            for own, a in zip(opinions, arcs)
+        ]
+        marks = [own and own.marks for own in opinions]
+        return self._problems(sentences, values, arcs, marks, added)
+
+    def _problems(
+        self,
+        sentences: Sequence[Sentence],
+        values: Sequence[Values],
+        arcs: Sequence[tuple[Ints, Ints]],
+        marks: Sequence[Marks | None],
+        added: Sequence[Fields],
+    ) -> list[Scored]:
+        """Problems by templates and families, and what is added to them."""
+        config = self.config
         parts = [
             self.scorer.score(own, *a, config.projective, config.model.single_root, given)
             for own, a, given in zip(values, arcs, marks)
         ]
+        for fields, more in zip(parts, added):
+            if more:
+                fields.update(more, arc_score=fields["arc_score"] + more["arc_score"])
         if self.families and len(self.table):
             # Views have copies of the arcs: those of problems become read-only.
             views = [
@@ -249,6 +288,26 @@ class ProblemMaker:
             for sentence, a, fields in zip(sentences, arcs, parts)
         ]  # fmt: skip
         return list(map(Scored, sentences, values, marks, problems))
+
+
+def added_by(
+    guide: Network | None,
+    config: Configuration,
+    opinion: Opinion | None,
+    arc_head: Ints,
+    arc_mod: Ints,
+    quantum: float = QUANTUM,
+) -> Fields:
+    """What a guide that scores parts adds to the fields of a problem, in whole quanta."""
+    if opinion is None or not isinstance(guide, PartNetwork):
+        return {}
+    kind = config.projective, config.model.single_root
+    fields = guide.part_fields(opinion, arc_head, arc_mod, *kind)
+    unit = config.network.weight / quantum
+    return {
+        name: np.rint(array * unit) * quantum if name.endswith("score") else array
+        for name, array in fields.items()
+    }
 
 
 def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[list[Sentence]]:

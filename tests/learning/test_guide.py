@@ -40,9 +40,9 @@ def test_training_sentences_get_marks_of_guides_that_did_not_see_them() -> None:
     for fold in range(3):
         judge = train_network(config, data, everything[fold_of != fold], guide.labels)
         for i in everything[fold_of == fold]:
-            marks = judge.marks(data.values[i], *data.arcs[i])
+            marks = judge.opinion(data.values[i], *data.arcs[i]).marks
             assert np.array_equal(marks, data.marks[i])
-            other += not np.array_equal(marks, guide.marks(data.values[i], *data.arcs[i]))
+            other += not np.array_equal(marks, guide.opinion(data.values[i], *data.arcs[i]).marks)
     assert other > 5
 
 
@@ -53,7 +53,7 @@ def test_with_one_fold_marks_are_those_of_the_guide_itself() -> None:
     guide = data.guide
     assert guide is not None
     for i in range(10):
-        assert np.array_equal(data.marks[i], guide.marks(data.values[i], *data.arcs[i]))
+        assert np.array_equal(data.marks[i], guide.opinion(data.values[i], *data.arcs[i]).marks)
 
 
 def test_arcs_that_the_guide_finds_unlikely_are_dropped() -> None:

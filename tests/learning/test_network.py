@@ -139,7 +139,7 @@ def test_training_sentences_get_marks_of_networks_that_did_not_see_them() -> Non
     fold_of = np.random.default_rng([config.learning.seed, 1]).permutation(everything) % 3
     judge = train_network(config, data, everything[fold_of != 1], guide.labels)
     for i in everything[fold_of == 1]:
-        assert np.array_equal(judge.marks(data.values[i], *data.arcs[i]), data.marks[i])
+        assert np.array_equal(judge.opinion(data.values[i], *data.arcs[i]).marks, data.marks[i])
 
 
 def test_rare_values_have_no_vectors() -> None:

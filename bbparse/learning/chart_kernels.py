@@ -1,0 +1,168 @@
+"""Kernels of probabilities of trees: sums over the chart of a sentence, in place of maxima.
+
+Derivations and projective trees correspond one to one (`bbparse.oracle.projective.build`), so a sum
+over all derivations is one over all trees: the likelihood of the gold tree, and the probabilities
+of arcs and parts, which are its gradient (Baker 1979; Eisner 2016).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.jit import kernel
+from bbparse.oracle.projective.build import build_chart
+from bbparse.oracle.projective.weights import index_groups, weight_tables
+from bbparse.problem.parts import (
+    Grandchildren,
+    GrandSiblings,
+    OuterGrandchildren,
+    Parts,
+    Siblings,
+)
+from bbparse.solving.rescore import tree_parts
+
+Ints = NDArray[np.int32]
+Reals = NDArray[np.float64]
+
+_GRANDSIB = 3  # the recurrence
+_LEAST = -25.0  # logarithm of the share of a sum that is left out
+
+
+class TreeChart(NamedTuple):
+    """The chart of a sentence over candidate arcs, without scores.
+
+    Hyperedge e adds the scores of a sibling part and of a grandchild, ``of_sib[slot[e]]`` and
+    ``of_gc[slot[e]]`` of the columns of `sib` (head, inner, outer) and `gc` (grand, head, mod), if
+    its slot is not -1; a grandchild of -1 scores nothing.
+    """
+
+    item_ptr: Ints
+    item_group: Ints
+    left: Ints
+    right: Ints
+    slot: Ints
+    of_sib: Ints
+    of_gc: Ints
+    sib: Ints
+    gc: Ints
+
+
+@kernel
+def tree_chart(n, head, mod, single_root):
+    """The `TreeChart` of arcs that are sorted by (head, mod)."""
+    n_arcs = head.shape[0]
+    index = index_groups(n, head, mod)
+    none, no_scores = np.empty(0, np.int32), np.empty(0)
+    parts = Parts(
+        Siblings(none, none, none, no_scores), Grandchildren(none, none, none, no_scores),
+        OuterGrandchildren(none, none, none, no_scores),
+        GrandSiblings(none, none, none, none, no_scores),
+    )  # fmt: skip
+    weights = weight_tables(n, head, mod, _GRANDSIB, index, parts)
+    ranks, ctx_ptr, inc_ptr = weights.ranks, weights.ctx_ptr, weights.inc_ptr
+    # In place of its score, each hyperedge gets the number of the part that it completes.
+    n_slots = weights.inc_w.shape[0]
+    for slot in range(n_slots):
+        weights.inc_w[slot] = slot + 1
+    groups = np.arange(n_arcs + 1).astype(np.int32)
+    chart = build_chart(n, head, mod, _GRANDSIB, single_root, index, weights, groups)
+    sib = np.empty((3, ranks.sum()), np.int32)
+    gc = np.empty((3, ctx_ptr[n_arcs]), np.int32)
+    of_sib = np.empty(n_slots, np.int32)
+    of_gc = np.empty(n_slots, np.int32)
+    n_sib = n_gc = 0
+    for b in range(n_arcs):
+        h = head[b]
+        contexts = ctx_ptr[b + 1] - ctx_ptr[b]
+        own = np.full(contexts, -1, np.int32)
+        for j in range(index.in_ptr[h + 1] - index.in_ptr[h]):
+            g = head[index.in_list[index.in_ptr[h] + j]]
+            if g != mod[b]:
+                gc[0, n_gc], gc[1, n_gc], gc[2, n_gc] = g, h, mod[b]
+                own[j] = n_gc
+                n_gc += 1
+        for rank in range(ranks[b]):
+            s = index.out_mid[h] + rank - 1 if mod[b] > h else index.out_mid[h] - rank
+            sib[0, n_sib], sib[2, n_sib] = h, mod[b]
+            sib[1, n_sib] = mod[s] if rank > 0 else -1
+            for j in range(contexts):
+                slot = inc_ptr[b] + j * ranks[b] + rank
+                of_sib[slot] = n_sib
+                of_gc[slot] = own[j]
+            n_sib += 1
+    slots = chart.weight.astype(np.int32) - np.int32(1)
+    return TreeChart(
+        chart.item_ptr, chart.item_group, chart.left, chart.right, slots, of_sib, of_gc, sib,
+        gc[:, :n_gc].copy(),
+    )  # fmt: skip
+
+
+@kernel
+def gold_parts(heads, head, mod, sib, gc):
+    """Places of the arcs, siblings and grandchildren of a tree, int32[n + 1] heads, as bool."""
+    grand, inner, _ = tree_parts(heads)
+    arcs = heads[mod] == head
+    siblings = np.empty(sib.shape[1], np.bool_)
+    for i in range(sib.shape[1]):
+        m = sib[2, i]
+        siblings[i] = heads[m] == sib[0, i] and inner[m] == sib[1, i]
+    grandchildren = np.empty(gc.shape[1], np.bool_)
+    for i in range(gc.shape[1]):
+        m = gc[2, i]
+        grandchildren[i] = heads[m] == gc[1, i] and grand[m] == gc[0, i]
+    return arcs, siblings, grandchildren
+
+
+@kernel
+def log_sum(chart, arc, sib, gc, d_arc, d_sib, d_gc):
+    """Logarithm of the sum of exp(score) over all trees, and its gradient: probabilities.
+
+    Scores are float64, those of arcs in the order of the chart's groups; gradients are written to
+    zeros. Shares of a sum below e^-25 are left out.
+    """
+    item_ptr, item_group, left, right, slot, of_sib, of_gc = chart[:7]
+    n_items = item_group.shape[0]
+    inside = np.empty(n_items)
+    inside[0] = 0.0
+    value = np.empty(left.shape[0])
+    for i in range(1, n_items):
+        top = -np.inf
+        for e in range(item_ptr[i], item_ptr[i + 1]):
+            value[e] = inside[left[e]] + inside[right[e]]
+            if slot[e] >= 0:
+                value[e] += sib[of_sib[slot[e]]]
+                if of_gc[slot[e]] >= 0:
+                    value[e] += gc[of_gc[slot[e]]]
+            top = max(top, value[e])
+        total = 0.0
+        for e in range(item_ptr[i], item_ptr[i + 1]):
+            value[e] -= top
+            if value[e] > _LEAST:
+                total += np.exp(value[e])
+        total = np.log(total)
+        for e in range(item_ptr[i], item_ptr[i + 1]):
+            value[e] -= total
+        inside[i] = top + total
+        if item_group[i] >= 0:
+            inside[i] += arc[item_group[i]]
+    share = np.zeros(n_items)
+    share[n_items - 1] = 1.0
+    for i in range(n_items - 1, 0, -1):
+        if share[i] == 0.0:
+            continue
+        if item_group[i] >= 0:
+            d_arc[item_group[i]] += share[i]
+        for e in range(item_ptr[i], item_ptr[i + 1]):
+            if value[e] <= _LEAST:
+                continue
+            own = share[i] * np.exp(value[e])
+            share[left[e]] += own
+            share[right[e]] += own
+            if slot[e] >= 0:
+                d_sib[of_sib[slot[e]]] += own
+                if of_gc[slot[e]] >= 0:
+                    d_gc[of_gc[slot[e]]] += own
+    return inside[n_items - 1]

@@ -1,0 +1,131 @@
+"""Kernels of the scores that a network gives siblings and grandchildren.
+
+A part of three words, with the head h of the modifier m and a third word x, scores
+
+    p(h) · (q(m) ∘ r(x)) + v · max(0, c(h) + d(m) + e(x) + t),
+
+where t stands for the directions and the distance between m and x, and a learned vector for an x
+that is not there. Sums are taken in the order that the code says, as in `bbparse.network.kernels`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.jit import kernel
+from bbparse.scoring.kernels import distance_bucket
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
+
+#: Rows of what is known of three words but for themselves: direction of the arc, where the third
+#: word stands, its distance to the modifier.
+PART_VALUES = 2 * 3 * 8
+
+
+@kernel
+def part_row(h: int, x: int, m: int) -> int:
+    """The row of a table that stands for how three words lie."""
+    where = 0 if x < min(h, m) else 2 if x > max(h, m) else 1
+    bucket = 7 if x < 0 else distance_bucket(abs(x - m))
+    return ((3 if m > h else 0) + where) * 8 + bucket
+
+
+@kernel
+def part_scores(
+    head: Ints, third: Ints, mod: Ints, both: Floats, begin: int, at: int, weights: tuple[Any, ...]
+) -> NDArray[np.float64]:
+    """Scores of triples, float64[T], those of one arc one after the other.
+
+    Word i has the row ``begin + i`` of ``both``, where the six vectors p, q, r, c, d, e come one
+    after the other from column ``at``. The weights are v, the table of t, and r and e of a word
+    that is not there.
+    """
+    out_w, table, none = weights
+    size = out_w.shape[0]
+    length = np.uint64(size)
+    p, q, r = np.uint64(at), np.uint64(at + size), np.uint64(at + 2 * size)
+    c, d, e = np.uint64(at + 3 * size), np.uint64(at + 4 * size), np.uint64(at + 5 * size)
+    product = np.empty(size, np.float32)
+    rest = np.empty(size, np.float32)
+    lanes = np.empty(size, np.float32)
+    zero = np.float32(0.0)
+    out = np.empty(mod.shape[0])
+    last_h = last_m = np.int64(-1)
+    for i in range(mod.shape[0]):
+        if head[i] != last_h or mod[i] != last_m:
+            last_h, last_m = np.int64(head[i]), np.int64(mod[i])
+            h, m = np.uint64(begin + last_h), np.uint64(begin + last_m)
+            for j in range(length):
+                product[j] = both[h, p + j] * both[m, q + j]
+                rest[j] = both[h, c + j] + both[m, d + j]
+        row = np.uint64(part_row(last_h, np.int64(third[i]), last_m))
+        if third[i] >= 0:
+            x = np.uint64(begin + third[i])
+            for j in range(length):
+                sum_ = max(zero, rest[j] + both[x, e + j] + table[row, j])
+                lanes[j] = product[j] * both[x, r + j] + out_w[j] * sum_
+        else:
+            for j in range(length):
+                sum_ = max(zero, rest[j] + none[length + j] + table[row, j])
+                lanes[j] = product[j] * none[j] + out_w[j] * sum_
+        left = length
+        while left > np.uint64(1):
+            half = (left + np.uint64(1)) >> np.uint64(1)
+            for j in range(left - half):
+                lanes[j] += lanes[j + half]
+            left = half
+        out[i] = lanes[0]
+    return out
+
+
+@kernel
+def part_scores_back(
+    head: Ints, third: Ints, mod: Ints, both: Floats, begin: int, at: int,
+    weights: tuple[Any, ...], d_out: NDArray[np.float64], d_both: Floats,
+    d_weights: tuple[Any, ...],
+) -> None:  # fmt: skip
+    """Add the gradients of `part_scores`, given those of the scores."""
+    out_w, table, none = weights
+    d_out_w, d_table, d_none = d_weights
+    size = out_w.shape[0]
+    length = np.uint64(size)
+    p, q, r = np.uint64(at), np.uint64(at + size), np.uint64(at + 2 * size)
+    c, d, e = np.uint64(at + 3 * size), np.uint64(at + 4 * size), np.uint64(at + 5 * size)
+    third_r = np.empty(size, np.float32)
+    third_e = np.empty(size, np.float32)
+    d_r = np.empty(size, np.float32)
+    d_e = np.empty(size, np.float32)
+    for i in range(mod.shape[0]):
+        slope = np.float32(d_out[i])
+        if slope == 0.0:
+            continue
+        h, m = np.uint64(begin + head[i]), np.uint64(begin + mod[i])
+        row = np.uint64(part_row(np.int64(head[i]), np.int64(third[i]), np.int64(mod[i])))
+        x = np.uint64(begin + max(third[i], 0))
+        there = third[i] >= 0
+        for j in range(length):
+            third_r[j] = both[x, r + j] if there else none[j]
+            third_e[j] = both[x, e + j] if there else none[length + j]
+        for j in range(length):
+            d_r[j] = slope * both[h, p + j] * both[m, q + j]
+            d_both[h, p + j] += slope * both[m, q + j] * third_r[j]
+            d_both[m, q + j] += slope * both[h, p + j] * third_r[j]
+            sum_ = both[h, c + j] + both[m, d + j] + third_e[j] + table[row, j]
+            d_e[j] = np.float32(0.0)
+            if sum_ > 0.0:
+                d_out_w[j] += slope * sum_
+                d_e[j] = slope * out_w[j]
+            d_both[h, c + j] += d_e[j]
+            d_both[m, d + j] += d_e[j]
+            d_table[row, j] += d_e[j]
+        for j in range(length):
+            if there:
+                d_both[x, r + j] += d_r[j]
+                d_both[x, e + j] += d_e[j]
+            else:
+                d_none[j] += d_r[j]
+                d_none[length + j] += d_e[j]
