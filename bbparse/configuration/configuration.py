@@ -66,7 +66,6 @@ class Configuration:
             kinds = [name for name in KINDS if name not in ("arc", "grandsibling")]
             for wrong, expected in (
                 (not self.guide.epochs, "a guide: give guide.epochs"),
-                (not self.model.projective, "projective trees"),
                 (self.model.backbone != "grandsib", "the backbone grandsib"),
                 (self.model.solver != "bb", "the solver bb"),
                 (any(self.templates.templates[name] for name in kinds),

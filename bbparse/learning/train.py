@@ -161,14 +161,19 @@ def _check_labels(sentence: Sentence) -> None:
 def _settled(
     config: Configuration, sentences: Sequence[Sentence], say: Callable[[str], None]
 ) -> Configuration:
-    """The configuration with `model.projective` yes or no, by the trees where it is "auto"."""
-    if config.model.projective != "auto":
-        return config
-    crossing = sum(not is_projective(sentence.heads) for sentence in sentences)
-    share = crossing / len(sentences)
-    projective = share < LEAST_CROSSING
-    say(
-        f"model.projective = {str(projective).lower()}: arcs cross in {100 * share:.1f} % of the"
-        f" training trees, {'less' if projective else 'no less'} than {100 * LEAST_CROSSING:g} %"
-    )
-    return config.with_("model", projective=projective)
+    """The configuration with `model.projective` yes or no, by the trees where it is "auto"; a
+    network scores parts of projective trees only."""
+    if config.model.projective == "auto":
+        crossing = sum(not is_projective(sentence.heads) for sentence in sentences)
+        share = crossing / len(sentences)
+        projective = share < LEAST_CROSSING
+        say(
+            f"model.projective = {str(projective).lower()}: arcs cross in {100 * share:.1f} % of"
+            f" the training trees, {'less' if projective else 'no less'} than"
+            f" {100 * LEAST_CROSSING:g} %"
+        )
+        config = config.with_("model", projective=projective)
+    if config.network.parts and not config.model.projective:
+        say(f"network.parts = 0, not {config.network.parts}: it is for projective trees")
+        config = config.with_("network", parts=0)
+    return config

@@ -105,3 +105,12 @@ def test_a_parser_adds_what_the_network_says(tmp_path: Path) -> None:
         for k in (1, 3)
     ]
     assert parses[0] == parses[1]
+
+
+def test_models_of_crossing_trees_do_without() -> None:
+    config = toy.part_configuration().with_("model", projective=False)
+    said: list[str] = []
+    model = train(toy.sentences()[:12], (), config, factors=[], report=said.append)
+    assert model.config.network.parts == 0
+    assert not isinstance(model.maker.guide, PartNetwork)
+    assert f"network.parts = 0, not {config.network.parts}: it is for projective trees" in said

@@ -103,7 +103,6 @@ def test_files_hold_the_same_network() -> None:
     ("table", "key", "value", "message"),
     [
         ("guide", "epochs", 0, "it needs a guide"),
-        ("model", "projective", False, "projective trees"),
         ("model", "backbone", "sibling", "the backbone grandsib"),
         ("model", "solver", "price-and-cut", "the solver bb"),
         ("templates", "sibling", ["h.upos s.upos m.upos"], "arcs and grand-siblings only"),
