@@ -7,7 +7,8 @@ For each model (one for each factor family, say) under its own pruning, and for 
 under several numbers of candidate heads: the rate of ``bbparse parse --threads`` from file to file,
 and reading, scoring, solving, labelling and writing one after the other. All of them take turns;
 medians. Loading the model and the compiled code is not counted (bench/startup.py does), starting
-the processes that share the work is. Writes bench/results/throughput.json, .md and .svg.
+the processes that share the work is. Beside it stands how good the trees are, with the tags of DEV.
+Writes bench/results/throughput.json, .md and .svg.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from measure import RESULTS, machine, markdown, prune_of, race, read_sample, write_result
@@ -24,7 +26,7 @@ from bbparse.cli.main import collect_less_garbage
 from bbparse.cli.parse import parse_files
 from bbparse.parsing.parser import Parser
 from bbparse.scoring.problem_maker import Scored, batches
-from bbparse.treebank import Sentence, format_sentence, read_conllu
+from bbparse.treebank import Sentence, Tally, format_sentence, read_conllu
 from bbparse.tuning.plots import PALETTE, label, legend_below, new_figure, save_figure
 
 NODE_LIMIT = 200
@@ -78,6 +80,18 @@ class Run:
             node_limit=NODE_LIMIT,
         )  # fmt: skip
         return output
+
+    def quality(self) -> dict[str, float]:
+        """Attachment scores, calls of the dynamic program, and the share that is proved."""
+        tally = Tally()
+        for gold, solution, labels in zip(self.sentences, self.solutions, self.labels):
+            tally.add(gold, solution.heads[0, 1:].tolist(), labels[0])
+        scores = tally.scores()
+        return {
+            "uas": scores.uas, "las": scores.las, "complete": scores.complete,
+            "dp_calls": mean(solution.stats["dp_calls"] for solution in self.solutions),
+            "proved": mean(bool(solution.proved[0]) for solution in self.solutions),
+        }  # fmt: skip
 
     def write(self) -> str:
         """The last phase by itself."""
@@ -155,11 +169,16 @@ def main() -> None:
             "words_per_second": {str(t): words / times[f"threads {t}"] for t in threads},
             "speed_up": times[f"threads {threads[0]}"] / times[f"threads {threads[-1]}"],
             "same_output": len(outputs) == 1,
+            **run.quality(),
             "microseconds_a_word": {phase: 1e6 * times[phase] / words for phase in PHASES},
         }
         rows.append((name, row))
         print(name, row, flush=True)
     columns = [
+        ("UAS", lambda row: f"{100 * row['uas']:.2f}"),
+        ("LAS", lambda row: f"{100 * row['las']:.2f}"),
+    ]
+    columns += [
         (f"words/s, `--threads {t}`",
          lambda row, t=t: f"{row['words_per_second'][str(t)]:,.0f}")
         for t in threads
