@@ -127,6 +127,9 @@ class GuideConfig(Record):
     #: Candidate arcs below this step of the guide's odds (0 to 11) are dropped, as long as there
     #: is a tree of the others: fewer arcs, and many fewer parts.
     least: int = _between(0, 0, 11)
+    #: Whether words without tags get those that tagger and guide like best together, instead of the
+    #: tagger's: that takes time, and pays where the tagger learned from a large treebank.
+    tags: bool = False
 
 
 @dataclass(frozen=True, slots=True)

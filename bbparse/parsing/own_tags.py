@@ -25,8 +25,8 @@ MOST, FURTHEST = 4, 150
 def with_own_tags(sentence: Sentence, tagger: Tagger, maker: ProblemMaker) -> Sentence:
     """A copy of a sentence with the tags of words that tagger and guide like best together.
 
-    Those of the tagger alone where there is no guide, no other choice, or a sentence of more than
-    `LONG` words.
+    Those of the tagger alone where there is no guide, `guide.tags` is not set, there is no other
+    choice, or a sentence has more than `LONG` words.
     """
     forms = sentence.forms
     if maker.guide is None or len(forms) > LONG:

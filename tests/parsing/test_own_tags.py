@@ -21,7 +21,7 @@ def tagger() -> Tagger:
 
 @cache
 def guided() -> Parser:
-    config = toy.guided_configuration().with_("learning", epochs=1)
+    config = toy.guided_configuration().with_("learning", epochs=1).with_("guide", tags=True)
     return Parser.train(toy.sentences()[:40], config=config, factors=[])
 
 
