@@ -29,7 +29,7 @@ def with_own_tags(sentence: Sentence, tagger: Tagger, maker: ProblemMaker) -> Se
     choice, or a sentence has more than `LONG` words.
     """
     forms = sentence.forms
-    if maker.guide is None or len(forms) > LONG:
+    if maker.guide is None or not maker.config.guide.tags or len(forms) > LONG:
         return tagger(sentence)
     values = tagger.encode(forms)
     sequences = tagger.sequences(values, forms)

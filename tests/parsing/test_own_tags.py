@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -67,3 +68,17 @@ def test_without_a_guide_tags_are_the_taggers() -> None:
     for sentence in toy.dev_sentences()[:5]:
         found = with_own_tags(sentence, tagger(), toy.parser().maker)
         assert found.lines == tagger()(sentence).lines
+
+
+def test_where_the_configuration_does_not_ask_tags_are_the_taggers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(own_tags, "FURTHEST", 1000)
+    maker = guided().maker
+    silent = replace(maker, config=maker.config.with_("guide", tags=False))
+    changed = 0
+    for sentence in toy.dev_sentences()[:20]:
+        alone = tagger()(sentence).lines
+        assert with_own_tags(sentence, tagger(), silent).lines == alone
+        changed += with_own_tags(sentence, tagger(), maker).lines != alone
+    assert changed > 0
