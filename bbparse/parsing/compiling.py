@@ -19,8 +19,6 @@ from bbparse.problem import Problem
 from bbparse.solving.root import call_projective
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
-from bbparse.validity.check import RuledSentence
-from bbparse.validity.screen import may_break
 
 _WORDS = ("A", "sentence", "(", "short", ")", "compiles", "all", ".")
 _UPOS = ("DET", "NOUN", "PUNCT", "ADJ", "PUNCT", "VERB", "PRON", "PUNCT")
@@ -45,10 +43,8 @@ def load_compiled(
             sentence = Sentence.from_words(_WORDS, upos=_UPOS)
         scored = parser.maker([sentence])[0]
         chain = np.arange(-1, len(_WORDS), dtype=np.int32)
-        labels = parser.labels(sentence, chain)
-        rules = rules_for(None, parser.labeller)
-        if rules is not None and parser.labeller is not None:
-            may_break(RuledSentence(rules, sentence), chain[1:].tolist(), labels)
+        parser.labels(sentence, chain)
+        if parser.labeller is not None and rules_for(None, parser.labeller) is not None:
             label_scores_around(parser.labeller, scored, chain)
     return parser
 

@@ -17,7 +17,6 @@ from bbparse.validity.check import RuledSentence
 from bbparse.validity.constraints import LabelScores
 from bbparse.validity.lazily import solve_valid
 from bbparse.validity.rules import Rules, speaks_of_ud
-from bbparse.validity.screen import may_break
 
 #: What a difference of 1 between log-probabilities of labels is worth in the score of a tree.
 LABEL_WEIGHT = 1.0
@@ -87,7 +86,7 @@ def kept_parse(
     """
     ruled = RuledSentence(rules, scored.sentence)
     rows = list(zip(found.solution.heads[:, 1:].tolist(), found.labels))
-    faults = [ruled.faults(*row) if may_break(ruled, *row) else [] for row in rows]
+    faults = [ruled.faults(*row) for row in rows]
     if not any(faults):
         return found
     names = [*labeller.labels, *sorted({*(given or {}).values()} - {*labeller.labels})]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from bbparse.treebank import Sentence, is_projective
+from bbparse.treebank import Sentence
 from bbparse.validity.table import RuleTable
 
 #: The word that faults are reported at, by kind; it is the arc's modifier for others.
@@ -49,22 +49,21 @@ class RuledSentence:
         side = bits.left if mod < head else bits.right
         return self.words[head].head & self.words[mod].mod & side
 
-    def _bits(self, head: int, mod: int, label: str, of_label: int) -> int:
-        """Conditions that hold of an arc: bits e, size + e and 2 size + e are those of the arc, the
-        other arc and the exception of entry e."""
-        found = of_label & self._between(head, mod)
-        for bit, function in self.rules.bits.functions:
-            if function(self.sentence, head, mod, label):
-                found |= bit
-        return found
-
     def faults(self, heads: Sequence[int], labels: Sequence[str]) -> list[Fault]:
         """What is wrong with a tree; int[n] and n texts. Words whose head is -1 have no arc."""
         size, of_kind = self.rules.size, self.rules.of_kind
         found: list[Fault] = []
+        # conditions that hold: bits e, size + e and 2 size + e are those of the first arc, the
+        # second arc and the exception of entry e
         arcs = [0]
-        for m, (head, own) in enumerate(zip(heads, self.rules.bits.of_labels(labels)), start=1):
-            arcs.append(self._bits(head, m, labels[m - 1], own[0]) if head >= 0 else 0)
+        words, functions = self.words, self.rules.bits.functions
+        left, right = self.rules.bits.left, self.rules.bits.right
+        for m, (head, bits) in enumerate(zip(heads, self.rules.bits.of_labels(labels)), start=1):
+            bits &= words[head].head & words[m].mod & (left if m < head else right)
+            for bit, function in functions if head >= 0 else ():
+                if function(self.sentence, head, m, labels[m - 1]):
+                    bits |= bit
+            arcs.append(bits if head >= 0 else 0)
 
         def add(hits: int, head: int, first: int, *others: int) -> None:
             for e in ones(hits):
@@ -93,19 +92,17 @@ class RuledSentence:
                     add(arcs[x] & bits >> size & beside, head, x, m)
                     add(bits & arcs[x] >> size & beside & ~self.rules.mutual, head, m, x)
                 rivals[head].append(m)
-        far = of_kind["inside"]
-        if of_kind["crossing"] and not is_projective(heads):
-            far |= of_kind["crossing"]
-        if far:
-            for m, bits in enumerate(arcs):
-                if not bits & far:
-                    continue
-                low, high = sorted((m, heads[m - 1]))
-                for x, second in enumerate(arcs):
-                    hits = bits & second >> size & far
-                    if hits and x != m and (low < x < high or low < heads[x - 1] < high):
-                        for kind, others in self._lying(heads, m, x):
-                            add(hits & of_kind[kind], heads[m - 1], m, x, *others)
+        inside, crossing = of_kind["inside"], of_kind["crossing"]
+        for m, bits in enumerate(arcs):
+            if not bits & (inside | crossing):
+                continue
+            low, high = sorted((m, heads[m - 1]))
+            for x, other in enumerate(heads if high - low > 1 else (), start=1):
+                among = low < x < high
+                if among != (low < other < high) or (among and bits & inside):
+                    hits = bits & arcs[x] >> size
+                    for kind, others in self._lying(heads, m, x) if hits else ():
+                        add(hits & of_kind[kind], heads[m - 1], m, x, *others)
         return found
 
     @staticmethod

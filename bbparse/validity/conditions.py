@@ -7,7 +7,6 @@ each is a bit of an integer, and what a label, a head, a modifier and a side all
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
@@ -111,11 +110,10 @@ def misc_of(sentence: Sentence, items: Collection[str]) -> list[str]:
 
 
 class WordBits(NamedTuple):
-    """Conditions that a word may fulfil, as a head and as a modifier, and both as `ArcBits.row`."""
+    """Conditions that a word may fulfil, as a head and as a modifier."""
 
     head: int
     mod: int
-    row: bytes
 
 
 class ArcBits:
@@ -126,7 +124,6 @@ class ArcBits:
     """
 
     def __init__(self, conditions: Sequence[ArcCondition | ArcFunction | None]) -> None:
-        self._size = len(conditions) // 3
         self._conditions = [
             (1 << i, c) for i, c in enumerate(conditions) if isinstance(c, ArcCondition)
         ]
@@ -140,7 +137,7 @@ class ArcBits:
         with_pos = asked | {"upos", "feats"} if "pos" in asked else asked
         self._asked = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
         self._misc = {v for test in tests if test.what.endswith(".misc") for v in test.values}
-        self._labels: dict[str, tuple[int, bytes]] = {}
+        self._labels: dict[str, int] = {}
         self._words: dict[tuple[str, ...], WordBits] = {}
         self._numbers: dict[tuple[int, tuple[str, ...]], frozenset[int]] = {}
         self._root = self._of_word(ROOT)
@@ -151,21 +148,14 @@ class ArcBits:
     def _those(self, known: Mapping[str, Collection[str]]) -> int:
         return sum(bit for bit, condition in self._conditions if condition.allows(known))
 
-    def row(self, bits: int) -> bytes:
-        """Bits of first arcs, and those of second arcs, as whole numbers of 64 bits each."""
-        size, width = self._size, 8 * -(-self._size // 64)
-        parts = (bits, bits >> size)
-        return b"".join([(one & (1 << size) - 1).to_bytes(width, sys.byteorder) for one in parts])
-
-    def of_labels(self, labels: Sequence[str]) -> list[tuple[int, bytes]]:
-        """Those that arcs with some labels may fulfil, and the same as `row`."""
+    def of_labels(self, labels: Sequence[str]) -> list[int]:
+        """Those that arcs with some labels may fulfil."""
         known = self._labels
         try:
             return [known[label] for label in labels]
         except KeyError:
             for label in {*labels} - known.keys():
-                bits = self._those({"label": (label, label.partition(":")[0])})
-                known[label] = bits, self.row(bits)
+                known[label] = self._those({"label": (label, label.partition(":")[0])})
         return [known[label] for label in labels]
 
     def labels_with(self, bits: int, labels: tuple[str, ...]) -> frozenset[int]:
@@ -175,7 +165,7 @@ class ArcBits:
             if len(self._numbers) > 10_000:
                 self._numbers.clear()
             own = enumerate(self.of_labels(labels))
-            self._numbers[key] = frozenset(i for i, (held, _) in own if held & bits)
+            self._numbers[key] = frozenset(i for i, held in own if held & bits)
         return self._numbers[key]
 
     def of_words(self, sentence: Sentence) -> list[WordBits]:
@@ -203,8 +193,7 @@ class ArcBits:
             name: value.split("|") if name in ("feats", "misc") else (value,)
             for name, value in zip(COLUMNS, word)
         }
-        head, mod = (
+        return WordBits(*(
             self._those({f"{role}.{name}": values for name, values in columns.items()})
             for role in ("head", "mod")
-        )
-        return WordBits(head, mod, self.row(head) + self.row(mod))
+        ))

@@ -33,7 +33,6 @@ from bbparse.validity.constraints import (
     strong_constraints,
 )
 from bbparse.validity.folding import fold
-from bbparse.validity.screen import may_break
 
 #: Finds the k best trees of a problem.
 Solve = Callable[[Problem, int], Solution]
@@ -122,8 +121,7 @@ def solve_valid(
             by_word = dict(enumerate(heads, start=1))
             best = (own[m] if m in own else int(scores(h, m).argmax()) for m, h in by_word.items())
             texts.append([names[i] for i in best])
-            may = may_break(ruled, heads, texts[-1])
-            faults_of.append(ruled.faults(heads, texts[-1]) if may else [])
+            faults_of.append(ruled.faults(heads, texts[-1]))
             new |= join(heads, faults_of[-1])
         if not new or found.status != "optimal":  # at a limit there is no proof to come
             break

@@ -8,9 +8,6 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bbparse.validity.conditions import ArcBits, ArcCondition, ArcFunction
 
 #: How the second arc of a rule lies to the first; "" is for rules about one arc.
@@ -93,18 +90,10 @@ class RuleTable:
         self.alone = sum(
             1 << i for i, e in enumerate(self.entries) if not e.rule.kind and e.unless is None
         )
-        #: uint64[5, w]: `of_kind`, 64 entries a number.
-        self.kinds = self._rows(self.of_kind.values())[:, 0].copy()
-        #: uint64[2, 2, w]: first arcs and second ones that may be to the left, and to the right.
-        self.sides = self._rows([self.bits.left, self.bits.right])
         #: Entries that ask the same of both arcs, so that these may change places.
         self.mutual = sum(
             1 << i for i, e in enumerate(self.entries) if e.arc == e.other and e.unless is None
         )
-
-    def _rows(self, bits: Iterable[int]) -> NDArray[np.uint64]:
-        rows = [self.bits.row(one) for one in bits]
-        return np.frombuffer(b"".join(rows), np.uint64).reshape(len(rows), 2, -1)
 
     def __len__(self) -> int:
         return len(self.rules)
