@@ -1,8 +1,7 @@
 """Kernels of the vectors of words in their context: see `bbparse.network.encoder`.
 
-All sums are taken in an order that the code says, by additions and multiplications of 32-bit floats
-that no compiler may fuse or reorder: a model has the same scores on every machine, with any number
-of threads, whatever sentences are parsed together.
+All sums are taken in an order that the code says, which no compiler may change: a model has the
+same scores on every machine, with any number of threads, whatever sentences are parsed together.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.jit import kernel
+from bbparse.jit import inlined, kernel
+from bbparse.network.dense import dense
 
 Floats = NDArray[np.float32]
 Hashes = NDArray[np.uint64]
@@ -24,43 +24,15 @@ REACH = 2
 LANES = 16
 
 
-@kernel
-def dense(
-    x: Floats, begin: int, stride: int, inputs: int, weights: Floats, bias: Floats, out: Floats
-) -> None:
-    """Rows of a matrix product: ``out[r] = bias + x[begin + r * stride :][:inputs] @ weights``.
-
-    Rows of ``x`` may overlap, so that a window over words needs no copy. Both ``inputs`` and the
-    number of rows of ``out`` are multiples of 4: four rows of weights are added to four rows at
-    once, so that sixteen products cost four reads of weights.
-    """
-    columns = np.uint64(weights.shape[1])
-    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
-    for first in range(0, out.shape[0], 4):
-        r = np.uint64(first)
-        s, t, u = r + one, r + two, r + three
-        for j in range(columns):
-            out[r, j] = bias[j]
-            out[s, j] = bias[j]
-            out[t, j] = bias[j]
-            out[u, j] = bias[j]
-        for i in range(0, inputs, 4):
-            i0 = np.uint64(i)
-            i1, i2, i3 = i0 + one, i0 + two, i0 + three
-            at = np.uint64(begin + first * stride + i)
-            a0, a1, a2, a3 = x[at], x[at + one], x[at + two], x[at + three]
-            at = np.uint64(begin + (first + 1) * stride + i)
-            b0, b1, b2, b3 = x[at], x[at + one], x[at + two], x[at + three]
-            at = np.uint64(begin + (first + 2) * stride + i)
-            c0, c1, c2, c3 = x[at], x[at + one], x[at + two], x[at + three]
-            at = np.uint64(begin + (first + 3) * stride + i)
-            d0, d1, d2, d3 = x[at], x[at + one], x[at + two], x[at + three]
-            for j in range(columns):
-                w0, w1, w2, w3 = weights[i0, j], weights[i1, j], weights[i2, j], weights[i3, j]
-                out[r, j] += (a0 * w0 + a1 * w1) + (a2 * w2 + a3 * w3)
-                out[s, j] += (b0 * w0 + b1 * w1) + (b2 * w2 + b3 * w3)
-                out[t, j] += (c0 * w0 + c1 * w1) + (c2 * w2 + c3 * w3)
-                out[u, j] += (d0 * w0 + d1 * w1) + (d2 * w2 + d3 * w3)
+@inlined
+def sum_of(lanes: Floats, length: np.uint64) -> np.float32:
+    """The sum of so many numbers, one at least, halves to halves; they are lost."""
+    while length > np.uint64(1):
+        half = (length + np.uint64(1)) >> np.uint64(1)
+        for j in range(length - half):
+            lanes[j] += lanes[j + half]
+        length = half
+    return lanes[0]
 
 
 @kernel

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from bbparse.network.dense import dense
 from bbparse.network.encoder import QUANTUM, split, total_size
-from bbparse.network.kernels import REACH, dense
+from bbparse.network.kernels import REACH
 from bbparse.network.learning_kernels import (
     Learned,
     adam,

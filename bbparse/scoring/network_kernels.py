@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.network.kernels import context, dense
+from bbparse.network.dense import dense
+from bbparse.network.kernels import context, sum_of
 
 Floats = NDArray[np.float32]
 Hashes = NDArray[np.uint64]
@@ -91,6 +92,7 @@ def network_scores(
     many = (n_arcs + 3) & -4
     shared = np.zeros(many * n_shared, np.float32)
     scores = np.empty(n_arcs)
+    lanes = np.empty(max(n_shared, n_pairs), np.float32)
     of_mod, pair_head = np.uint64(n_shared), np.uint64(2 * n_shared)
     pair_mod = np.uint64(2 * n_shared + n_pairs)
     for arc in range(n_arcs):
@@ -101,13 +103,13 @@ def network_scores(
             row = np.uint64(known[arc, k])
             for j in range(of_mod):
                 shared[to + j] += arc_table[row, j]
-        total = np.float32(0.0)
         for j in range(of_mod):
             shared[to + j] = max(shared[to + j], np.float32(0.0))
-            total += shared[to + j] * out_w[j]
+            lanes[j] = shared[to + j] * out_w[j]
+        total = sum_of(lanes, of_mod)
         for j in range(np.uint64(n_pairs)):
-            total += both[h, pair_head + j] * both[m, pair_mod + j]
-        scores[arc] = total
+            lanes[j] = both[h, pair_head + j] * both[m, pair_mod + j]
+        scores[arc] = total + sum_of(lanes, np.uint64(n_pairs))
     labels = np.empty((many, label_w.shape[1]), np.float32)
     dense(shared, 0, n_shared, n_shared, label_w, label_b, labels)
     return scores, labels, both

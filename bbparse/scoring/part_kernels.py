@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
+from bbparse.network.kernels import sum_of
 from bbparse.scoring.kernels import distance_bucket
 
 Floats = NDArray[np.float32]
@@ -35,6 +36,15 @@ def part_row(h: int, x: int, m: int) -> int:
 
 
 @kernel
+def _columns(at: int, size: int) -> tuple[np.uint64, ...]:
+    """Where the six vectors p, q, r, c, d, e of a word begin."""
+    return (
+        np.uint64(at), np.uint64(at + size), np.uint64(at + 2 * size),
+        np.uint64(at + 3 * size), np.uint64(at + 4 * size), np.uint64(at + 5 * size),
+    )  # fmt: skip
+
+
+@kernel
 def part_scores(
     head: Ints, third: Ints, mod: Ints, both: Floats, begin: int, at: int, weights: tuple[Any, ...]
 ) -> NDArray[np.float64]:
@@ -47,8 +57,7 @@ def part_scores(
     out_w, table, none = weights
     size = out_w.shape[0]
     length = np.uint64(size)
-    p, q, r = np.uint64(at), np.uint64(at + size), np.uint64(at + 2 * size)
-    c, d, e = np.uint64(at + 3 * size), np.uint64(at + 4 * size), np.uint64(at + 5 * size)
+    p, q, r, c, d, e = _columns(at, size)
     product = np.empty(size, np.float32)
     rest = np.empty(size, np.float32)
     lanes = np.empty(size, np.float32)
@@ -72,13 +81,7 @@ def part_scores(
             for j in range(length):
                 sum_ = max(zero, rest[j] + none[length + j] + table[row, j])
                 lanes[j] = product[j] * none[j] + out_w[j] * sum_
-        left = length
-        while left > np.uint64(1):
-            half = (left + np.uint64(1)) >> np.uint64(1)
-            for j in range(left - half):
-                lanes[j] += lanes[j + half]
-            left = half
-        out[i] = lanes[0]
+        out[i] = sum_of(lanes, length)
     return out
 
 
@@ -93,8 +96,7 @@ def part_scores_back(
     d_out_w, d_table, d_none = d_weights
     size = out_w.shape[0]
     length = np.uint64(size)
-    p, q, r = np.uint64(at), np.uint64(at + size), np.uint64(at + 2 * size)
-    c, d, e = np.uint64(at + 3 * size), np.uint64(at + 4 * size), np.uint64(at + 5 * size)
+    p, q, r, c, d, e = _columns(at, size)
     third_r = np.empty(size, np.float32)
     third_e = np.empty(size, np.float32)
     d_r = np.empty(size, np.float32)

@@ -183,7 +183,6 @@ class ProblemMaker:
         """The marks of `opinions`."""
         return [own and own.marks for own in self.opinions(sentences, values, arcs)]
 
-
     def over_arcs(
         self,
         sentence: Sentence,

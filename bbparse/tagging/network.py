@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
 from bbparse.jit import kernel
+from bbparse.network.dense import dense
 from bbparse.network.encoder import Encoder, encoder_rules
-from bbparse.network.kernels import context, dense
+from bbparse.network.kernels import context
 from bbparse.storage.archive import Rule
 from bbparse.tagging.encode import COLUMNS, PAD
 from bbparse.tagging.layer import LAYER_QUANTUM

@@ -345,7 +345,6 @@ def split_arcs(
         for low, high in zip(p.factor_ptr[split].tolist(), p.factor_ptr[split + 1].tolist())
     ]
     weights = [x for x, one in zip(p.factor_score[split].tolist(), several) for _ in one]
-
     each = number[p.count_arcs]  # copies of the arcs of count factors, one after the other
     ends = np.concatenate([[0], np.cumsum(each)])
     count_arcs = np.repeat(first[p.count_arcs] - ends[:-1], each) + np.arange(ends[-1])

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, ModelError
 from bbparse.network.encoder import QUANTUM
-from bbparse.network.kernels import dense
 from bbparse.scoring.marks import log_shares
 from bbparse.scoring.network import KINDS, NETWORK_ARRAYS, TAG, WORD_COLUMNS, Network
 from bbparse.scoring.network_kernels import ARC_VALUES, arc_rows
@@ -180,20 +179,6 @@ def test_arcs_do_not_depend_on_each_other_to_the_last_bit(case: tuple[int, int])
     whole = log_probabilities(network, values, head, mod)
     some = log_probabilities(network, values, head[of_some], mod[of_some])
     assert np.array_equal(some, whole[of_some])
-
-
-@given(st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 4), st.integers(1, 9))
-def test_products(seed: int, blocks: int, fours: int, columns: int) -> None:
-    rng = np.random.default_rng(seed)
-    rows, inputs, stride = 4 * blocks, 4 * fours, int(rng.integers(1, 4 * fours + 1))
-    begin = int(rng.integers(0, 3))
-    x = rng.normal(size=begin + rows * stride + inputs).astype(np.float32)
-    weights = rng.normal(size=(inputs, columns)).astype(np.float32)
-    bias = rng.normal(size=columns).astype(np.float32)
-    out = np.full((rows, columns), np.nan, np.float32)
-    dense(x, begin, stride, inputs, weights, bias, out)
-    windows = np.array([x[begin + r * stride :][:inputs] for r in range(rows)])
-    assert out == pytest.approx(windows @ weights + bias, abs=1e-4)
 
 
 def test_what_is_known_of_arcs_has_a_row_of_its_own() -> None:
