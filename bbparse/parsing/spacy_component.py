@@ -23,7 +23,7 @@ from spacy.language import Language
 from spacy.parts_of_speech import IDS as UPOS
 from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, Token
-from spacy.util import registry
+from spacy.util import DummyTokenizer, registry
 from spacy.vocab import Vocab
 
 from bbparse.model import DEFAULT_MODEL, MODELS
@@ -222,7 +222,7 @@ def make_tokenizer(model: str = DEFAULT_MODEL) -> Callable[[Language], BBParseTo
     return lambda nlp: BBParseTokenizer(nlp.vocab, model)
 
 
-class BBParseTokenizer:
+class BBParseTokenizer(DummyTokenizer):  # which keeps nothing: the config names the model
     """Cuts text into the words and sentences that a model has learned.
 
     A multiword token that is not simply cut (*du*, which is *de le*) stays one token, as spaCy's
@@ -267,23 +267,6 @@ class BBParseTokenizer:
                 end = b
         fill(len(text))
         return Doc(self.vocab, words=words, spaces=spaces, sent_starts=starts)
-
-    # the model is named in the config, and nothing else is to be kept
-
-    def to_bytes(self, **options: Any) -> bytes:
-        """Nothing."""
-        return b""
-
-    def from_bytes(self, data: bytes, **options: Any) -> BBParseTokenizer:
-        """Itself."""
-        return self
-
-    def to_disk(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """Nothing."""
-
-    def from_disk(self, path: str | os.PathLike[str], **options: Any) -> BBParseTokenizer:
-        """Itself."""
-        return self
 
 
 def _sentence_of(tokens: list[Token]) -> Sentence:

@@ -215,6 +215,8 @@ def test_a_config_names_the_tokenizer(reading: str) -> None:
     config = {"nlp": {"tokenizer": {"@tokenizers": "bbparse.Tokenizer.v1", "model": reading}}}
     nlp = spacy.blank("en", config=config)
     assert [t.text for t in nlp("It isn't.")] == ["It", "is", "n't", "."]
+    again = spacy.blank("en", config=config).from_bytes(nlp.to_bytes())
+    assert [t.text for t in again("It isn't.")] == ["It", "is", "n't", "."]
 
 
 def test_the_model_goes_where_the_pipeline_goes(reading: str, tmp_path: Path) -> None:
