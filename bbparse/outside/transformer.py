@@ -8,6 +8,7 @@ state from the window in whose middle it is rather than at its edge.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatch
 from functools import cached_property
@@ -28,6 +29,8 @@ _NEEDED = (("config.json",), _WEIGHTS, ("tokenizer.json", "vocab.txt", "vocab.js
 _MORE = ("merges.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 _TOGETHER = 32  # windows at once, on a GPU
 _LONGEST = 512  # pieces, where an encoder sets no limit
+_MOST = float(np.finfo(np.float16).max)
+_UNUSED = re.compile(r"pooler|^decoder\.")  # weights that have no part in the states
 
 
 class Transformer:
@@ -46,8 +49,7 @@ class Transformer:
             import transformers
         except ImportError as error:
             raise OutsideError(
-                f"encoder {name}: {error.name} is not installed: pip install"
-                " 'bbparse[transformers]'"
+                f"encoder {name}: {error}: pip install 'bbparse[transformers]'"
             ) from None
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()
@@ -57,28 +59,38 @@ class Transformer:
         self.device = "cuda" if torch.cuda.is_available() and not cpu else "cpu"
         self.process = os.getpid()
         try:
-            # byte-level pieces of the first word are like those of others
+            # no code of theirs is run, and standard input is not asked whether it may be
+            given = {"local_files_only": True, "trust_remote_code": False}
             self._pieces = transformers.AutoTokenizer.from_pretrained(
-                self.folder, add_prefix_space=True, local_files_only=True
+                self.folder, add_prefix_space=True, **given
             )
-            model = transformers.AutoModel.from_pretrained(self.folder, local_files_only=True)
-            if getattr(model.config, "is_encoder_decoder", False):
-                model = model.get_encoder()
+            model, info = transformers.AutoModel.from_pretrained(
+                self.folder, output_loading_info=True, **given
+            )
+            if hasattr(model, "encoder") and hasattr(model, "decoder"):
+                model = model.encoder
             self._model = model.float().eval().to(self.device)
             self.dimension = int(model.config.hidden_size)
             whole = self._pieces(["a"], is_split_into_words=True)
             own = [place for place, word in enumerate(whole.word_ids(0)) if word is not None]
             ids = whole.input_ids
             self._before, self._after = ids[: own[0]], ids[own[-1] + 1 :]
+            # a word of byte-level pieces is to be one after a blank, wherever it is
+            self._blank = ""
+            alone, text = self._pieces_of(["a"])[0], self._pieces("a a", add_special_tokens=False)
+            self._blank = "" if text.input_ids == alone * 2 else " "
         except Exception as error:  # nearly anything
-            what = " ".join(str(error).split()) or type(error).__name__
-            raise OutsideError(f"encoder {name}: cannot be loaded: {what:.200}") from None
-        longest = min(
-            int(getattr(self._pieces, "model_max_length", None) or _LONGEST),
+            raise OutsideError(f"encoder {name}: cannot be loaded: {_shown(error)}") from None
+        # what is not there would be random, and another time other
+        lost = [key for key in info["missing_keys"] if not _UNUSED.search(key)]
+        if lost:
+            raise OutsideError(f"encoder {name}: its files have no weights {min(lost)}")
+        limits = (
+            getattr(self._pieces, "model_max_length", None),
             # some begin to count positions at 2
-            int(getattr(model.config, "max_position_embeddings", None) or _LONGEST + 2) - 2,
-            _LONGEST,
+            (getattr(model.config, "max_position_embeddings", None) or 0) - 2,
         )
+        longest = min(int(limit) for limit in (*limits, _LONGEST) if limit and limit > 0)
         self._room = longest - len(self._before) - len(self._after)
         if self._room < 4:
             raise OutsideError(f"encoder {name}: takes {self._room} pieces, expected 4 and more")
@@ -123,6 +135,8 @@ class Transformer:
                     if start + high < len(found[i]):
                         high = self._room // 2 + self._room // 4
                     found[i][start + low : start + high] = new[low:high]
+        except Exception as error:  # such as pieces that it has no vectors for
+            raise OutsideError(f"encoder {self.name}: cannot be used: {_shown(error)}") from None
         finally:
             torch.set_num_threads(threads)
         return [
@@ -133,7 +147,7 @@ class Transformer:
     def _pieces_of(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
         """The pieces of words, and the word of each."""
         # text that cannot be written, as Python allows it, is no text for them
-        text = [word.encode("utf-8", "replace").decode() for word in words]
+        text = [self._blank + word.encode("utf-8", "replace").decode() for word in words]
         found = self._pieces(text, is_split_into_words=True, add_special_tokens=False)
         return list(found.input_ids), [int(word) for word in found.word_ids(0)]
 
@@ -156,6 +170,11 @@ class Transformer:
         return [one[first : first + len(ids)] for one, ids in zip(states, windows)]
 
 
+def _shown(error: Exception) -> str:
+    """What a library says, on one line and not too long."""
+    return (" ".join(str(error).split()) or type(error).__name__)[:200]
+
+
 def _starts(count: int, room: int) -> Iterable[int]:
     """Where the windows of a sentence begin, ascending."""
     if not count:
@@ -169,7 +188,8 @@ def _pooled(states: NDArray[np.float32], word_of: Sequence[int], n: int) -> NDAr
     found = np.zeros((n, states.shape[1]), np.float32)
     np.add.at(found, word_of, states)
     counts = np.bincount(word_of, minlength=n) if len(word_of) else np.zeros(n)
-    return found / np.maximum(counts, 1).astype(np.float32)[:, np.newaxis]
+    found /= np.maximum(counts, 1).astype(np.float32)[:, np.newaxis]
+    return np.clip(found, -_MOST, _MOST)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -214,7 +234,7 @@ def _folder(name: str, revision: str | None) -> tuple[Path, str | None]:
                     folder = Path(found)
                     revision = folder.name
                 except Exception as error:
-                    reason = f" ({' '.join(str(error).split())[:100]})"
+                    reason = f" ({_shown(error)})"
     lost = _missing(folder)
     if folder is None or lost:
         raise OutsideError(

@@ -23,7 +23,7 @@ from tests.outside.tiny import make_encoder
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from bbparse.outside.transformer import Transformer  # noqa: E402
+from bbparse.outside.transformer import Transformer, _pooled  # noqa: E402
 
 SHORT = ["The", "dogs", "saw", "\u200b", "it", "."]
 
@@ -152,13 +152,14 @@ def test_a_model_has_its_encoder_by_name_and_hash(
         other(sentences())
 
 
-def test_an_encoder_with_pieces_of_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["RobertaTokenizerFast", "PreTrainedTokenizerFast"])
+def test_an_encoder_with_pieces_of_bytes(kind: str, tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
-    trained = tokenizers.ByteLevelBPETokenizer(add_prefix_space=True)
+    trained = tokenizers.ByteLevelBPETokenizer()
     trained.train_from_iterator(["the dog saw it ."] * 9, vocab_size=300, min_frequency=1)
     special = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"}
     trained.add_special_tokens([*special.values(), "<unk>", "<mask>"])
-    fast = transformers.RobertaTokenizerFast(
+    fast = getattr(transformers, kind)(
         tokenizer_object=trained._tokenizer, model_max_length=24, **special
     )
     fast.save_pretrained(tmp_path)
@@ -172,6 +173,21 @@ def test_an_encoder_with_pieces_of_bytes(tmp_path: Path) -> None:
     encoder = Transformer(str(tmp_path))
     states, long = encoder.states([["the", "dög", "saw"], ["dog"] * 60])
     assert states.any(axis=1).all() and long.any(axis=1).all()
+    # pieces as they are in text after a blank, be a word the first or not
+    in_text = trained.encode(" dog").ids
+    assert encoder._pieces_of(["dog", "dog"])[0] == [*in_text, *in_text]
+
+
+@pytest.mark.parametrize("kind", ["T5EncoderModel", "T5Model", "XLNetModel"])
+def test_encoders_of_other_kinds(kind: str, folder: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    shutil.copytree(folder, mine)
+    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}
+    if kind == "XLNetModel":  # which sets no limit of pieces: it says -1
+        sizes = {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32}
+    model = getattr(transformers, kind)
+    model(model.config_class(vocab_size=100, **sizes)).save_pretrained(mine)
+    assert Transformer(str(mine)).states([SHORT])[0].shape == (6, 16)
 
 
 @pytest.mark.parametrize(
@@ -208,6 +224,49 @@ def test_damaged_files_and_names_of_nothing(
     monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
     with pytest.raises(OutsideError, match=r"not there: config\.json, .* \(no connection\)"):
         Transformer("some/encoder")
+
+
+def test_weights_that_are_not_there_are_not_made_up(folder: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    mine = tmp_path / "mine"
+    shutil.copytree(folder, mine)
+    weights = load_file(mine / "model.safetensors")
+    some = {key: weight for key, weight in weights.items() if "layer.1" not in key}
+    save_file(some, mine / "model.safetensors", {"format": "pt"})
+    with pytest.raises(OutsideError, match=r"mine: its files have no weights encoder\.layer\.1"):
+        Transformer(str(mine))
+
+
+def test_nobody_is_asked_whether_code_may_run(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine"
+    shutil.copytree(folder, mine)
+    config = json.loads((mine / "config.json").read_text(encoding="utf-8"))
+    config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.C", "AutoModel": "own.M"}}
+    (mine / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda text="": asked.append(text) or "n")
+    with pytest.raises(OutsideError, match="mine: cannot be loaded: "):
+        Transformer(str(mine))
+    assert not asked
+
+
+def test_what_fails_in_use_is_said(folder: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    shutil.copytree(folder, mine)
+    with open(mine / "vocab.txt", "a", encoding="utf-8") as file:
+        file.write("zebra\n")  # of which it has no vector
+    threads = torch.get_num_threads()
+    with pytest.raises(OutsideError, match="mine: cannot be used: index out of range"):
+        Transformer(str(mine)).states([["zebra"]])
+    assert torch.get_num_threads() == threads
+
+
+def test_states_too_large_for_16_bits_stay_finite() -> None:
+    large = np.array([[1e6, -1e6, 1.0]], np.float32)
+    assert _pooled(large, [0], 1).astype(np.float16).tolist() == [[65504.0, -65504.0, 1.0]]
 
 
 def test_the_hub_is_asked_for_what_is_not_there_only(
