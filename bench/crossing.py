@@ -22,7 +22,7 @@ from measure import RESULTS, machine, markdown, read_sample, write_result
 
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, compare_tallies
-from bbparse.treebank.structure import crossing_words
+from bbparse.treebank.sentence import crossing_words
 from bbparse.tuning import Setting, measure_settings
 
 ROWS = ("projective", "crossing", "crossing, drawn projective")

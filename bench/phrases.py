@@ -26,13 +26,12 @@ from measure import machine, write_result
 
 from bbparse.oracle.trees import ProjectiveTrees
 from bbparse.phrases.evaluation import BracketScores, compare_trees, paired_p
-from bbparse.phrases.heads import default_rules, to_phrase
 from bbparse.phrases.model import load_phrases
 from bbparse.phrases.oracles import ChartOracle
 from bbparse.phrases.parser import PhraseParse, PhraseParser
 from bbparse.phrases.prune import prune
 from bbparse.phrases.training import read_treebank
-from bbparse.phrases.trees import PhraseTree, sentence_of
+from bbparse.phrases.trees import PhraseTree, default_rules, sentence_of, to_phrase
 
 CALLS = (3, 10, 20, 50)
 LENGTHS = (10, 20, 30, 40, 60, 1000)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 
 from bbparse.treebank import Sentence, is_projective, read_conllu
-from bbparse.treebank.structure import crossing_words
+from bbparse.treebank.sentence import crossing_words
 from bbparse.treebank.writing import format_sentence
 
 MARK = "|"

@@ -33,7 +33,7 @@ from bbparse.text import Cutter, sentences_of_text, train_cutter
 from bbparse.text.raw import is_spaced, plain_text, with_guessed_blanks
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.treebank.alignment import evaluate_text
-from bbparse.treebank.tokens import pieces
+from bbparse.treebank.sentence import pieces
 
 #: Of text; the others are of trees.
 CUT = ("tokens", "words", "sentences")

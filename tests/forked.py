@@ -89,7 +89,7 @@ def _train_small_networks() -> None:
 
     Configuration.load = small
 
-    for name in ("tagging.training", "learning.reading", "cli.train_tagger"):
+    for name in ("tagging.training", "learning.reading", "cli.tag"):
         importlib.import_module(f"bbparse.{name}").TaggerSettings = lambda: toy.TAGGER
 
 

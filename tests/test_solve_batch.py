@@ -10,8 +10,8 @@ import pytest
 import bbparse
 from bbparse.errors import BBParseError, ProblemError
 from bbparse.problem import Problem, Solution
-from bbparse.solving.options import METHODS
 from bbparse.solving.solve import solve, solve_batch
+from bbparse.solving.trees import METHODS
 from tests.strategies import random_problem
 
 

@@ -14,7 +14,7 @@ from bbparse.model.file import load_tagger
 from bbparse.model.model import Model
 from bbparse.parsing.parser import Parser
 from bbparse.tagging import Tagger, TaggerSettings, train_tagger
-from bbparse.tagging.network_learning import NetworkSettings
+from bbparse.tagging.network import NetworkSettings
 from bbparse.text import Cutter
 from bbparse.treebank import Sentence, read_conllu
 

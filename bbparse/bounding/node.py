@@ -36,7 +36,7 @@ from bbparse.bounding.multipliers import (
     step_subgradient,
     subgradient_norm,
 )
-from bbparse.bounding.slack import noise_of
+from bbparse.bounding.state import noise_of
 from bbparse.jit import kernel
 from bbparse.oracle.calls import (
     best,

@@ -45,7 +45,10 @@ COMMANDS = {
     "verify": "Check the proof that comes with a solution.",
 }
 
-FILES = {"rules": "check", "bundle": "model", "calibrate": "model"}
+FILES = {
+    "rules": "check", "bundle": "model", "calibrate": "model", "train_phrases": "phrases",
+    "train_tagger": "tag",
+}  # fmt: skip
 
 EXIT_USER_ERROR = 2
 EXIT_INTERNAL_ERROR = 70

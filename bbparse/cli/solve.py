@@ -7,12 +7,12 @@ import json
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, aligned
+from bbparse.cli.options import FILE, aligned
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
-from bbparse.show.records import finite
-from bbparse.solving.options import METHODS
+from bbparse.show.formats import finite
 from bbparse.solving.solve import solve as find_trees
+from bbparse.solving.trees import METHODS
 from bbparse.storage.output import check_output
 
 _MEANING = {

@@ -1,17 +1,26 @@
-"""``bbparse tag``: UPOS, XPOS, FEATS and lemmas for every word of a file."""
+"""``bbparse tag`` and ``train-tagger``: tags and lemmas of all words of a file; learning them."""
 
 from __future__ import annotations
 
+import shutil
 import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import click
 from tqdm import tqdm
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, FileOrName
+from bbparse.cli.options import FILE, FileOrName
+from bbparse.cli.outside import given_outside, outside_options
 from bbparse.model import DEFAULT_MODEL, MODELS
-from bbparse.model.file import load_tagger
-from bbparse.tagging.jackknife import jackknife
+from bbparse.model.file import load_tagger, save_tagger
+from bbparse.storage.output import check_output
+from bbparse.tagging import TaggerSettings, accuracy
+from bbparse.tagging import train_tagger as learn
+from bbparse.tagging.training import jackknife
+from bbparse.text import train_cutter
 from bbparse.treebank import read_conllu, write_conllu
 
 
@@ -52,3 +61,48 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
     stream = tqdm(read_conllu(source), unit=" sentences", delay=2, disable=silent)
     write_conllu(output, map(tagger, stream))
+
+
+@click.command("train-tagger")
+@click.argument("treebank", type=FILE, metavar="TRAIN")
+@click.option("--dev", type=FILE, metavar="FILE", help="Treebank to report the accuracy on.")
+@click.option(
+    "--model", required=True, type=FILE, metavar="FILE",
+    help="Where to write the tagger.",
+)  # fmt: skip
+@click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
+@click.option("--seed", type=click.IntRange(0), metavar="S", help="Of the order of sentences.")
+@outside_options
+def train_tagger(
+    treebank: str, dev: str | None, model: str, epochs: int | None, seed: int | None, **vectors: Any
+) -> None:
+    """Learn UPOS, XPOS, FEATS and lemmas from the words of TRAIN, and how its text is cut.
+
+    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files. Columns that TRAIN leaves empty stay
+    empty.
+
+    \b
+    Example:
+      bbparse train-tagger train.conllu --dev dev.conllu --model en.tagger
+    """
+    target = Path(model)
+    check_output(target)
+    passing = target.with_name(target.name + ".states")
+    take = given_outside(vectors, passing)
+    settings = TaggerSettings()
+    if seed is not None:
+        settings = replace(settings, seed=seed)
+    if epochs is not None:
+        settings = settings.with_epochs(epochs)
+    sentences = list(read_conllu(treebank))
+    dev_sentences = list(read_conllu(dev)) if dev is not None else []
+    source = None if take is None else take(sentences, dev_sentences)
+    tagger = learn(sentences, settings, outside=source, progress=sys.stderr.isatty())
+    if dev_sentences:
+        scores = accuracy(tagger, dev_sentences)
+        tagger.notes["dev"] = {name: round(share, 6) for name, share in scores.items()}
+        shown = ", ".join(f"{name} {100 * share:.2f}" for name, share in scores.items())
+        click.echo(f"dev: {shown}", err=True)
+    save_tagger(target, tagger, train_cutter(sentences))
+    shutil.rmtree(passing, ignore_errors=True)
+    click.echo(f"wrote {target}", err=True)

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from bbparse import __version__
-from bbparse.corpus.manifest import LOCK
 from bbparse.corpus.recipe import Recipe
-from bbparse.corpus.work import Outcome, Task, first_new, parse_task, warm_up
+from bbparse.corpus.work import LOCK, Outcome, Task, first_new, parse_task, warm_up
 from bbparse.errors import ClusterError
 
 #: Seconds after which an address counts as one that does not answer.

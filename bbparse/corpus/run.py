@@ -10,9 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bbparse.corpus.manifest import Manifest, locked
 from bbparse.corpus.recipe import Recipe
-from bbparse.corpus.work import Crew, LocalCrew, Task, first_new, warm_up, work_through
+from bbparse.corpus.work import (
+    Crew,
+    LocalCrew,
+    Manifest,
+    Task,
+    first_new,
+    locked,
+    warm_up,
+    work_through,
+)
 from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.treebank.progress import Bar
 

@@ -72,12 +72,11 @@ from __future__ import annotations
 
 from bbparse.factors.batch import FactorBatch, FactorCounter
 from bbparse.factors.family import Arc, FactorFamily, alive_counts, check_family, tree_batches
-from bbparse.factors.keys import Feature, feature_key
 from bbparse.factors.registry import available, load_families, specification
 from bbparse.factors.rule_language import AnySentence
 from bbparse.factors.rule_values import AnyValue, AnyWord
 from bbparse.factors.rules import RuleFamily, alive_factors
-from bbparse.factors.table import FactorTable
+from bbparse.factors.table import FactorTable, Feature, feature_key
 from bbparse.factors.templates import TemplateFamily
 from bbparse.factors.view import FactorView
 

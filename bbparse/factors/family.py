@@ -10,8 +10,7 @@ import numpy as np
 
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch
-from bbparse.factors.keys import Feature, feature_key, readable
-from bbparse.factors.table import FactorTable
+from bbparse.factors.table import FactorTable, Feature, feature_key, readable
 from bbparse.factors.view import FactorView
 from bbparse.problem.parts import Counts, Factors
 from bbparse.treebank import Sentence

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors.keys import NUMBER, TEXT, mix
-from bbparse.factors.table import KeyIndex, place_of
+from bbparse.factors.table import NUMBER, TEXT, KeyIndex, mix, place_of
 from bbparse.jit import kernel
 
 (

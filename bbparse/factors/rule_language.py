@@ -15,8 +15,8 @@ import numpy as np
 
 from bbparse.errors import FactorError
 from bbparse.factors import rule_kernel as k
-from bbparse.factors.keys import CLOSE, NUMBER, OPEN, TEXT
 from bbparse.factors.rule_values import AnyValue, AnyWord, key_of
+from bbparse.factors.table import CLOSE, NUMBER, OPEN, TEXT
 from bbparse.factors.view import FactorView
 
 Relation = Callable[[FactorView], Iterable[Sequence[int]]]

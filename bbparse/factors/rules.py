@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from bbparse.factors.batch import FactorBatch
 from bbparse.factors.family import FactorFamily, told_of
-from bbparse.factors.keys import CLOSE, OPEN, TEXT, token
 from bbparse.factors.rule_kernel import NO_ROOM, Kept, WordTable, run_rules
 from bbparse.factors.rule_language import AnySentence
 from bbparse.factors.rule_values import FIELDS
-from bbparse.factors.table import FactorTable
+from bbparse.factors.table import CLOSE, OPEN, TEXT, FactorTable, token
 from bbparse.factors.view import ROOT, FactorView
 from bbparse.jit import plain
 from bbparse.problem.parts import Factors
@@ -141,7 +140,7 @@ class RuleSet:
         return Factors(ptr[: count + 1], arcs[: ptr[count]], score[:count]), kept
 
     def _said(self, said: list[int], texts: list[str]) -> str:
-        """A feature as text, as `bbparse.factors.keys.readable` gives it."""
+        """A feature as text, as `bbparse.factors.table.readable` gives it."""
         kinds = self._program.operands[said[0] + 1 :: 2].tolist()
         return " ".join(
             texts[value] if kind == TEXT else str(value)

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.factors.keys import mix
-from bbparse.factors.table import first_place, passes
+from bbparse.factors.table import first_place, mix, passes
 from bbparse.jit import kernel
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch, pointers
 from bbparse.factors.family import FactorFamily
-from bbparse.factors.keys import mix_all, salt
-from bbparse.factors.table import ALL_PASS, FactorTable, shift_of
+from bbparse.factors.table import ALL_PASS, FactorTable, mix_all, salt, shift_of
 from bbparse.factors.template_kernels import Family, Shape, Terms, find_sets, score_sets
 from bbparse.factors.view import NO_LABEL, FactorView
 from bbparse.jit import plain

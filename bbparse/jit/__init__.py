@@ -2,10 +2,10 @@
 
 A kernel has the code of the kernels that it calls in it, and the constants that they read.
 :mod:`bbparse.jit.cache` keeps compiled code on disk as long as none of these changes, whosever
-package they are in; :mod:`bbparse.jit.linking` has kernels that call kernels compiled sooner,
-:mod:`bbparse.jit.lowering` into less code, :mod:`bbparse.jit.lean` with less ado;
-:mod:`bbparse.jit.ahead` has another process compile, too; :mod:`bbparse.jit.stack` has room for a
-compiler's many calls; :mod:`bbparse.jit.signals` has no signal lost in kernels.
+package they are in; :mod:`bbparse.jit.linking` has kernels that call kernels compiled sooner and
+with less ado, :mod:`bbparse.jit.lowering` into less code; :mod:`bbparse.parsing.compiling` has
+another process compile, too; :mod:`bbparse.jit.stack` has room for a compiler's many calls;
+:mod:`bbparse.jit.signals` has no signal lost in kernels.
 """
 
 from __future__ import annotations

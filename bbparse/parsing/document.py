@@ -13,13 +13,11 @@ from importlib import import_module
 from typing import Any, NamedTuple, overload
 
 from bbparse.errors import BBParseError
-from bbparse.show.formats import Style, as_conllu, as_tree
-from bbparse.show.records import VERSION, sentence_record
+from bbparse.show.formats import VERSION, Style, as_conllu, as_tree, sentence_record
 from bbparse.show.svg import draw_svg, markup
 from bbparse.show.text import draw_text
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import ScoredTree
-from bbparse.treebank.tokens import miscs, offsets
+from bbparse.treebank.sentence import ScoredTree, miscs, offsets
 
 
 class Word(NamedTuple):
@@ -223,7 +221,7 @@ class ParsedSentence(Sequence[Word]):
         return as_conllu(self.sentence, self.trees, self.status, Style(len(self.trees)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The record that ``bbparse parse --format jsonl`` writes; see `bbparse.show.records`."""
+        """The record that ``bbparse parse --format jsonl`` writes; see `bbparse.show.formats`."""
         return sentence_record(self.sentence, self.trees, self.status)
 
     def to_svg(self) -> str:
@@ -301,7 +299,7 @@ class Document(Sequence[ParsedSentence]):
         return frame.set_index(["sentence", "id"])
 
     def to_dict(self) -> dict[str, Any]:
-        """``version`` and the records of the ``sentences``; see `bbparse.show.records`."""
+        """``version`` and the records of the ``sentences``; see `bbparse.show.formats`."""
         return {"version": VERSION, "sentences": [sentence.to_dict() for sentence in self]}
 
     def __str__(self) -> str:

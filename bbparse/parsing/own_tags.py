@@ -11,8 +11,7 @@ from __future__ import annotations
 from bbparse.scoring.candidates import LONG
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.tagging import Tagger
-from bbparse.tagging.alternatives import Choice
-from bbparse.tagging.layer import LAYER_QUANTUM
+from bbparse.tagging.layer import LAYER_QUANTUM, Choice
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 

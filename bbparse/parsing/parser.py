@@ -17,10 +17,9 @@ from bbparse.factors import FactorFamily
 from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
 from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of, judged
-from bbparse.parsing.given_heads import Restriction, fill_in
 from bbparse.parsing.own_tags import with_own_tags
 from bbparse.parsing.parse import Asked, Limits, Parse, Wanted
-from bbparse.parsing.valid import kept_parse, rules_for
+from bbparse.parsing.valid import Restriction, fill_in, kept_parse, rules_for
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.candidates import LONG

@@ -31,7 +31,7 @@ from bbparse.parsing.document import Tree
 from bbparse.parsing.pipeline import Pipeline, load
 from bbparse.text import sentences_of_text
 from bbparse.treebank import Sentence
-from bbparse.treebank.tokens import offsets
+from bbparse.treebank.sentence import offsets
 
 _ROOT = "ROOT"  # what spaCy calls the arc of a root
 _FILE = "bbparse.model"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.phrases.counts import Table, backed_off, estimate, mix, open_table
-from bbparse.phrases.heads import JOIN, SPLIT, Phrase
+from bbparse.phrases.trees import JOIN, SPLIT, Phrase
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]

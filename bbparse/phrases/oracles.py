@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.oracle.projective.k_best import list_derivations
-from bbparse.oracle.projective.passes import inside_pass, outside_pass
+from bbparse.oracle.projective.passes import inside_pass, list_derivations, outside_pass
 from bbparse.oracle.protocol import Best, Flags, Floats
 from bbparse.phrases.chart import Chart
 

@@ -17,14 +17,13 @@ from bbparse.oracle.trees import ProjectiveTrees
 from bbparse.parsing.parser import Parser
 from bbparse.phrases.chart import FORBIDDEN, FREE, Chart, Leaves, build_chart
 from bbparse.phrases.grammar import Grammar
-from bbparse.phrases.heads import Phrase, default_rules, from_phrase
 from bbparse.phrases.oracles import ChartOracle
 from bbparse.phrases.prune import LEFT, dense_rules, divide, prune
 from bbparse.phrases.tagger import TrigramTagger
-from bbparse.phrases.trees import ROOT, PhraseTree, sentence_of
+from bbparse.phrases.trees import ROOT, Phrase, PhraseTree, default_rules, from_phrase, sentence_of
 from bbparse.phrases.words import Vocabulary
 from bbparse.problem import Problem
-from bbparse.problem.base import DTYPES
+from bbparse.problem.parts import DTYPES
 from bbparse.text.cutter import Cutter
 
 WITH = ("none", "tags", "arcs", "both")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.phrases.grammar import Grammar, Pairs
-from bbparse.phrases.heads import SPLIT, HeadRules, merged
+from bbparse.phrases.trees import SPLIT, HeadRules, merged
 
 NEG = np.float32(-np.inf)
 

@@ -9,10 +9,19 @@ from bbparse.errors import TreebankError
 from bbparse.parsing.parser import Parser
 from bbparse.phrases.counts import open_table
 from bbparse.phrases.grammar import learn_grammar
-from bbparse.phrases.heads import Phrase, default_rules, merge, split, to_phrase
 from bbparse.phrases.parser import PhraseParser
 from bbparse.phrases.tagger import TrigramTagger, learn_trigrams
-from bbparse.phrases.trees import PhraseTree, clean, read_trees, sentence_of
+from bbparse.phrases.trees import (
+    Phrase,
+    PhraseTree,
+    clean,
+    default_rules,
+    merge,
+    read_trees,
+    sentence_of,
+    split,
+    to_phrase,
+)
 from bbparse.phrases.words import Vocabulary
 from bbparse.tagging import TaggerSettings, train_tagger
 from bbparse.text import train_cutter

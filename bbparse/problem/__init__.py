@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bbparse.problem.base import FIELDS
-    from bbparse.problem.polynomials import expand_count_factors
+    from bbparse.problem.edit import expand_count_factors
+    from bbparse.problem.parts import FIELDS
     from bbparse.problem.problem import Problem
     from bbparse.problem.proof import Proof
     from bbparse.problem.solution import STATUSES, Solution
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["FIELDS", "STATUSES", "Problem", "Proof", "Solution", "expand_count_factors"]
 
 _HOME = {
-    "FIELDS": "base", "STATUSES": "solution", "Problem": "problem", "Proof": "proof",
-    "Solution": "solution", "expand_count_factors": "polynomials",
+    "FIELDS": "parts", "STATUSES": "solution", "Problem": "problem", "Proof": "proof",
+    "Solution": "solution", "expand_count_factors": "edit",
 }  # fmt: skip
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem.base import DTYPES, ProblemArrays
-from bbparse.problem.parts import KINDS, PART_NAMES, GrandSiblings, Siblings
+from bbparse.problem.parts import DTYPES, KINDS, PART_NAMES, GrandSiblings, ProblemArrays, Siblings
 
 #: The longest sentence: keys of four word indices must fit 64 bits (see `_check_repeats`).
 MAX_WORDS = 32_000

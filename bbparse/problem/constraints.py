@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem.base import ProblemArrays
 from bbparse.problem.check import as_count, as_floats, check_scores, off_quantum
 from bbparse.problem.edit import P, arc_index, as_weight, forbid_arc, named_arcs, with_counts
+from bbparse.problem.parts import ProblemArrays
 
 _MOST = int(np.iinfo(np.int32).max)
 

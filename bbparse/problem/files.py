@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.errors import ProblemError
-from bbparse.problem.base import DTYPES
-from bbparse.problem.parts import Counts, names_of
+from bbparse.problem.parts import DTYPES, Counts, names_of
 from bbparse.problem.proof import ARRAYS, Proof
 from bbparse.storage.archive import FLAGS, INTS, REALS, TEXT, Rule, read_archive, write_archive
 

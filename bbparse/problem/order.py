@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.problem.base import ProblemArrays
-from bbparse.problem.parts import PART_NAMES
+from bbparse.problem.parts import PART_NAMES, ProblemArrays
 from bbparse.problem.solution import Solution
 from bbparse.problem.tree import heads_of
 

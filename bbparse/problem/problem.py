@@ -22,9 +22,8 @@ from numpy.typing import ArrayLike
 
 from bbparse.errors import ProblemError
 from bbparse.problem import check, constraints, edit
-from bbparse.problem.base import DTYPES, FIELDS, ProblemArrays
 from bbparse.problem.files import read_problem, write_problem
-from bbparse.problem.parts import KINDS
+from bbparse.problem.parts import DTYPES, FIELDS, KINDS, ProblemArrays
 from bbparse.problem.tree import arcs_of, broken_constraint, tree_score
 
 

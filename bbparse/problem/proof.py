@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem.base import FIELDS, ProblemArrays
+from bbparse.problem.parts import FIELDS, ProblemArrays
 
 SPLIT, BOUND, TREE, EMPTY = 0, 1, 2, 3
 

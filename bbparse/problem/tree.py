@@ -9,9 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem.base import ProblemArrays
 from bbparse.problem.check import as_ints, check_range
-from bbparse.problem.parts import Grandchildren, GrandSiblings, OuterGrandchildren, Siblings
+from bbparse.problem.parts import (
+    Grandchildren,
+    GrandSiblings,
+    OuterGrandchildren,
+    ProblemArrays,
+    Siblings,
+)
 
 
 def arcs_of(problem: ProblemArrays, tree: ArrayLike) -> NDArray[np.int32]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from bbparse.problem.base import ProblemArrays
-from bbparse.proof.trees import NONE, Reading
+from bbparse.problem.parts import ProblemArrays
+from bbparse.proof.spans import NONE, Reading
 
 #: Head and modifier.
 Pair = tuple[int, int]

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from bbparse.errors import VerificationError
 from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
 from bbparse.proof.crossing import Crossing, pairs_of
-from bbparse.proof.spans import Spans
-from bbparse.proof.trees import Trees
+from bbparse.proof.spans import Spans, Trees
 
 if TYPE_CHECKING:
     from bbparse.problem import Problem, Solution

@@ -18,7 +18,7 @@ Ints = NDArray[np.int32]
 NO_ARCS = np.empty(0, np.int32)
 
 #: What is asked of a node: a bound; a bound, and what is left of it though it may be closed; first
-#: trees of it (:func:`bbparse.bounding.lower.lower_bound_start`).
+#: trees of it (:func:`bbparse.bounding.incumbents.lower_bound_start`).
 BOUND, WATCH, START = 2, 3, 4
 
 

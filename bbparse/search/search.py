@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from sortedcontainers import SortedKeyList
 
 from bbparse.bounding.node import CLOSED, SOLVED, WAITS
-from bbparse.bounding.slack import IMBALANCE, LEAST_SLACK, RELATIVE_SLACK
-from bbparse.bounding.state import Incumbents
+from bbparse.bounding.state import IMBALANCE, LEAST_SLACK, RELATIVE_SLACK, Incumbents
 from bbparse.search.nodes import BOUND, NO_ARCS, START, WATCH, Left, Open, divided
 from bbparse.search.observer import NOT_RECORDED, Finished, Observer, Watch, n_factors
 from bbparse.search.settings import METHODS, SearchSettings

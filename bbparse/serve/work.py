@@ -35,8 +35,7 @@ from bbparse.problem import Problem
 from bbparse.serve import udpipe, wire
 from bbparse.serve.schema import Constraint, ParseRequest
 from bbparse.serve.settings import Refused
-from bbparse.show.formats import FORMATS, Style, as_conllu
-from bbparse.show.records import sentence_record
+from bbparse.show.formats import FORMATS, Style, as_conllu, sentence_record
 from bbparse.show.svg import Arc, describe_tree, draw_arcs
 from bbparse.text import sentences_of_text
 from bbparse.treebank import NO_HEAD, Sentence, read_conllu

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bbparse.show.formats import FORMATS
-from bbparse.show.records import json_line, sentence_record
+from bbparse.show.formats import FORMATS, json_line, sentence_record
 from bbparse.show.svg import draw_svg
 from bbparse.show.text import draw_text
 

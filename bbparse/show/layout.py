@@ -1,9 +1,16 @@
-"""Where arcs lie: the heights that keep them apart, and the width of text."""
+"""Geometry of an arc diagram: words in a line, arcs over (or under) them, nothing on anything.
+
+Every arc stands on two ports of its own. At a word, ports of arcs to the left come first, the
+shortest leftmost, then the root's, then those of arcs to the right, the longest leftmost: so arcs
+of a projective tree never touch. Words are moved apart until each label fits into its own arc.
+"""
 
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 
 def levels(spans: Sequence[tuple[int, int]], *, apart: bool = False) -> list[int]:
@@ -88,3 +95,153 @@ def check_tree_columns(
     for i, head in enumerate(heads):
         if not 0 <= head <= n or head == i + 1:
             raise ValueError(f"heads[{i}]: expected 0 to {n} and not the word itself, found {head}")
+
+
+FORM_SIZE, TAG_SIZE, LABEL_SIZE = 16.0, 10.0, 11.0
+LEVEL = 25.0  # from one height of arcs to the next
+FIRST = 30.0  # from the words to the lowest arc
+RADIUS = 9.0
+_PORT = 9.0
+_GAP = 18.0
+_MARGIN = 14.0
+
+
+@dataclass(slots=True)
+class Arc:
+    """An arc to draw."""
+
+    head: int  # 0 for the root
+    mod: int
+    label: str = ""
+    classes: str = ""  # of CSS, beside ``bbp-arc``
+    tip: str = ""  # what a tooltip says
+    below: bool = False  # drawn under the words
+
+
+@dataclass(slots=True)
+class PlacedArc:
+    """An arc with the place of its ends and its height; y grows downwards."""
+
+    arc: Arc
+    start: float
+    end: float
+    foot: float
+    top: float
+
+    @property
+    def middle(self) -> float:
+        """Where the label stands."""
+        return self.end if self.arc.head == 0 else (self.start + self.end) / 2.0
+
+
+@dataclass(slots=True)
+class Layout:
+    """A diagram, ready to be written."""
+
+    width: float = 0.0
+    height: float = 0.0
+    centres: list[float] = field(default_factory=list)  # of the words
+    baseline: float = 0.0  # of the forms
+    arcs: list[PlacedArc] = field(default_factory=list)
+
+
+def label_width(label: str) -> float:
+    """Width of the gap that an arc leaves for its label."""
+    return text_width(label, LABEL_SIZE) + 8.0 if label else 0.0
+
+
+def _ports(n: int, arcs: Sequence[Arc]) -> list[tuple[float, float]]:
+    """Offsets of both ends of each arc from the middle of their words."""
+    at: list[list[tuple[tuple[int, int], int, int]]] = [[] for _ in range(n + 1)]
+    for i, arc in enumerate(arcs):
+        for side, (word, other) in enumerate(((arc.head, arc.mod), (arc.mod, arc.head))):
+            if word == 0:
+                continue
+            # left arcs (shortest first), the root's, right arcs (longest first)
+            if other == 0:
+                key = (1, 0)
+            elif other < word:
+                key = (0, word - other)
+            else:
+                key = (2, word - other)
+            at[word].append((key, i, side))
+    offsets = [[0.0, 0.0] for _ in arcs]
+    for entries in at:
+        entries.sort()
+        for place, (_, i, side) in enumerate(entries):
+            offsets[i][side] = (place - (len(entries) - 1) / 2.0) * _PORT
+    return [(a, b) for a, b in offsets]
+
+
+def lay_out(forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = ()) -> Layout:
+    """Place words, and arcs: at most one into each word above the words, and one below them."""
+    n = len(forms)
+    widths = [text_width(form, FORM_SIZE) for form in forms]
+    if tags:
+        widths = [max(w, text_width(tag, TAG_SIZE)) for w, tag in zip(widths, tags)]
+    ports: dict[int, tuple[float, float]] = {}
+    heights: dict[int, int] = {}
+    rooms: list[float] = []
+    for below in (False, True):
+        group = [arc for arc in arcs if arc.below == below]
+        ports.update(zip(map(id, group), _ports(n, group)))
+        counts = Counter(word for arc in group for word in (arc.head, arc.mod))
+        widths = [max(w, counts[i] * _PORT) for i, w in enumerate(widths, start=1)]
+        inner = [arc for arc in group if arc.head]
+        found = levels([(min(arc.head, arc.mod), max(arc.head, arc.mod)) for arc in inner])
+        depth, rooted = max(found, default=0), len(inner) < len(group)
+        heights.update({id(arc): depth + 1 for arc in group})
+        heights.update(zip(map(id, inner), found))
+        steps = max(depth, 1) - 1 + rooted
+        rooms.append(FIRST + LEVEL * steps + 10.0 if group else 0.0)
+    gaps = [_GAP] * max(0, n - 1)
+    for arc in sorted(arcs, key=lambda arc: abs(arc.head - arc.mod)):
+        if not arc.label:
+            continue
+        if arc.head == 0:
+            short = label_width(arc.label) - widths[arc.mod - 1] - _GAP
+            around = [g for g in (arc.mod - 2, arc.mod - 1) if 0 <= g < n - 1]
+            for g in around if short > 0 else ():
+                gaps[g] = max(gaps[g], _GAP + short / 2.0)
+            continue
+        a, b = sorted((arc.head - 1, arc.mod - 1))
+        first, second = ports[id(arc)]
+        left, right = (first, second) if arc.head < arc.mod else (second, first)
+        span = sum(widths[a : b + 1]) - (widths[a] + widths[b]) / 2.0 + sum(gaps[a:b])
+        short = label_width(arc.label) + 2.0 * RADIUS + 4.0 - (span + right - left)
+        if short > 0:
+            for g in range(a, b):
+                gaps[g] += short / (b - a)
+    layout = Layout()
+    x = _MARGIN
+    for i, width in enumerate(widths):
+        layout.centres.append(x + width / 2.0)
+        x += width + (gaps[i] if i < n - 1 else 0.0)
+    layout.width = x + _MARGIN
+    ceiling = rooms[0] + 4.0
+    layout.baseline = ceiling + FORM_SIZE + 2.0
+    bottom = layout.baseline + (TAG_SIZE + 6.0 if tags else 0.0) + 6.0
+    layout.height = bottom + rooms[1] + 4.0
+    for arc in arcs:
+        start, end = ports[id(arc)]
+        middle = layout.centres[arc.mod - 1] + end
+        begin = layout.centres[arc.head - 1] + start if arc.head else middle
+        lift = FIRST + LEVEL * (heights[id(arc)] - 1)
+        foot, top = (bottom, bottom + lift) if arc.below else (ceiling, ceiling - lift)
+        layout.arcs.append(PlacedArc(arc, begin, middle, foot, top))
+    _widen_for_labels(layout)
+    return layout
+
+
+def _widen_for_labels(layout: Layout) -> None:
+    """Labels over the first or last word may reach beyond the words."""
+    left = min((p.middle - label_width(p.arc.label) / 2.0 for p in layout.arcs), default=0.0)
+    if left < 2.0:
+        shift = 2.0 - left
+        layout.centres = [x + shift for x in layout.centres]
+        for placed in layout.arcs:
+            placed.start += shift
+            placed.end += shift
+        layout.width += shift
+    right = max((p.middle + label_width(p.arc.label) / 2.0 for p in layout.arcs), default=0.0)
+    layout.width = max(layout.width, right + 2.0)

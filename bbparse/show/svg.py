@@ -8,9 +8,17 @@ from hashlib import blake2b
 from html import escape
 from importlib.resources import files
 
-from bbparse.show.arcs import LABEL_SIZE, RADIUS, TAG_SIZE, Arc, PlacedArc, label_width
-from bbparse.show.arcs import lay_out as _lay_out
-from bbparse.show.layout import check_tree_columns, printable
+from bbparse.show.layout import (
+    LABEL_SIZE,
+    RADIUS,
+    TAG_SIZE,
+    Arc,
+    PlacedArc,
+    check_tree_columns,
+    label_width,
+    printable,
+)
+from bbparse.show.layout import lay_out as _lay_out
 
 
 @cache

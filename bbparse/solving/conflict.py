@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from bbparse.problem import Problem
 from bbparse.problem.parts import take_sets
-from bbparse.solving.options import Options
-from bbparse.solving.trees import find_trees
+from bbparse.solving.trees import Options, find_trees
 
 #: Search nodes that all questions ("is there still no tree?") may take together, and one of them.
 NODE_LIMIT = 5000

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.bounding.incumbents import floor_to_beat, margin_of
-from bbparse.bounding.lower import lower_bound_start
+from bbparse.bounding.incumbents import floor_to_beat, lower_bound_start, margin_of
 from bbparse.bounding.multipliers import start_multipliers
 from bbparse.bounding.node import CLOSED, WAITS, Verdict, bound_node
-from bbparse.bounding.slack import IMBALANCE, hard_weight, score_spread, slack_of
 from bbparse.bounding.state import (
+    IMBALANCE,
     Incumbents,
     Limits,
     Node,
@@ -26,9 +25,12 @@ from bbparse.bounding.state import (
     Record,
     copy_node,
     empty_node,
+    hard_weight,
     named_node,
     no_trees,
     plain_node,
+    score_spread,
+    slack_of,
 )
 from bbparse.jit import kernel
 from bbparse.oracle.calls import make, size_of, weights_of

@@ -13,8 +13,7 @@ from bbparse.search.observer import Observer
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.solving.conflict import explain_infeasible
 from bbparse.solving.in_order import in_order
-from bbparse.solving.options import Options, check_options, check_whole
-from bbparse.solving.trees import find_trees
+from bbparse.solving.trees import Options, check_options, check_whole, find_trees
 
 # Problems that a thread takes at a time: most take less time than passing them on does.
 _PER_TASK = 8

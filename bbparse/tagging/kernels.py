@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.tagging.templates import TagTemplates
+from bbparse.tagging.encode import TagTemplates
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]

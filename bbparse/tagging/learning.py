@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.problem.quantum import QUANTUM
-from bbparse.tagging.encode import COLUMNS, PAD
+from bbparse.tagging.encode import COLUMNS, PAD, TagTemplates, compile_tag_templates
 from bbparse.tagging.kernels import best_first, best_sequence, sentence_keys
 from bbparse.tagging.layer import LAYER_QUANTUM, MOST, Layer, Lists, Weights, flat
-from bbparse.tagging.templates import TagTemplates, compile_tag_templates
 from bbparse.treebank.progress import watched
 
 Ints = NDArray[np.int32]

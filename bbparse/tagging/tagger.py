@@ -20,9 +20,8 @@ from bbparse import __version__
 from bbparse.errors import ModelError
 from bbparse.outside import Outside
 from bbparse.storage.archive import TEXT, Rule
-from bbparse.tagging.alternatives import Sequences
 from bbparse.tagging.encode import FormEncoder, fill_tags
-from bbparse.tagging.layer import Layer, Lists, layer_rules, reading_header
+from bbparse.tagging.layer import Layer, Lists, Sequences, layer_rules, reading_header
 from bbparse.tagging.lemmas import apply_rule
 from bbparse.tagging.network import TAG_NETWORK_ARRAYS, TagNetwork
 from bbparse.treebank import Sentence

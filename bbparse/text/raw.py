@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bbparse.text.characters import kinds_of
 from bbparse.treebank import Sentence
-from bbparse.treebank.tokens import Piece, pieces
+from bbparse.treebank.sentence import Piece, pieces
 
 _LEFT = frozenset(",.;:!?…)]}»”’%，。；：！？、）】」』")
 _RIGHT = frozenset("([{«“‘（【「『")

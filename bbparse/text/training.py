@@ -34,7 +34,7 @@ from bbparse.text.cutter import (
 )
 from bbparse.text.raw import readings
 from bbparse.treebank import Sentence
-from bbparse.treebank.tokens import Piece
+from bbparse.treebank.sentence import Piece
 
 #: Words that tell what language a text is in.
 COMMON = 300

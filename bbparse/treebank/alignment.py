@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from bbparse.errors import TreebankError
 from bbparse.treebank.evaluation import CONTENT, function_words, universal_features
-from bbparse.treebank.sentence import Sentence
-from bbparse.treebank.tokens import pieces
+from bbparse.treebank.sentence import Sentence, pieces
 
 Span = tuple[int, int]
 

@@ -18,8 +18,7 @@ from operator import eq
 from typing import TYPE_CHECKING, Any
 
 from bbparse.errors import TreebankError
-from bbparse.treebank.sentence import Sentence
-from bbparse.treebank.structure import crossing_words
+from bbparse.treebank.sentence import Sentence, crossing_words
 
 if TYPE_CHECKING:  # the command line reads and judges files without waiting for numpy
     import numpy as np

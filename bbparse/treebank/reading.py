@@ -21,8 +21,7 @@ from sys import intern
 from typing import IO, Any, NamedTuple
 
 from bbparse.errors import TreebankError
-from bbparse.treebank.sentence import NO_HEAD, Sentence, word_ids
-from bbparse.treebank.structure import check_tree
+from bbparse.treebank.sentence import NO_HEAD, Sentence, check_tree, word_ids
 
 N_COLUMNS = 10
 BYTE_ORDER_MARK = "\ufeff"

@@ -23,7 +23,7 @@ from bbparse.problem import Problem
 from bbparse.problem.edit import with_counts, with_sets
 from bbparse.problem.parts import take_sets
 from bbparse.validity.check import ALWAYS, NEVER, PERHAPS, Arc, Fault, RuledSentence, crosses
-from bbparse.validity.conditions import ArcCondition
+from bbparse.validity.table import ArcCondition
 
 #: Labels by arc: under these an arc belongs to a group; -1 is among them if it does under all.
 Group = Mapping[Arc, frozenset[int]]

@@ -21,9 +21,16 @@ from bbparse.errors import ConfigError, ProblemError
 from bbparse.problem import Problem
 from bbparse.treebank import Sentence
 from bbparse.validity.check import Fault, RuledSentence
-from bbparse.validity.conditions import RELATIONS, UPOS, ArcCondition, ConditionError
 from bbparse.validity.constraints import Arcs, all_constraints, constrained
-from bbparse.validity.table import KINDS, Rule, RuleTable
+from bbparse.validity.table import (
+    KINDS,
+    RELATIONS,
+    UPOS,
+    ArcCondition,
+    ConditionError,
+    Rule,
+    RuleTable,
+)
 
 _TEXTS = ("name", "says", "example", "source", "at")
 _CONDITIONS = ("arc", *KINDS[1:], "unless")

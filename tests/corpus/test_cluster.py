@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from bbparse.corpus import Recipe, parse_corpus
-from bbparse.corpus.manifest import locked
+from bbparse.corpus.work import locked
 from bbparse.errors import ClusterError
 
 Contents = Callable[[Path], dict[str, bytes]]

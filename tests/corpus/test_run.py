@@ -20,8 +20,16 @@ import pytest
 import bbparse
 from bbparse.corpus import Done, Manifest, Recipe, Settings, parse_corpus
 from bbparse.corpus import work as work_module
-from bbparse.corpus.manifest import LOCK, locked
-from bbparse.corpus.work import MOST_LOSSES, LocalCrew, Outcome, Task, parse_task, work_through
+from bbparse.corpus.work import (
+    LOCK,
+    MOST_LOSSES,
+    LocalCrew,
+    Outcome,
+    Task,
+    locked,
+    parse_task,
+    work_through,
+)
 from bbparse.errors import BBParseError, ModelError, OutputError, TreebankError
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import read_conllu
@@ -172,7 +180,7 @@ def test_a_run_that_is_killed_goes_on(
 def test_a_folder_has_one_run(
     shards: Path, tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bbparse.corpus.manifest.PATIENCE", 0.1)
+    monkeypatch.setattr("bbparse.corpus.work.PATIENCE", 0.1)
     out = tmp_path / "out"
     with locked(out):
         if os.name == "posix":

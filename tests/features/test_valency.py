@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bbparse.factors import FactorCounter, FactorView, check_family, tree_batches
-from bbparse.factors.keys import mix, salt
+from bbparse.factors.table import mix, salt
 from bbparse.treebank.encode import attribute_hash, attribute_values
 from bbparse_families.valency import CLASSES, MOST, ModifiersOfKind, Valency
 from tests import toy

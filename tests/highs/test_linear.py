@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from bbparse.highs import Linear, Program
-from bbparse.highs.linear import dual_bound
+from bbparse.highs import Linear, Program, dual_bound
 
 
 def random_program(rng: np.random.Generator, columns: int, rows: int) -> Program:

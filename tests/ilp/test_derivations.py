@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from bbparse.highs import Linear
-from bbparse.ilp.derivations import Derivations, Item
-from bbparse.ilp.program import TreeProgram
+from bbparse.ilp.program import Derivations, Item, TreeProgram
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
 

@@ -15,7 +15,7 @@ FILES = {
     "start.py": """
         import sys
         from plug.upper import answer
-        from bbparse.jit.ahead import is_compiled
+        from bbparse.parsing.compiling import is_compiled
 
         before = is_compiled(answer)
         print(answer(1.0), before, sum(answer.stats.cache_misses.values()))

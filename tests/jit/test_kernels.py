@@ -95,7 +95,7 @@ def test_kernels_call_kernels(tmp_path: Path, tried: bool) -> None:
 
 def test_a_kernel_is_the_function_itself_where_numba_is_off() -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", "from bbparse.bounding.slack import slack_of; print(slack_of)"],
+        [sys.executable, "-c", "from bbparse.bounding.state import slack_of; print(slack_of)"],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,

@@ -13,8 +13,8 @@ from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline
 from bbparse.parsing.valid import label_scores_around, rules_for
 from bbparse.validity.check import RuledSentence
-from bbparse.validity.conditions import ArcCondition
 from bbparse.validity.rules import Rule, Rules
+from bbparse.validity.table import ArcCondition
 from tests import toy
 from tests.parsing.test_given_heads import with_heads
 

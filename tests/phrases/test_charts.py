@@ -15,9 +15,9 @@ from bbparse.agreement import agree
 from bbparse.phrases.chart import FREE, build_chart
 from bbparse.phrases.counts import backed_off
 from bbparse.phrases.grammar import FLOOR, head_weight, modifier_weight, next_state
-from bbparse.phrases.heads import SPLIT
 from bbparse.phrases.oracles import ChartOracle
 from bbparse.phrases.prune import dense_rules, prune
+from bbparse.phrases.trees import SPLIT
 
 _spec = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("toy.py"))
 assert _spec is not None and _spec.loader is not None

@@ -8,9 +8,17 @@ import pytest
 
 from bbparse.errors import TreebankError
 from bbparse.phrases.evaluation import brackets, compare_trees
-from bbparse.phrases.heads import default_rules, from_phrase, split, to_phrase
 from bbparse.phrases.training import read_treebank
-from bbparse.phrases.trees import PhraseTree, clean, read_trees, read_trees_text
+from bbparse.phrases.trees import (
+    PhraseTree,
+    clean,
+    default_rules,
+    from_phrase,
+    read_trees,
+    read_trees_text,
+    split,
+    to_phrase,
+)
 
 
 def _tree(text: str) -> PhraseTree:

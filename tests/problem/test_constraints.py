@@ -11,7 +11,7 @@ import pytest
 
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
-from bbparse.problem.polynomials import MOST_ARCS, expand_count_factors
+from bbparse.problem.edit import MOST_ARCS, expand_count_factors
 from bbparse.solving.solve import solve
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.problem import Problem
-from bbparse.proof.spans import Spans
-from bbparse.proof.trees import Trees
+from bbparse.proof.spans import Spans, Trees
 from tests.oracles.enumerate import TreeScorer, enumerate_trees, trees
 from tests.strategies import problems, random_problem
 

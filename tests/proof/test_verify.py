@@ -15,7 +15,7 @@ from bbparse.errors import VerificationError
 from bbparse.problem import Problem, Solution
 from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
 from bbparse.proof.crossing import pairs_of
-from bbparse.proof.trees import Trees
+from bbparse.proof.spans import Trees
 from bbparse.proof.verify import verify
 from tests.oracles.enumerate import Scored
 from tests.proof.helpers import (
@@ -52,8 +52,8 @@ def test_the_checker_imports_no_solver() -> None:
         "print(sorted(m for m in sys.modules if m.startswith(('bbparse', 'numba'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    checker = ("crossing", "spans", "trees", "verify")
-    records = ("base", "parts", "proof")
+    checker = ("crossing", "spans", "verify")
+    records = ("parts", "proof")
     rooms = ["bbparse.problem", *(f"bbparse.problem.{m}" for m in records)]
     rooms += ["bbparse.proof", *(f"bbparse.proof.{m}" for m in checker)]
     assert done.stdout.strip() == str(["bbparse", "bbparse.errors", *rooms])

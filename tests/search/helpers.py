@@ -9,9 +9,8 @@ from bbparse.problem.order import in_order
 from bbparse.search.nodes import Left
 from bbparse.search.search import Search
 from bbparse.search.settings import SearchSettings
-from bbparse.solving.options import Options
 from bbparse.solving.root import call_node
-from bbparse.solving.trees import make_root
+from bbparse.solving.trees import Options, make_root
 
 
 def search_of(problem: Problem, k: int, settings: SearchSettings) -> Search:

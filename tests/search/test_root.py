@@ -13,9 +13,9 @@ from bbparse.problem import Problem, Solution
 from bbparse.search.observer import Finished, NodeEvent, Observer, Started
 from bbparse.search.settings import DEFAULT
 from bbparse.solving import trees
-from bbparse.solving.options import Options
 from bbparse.solving.root import NO_NODE
 from bbparse.solving.solve import solve
+from bbparse.solving.trees import Options
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
 

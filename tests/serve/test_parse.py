@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bbparse.parsing.pipeline import Pipeline
-from bbparse.show.records import json_line
+from bbparse.show.formats import json_line
 from bbparse.treebank import format_sentence
 from tests import toy
 from tests.serve.conftest import Running

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.show.arcs import Arc, PlacedArc, label_width, lay_out
+from bbparse.show.layout import Arc, PlacedArc, label_width, lay_out
 from bbparse.show.svg import describe_tree, draw_arcs, draw_svg
 from tests.show.trees import projective_heads
 

@@ -13,9 +13,8 @@ from bbparse.problem import Problem
 from bbparse.problem.order import in_order
 from bbparse.problem.parts import Factors
 from bbparse.solving.factors import possible_factors
-from bbparse.solving.options import Options
 from bbparse.solving.solve import solve
-from bbparse.solving.trees import make_root
+from bbparse.solving.trees import Options, make_root
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem, shuffled_factors
 

@@ -19,8 +19,13 @@ from bbparse.storage.archive import write_archive
 from bbparse.tagging import Tagger, TaggerSettings, accuracy, train_tagger
 from bbparse.tagging.encode import FormEncoder
 from bbparse.tagging.layer import LAYER_QUANTUM
-from bbparse.tagging.network import NETWORK_COLUMNS, TagNetwork
-from bbparse.tagging.network_learning import NetworkSettings, TagLearner, train_tag_network
+from bbparse.tagging.network import (
+    NETWORK_COLUMNS,
+    NetworkSettings,
+    TagLearner,
+    TagNetwork,
+    train_tag_network,
+)
 from bbparse.tagging.tagger import tagger_arrays, tagger_from
 from bbparse.treebank.encode import attribute_hash
 from tests import toy

@@ -15,10 +15,10 @@ from bbparse.errors import ConfigError, ModelError, OutputError, TreebankError
 from bbparse.model.file import TAGGER_KIND, load_tagger, save_tagger
 from bbparse.storage.archive import write_archive
 from bbparse.tagging import Tagger, accuracy, train_tagger
-from bbparse.tagging.jackknife import folds_of, jackknife
+from bbparse.tagging.encode import compile_tag_templates
 from bbparse.tagging.layer import MOST, Layer
 from bbparse.tagging.tagger import tagger_arrays
-from bbparse.tagging.templates import compile_tag_templates
+from bbparse.tagging.training import folds_of, jackknife
 from bbparse.treebank import Sentence
 from bbparse.treebank.writing import with_columns
 from tests import toy

@@ -9,7 +9,7 @@ from bbparse.text import Cutter, train_cutter
 from bbparse.text.raw import is_spaced, with_guessed_blanks
 from bbparse.text.training import texts_of
 from bbparse.treebank import Sentence
-from bbparse.treebank.tokens import pieces
+from bbparse.treebank.sentence import pieces
 from tests import toy
 
 

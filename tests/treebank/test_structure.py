@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.treebank import find_cycle, is_projective
-from bbparse.treebank.structure import crossing_words
+from bbparse.treebank.sentence import crossing_words
 
 
 def crosses(heads: list[int]) -> bool:

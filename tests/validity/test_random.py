@@ -12,10 +12,9 @@ from bbparse.problem.order import in_order
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 from bbparse.validity.check import RuledSentence
-from bbparse.validity.conditions import ArcCondition
 from bbparse.validity.lazily import solve_valid
 from bbparse.validity.rules import Rule, Rules
-from bbparse.validity.table import KINDS
+from bbparse.validity.table import KINDS, ArcCondition
 from tests.oracles.enumerate import TreeScorer, enumerate_trees, trees
 from tests.oracles.rules import broken
 from tests.strategies import random_problem

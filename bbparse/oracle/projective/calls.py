@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.oracle.projective.build import Chart, build_chart
-from bbparse.oracle.projective.k_best import k_best_pass
 from bbparse.oracle.projective.passes import (
     backtrace,
     eliminate,
     group_marginals,
     group_scores,
     inside_pass,
+    k_best_pass,
     outside_pass,
 )
 

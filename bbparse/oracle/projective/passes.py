@@ -1,14 +1,23 @@
-"""Sweeps over a chart: Viterbi, max-marginals, and exact elimination.
+"""Sweeps over a chart: Viterbi, max-marginals, exact elimination; and its k best derivations.
 
-Each is one loop over flat arrays and knows nothing of the recurrence that made the chart; see
+Each sweep is one loop over flat arrays and knows nothing of the recurrence that made the chart; see
 :mod:`bbparse.oracle.projective.build` for the layout. Cost is linear in the number of hyperedges,
 with a factor of about two for the outside sweep.
 
 The three sweeps that every search node makes read their arrays at unsigned places: numba looks at
 each signed place for a negative one, which would take them up to twice as long.
+
+Derivations are listed lazily (Huang & Chiang 2005, algorithm 3).
+Each item lists its derivations from the best one on, as far as they are asked for: a derivation is
+a hyperedge, the ranks of the two derivations that it joins and the rank of its arc among those of
+its pair of words. What may come next waits in a heap, at first every hyperedge with the best of
+all; each derivation that is listed puts those behind it there. Cost: one inside pass, and for each
+tree about n derivations at log E each.
 """
 
 from __future__ import annotations
+
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -170,3 +179,138 @@ def eliminate(chart, gscore, inside, outside, floor, renumber):
             item_ptr[kept_items + 1] = kept_edges
             kept_items += 1
     chart.size[0] = kept_items if renumber[n_items - 1] >= 0 else 1
+
+
+@kernel
+def arcs_by_score(group_ptr, arc_score):
+    """Arcs of each pair of words from the best one on, and how many are alive."""
+    order = np.empty(arc_score.shape[0], np.int32)
+    alive = np.zeros(group_ptr.shape[0] - 1, np.int32)
+    for b in range(alive.shape[0]):
+        lo = group_ptr[b]
+        for a in range(lo, group_ptr[b + 1]):
+            if arc_score[a] == NEG:
+                continue
+            at = lo + alive[b]
+            while at > lo and arc_score[order[at - 1]] < arc_score[a]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = a
+            alive[b] += 1
+    return order, alive
+
+
+@kernel
+def list_derivations(chart, arc_score, order, alive, inside, k, least):
+    """The k best derivations of the goal, best first, up to the first below a score.
+
+    ``inside`` is that of an inside pass under the same ``arc_score``, whose order is that of
+    `arcs_by_score`. Gives lists of derivations, those of item i at place[i]: minus its value,
+    hyperedge, ranks of left and right and rank of the arc; and the places, int64[items].
+    """
+    n_items, item_ptr, item_group = chart.size[0], chart.item_ptr, chart.item_group
+    left, right, weight, group_ptr = chart.left, chart.right, chart.weight, chart.group_ptr
+    goal, zero = n_items - 1, np.int64(0)
+    # of the items that were looked at; in the heaps, smaller entries come first
+    heaps, listed = [[(0.0, zero, zero, zero, zero)]], [[(0.0, zero, zero, zero, zero)]]
+    place, count = np.full(n_items, -1), np.zeros(n_items, np.int64)
+    done, grown = np.zeros(n_items, np.bool_), np.ones(n_items, np.bool_)
+    place[0], count[0], done[0] = 0, 1, True
+    stack = np.empty((n_items + 1, 2), np.int64)  # items, and the rank that is asked for
+    stack[0, 0], stack[0, 1] = goal, k - 1
+    depth = 1
+    while depth > 0:
+        i, rank = stack[depth - 1, 0], stack[depth - 1, 1]
+        b = item_group[i]
+        if count[i] > rank or done[i]:
+            depth -= 1
+            continue
+        arc = arc_score[order[group_ptr[b]]] if b >= 0 and alive[b] > 0 else 0.0
+        if place[i] < 0:
+            place[i] = len(heaps)
+            heaps.append(heaps[0][:0])
+            listed.append(heaps[0][:0])
+            for e in range(item_ptr[i], item_ptr[i + 1] if b < 0 or alive[b] > 0 else 0):
+                value = inside[left[e]] + inside[right[e]] + weight[e] + arc
+                if value > NEG:
+                    heappush(heaps[place[i]], (-value, np.int64(e), zero, zero, zero))
+        waiting, own = heaps[place[i]], listed[place[i]]
+        if depth == 1 and len(own) > 0 and -own[-1][0] < least:
+            break
+        if not grown[i]:
+            less, e, x, y, r = own[-1]
+            # each pair of ranks is met once: (x, y) after (x, y - 1), (x, 0) after (x - 1, 0)
+            if r == 0 and count[right[e]] <= y + 1 and not done[right[e]]:
+                stack[depth, 0], stack[depth, 1] = right[e], y + 1
+                depth += 1
+                continue
+            if r == 0 and y == 0 and count[left[e]] <= x + 1 and not done[left[e]]:
+                stack[depth, 0], stack[depth, 1] = left[e], x + 1
+                depth += 1
+                continue
+            if b >= 0 and r + 1 < alive[b]:
+                lo = group_ptr[b] + r
+                value = -less - arc_score[order[lo]] + arc_score[order[lo + 1]]
+                heappush(waiting, (-value, e, x, y, r + 1))
+            lefts, rights = listed[place[left[e]]], listed[place[right[e]]]
+            if r == 0 and count[right[e]] > y + 1:
+                value = -lefts[x][0] - rights[y + 1][0] + weight[e] + arc
+                heappush(waiting, (-value, e, x, y + 1, zero))
+            if r == 0 and y == 0 and count[left[e]] > x + 1:
+                value = -lefts[x + 1][0] - rights[0][0] + weight[e] + arc
+                heappush(waiting, (-value, e, x + 1, zero, zero))
+            grown[i] = True
+        if len(waiting) == 0:
+            done[i] = True
+            continue
+        _, e, x, y, _ = waiting[0]
+        if count[left[e]] <= x:
+            stack[depth, 0], stack[depth, 1] = left[e], x
+            depth += 1
+        elif count[right[e]] <= y:
+            stack[depth, 0], stack[depth, 1] = right[e], y
+            depth += 1
+        else:
+            own.append(heappop(waiting))
+            count[i] += 1
+            grown[i] = False
+    return listed, place
+
+
+@kernel
+def k_best_pass(chart, arc_score, inside, n_words, k, least):
+    """The k best trees, best first, up to the first below a score; all where fewer exist.
+
+    ``inside`` is that of an inside pass under the same ``arc_score``. Gives trees int32[K,
+    n_words], the arc of each word, their scores float64[K], and of these the part that comes from
+    hyperedges.
+    """
+    n_items, item_group, group_ptr = chart.size[0], chart.item_group, chart.group_ptr
+    left, right = chart.left, chart.right
+    if n_items <= 1 or inside[n_items - 1] == NEG:
+        return np.empty((0, n_words), np.int32), np.empty(0), np.empty(0)
+    order, alive = arcs_by_score(group_ptr, arc_score)
+    listed, place = list_derivations(chart, arc_score, order, alive, inside, k, least)
+    found = listed[place[n_items - 1]]
+    trees, weights = np.empty((len(found), n_words), np.int32), np.zeros(len(found))
+    values = np.empty(len(found))
+    stack = np.empty((n_items + 1, 2), np.int64)
+    for t in range(len(found)):
+        values[t] = -found[t][0]
+        depth = 1
+        stack[0, 0], stack[0, 1] = n_items - 1, t
+        while depth > 0:
+            depth -= 1
+            i = stack[depth, 0]
+            _, e, x, y, r = listed[place[i]][stack[depth, 1]]
+            weights[t] += chart.weight[e]
+            b = item_group[i]
+            if b >= 0:
+                trees[t, chart.group_mod[b] - 1] = order[group_ptr[b] + r]
+            if left[e] != 0:
+                stack[depth, 0], stack[depth, 1] = left[e], x
+                depth += 1
+            if right[e] != 0:
+                stack[depth, 0], stack[depth, 1] = right[e], y
+                depth += 1
+    return trees, values, weights

@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
-from bbparse.jit.ahead import is_compiled
 from bbparse.parsing import compiling
-from bbparse.parsing.compiling import load_compiled
+from bbparse.parsing.compiling import is_compiled, load_compiled
 from bbparse.parsing.parser import Parser
 from bbparse.solving.root import call_projective
 from bbparse.treebank import Sentence
