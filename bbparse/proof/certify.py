@@ -96,7 +96,6 @@ class _Certifier:
             self.limit = self.target + max(0.5 * rounding, above - rounding)
             self.scores = solution.scores
         self.relaxation = Relaxation(self.problem, not self.all_trees, hard)
-        self.rules = Hard(self.problem)
         self.nodes = Nodes()
 
     def run(self, time_limit: float | None) -> tuple[Proof | None, str]:
@@ -118,9 +117,7 @@ class _Certifier:
 
     def _prove(self, space: Space, calls: int) -> list[Space]:
         """Write the node of a subspace; the subspaces that are left to prove, the last first."""
-        if not self._propagate(space):
-            self.nodes.leaf(EMPTY, -math.inf)
-            return []
+        self.relaxation.settle(space)
         inside = [t for t, tree in enumerate(self.trees) if space.alive[tree].all()]
         target = max([self.target, *(float(self.scores[t]) for t in inside)])
         best = previous = math.inf
@@ -128,9 +125,6 @@ class _Certifier:
         call = 0
         while True:
             bound = self.relaxation.bound(space)
-            if bound.value == -math.inf:
-                self.nodes.leaf(EMPTY, -math.inf)
-                return []
             if bound.value <= self.limit:
                 self._bound_leaf(space, bound.value)
                 return []
@@ -138,9 +132,6 @@ class _Certifier:
             best = min(best, bound.value)
             last = call >= calls or bound.value <= target + self.precision
             if (last or call % EVERY == 1) and self._eliminate(space, bound):
-                if not self._propagate(space):
-                    self.nodes.leaf(EMPTY, -math.inf)
-                    return []
                 continue
             if last:
                 break
@@ -150,21 +141,6 @@ class _Certifier:
             if not self.relaxation.step(space, mild * (bound.value - target)):
                 break
         return self._branch(space, bound)
-
-    def _propagate(self, space: Space) -> bool:
-        """Follow what hard constraints force; False where they contradict the subspace."""
-        while True:
-            forced = self.rules.forced(space.alive)
-            if forced is None:
-                return False
-            if not forced:
-                break
-            for arc in forced:
-                self.nodes.split([arc])
-                self.nodes.leaf(EMPTY, -math.inf)
-                space.alive[arc] = False
-        self.relaxation.settle(space)
-        return True
 
     def _eliminate(self, space: Space, bound: Bound) -> bool:
         """Take out the arcs that are in no tree above the limit; whether there were any."""
@@ -176,27 +152,20 @@ class _Certifier:
         most = self.relaxation.with_some(space, value, poor)
         if len(poor) == 1:
             # the arc is required in its leaf, which fixes more: bound the leaf as it is
-            self._close(self._without_and_with(space.copy(), int(poor[0]))[1])
-        elif most == -math.inf:
-            self.nodes.leaf(EMPTY, most)
+            required = self._without_and_with(space.copy(), int(poor[0]))[1]
+            self.relaxation.settle(required)
+            self._bound_leaf(required, self.relaxation.bound(required).value)
         else:
             self._bound_leaf(space, most)
         space.alive[poor] = False
+        self.relaxation.settle(space)
         return True
 
-    def _close(self, space: Space) -> None:
-        """Write the leaf of a subspace that is known to have no tree above the limit."""
-        if self.rules.forced(space.alive) is None:
-            self.nodes.leaf(EMPTY, -math.inf)
-            return
-        self.relaxation.settle(space)
-        bound = self.relaxation.bound(space)
-        if bound.value == -math.inf:
-            self.nodes.leaf(EMPTY, -math.inf)
-        else:
-            self._bound_leaf(space, bound.value)
-
     def _bound_leaf(self, space: Space, bound: float) -> None:
+        """Write the leaf of a subspace that has no tree above the limit, or none at all."""
+        if bound == -math.inf:
+            self.nodes.leaf(EMPTY, bound)
+            return
         kind, claim = (EMPTY, -math.inf) if self.all_trees else (BOUND, bound)
         self.nodes.leaf(kind, claim, self.relaxation.recorded(space))
 
@@ -284,57 +253,3 @@ class Nodes:
             arcs if order is None else order[arcs].astype(np.int32), np.array(self._bound),
             np.array(self._vector, np.int32), *multipliers,
         )  # fmt: skip
-
-
-class Hard:
-    """The hard constraints of a problem, to see what they force on a subspace."""
-
-    def __init__(self, problem: Problem) -> None:
-        p = problem
-        self._mod: list[int] = p.arc_mod.tolist()
-        self._into: list[list[int]] = [[] for _ in range(p.n_words + 1)]
-        for a, m in enumerate(self._mod):
-            self._into[m].append(a)
-        arcs: list[int] = p.factor_arcs.tolist()
-        self._factors = [
-            arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]]
-            for f in np.flatnonzero(p.factor_score == -np.inf)
-        ]
-        arcs = p.count_arcs.tolist()
-        self._sets: list[tuple[set[int], list[int], list[bool]]] = []
-        for c in range(len(p.count_ptr) - 1):
-            table = p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]]
-            if np.isneginf(table).any():
-                members = arcs[p.count_ptr[c] : p.count_ptr[c + 1]]
-                words = sorted({self._mod[a] for a in members})
-                self._sets.append((set(members), words, (table > -np.inf).tolist()))
-
-    def forced(self, alive: NDArray[np.bool_]) -> list[int] | None:
-        """Arcs of which each contradicts one constraint; None where a constraint is broken.
-
-        All of them contradict the same constraint, and each still does when the others are gone.
-        """
-        if not self._factors and not self._sets:
-            return []
-        lives: list[bool] = alive.tolist()
-        left = [[a for a in arcs if lives[a]] for arcs in self._into]
-        for factor in self._factors:
-            if all(lives[a] for a in factor):
-                free = [a for a in factor if len(left[self._mod[a]]) > 1]
-                if not free:
-                    return None
-                if len(free) == 1:
-                    return free
-        for members, words, allowed in self._sets:
-            least = sum(1 for m in words if left[m] and members.issuperset(left[m]))
-            most = sum(1 for m in words if not members.isdisjoint(left[m]))
-            if not any(allowed[least : most + 1]):
-                return None
-            for m in words:
-                inside = [a for a in left[m] if a in members]
-                if inside and len(inside) < len(left[m]):
-                    if not any(allowed[least + 1 : most + 1]):
-                        return inside
-                    if not any(allowed[least:most]):
-                        return [a for a in left[m] if a not in members]
-        return []

@@ -37,13 +37,14 @@ class Space:
     """A subspace, with multipliers that were good for the one around it.
 
     ``pair_lam`` float64[2, P] are u and v of an oracle of components that are to agree; there are
-    none for other oracles.
+    none for other oracles. ``empty``: only forbidden numbers are left of some set's arcs.
     """
 
     alive: Flags
     lam: Floats
     count_lam: Floats
     pair_lam: Floats
+    empty: bool = False
 
     def copy(self) -> Space:
         """An independent one."""
@@ -126,11 +127,15 @@ class Relaxation:
 
     def settle(self, space: Space) -> None:
         """Move multipliers to where the fixed arcs make bounds tighter, in place."""
-        free = self.free(space)
+        free, alive = self.free(space), space.alive[self.cnt_arcs]
         settle_factors(self._of(space)[1], space.alive, free)
+        counts, fixed = self._counts, alive & ~free[self.cnt_arcs]
+        for lo, hi, start in zip(counts.ptr, counts.ptr[1:], counts.score_ptr):
+            left = slice(start + fixed[lo:hi].sum(), start + alive[lo:hi].sum() + 1)
+            space.empty |= bool((counts.score[left] == -np.inf).all())
         # copies of fixed arcs are fixed by `hard`
         space.count_lam[~free[self.cnt_arcs]] = -self.hard
-        space.count_lam[~space.alive[self.cnt_arcs]] = self.hard
+        space.count_lam[~alive] = self.hard
         if self.apart:  # and so are what automata have
             alive, fixed = self._pairs(space)
             space.pair_lam[:, ~alive] = 0.0
@@ -152,6 +157,8 @@ class Relaxation:
 
     def bound(self, space: Space) -> Bound:
         """The bound of a space under its multipliers."""
+        if space.empty:
+            return Bound(-np.inf, -np.inf)
         oracle, factors, counts = self._of(space)
         base = np.where(space.alive, self.base, -np.inf)
         shift = apply_multipliers(base, factors, self._arc_score)
