@@ -139,6 +139,8 @@ class Transformer:
             raise OutsideError(f"encoder {self.name}: cannot be used: {_shown(error)}") from None
         finally:
             torch.set_num_threads(threads)
+        if not all(np.isfinite(states).all() for states in found):
+            raise OutsideError(f"encoder {self.name}: its states are no finite numbers")
         return [
             _pooled(states, word_of, len(words)).astype(np.float16)
             for states, (_, word_of), words in zip(found, pieces, sentences)
@@ -170,9 +172,9 @@ class Transformer:
         return [one[first : first + len(ids)] for one, ids in zip(states, windows)]
 
 
-def _shown(error: Exception) -> str:
+def _shown(error: Exception, length: int = 200) -> str:
     """What a library says, on one line and not too long."""
-    return (" ".join(str(error).split()) or type(error).__name__)[:200]
+    return (" ".join(str(error).split()) or type(error).__name__)[:length]
 
 
 def _starts(count: int, room: int) -> Iterable[int]:
@@ -234,11 +236,12 @@ def _folder(name: str, revision: str | None) -> tuple[Path, str | None]:
                     folder = Path(found)
                     revision = folder.name
                 except Exception as error:
-                    reason = f" ({_shown(error)})"
+                    reason = f" ({_shown(error, 100)})"
     lost = _missing(folder)
     if folder is None or lost:
         raise OutsideError(
             f"encoder {name}: not there: {lost}{reason}; expected a folder that has them, or the"
-            " name of an encoder on the Hugging Face hub that can be fetched or was before"
+            " name of an encoder on the Hugging Face hub that can be fetched or was before, as"
+            " --encoder, or in BBPARSE_ENCODER for a trained model"
         )
     return folder, revision

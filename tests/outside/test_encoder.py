@@ -140,7 +140,7 @@ def test_a_model_has_its_encoder_by_name_and_hash(
     mine.rename(tmp_path / "moved")
     lost = outside_from(source.to_arrays())
     assert lost is not None
-    with pytest.raises(OutsideError, match=r"not there: config\.json, model"):
+    with pytest.raises(OutsideError, match=r"not there: config\.json, model.*BBPARSE_ENCODER"):
         lost(sentences())
     monkeypatch.setenv(VARIABLE, str(tmp_path / "moved"))
     assert np.array_equal(lost(sentences())[0], source(sentences())[0])
@@ -236,6 +236,19 @@ def test_weights_that_are_not_there_are_not_made_up(folder: Path, tmp_path: Path
     save_file(some, mine / "model.safetensors", {"format": "pt"})
     with pytest.raises(OutsideError, match=r"mine: its files have no weights encoder\.layer\.1"):
         Transformer(str(mine))
+
+
+def test_states_that_are_no_numbers_are_not_kept(folder: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    mine, kept = tmp_path / "mine", tmp_path / "states"
+    shutil.copytree(folder, mine)
+    weights = load_file(mine / "model.safetensors")
+    weights["encoder.layer.1.output.dense.weight"][:] = float("nan")
+    save_file(weights, mine / "model.safetensors", {"format": "pt"})
+    with pytest.raises(OutsideError, match="mine: its states are no finite numbers"):
+        fit_encoder(mine, sentences(), folder=kept)
+    assert not kept.exists()
 
 
 def test_nobody_is_asked_whether_code_may_run(
