@@ -139,8 +139,8 @@ def crossing_parser() -> Parser:
 
 
 def part_configuration() -> Configuration:
-    """The guided one, whose guide scores parts."""
+    """The guided one, with a small network that scores parts of trees."""
     table = guided_configuration(epochs=3).to_table()
-    table["network"]["parts"] = 8
+    table["trees"] |= {**table["network"], "epochs": 3, "parts": 8}
     table["templates"]["sibling"] = []
     return Configuration.from_table(table)

@@ -20,6 +20,7 @@ from bbparse.configuration.records import (
     ModelConfig,
     NetworkConfig,
     PrunerConfig,
+    TreesConfig,
     read_record,
     record_table,
 )
@@ -45,6 +46,7 @@ class Configuration:
     pruner: PrunerConfig = field(default_factory=PrunerConfig)
     guide: GuideConfig = field(default_factory=GuideConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
+    trees: TreesConfig = field(default_factory=TreesConfig)
     factors: FactorConfig = field(default_factory=FactorConfig)
     learning: LearningConfig = field(default_factory=LearningConfig)
     search: SearchSettings = field(default_factory=SearchSettings)
@@ -61,18 +63,16 @@ class Configuration:
                 raise ConfigError(
                     f"{where} has @{atoms[0]}, which needs a guide: give guide.epochs"
                 )
-
-        if self.network.parts:
+        if self.trees.epochs:
             kinds = [name for name in KINDS if name not in ("arc", "grandsibling")]
             for wrong, expected in (
-                (not self.guide.epochs, "a guide: give guide.epochs"),
                 (self.model.backbone != "grandsib", "the backbone grandsib"),
                 (self.model.solver != "bb", "the solver bb"),
                 (any(self.templates.templates[name] for name in kinds),
                  "templates of arcs and grand-siblings only"),
             ):  # fmt: skip
                 if wrong:
-                    raise ConfigError(f"network.parts is {self.network.parts}, it needs {expected}")
+                    raise ConfigError(f"trees.epochs is {self.trees.epochs}, it needs {expected}")
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Configuration:

@@ -148,13 +148,6 @@ class NetworkConfig(Record):
     #: Length of the vectors that say what head and modifier add up to, and what their product is.
     shared: int = _size(96)
     pairs: int = _size(64)
-    #: Length of the vectors that score siblings and grandchildren; 0: the network scores none. Else
-    #: it is learned from the likelihood of whole trees, and its scores, times `weight`, are added
-    #: to those of the templates.
-    parts: int = _checked(
-        0, lambda v: v % 4 == 0 and 0 <= v <= 4096, "0 or a multiple of 4 up to 4096"
-    )
-    weight: float = _positive(4.0)
     #: Shares of the numbers between layers, and of the attributes of words, that are left out at
     #: random in training.
     dropout: float = _dropout(0.2)
@@ -163,6 +156,26 @@ class NetworkConfig(Record):
     batch: int = _whole(32, 1)
     #: Values of attributes that are there less often have no vectors.
     cutoff: int = _whole(2, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class TreesConfig(NetworkConfig):
+    """A network beside the guide, learned from the likelihood of whole trees.
+
+    It scores arcs, siblings and grandchildren; that is added to what the templates say.
+    """
+
+    table = "trees"
+    width: int = _size(192, 16)
+    dropout: float = _dropout(0.3)
+    word_dropout: float = _dropout(0.2)
+    #: Passes over the training data, and the step of Adam. With 0 epochs there is none.
+    epochs: int = _whole(0, 0)
+    rate: float = _positive(0.004)
+    #: Length of the vectors that score siblings and grandchildren.
+    parts: int = _size(32)
+    #: By what its scores are multiplied.
+    weight: float = _positive(2.0)
 
 
 @dataclass(frozen=True, slots=True)

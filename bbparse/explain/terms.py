@@ -189,7 +189,7 @@ def with_features(
                     if (kind, words) in found:
                         text = _filled(template, name, words, view)
                         found[kind, words].append(Feature(text, float(value[i])))
-    rest = "the network" if parser.config.network.parts else "a less likely label"
+    rest = "the network" if parser.config.trees.epochs else "a less likely label"
     return [
         [
             _with(term, found[term.kind, term.words], rest) if term.kind in PARTS else term

@@ -18,11 +18,11 @@ from bbparse.configuration import Configuration
 from bbparse.jit import kernel
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import TrainingData, folds_of, labels_of
-from bbparse.learning.network import train_network
+from bbparse.learning.network import train_guide, train_trees
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.marks import steps_of
-from bbparse.scoring.network import NETWORK_ARRAYS, Network, PartNetwork
-from bbparse.scoring.problem_maker import Pruner, added_by, with_arcs_of
+from bbparse.scoring.network import NETWORK_ARRAYS, TREES_ARRAYS, Network, PartNetwork
+from bbparse.scoring.problem_maker import Pruner, with_arcs_of
 from bbparse.scoring.scorer import PartScorer
 from bbparse.storage.archive import INTS, Rule
 from bbparse.treebank.progress import watched
@@ -151,15 +151,12 @@ def guide_all(
     def train(chosen: NDArray[np.int64], part: str) -> Network:
         arrays = checkpoint.once(
             part, config, NETWORK_ARRAYS,
-            lambda: train_network(config, data, chosen, labels).to_arrays(),
+            lambda: train_guide(config, data, chosen, labels).to_arrays(),
         )  # fmt: skip
-        kind = PartNetwork if config.network.parts else Network
-        return kind.from_arrays(arrays, part)
+        return Network.from_arrays(arrays, part)
 
     data.guide = train(everything, "guide")
     data.marks = [np.zeros((1, 1), np.uint16)] * len(everything)
-    if config.network.parts and config.factors.families:
-        data.added = [{}] * len(everything)
     kept = list(data.arcs)  # guides of other folds are trained on all candidates
     folds = folds_of(len(everything), config.guide.folds, [config.learning.seed, 1])
     for fold, (others, own) in enumerate(folds, start=1):
@@ -167,11 +164,21 @@ def guide_all(
         for i in own:
             head, mod = data.arcs[i]
             more = None if data.outside is None else data.outside([data.sentences[i]])[0]
-            opinion = judge.opinion(data.values[i], head, mod, more)
-            data.marks[i] = opinion.marks
-            likely = steps_of(opinion.marks[head, mod]) >= config.guide.least
+            data.marks[i] = judge.marks(data.values[i], head, mod, more)
+            likely = steps_of(data.marks[i][head, mod]) >= config.guide.least
             likely |= data.heads[i][mod] == head
             kept[i] = head[likely], mod[likely]
-            if data.added:
-                data.added[i] = added_by(judge, config, opinion, *kept[i])
     data.arcs = kept
+
+
+def learn_trees(
+    data: TrainingData, config: Configuration, checkpoint: Checkpoint = _NOTHING
+) -> None:
+    """Train the network that scores parts of trees, on all sentences; does nothing where the
+    configuration has none. `TreebankError` as `guide_all`."""
+    if config.trees.epochs:
+        arrays = checkpoint.once(
+            "trees", config, TREES_ARRAYS,
+            lambda: train_trees(config, data, tuple(labels_of(data.sentences))).to_arrays(),
+        )  # fmt: skip
+        data.trees = PartNetwork.from_arrays(arrays, "trees")

@@ -14,7 +14,7 @@ from bbparse.errors import TreebankError
 from bbparse.oracle.projective.dense import eisner
 from bbparse.outside import Outside
 from bbparse.scoring.labeller import MAX_LABELS
-from bbparse.scoring.network import Network
+from bbparse.scoring.network import Network, PartNetwork
 from bbparse.treebank import Sentence, is_projective
 from bbparse.treebank.encode import encode
 from bbparse.treebank.progress import watched
@@ -39,14 +39,13 @@ class TrainingData:
     recall: float = 1.0
     #: Trained on all sentences.
     guide: Network | None = None
+    #: Trained on all sentences, and so of no use for what is learned from these.
+    trees: PartNetwork | None = None
     #: Vectors that guides take besides.
     outside: Outside | None = None
     #: list of uint16[n+1, n+1]: what a guide that has not seen them says of the candidate arcs;
     #: empty without a guide.
     marks: list[NDArray[np.uint16]] = field(default_factory=list)
-    #: What that guide adds to the fields of problems; empty without one that scores parts, and
-    #: where no factors are learned.
-    added: list[dict[str, NDArray[Any]]] = field(default_factory=list)
 
     def marks_of(self, i: int) -> NDArray[np.uint16] | None:
         """Marks of sentence i; None without a guide."""
@@ -95,7 +94,7 @@ def subset(data: TrainingData, chosen: Iterable[int]) -> TrainingData:
     places = list(chosen)
     columns: dict[str, Any] = {
         name: [column[i] for i in places]
-        for name in ("sentences", "values", "heads", "arcs", "marks", "added")
+        for name in ("sentences", "values", "heads", "arcs", "marks")
         if (column := getattr(data, name))
     }
     return replace(data, **columns)

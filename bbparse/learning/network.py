@@ -1,6 +1,6 @@
-"""Training the guide that is a neural network (`bbparse.scoring.network`).
+"""Training the guide, and the network that scores parts of trees (`bbparse.scoring.network`).
 
-The loss is that of the heads among the candidates, and of the labels of the right arcs; for a
+The loss is that of the heads among the candidates, and of the labels of the right arcs; for the
 network that scores parts half of it, and that of the gold tree among all trees
 (`bbparse.learning.chart_kernels`). See `bbparse.network.learning` for the rest.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.configuration.records import NetworkConfig
+from bbparse.configuration.records import NetworkConfig, TreesConfig
 from bbparse.learning.chart_kernels import TreeChart, gold_parts, log_sum, tree_chart
 from bbparse.learning.data import TrainingData
 from bbparse.network.encoder import known_rows
@@ -23,6 +23,7 @@ from bbparse.network.learning_kernels import add_to_rows, sum_rows
 from bbparse.scoring.network import KINDS, TAG, WORD_COLUMNS, Network, PartNetwork
 from bbparse.scoring.network_kernels import arc_rows
 from bbparse.scoring.part_kernels import part_scores, part_scores_back
+from bbparse.treebank import is_projective
 from bbparse.treebank.encode import PAD
 
 Floats = NDArray[np.float32]
@@ -34,9 +35,9 @@ class Batch:
 
     `head` and `mod` (int64[A]) are rows of their ends in the `stack`, `known` those of the table of
     arcs. Arcs of word w begin at ``first[w]``, `word` is that of each arc; `right` (int64[W]) is
-    the right arc of each word, `label` its label, -1 where it is unknown. Where trees are learned
-    from, `trees` has those of each sentence, the places of its arcs sorted by (head, mod), and the
-    row of its root.
+    the right arc of each word, `label` its label, -1 where it is unknown. `trees` has those of each
+    sentence whose trees are learned from, the places of its arcs sorted by (head, mod), and the row
+    of its root.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Batch:
         for i, at in zip(chosen, self.stack.starts):
             head, mod = data.arcs[i]
             order = np.lexsort((head, mod))
-            if trees is not None:
+            if trees is not None and i in trees:
                 self.trees.append((trees[i], n_arcs + np.argsort(order), at))
             n_arcs += len(head)
             head, mod = head[order], mod[order]
@@ -95,20 +96,21 @@ class Trees(NamedTuple):
 
 
 class NetworkLearner(Learner):
-    """A learner of the guide; `outside` is the length of vectors from outside."""
+    """A learner of either network; `outside` is the length of vectors from outside."""
 
     def __init__(
         self, settings: NetworkConfig, n_values: int, n_labels: int, seed: int, outside: int = 0
     ) -> None:
         self.settings = settings
         self.n_labels = n_labels
-        self.kind = PartNetwork if settings.parts else Network
+        parts = settings.parts if isinstance(settings, TreesConfig) else 0
+        self.kind = PartNetwork if parts else Network
         self.sizes = (
             settings.word, settings.width, settings.layers, settings.shared, settings.pairs,
-            *([settings.parts] if settings.parts else []), *([outside] if outside else []),
+            *([parts] if parts else []), *([outside] if outside else []),
         )  # fmt: skip
         fans = {"end_w": settings.width, "label_w": settings.shared, "out_w": settings.shared}
-        if settings.parts:
+        if parts:
             fans |= {"sib_out": 100, "gc_out": 100, "none": 4}
         shapes = self.kind.shapes(self.sizes, n_labels)
         super().__init__(settings, shapes, fans, ("arc_table",), n_values, seed)
@@ -116,10 +118,10 @@ class NetworkLearner(Learner):
         # a(h) is learned as if it were longer: sums of many products would start too large
         self._pair_share = np.float32(1.0 / np.sqrt(settings.pairs))
         # and so is p(h) of parts
-        self._columns = PartNetwork.part_columns(self.sizes) if settings.parts else []
+        self._columns = PartNetwork.part_columns(self.sizes) if parts else []
         self._part_share = np.ones(shapes["end_b"], np.float32)
         for column in self._columns:
-            self._part_share[column : column + settings.parts] = 1.0 / np.sqrt(settings.parts)
+            self._part_share[column : column + parts] = 1.0 / np.sqrt(parts)
 
     def loss(self, batch: Batch, dropout: bool = True) -> float:
         """The loss of a batch for each of its words; adds its gradients to those there are."""
@@ -131,7 +133,7 @@ class NetworkLearner(Learner):
         last_kept = self.kept(state.shape, drop)
         state = state * last_kept
         both = product(state, p["end_w"], p["end_b"])
-        if batch.trees:
+        if self._columns:
             both *= self._part_share
         head, mod = batch.head, batch.mod
         table = np.empty((len(head), shared), np.float32)
@@ -150,7 +152,7 @@ class NetworkLearner(Learner):
         np.exp(scores, out=scores)
         scores /= np.add.reduceat(scores, first)[word]
         n_words = np.float32(len(first))
-        share = _SINGLE_HEADS if batch.trees else np.float32(1.0)
+        share = _SINGLE_HEADS if self._columns else np.float32(1.0)
         loss -= float(share * np.log(np.maximum(scores[right], 1e-30)).sum())
         known = batch.label >= 0
         gold_rows, gold = right[known], batch.label[known]
@@ -184,7 +186,7 @@ class NetworkLearner(Learner):
             add_to_rows(row[:, np.newaxis], d_end, found)
             d_both[:, at * shared : (at + 1) * shared] = found[:, :shared]
             d_both[:, 2 * shared + at * pairs : 2 * shared + (at + 1) * pairs] = found[:, shared:]
-        if batch.trees:
+        if self._columns:
             d_both *= self._part_share
         d_state = product_back(state, p["end_w"], d_both, g["end_w"], g["end_b"]) * last_kept
         self.down(d_state, tape)
@@ -219,15 +221,47 @@ class NetworkLearner(Learner):
         return loss, d_scores
 
 
-def train_network(
+def train_guide(
     config: Configuration, data: TrainingData, chosen: NDArray[np.int64], labels: tuple[str, ...]
 ) -> Network:
-    """Train a network on some of the sentences, whose candidate arcs have the gold ones among them.
+    """Train a guide on some of the sentences, whose candidate arcs have the gold ones among them.
 
     ``labels`` are all there are, sorted. The configuration's ``guide``, ``network`` and
     ``learning.seed`` count.
     """
-    settings, seed = config.network, config.learning.seed
+    rate, epochs = config.guide.rate, config.guide.epochs
+    return _train(config, config.network, epochs, rate, data, chosen, labels, None)
+
+
+def train_trees(config: Configuration, data: TrainingData, labels: tuple[str, ...]) -> PartNetwork:
+    """Train a network that scores parts of trees on all sentences, as the configuration's
+    ``trees`` and ``learning.seed`` say; else as `train_guide`.
+
+    From the likelihood of the trees that are projective; of the others from their single heads.
+    """
+    settings, everything = config.trees, np.arange(len(data.sentences))
+    trees = {
+        i: Trees.of(data, i, config.model.single_root)
+        for i, heads in enumerate(data.heads) if is_projective(heads[1:].tolist())
+    }  # fmt: skip
+    rate, epochs = settings.rate, settings.epochs
+    found = _train(config, settings, epochs, rate, data, everything, labels, trees)
+    assert isinstance(found, PartNetwork)
+    return found
+
+
+def _train(
+    config: Configuration,
+    settings: NetworkConfig,
+    epochs: int,
+    rate: float,
+    data: TrainingData,
+    chosen: NDArray[np.int64],
+    labels: tuple[str, ...],
+    trees: Mapping[int, Trees] | None,
+) -> Network:
+    """Train a network of some settings."""
+    seed = config.learning.seed
     number = {label: i for i, label in enumerate(labels)}
     keys = vocabulary((data.values[i] for i in chosen), WORD_COLUMNS, settings.cutoff)
     rows: dict[int, Rows] = {int(i): known_rows(data.values[i], keys, WORD_COLUMNS) for i in chosen}
@@ -235,14 +269,11 @@ def train_network(
         int(i): np.array([number.get(label, -1) for label in data.sentences[i].deprels], np.int64)
         for i in chosen
     }
-    trees = None
-    if settings.parts:
-        trees = {int(i): Trees.of(data, int(i), config.model.single_root) for i in chosen}
     outside = 0 if data.outside is None else data.outside.width
     learner = NetworkLearner(settings, len(keys), len(labels), seed, outside)
     vectors, parameters = learner.learn(
-        chosen, config.guide.epochs, settings.batch, config.guide.rate, seed,
-        lambda some: learner.loss(Batch(data, some, rows, names, trees)), "guide",
+        chosen, epochs, settings.batch, rate, seed,
+        lambda some: learner.loss(Batch(data, some, rows, names, trees)), settings.table,
     )  # fmt: skip
     pairs = slice(2 * settings.shared, 2 * settings.shared + settings.pairs)
     parameters["end_w"][:, pairs] *= learner._pair_share

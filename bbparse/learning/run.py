@@ -258,12 +258,13 @@ def held_out_problems(run: Run) -> list[Problem]:
     own = config.with_("learning", epochs=factors.fold_epochs, restarts=factors.fold_restarts)
     problems: dict[int, Problem] = {}
     for fold, (seen, unseen) in enumerate(folds_of(count, factors.folds, config.learning.seed), 1):
-        rest = run.of(f"fold {fold}", config=own, data=subset(data, seen), dev=())
+        # the network of trees has seen these sentences
+        learned_from = replace(subset(data, seen), trees=None)
+        rest = run.of(f"fold {fold}", config=own, data=learned_from, dev=())
         judge = rest.thinned(rest.learn())
         for i in unseen.tolist():
             head, mod = data.arcs[i]
             problems[i] = judge.maker.over_arcs(
-                data.sentences[i], data.values[i], head, mod, data.marks_of(i),
-                data.added[i] if data.added else {},
-            )  # fmt: skip
+                data.sentences[i], data.values[i], head, mod, data.marks_of(i)
+            )
     return [problems[i] for i in range(count)]

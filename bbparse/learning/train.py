@@ -12,7 +12,7 @@ import numpy as np
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, TreebankError
 from bbparse.factors import FactorFamily, load_families, specification
-from bbparse.learning.candidates import guide_all, prune_all
+from bbparse.learning.candidates import guide_all, learn_trees, prune_all
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import prepare
 from bbparse.learning.labeller import train_labeller
@@ -62,7 +62,7 @@ def train(
         Gives what the model is to cut text and to tag words with (`bbparse.learning.reading`), of
         what `outside` gave; called when the configuration and the trees have been checked.
     outside : callable, optional
-        Gives vectors that the guide takes besides, of sentences and dev: a partial
+        Gives vectors that networks take besides, of sentences and dev: a partial
         `bbparse.outside.read_vectors` or `fit_encoder`. Called after the same checks.
     about : mapping, optional
         What the model's card is to say: ``name`` of the treebank, ``language``, ``license``.
@@ -75,7 +75,7 @@ def train(
     ------
     TreebankError, FactorError, ConfigError
         If there is no training sentence, one has no tree or an empty label, a family is unknown, or
-        there are vectors from outside and no guide that could take them.
+        there are vectors from outside and no network that could take them.
     """
     say = report if report is not None else lambda line: None
     if not sentences:
@@ -85,8 +85,8 @@ def train(
         _check_labels(sentence)
     families = load_families(config.factors.families if factors is None else factors)
     config = config.with_("factors", families=tuple(specification(family) for family in families))
-    if outside is not None and not config.guide.epochs:
-        raise ConfigError("guide.epochs is 0, and only a guide takes vectors from outside")
+    if outside is not None and not (config.guide.epochs or config.trees.epochs):
+        raise ConfigError("guide.epochs is 0, and only networks take vectors from outside")
     with progress_bars(progress):
         source = None if outside is None else outside(sentences, dev)
         kept = Checkpoint(checkpoint, (*sentences, *dev), None if source is None else source.note)
@@ -128,6 +128,7 @@ def _learned(
         f"pruner trained: {candidates:.2f} candidate heads a word,"
         f" {100 * data.recall:.2f} % of gold heads among them"
     )
+    learn_trees(data, config, checkpoint)  # of all candidates: the guide drops some
     guide_all(data, config, checkpoint)
     if data.guide is not None:
         say(f"guide trained: {len(data.guide.labels)} labels")
@@ -161,8 +162,7 @@ def _check_labels(sentence: Sentence) -> None:
 def _settled(
     config: Configuration, sentences: Sequence[Sentence], say: Callable[[str], None]
 ) -> Configuration:
-    """The configuration with `model.projective` yes or no, by the trees where it is "auto"; a
-    network scores parts of projective trees only."""
+    """The configuration with `model.projective` yes or no, by the trees where it is "auto"."""
     if config.model.projective == "auto":
         crossing = sum(not is_projective(sentence.heads) for sentence in sentences)
         share = crossing / len(sentences)
@@ -173,7 +173,4 @@ def _settled(
             f" {100 * LEAST_CROSSING:g} %"
         )
         config = config.with_("model", projective=projective)
-    if config.network.parts and not config.model.projective:
-        say(f"network.parts = 0, not {config.network.parts}: it is for projective trees")
-        config = config.with_("network", parts=0)
     return config

@@ -265,10 +265,7 @@ class Trainer:
             problem, proposals = self.problems[i], self.proposals[i]
         else:
             marks = data.marks_of(i)
-            # templates learn alone, what the guide adds comes later
-            problem = self.maker.over_arcs(
-                data.sentences[i], data.values[i], *data.arcs[i], marks, {}
-            )
+            problem = self.maker.over_arcs(data.sentences[i], data.values[i], *data.arcs[i], marks)
             if len(self.table):
                 proposals = self._propose(i)
         if proposals is not None:
@@ -317,9 +314,9 @@ class Trainer:
     def model(
         self, weights: Mapping[str, NDArray[np.int32]], notes: Mapping[str, Any] | None = None
     ) -> Model:
-        """The model with some weights of what learns."""
+        """The model with some weights of what learns, and the network of trees beside them."""
         table = FactorTable(self.table.keys, self.table.gates, weights["factors"] * QUANTUM)
-        maker = replace(self.maker, table=table)
+        maker = replace(self.maker, table=table, trees=self.data.trees)
         if "backbone" in weights:
             scorer = PartScorer(self.config.templates, weights["backbone"], QUANTUM)
             maker = replace(maker, scorer=scorer)

@@ -24,7 +24,7 @@ from bbparse.model.model import Model
 from bbparse.outside import OUTSIDE_ARRAYS, outside_from
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
-from bbparse.scoring.network import NETWORK_ARRAYS, Network, PartNetwork
+from bbparse.scoring.network import NETWORK_ARRAYS, TREES_ARRAYS, Network, PartNetwork
 from bbparse.scoring.problem_maker import ProblemMaker, Pruner
 from bbparse.scoring.scorer import PartScorer, Weights, aligned_zeros
 from bbparse.storage.archive import (
@@ -61,10 +61,14 @@ _RULES: dict[str, Rule] = {
     "factor_weights": (REALS, 1, "factor_keys"),
     **LABEL_ARRAYS,
     **NETWORK_ARRAYS,
+    **TREES_ARRAYS,
     **OUTSIDE_ARRAYS,
     **TAGGER_ARRAYS,
     **CUTTER_ARRAYS,
 }
+_OPTIONAL = {
+    *LABEL_ARRAYS, *NETWORK_ARRAYS, *TREES_ARRAYS, *OUTSIDE_ARRAYS, *TAGGER_ARRAYS, *CUTTER_ARRAYS,
+}  # fmt: skip
 
 
 def save_model(model: Model, path: str | os.PathLike[str]) -> None:
@@ -88,8 +92,9 @@ def save_model(model: Model, path: str | os.PathLike[str]) -> None:
     arrays["factor_weights"] = table.weights
     if model.labeller is not None:
         arrays.update(model.labeller.to_arrays())
-    if maker.guide is not None:
-        arrays.update(maker.guide.to_arrays())
+    for network in (maker.guide, maker.trees):
+        if network is not None:
+            arrays.update(network.to_arrays())
     outside = model.outside
     if outside is not None:
         arrays.update(outside.to_arrays())
@@ -140,14 +145,17 @@ def load_model(
     labeller = None
     if not arrays.keys().isdisjoint(LABEL_ARRAYS):
         labeller = Labeller.from_arrays(config.label_templates, arrays, where)
-    kind = PartNetwork if config.network.parts else Network
-    guide = kind.from_arrays(arrays, where) if config.guide.epochs else None
+    guide = Network.from_arrays(arrays, where) if config.guide.epochs else None
+    trees = PartNetwork.from_arrays(arrays, where) if config.trees.epochs else None
     outside = outside_from(arrays, where)
     tagger = None
     if not arrays.keys().isdisjoint(TAGGER_ARRAYS):
         tagger = tagger_from(arrays, where, outside)
-    taken = None if guide is None else guide.taken(outside, f"{where}: its guide")
-    maker = ProblemMaker(config, pruner, scorer, families, table, guide, taken, quantum)
+    taken = None
+    for network, whose in ((guide, "its guide"), (trees, "its network of trees")):
+        if network is not None:
+            taken = network.taken(outside, f"{where}: {whose}")
+    maker = ProblemMaker(config, pruner, scorer, families, table, guide, trees, taken, quantum)
     return Model(maker, labeller, tagger, notes, _cutter(arrays, where))
 
 
@@ -186,21 +194,26 @@ def _cutter(arrays: dict[str, NDArray[Any]], where: str) -> Cutter | None:
 
 
 def _arrays(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    optional = {*LABEL_ARRAYS, *NETWORK_ARRAYS, *OUTSIDE_ARRAYS, *TAGGER_ARRAYS, *CUTTER_ARRAYS}
-    return read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
+    return read_archive(path, KIND, VERSION, _RULES, _OPTIONAL, error=ModelError)
 
 
 def _current(table: dict[str, Any], where: str) -> dict[str, Any]:
     """The configuration of a model file without the keys of modes that are no more."""
     guide, labels = dict(table.get("guide", {})), dict(table.get("labels", {}))
+    network = dict(table.get("network", {}))
     if guide.pop("kind", "network") == "templates" and guide.get("epochs"):
         raise ModelError(f"{where}: its guide is no network, as it is now: train the model anew")
     if labels.pop("mode", "tree") == "arcs":
         raise ModelError(f"{where}: labels.mode = 'arcs' is no more: train the model anew")
-    for record, keys in ((guide, ("start", "templates")), (labels, ("per_arc", "weight"))):
+    if network.get("parts"):
+        raise ModelError(f"{where}: its guide scores parts, which is no more: train the model anew")
+    for record, keys in (
+        (guide, ("start", "templates")), (labels, ("per_arc", "weight")),
+        (network, ("parts", "weight")),
+    ):  # fmt: skip
         for key in keys:
             record.pop(key, None)
-    return {**table, "guide": guide, "labels": labels}
+    return {**table, "guide": guide, "labels": labels, "network": network}
 
 
 def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]]:

@@ -38,6 +38,7 @@ _LAST_RATE = 0.02
 _LONGEST_GRADIENT = 2.0
 _AVERAGED = 0.15  # share of the steps at the end over which weights are averaged
 _EVERY = 8  # steps between two that are part of the mean
+_COARSE = 32  # steps of a vector's numbers: half the bytes in a file, and parses as well
 
 
 class Stack:
@@ -225,7 +226,8 @@ class Learner:
         learn_from: Callable[[list[int]], object],
         name: str,
     ) -> tuple[NDArray[np.int16], dict[str, Floats]]:
-        """Vectors in steps of `QUANTUM` and weights, averaged over the last steps.
+        """Vectors in steps of `QUANTUM`, `_COARSE` at a time, and weights, averaged over the last
+        steps.
 
         ``learn_from`` adds the gradients of some sentences, ``batch`` of them a step, to those
         there are. The largest rate is ``rate``, the last one `_LAST_RATE` of it.
@@ -249,7 +251,7 @@ class Learner:
                         total += part.weights
                     taken += 1
         limits = np.iinfo(np.int16)
-        quanta = np.rint(totals[1] / np.float32(taken * QUANTUM))
+        quanta = _COARSE * np.rint(totals[1] / np.float32(taken * QUANTUM * _COARSE))
         vectors = np.clip(quanta, limits.min, limits.max).astype(np.int16)
         return vectors, split(totals[0][0] / np.float32(taken), self.shapes)
 

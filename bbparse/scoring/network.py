@@ -18,7 +18,7 @@ additions and multiplications in a fixed order.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.candidates import enumerate_parts
 from bbparse.scoring.labeller import checked_labels
 from bbparse.scoring.marks import log_shares, marks_of
-from bbparse.scoring.network_kernels import ARC_VALUES, network_scores
+from bbparse.scoring.network_kernels import ARC_VALUES, arc_label_scores, network_scores
 from bbparse.scoring.part_kernels import PART_VALUES, part_scores
 from bbparse.storage.archive import Rule
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
@@ -54,14 +54,7 @@ KINDS = np.array(
 
 #: Arrays of a model file, with the rules that `read_archive` checks them by.
 NETWORK_ARRAYS: dict[str, Rule] = encoder_rules("network")
-
-
-class Opinion(NamedTuple):
-    """What the guide says of the candidate arcs of a sentence."""
-
-    marks: NDArray[np.uint16]  #: [n + 1, n + 1], for templates: see `marks_of`.
-    arcs: NDArray[np.float64]  #: [n + 1, n + 1], scores of arcs.
-    ends: Floats  #: What scores are made of.
+TREES_ARRAYS: dict[str, Rule] = encoder_rules("trees")
 
 
 class Network(Encoder):
@@ -100,13 +93,16 @@ class Network(Encoder):
         arc_mod: Ints,
         outside: Floats | None = None,
     ) -> tuple[NDArray[np.float64], Floats, Floats]:
-        """Scores of arcs, float64[A], and of their labels, float32[A or some more, L or more]; and
-        what they are made of."""
+        """Scores of arcs, float64[A], what `label_scores` takes, and what parts are made of."""
         given = self.given(len(values) - 2 * PAD, outside)
-        ends = (*self.ends[:6], *self.sizes[3:5])
+        ends = (*self.ends[:4], *self.sizes[3:5])
         return network_scores(
             values, PAD, arc_head, arc_mod, self.table, given, (TAG, KINDS), ends
         )
+
+    def label_scores(self, shared: Floats) -> Floats:
+        """Scores of the labels of arcs, float32[A or some more, L or more], after `scores`."""
+        return arc_label_scores(shared, *self.ends[4:6])
 
     def certainty(
         self,
@@ -116,34 +112,32 @@ class Network(Encoder):
         outside: Floats | None = None,
     ) -> float:
         """How sure the network is of its opinion: Σ over words of the largest log-probability of
-        a head and a label. Given as for `opinion`."""
+        a head and a label. Given as for `marks`."""
         n = len(values) - 2 * PAD - 1
-        scores, found, _ = self.scores(values, arc_head, arc_mod, outside)
-        labels = found[: len(arc_mod), : len(self.labels)]
+        scores, shared, _ = self.scores(values, arc_head, arc_mod, outside)
+        labels = self.label_scores(shared)[: len(arc_mod), : len(self.labels)]
         labels = labels - labels.max(axis=1, keepdims=True)
         both = log_shares(arc_mod, scores, n) - np.log(np.exp(labels).sum(axis=1))
         best = np.full(n + 1, -np.inf)
         np.maximum.at(best, arc_mod, both)
         return float(best[1:].sum())
 
-    def opinion(
+    def marks(
         self,
         values: NDArray[np.uint64],
         arc_head: Ints,
         arc_mod: Ints,
         outside: Floats | None = None,
-    ) -> Opinion:
-        """The guide's opinion on candidate arcs.
+    ) -> NDArray[np.uint16]:
+        """The guide's opinion on candidate arcs, uint16[n + 1, n + 1]: see `marks_of`.
 
         ``values`` are the sentence, as `encode` gives it, and ``outside`` float32[n_words, d]
         vectors from outside of its words, which a network takes that was trained with them.
         """
-        scores, labels, ends = self.scores(values, arc_head, arc_mod, outside)
+        scores, shared, _ = self.scores(values, arc_head, arc_mod, outside)
+        labels = self.label_scores(shared)
         n = len(values) - 2 * PAD - 1
-        marks = marks_of(n, arc_head, arc_mod, scores, labels, len(self.labels))
-        table = np.zeros((n + 1, n + 1))
-        table[arc_head, arc_mod] = scores
-        return Opinion(marks, table, ends)
+        return marks_of(n, arc_head, arc_mod, scores, labels, len(self.labels))
 
 
 class PartNetwork(Network):
@@ -152,6 +146,7 @@ class PartNetwork(Network):
     What it is learned from are whole trees: `bbparse.learning.network`.
     """
 
+    NAME = "trees"
     SIZES = ("shared", "pairs", "parts")
     #: Fields of a problem: words of each kind of part, grandchildren as (head, grand, mod).
     KINDS: ClassVar = {"sib": (0, 1, 2), "gc": (1, 0, 2)}
@@ -179,17 +174,24 @@ class PartNetwork(Network):
         return [first, first + 6 * sizes[5]]
 
     def part_fields(
-        self, opinion: Opinion, arc_head: Ints, arc_mod: Ints, projective: bool, single_root: bool
+        self,
+        values: NDArray[np.uint64],
+        arc_head: Ints,
+        arc_mod: Ints,
+        projective: bool,
+        single_root: bool,
+        outside: Floats | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Fields of a problem: scores of candidate arcs, sorted by (head, mod), of siblings and of
         grandchildren that they can form."""
-        n = len(opinion.arcs) - 1
+        n = len(values) - 2 * PAD - 1
         want = np.array([True, True, False, False])
         found = enumerate_parts(n, arc_head, arc_mod, projective, single_root, want)
-        fields: dict[str, NDArray[Any]] = {"arc_score": opinion.arcs[arc_head, arc_mod]}
+        scores, _, ends = self.scores(values, arc_head, arc_mod, outside)
+        fields: dict[str, NDArray[Any]] = {"arc_score": scores}
         columns = self.part_columns(self.sizes)
         for (kind, order), words, column in zip(self.KINDS.items(), found, columns):
             weights = self.part_weights(self.parameters, kind)
-            scores = part_scores(*(words[i] for i in order), opinion.ends, 0, column, weights)
+            scores = part_scores(*(words[i] for i in order), ends, 0, column, weights)
             fields.update(zip(PART_NAMES[kind], (*words, scores)))
         return fields

@@ -77,10 +77,10 @@ def network_scores(
     kinds: tuple[Any, ...],
     ends: tuple[Any, ...],
 ) -> tuple[NDArray[np.float64], Floats, Floats]:
-    """Scores of arcs, float64[A], and of their labels, float32[A or some more, width]; and what
-    they are made of, float32[n + 1 or some more, columns].
+    """Scores of arcs, float64[A]; what those of their labels are made of, r of each arc after the
+    other, and some more; and of what all are made, float32[n + 1 or some more, columns].
     """
-    end_w, end_b, arc_table, out_w, label_w, label_b, n_shared, n_pairs = ends
+    end_w, end_b, arc_table, out_w, n_shared, n_pairs = ends
     state = context(values, pad, encoder, outside)
     n = values.shape[0] - 2 * pad
     fours = (n + 3) & -4  # what `dense` does at once
@@ -110,6 +110,13 @@ def network_scores(
         for j in range(np.uint64(n_pairs)):
             lanes[j] = both[h, pair_head + j] * both[m, pair_mod + j]
         scores[arc] = total + sum_of(lanes, np.uint64(n_pairs))
-    labels = np.empty((many, label_w.shape[1]), np.float32)
-    dense(shared, 0, n_shared, n_shared, label_w, label_b, labels)
-    return scores, labels, both
+    return scores, shared, both
+
+
+@kernel
+def arc_label_scores(shared: Floats, label_w: Floats, label_b: Floats) -> Floats:
+    """Scores of labels, float32[A or some more, width], of arcs that have been scored."""
+    n_shared = label_w.shape[0]
+    out = np.empty((shared.shape[0] // n_shared, label_w.shape[1]), np.float32)
+    dense(shared, 0, n_shared, n_shared, label_w, label_b, out)
+    return out

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.candidates import LONG, all_arcs
 from bbparse.scoring.in_trees import arcs_in_trees
 from bbparse.scoring.marks import NO_MARKS, steps_of, sure_marks
-from bbparse.scoring.network import Network, Opinion, PartNetwork
+from bbparse.scoring.network import Network, PartNetwork
 from bbparse.scoring.scorer import PartScorer, Weights
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, encode
@@ -38,7 +37,7 @@ from bbparse.treebank.sections import SECTION_WORDS
 Ints = NDArray[np.int32]
 Values = NDArray[np.uint64]
 Marks = NDArray[np.uint16]
-Fields = dict[str, NDArray[Any]]
+Floats = NDArray[np.float32]
 
 # Candidate parts that a sentence may have before memory is in danger (24 bytes each and more).
 MAX_PARTS = 60_000_000
@@ -129,7 +128,9 @@ class ProblemMaker:
     table: FactorTable = field(default_factory=lambda: FactorTable(np.zeros(0, np.uint64)))
     #: Whose opinion on the candidate arcs the templates build on.
     guide: Network | None = None
-    #: Vectors that the guide takes besides.
+    #: Whose scores are added to those of the templates.
+    trees: PartNetwork | None = None
+    #: Vectors that guide and trees take besides.
     outside: Outside | None = None
     #: All scores, those of factors too, are multiples of it.
     quantum: float = QUANTUM
@@ -150,29 +151,20 @@ class ProblemMaker:
             raise ProblemError(f"prune is {prune}, expected 0 (all arcs) or more")
         values = [encode(sentence) for sentence in sentences]
         arcs = [self.pruner.candidates(own, prune, margin) for own in values]
-        opinions: Sequence[Opinion | None] = [None] * len(values)
+        outside = self._vectors(sentences)
+        marks: Sequence[Marks | None] = [None] * len(values)
         if prune != 0:  # an arc's odds are those against all candidates
-            opinions = self.opinions(sentences, values, arcs)
+            marks = self._marks(values, arcs, outside)
             least = self.config.guide.least if margin is None else 0
             arcs = [
-                self._in_trees(sentence.n_words, a, own and own.marks, least)
-                for sentence, a, own in zip(sentences, arcs, opinions)
+                self._in_trees(sentence.n_words, a, given, least)
+                for sentence, a, given in zip(sentences, arcs, marks)
             ]
-        return self._score(sentences, values, arcs, opinions)
+        return self._score(sentences, values, arcs, marks, outside)
 
-    def opinions(
-        self,
-        sentences: Sequence[Sentence],
-        values: Sequence[Values],
-        arcs: Sequence[tuple[Ints, Ints]],
-    ) -> Sequence[Opinion | None]:
-        """What the guide says of arcs of each sentence; None without one."""
-        if self.guide is None:
-            return [None] * len(values)
-        if self.outside is None:
-            return [self.guide.opinion(own, *a) for own, a in zip(values, arcs)]
-        more = self.outside(sentences)
-        return [self.guide.opinion(own, *a, one) for own, a, one in zip(values, arcs, more)]
+    def _vectors(self, sentences: Sequence[Sentence]) -> Sequence[Floats | None]:
+        """Vectors from outside of each sentence; None where there are none."""
+        return [None] * len(sentences) if self.outside is None else self.outside(sentences)
 
     def marks(
         self,
@@ -180,8 +172,18 @@ class ProblemMaker:
         values: Sequence[Values],
         arcs: Sequence[tuple[Ints, Ints]],
     ) -> Sequence[Marks | None]:
-        """The marks of `opinions`."""
-        return [own and own.marks for own in self.opinions(sentences, values, arcs)]
+        """What the guide says of arcs of each sentence; None without one."""
+        return self._marks(values, arcs, self._vectors(sentences))
+
+    def _marks(
+        self,
+        values: Sequence[Values],
+        arcs: Sequence[tuple[Ints, Ints]],
+        outside: Sequence[Floats | None],
+    ) -> Sequence[Marks | None]:
+        if self.guide is None:
+            return [None] * len(values)
+        return [self.guide.marks(own, *a, one) for own, a, one in zip(values, arcs, outside)]
 
     def over_arcs(
         self,
@@ -190,21 +192,14 @@ class ProblemMaker:
         arc_head: Ints,
         arc_mod: Ints,
         marks: Marks | None = None,
-        added: Fields | None = None,
     ) -> Problem:
         """The problem over given candidate arcs, sorted by (head, mod).
 
-        ``marks``, and what is ``added`` to the scores, are the guide's (for training sentences,
-        those of one that did not see them); where one of them is not given, the guide is asked.
+        ``marks`` are the guide's (for training sentences, those of one that did not see them);
+        where they are not given, the guide is asked.
         """
-        _check_size(sentence, len(arc_head))
-        arcs = (arc_head, arc_mod)
-        if self.guide is not None and (marks is None or added is None):
-            (opinion,) = self.opinions([sentence], [values], [arcs])
-            marks = opinion.marks if marks is None and opinion is not None else marks
-            if added is None:
-                added = added_by(self.guide, self.config, opinion, *arcs, self.quantum)
-        return self._problems([sentence], [values], [arcs], [marks], [added or {}])[0].problem
+        outside = self._vectors([sentence])
+        return self._score([sentence], [values], [(arc_head, arc_mod)], [marks], outside)[0].problem
 
     def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:
         """What families see of some arcs of a sentence, sorted by (head, mod)."""
@@ -236,36 +231,27 @@ class ProblemMaker:
         sentences: Sequence[Sentence],
         values: Sequence[Values],
         arcs: Sequence[tuple[Ints, Ints]],
-        opinions: Sequence[Opinion | None],
+        marks: Sequence[Marks | None],
+        outside: Sequence[Floats | None],
     ) -> list[Scored]:
-        """Problems over candidate arcs; opinions that are missing are asked for."""
+        """Problems over candidate arcs; marks that are missing are asked for."""
         for sentence, (head, _) in zip(sentences, arcs):
             _check_size(sentence, len(head))
-        if any(given is None for given in opinions):
-            opinions = self.opinions(sentences, values, arcs)
-        added = [
-            added_by(self.guide, self.config, own, *a, self.quantum)
-            for own, a in zip(opinions, arcs)
-        ]
-        marks = [own and own.marks for own in opinions]
-        return self._problems(sentences, values, arcs, marks, added)
-
-    def _problems(
-        self,
-        sentences: Sequence[Sentence],
-        values: Sequence[Values],
-        arcs: Sequence[tuple[Ints, Ints]],
-        marks: Sequence[Marks | None],
-        added: Sequence[Fields],
-    ) -> list[Scored]:
-        """Problems by templates and families, and what is added to them."""
+        if any(given is None for given in marks):
+            marks = self._marks(values, arcs, outside)
         config = self.config
+        kind = config.projective, config.model.single_root
         parts = [
-            self.scorer.score(own, *a, config.projective, config.model.single_root, given)
+            self.scorer.score(own, *a, *kind, given)
             for own, a, given in zip(values, arcs, marks)
         ]
-        for fields, more in zip(parts, added):
-            if more:
+        if self.trees is not None:
+            unit = config.trees.weight / self.quantum
+            for fields, own, a, one in zip(parts, values, arcs, outside):
+                more = self.trees.part_fields(own, *a, *kind, one)
+                for name, array in more.items():
+                    if name.endswith("score"):
+                        more[name] = np.rint(array * unit) * self.quantum
                 fields.update(more, arc_score=fields["arc_score"] + more["arc_score"])
         if self.families and len(self.table):
             # Views have copies of the arcs: those of problems become read-only.
@@ -287,26 +273,6 @@ class ProblemMaker:
             for sentence, a, fields in zip(sentences, arcs, parts)
         ]  # fmt: skip
         return list(map(Scored, sentences, values, marks, problems))
-
-
-def added_by(
-    guide: Network | None,
-    config: Configuration,
-    opinion: Opinion | None,
-    arc_head: Ints,
-    arc_mod: Ints,
-    quantum: float = QUANTUM,
-) -> Fields:
-    """What a guide that scores parts adds to the fields of a problem, in whole quanta."""
-    if opinion is None or not isinstance(guide, PartNetwork):
-        return {}
-    kind = config.projective, config.model.single_root
-    fields = guide.part_fields(opinion, arc_head, arc_mod, *kind)
-    unit = config.network.weight / quantum
-    return {
-        name: np.rint(array * unit) * quantum if name.endswith("score") else array
-        for name, array in fields.items()
-    }
 
 
 def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[list[Sentence]]:

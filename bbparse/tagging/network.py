@@ -115,9 +115,6 @@ class TagNetwork(Encoder):
         return found
 
 
-#: Vectors are kept in steps of so many quanta, which makes files smaller.
-COARSE = 32
-
 Rows = NDArray[np.int64]
 
 
@@ -240,10 +237,9 @@ def train_tag_network(
         return learner.loss([rows[i] for i in some], right, outside=more)
 
     epochs = min(settings.epochs, -(-settings.lessons // len(rows)))
-    exact, learned = learner.learn(
+    vectors, learned = learner.learn(
         np.arange(len(rows)), epochs, settings.batch, settings.rate, seed, learn_from, "network",
     )  # fmt: skip
-    vectors = (np.rint(exact / COARSE) * COARSE).astype(np.int16)
     # what was learned beside the tags has served its purpose
     shapes = TagNetwork.shapes(learner.sizes, len(labels))
     for name in ("label_w", "label_b"):

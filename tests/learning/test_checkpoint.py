@@ -179,11 +179,11 @@ def test_pruner_and_guide_are_not_trained_again(
     path = tmp_path / "run.checkpoint"
     whole = weights(Parser.train(sentences, [], config))
     trained: list[str] = []
-    for name in ("train_pruner", "train_network"):
+    for name in ("train_pruner", "train_guide"):
         honest = getattr(candidates, name)
 
         def watched(*given: Any, name: str = name, honest: Any = honest) -> Any:
-            if name == "train_network" and trained.count(name) == 3 and len(trained) == 6:
+            if name == "train_guide" and trained.count(name) == 3 and len(trained) == 6:
                 raise PowerCut
             trained.append(name)
             return honest(*given)
@@ -191,10 +191,10 @@ def test_pruner_and_guide_are_not_trained_again(
         monkeypatch.setattr(candidates, name, watched)
     with pytest.raises(PowerCut):  # before the last of four networks
         Parser.train(sentences, [], config, checkpoint=path)
-    assert trained == ["train_pruner"] * 3 + ["train_network"] * 3
+    assert trained == ["train_pruner"] * 3 + ["train_guide"] * 3
     trained.append("a break")
     resumed = Parser.train(sentences, [], config, checkpoint=path)
-    assert trained[7:] == ["train_network"]
+    assert trained[7:] == ["train_guide"]
     assert weights(resumed) == whole
 
 

@@ -11,7 +11,7 @@ from bbparse.configuration import Configuration
 from bbparse.errors import TreebankError
 from bbparse.learning.candidates import guide_all, prune_all
 from bbparse.learning.data import TrainingData, prepare
-from bbparse.learning.network import train_network
+from bbparse.learning.network import train_guide
 from bbparse.learning.run import unlabelled_accuracy
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence
@@ -38,11 +38,11 @@ def test_training_sentences_get_marks_of_guides_that_did_not_see_them() -> None:
     fold_of = np.random.default_rng([config.learning.seed, 1]).permutation(everything) % 3
     other = 0
     for fold in range(3):
-        judge = train_network(config, data, everything[fold_of != fold], guide.labels)
+        judge = train_guide(config, data, everything[fold_of != fold], guide.labels)
         for i in everything[fold_of == fold]:
-            marks = judge.opinion(data.values[i], *data.arcs[i]).marks
+            marks = judge.marks(data.values[i], *data.arcs[i])
             assert np.array_equal(marks, data.marks[i])
-            other += not np.array_equal(marks, guide.opinion(data.values[i], *data.arcs[i]).marks)
+            other += not np.array_equal(marks, guide.marks(data.values[i], *data.arcs[i]))
     assert other > 5
 
 
@@ -53,7 +53,7 @@ def test_with_one_fold_marks_are_those_of_the_guide_itself() -> None:
     guide = data.guide
     assert guide is not None
     for i in range(10):
-        assert np.array_equal(data.marks[i], guide.opinion(data.values[i], *data.arcs[i]).marks)
+        assert np.array_equal(data.marks[i], guide.marks(data.values[i], *data.arcs[i]))
 
 
 def test_arcs_that_the_guide_finds_unlikely_are_dropped() -> None:

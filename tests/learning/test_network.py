@@ -11,7 +11,7 @@ import pytest
 from bbparse.configuration import Configuration
 from bbparse.learning.candidates import guide_all, prune_all
 from bbparse.learning.data import TrainingData, prepare
-from bbparse.learning.network import Batch, NetworkLearner, train_network
+from bbparse.learning.network import Batch, NetworkLearner, train_guide
 from bbparse.network.encoder import known_rows
 from bbparse.network.learning import vocabulary
 from bbparse.scoring.network import WORD_COLUMNS, Network
@@ -81,7 +81,7 @@ def test_learning_and_parsing_have_the_same_scores(outside: FromOutside | None) 
     data = data_of(config, 8)
     data.outside = outside
     labels = labels_of(data)
-    network = train_network(config, data, np.arange(8), labels)
+    network = train_guide(config, data, np.arange(8), labels)
     keys = vocabulary(data.values, WORD_COLUMNS, config.network.cutoff)
     assert np.array_equal(keys, network.keys)
     batch, _ = batch_of(data, labels)
@@ -106,18 +106,18 @@ def test_learning_and_parsing_have_the_same_scores(outside: FromOutside | None) 
 def test_the_same_seed_learns_the_same() -> None:
     config = toy.guided_configuration(epochs=2)
     data = data_of(config, 12)
-    one, two = (train_network(config, data, np.arange(12), labels_of(data)) for _ in range(2))
+    one, two = (train_guide(config, data, np.arange(12), labels_of(data)) for _ in range(2))
     for name, array in one.to_arrays().items():
         assert np.array_equal(array, two.to_arrays()[name])
     other = config.with_("learning", seed=5)
-    three = train_network(other, data, np.arange(12), labels_of(data))
+    three = train_guide(other, data, np.arange(12), labels_of(data))
     assert not np.array_equal(one.vectors, three.vectors)
 
 
 def test_it_learns_its_training_sentences() -> None:
     config = toy.guided_configuration(epochs=60)
     data = data_of(config, 20)
-    network = train_network(config, data, np.arange(20), labels_of(data))
+    network = train_guide(config, data, np.arange(20), labels_of(data))
     right = total = 0
     for i in range(20):
         head, mod = data.arcs[i]
@@ -137,9 +137,9 @@ def test_training_sentences_get_marks_of_networks_that_did_not_see_them() -> Non
     assert isinstance(guide, Network) and guide.labels == labels_of(data)
     everything = np.arange(30)
     fold_of = np.random.default_rng([config.learning.seed, 1]).permutation(everything) % 3
-    judge = train_network(config, data, everything[fold_of != 1], guide.labels)
+    judge = train_guide(config, data, everything[fold_of != 1], guide.labels)
     for i in everything[fold_of == 1]:
-        assert np.array_equal(judge.opinion(data.values[i], *data.arcs[i]).marks, data.marks[i])
+        assert np.array_equal(judge.marks(data.values[i], *data.arcs[i]), data.marks[i])
 
 
 def test_rare_values_have_no_vectors() -> None:

@@ -83,7 +83,7 @@ def test_vectors_are_looked_at(parser: Parser, vectors: Path) -> None:
 def test_an_interrupted_run_goes_on(
     parser: Parser, vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    train = candidates.train_network
+    train = candidates.train_guide
     seen: list[int] = []
 
     def counted(stop: int) -> Callable[..., Any]:
@@ -97,11 +97,11 @@ def test_an_interrupted_run_goes_on(
 
     run = partial(Parser.train, TRAIN, DEV, configuration(), checkpoint=tmp_path / "run")
     outside = partial(read_vectors, vectors, license="CC0")
-    monkeypatch.setattr(candidates, "train_network", counted(2))
+    monkeypatch.setattr(candidates, "train_guide", counted(2))
     with pytest.raises(KeyboardInterrupt):
         run(outside=outside)
     seen.clear()
-    monkeypatch.setattr(candidates, "train_network", counted(99))
+    monkeypatch.setattr(candidates, "train_guide", counted(99))
     again = run(outside=outside)
     assert len(seen) == 1
     first, second = (p.maker.guide.to_arrays() for p in (parser, again) if p.maker.guide)

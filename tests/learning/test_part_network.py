@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,7 @@ from bbparse.network.learning import vocabulary
 from bbparse.parsing.parser import Parser
 from bbparse.problem import Problem
 from bbparse.problem.quantum import QUANTUM
-from bbparse.scoring.network import WORD_COLUMNS, PartNetwork
+from bbparse.scoring.network import WORD_COLUMNS
 from bbparse.treebank.encode import encode
 from tests import toy
 from tests.learning.test_network import data_of, labels_of
@@ -58,7 +60,8 @@ def test_sums_over_trees_are_those_of_enumeration(seed: int, n: int, single_root
         assert slope == pytest.approx(own, abs=1e-6)
 
 
-def test_gradients_are_those_of_the_loss() -> None:
+@pytest.mark.parametrize("learned_from", [range(6), range(2, 5)])
+def test_gradients_are_those_of_the_loss(learned_from: Sequence[int]) -> None:
     config = toy.part_configuration()
     data = data_of(config, 6)
     labels = labels_of(data)
@@ -68,9 +71,9 @@ def test_gradients_are_those_of_the_loss() -> None:
         i: np.array([labels.index(x) for x in s.deprels], np.int64)
         for i, s in enumerate(data.sentences)
     }
-    trees = {i: Trees.of(data, i, True) for i in range(6)}
+    trees = {i: Trees.of(data, i, True) for i in learned_from}
     batch = Batch(data, list(range(6)), rows, names, trees)
-    learner = NetworkLearner(config.network, len(keys), len(labels), 3)
+    learner = NetworkLearner(config.trees, len(keys), len(labels), 3)
     assert_gradients(learner, lambda: learner.loss(batch, dropout=False))
 
 
@@ -78,7 +81,8 @@ def test_a_parser_adds_what_the_network_says(tmp_path: Path) -> None:
     config = toy.part_configuration()
     sentences = toy.sentences()
     model = train(sentences[:40], (), config, factors=["siblings"])
-    assert isinstance(model.maker.guide, PartNetwork)
+    trees = model.maker.trees
+    assert trees is not None
     save_model(model, tmp_path / "some.model")
     again = load_model(tmp_path / "some.model")
     for sentence in sentences[40:48]:
@@ -87,19 +91,11 @@ def test_a_parser_adds_what_the_network_says(tmp_path: Path) -> None:
             assert np.array_equal(getattr(one.problem, name), getattr(other.problem, name))
         p, values = one.problem, encode(sentence)
         assert len(p.sib_score) and np.array_equal(p.sib_score % QUANTUM, 0.0 * p.sib_score)
-        opinion = model.maker.opinions(
-            [sentence], [values], [model.maker.pruner.candidates(values)]
-        )[0]
-        assert opinion is not None
-        alone = model.maker.scorer.score(
-            values, p.arc_head, p.arc_mod, marks=opinion.marks
-        )["arc_score"]
-        added = opinion.arcs[p.arc_head, p.arc_mod] * config.network.weight
-        assert p.arc_score == pytest.approx(alone + added, abs=QUANTUM)
-        assert np.array_equal(
-            model.maker.over_arcs(sentence, values, p.arc_head, p.arc_mod, one.marks, {}).arc_score,
-            alone,
-        )
+        arcs = p.arc_head, p.arc_mod
+        alone = replace(model.maker, trees=None).over_arcs(sentence, values, *arcs, one.marks)
+        added = trees.scores(values, *arcs)[0] * config.trees.weight
+        assert p.arc_score == pytest.approx(alone.arc_score + added, abs=QUANTUM)
+        assert not len(alone.sib_score) and np.array_equal(alone.gsib_score, p.gsib_score)
     parses = [
         [tuple(parse.solution.heads[0]) for parse in Parser(again).parse_all(sentences, threads=k)]
         for k in (1, 3)
@@ -107,10 +103,16 @@ def test_a_parser_adds_what_the_network_says(tmp_path: Path) -> None:
     assert parses[0] == parses[1]
 
 
-def test_models_of_crossing_trees_do_without() -> None:
+def test_arcs_may_cross_beside_it() -> None:
     config = toy.part_configuration().with_("model", projective=False)
-    said: list[str] = []
-    model = train(toy.sentences()[:12], (), config, factors=[], report=said.append)
-    assert model.config.network.parts == 0
-    assert not isinstance(model.maker.guide, PartNetwork)
-    assert f"network.parts = 0, not {config.network.parts}: it is for projective trees" in said
+    model = train(toy.sentences()[:12], (), config, factors=[])
+    assert model.maker.trees is not None
+    for one in model.maker(toy.sentences()[12:20]):
+        p = one.problem
+        assert not p.projective and len(p.sib_score) and len(p.gc_score)
+        added = model.maker.trees.scores(one.values, p.arc_head, p.arc_mod)[0]
+        alone = replace(model.maker, trees=None).over_arcs(
+            one.sentence, one.values, p.arc_head, p.arc_mod, one.marks
+        )
+        expected = alone.arc_score + added * config.trees.weight
+        assert p.arc_score == pytest.approx(expected, abs=QUANTUM)

@@ -20,7 +20,7 @@ THRESHOLDS = [0.001, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999]
 def test_steps_are_those_of_the_arcs_probabilities(case: tuple[int, int]) -> None:
     guide, values, head, mod = random_case(*case)
     chances = np.exp(log_probabilities(guide, values, head, mod)).sum(axis=1)
-    steps = steps_of(guide.opinion(values, head, mod).marks[head, mod])
+    steps = steps_of(guide.marks(values, head, mod)[head, mod])
     for step, probability in zip(steps, chances):
         # at an edge between steps either is right
         near = {int(np.searchsorted(THRESHOLDS, probability * (1 + e), "right"))
@@ -36,7 +36,7 @@ def test_steps_of_odds() -> None:
 def test_a_word_with_one_candidate_is_certain_of_it() -> None:
     guide, values, _, _ = random_case(3, 4)
     mod = np.arange(1, 5, dtype=np.int32)
-    marks = guide.opinion(values, mod - 1, mod).marks
+    marks = guide.marks(values, mod - 1, mod)
     assert (marks[mod - 1, mod] >> 10 == 12).all()
 
 
@@ -47,8 +47,8 @@ def test_marks_of_a_tree_follow_from_those_among_other_candidates(case: tuple[in
     tree = np.array(
         [rng.choice(np.flatnonzero(mod == m)) for m in range(1, case[1] + 1)], np.int64
     )
-    alone = guide.opinion(values, head[tree], mod[tree]).marks
-    sure = sure_marks(guide.opinion(values, head, mod).marks)
+    alone = guide.marks(values, head[tree], mod[tree])
+    sure = sure_marks(guide.marks(values, head, mod))
     np.testing.assert_array_equal(sure[head[tree], mod[tree]], alone[head[tree], mod[tree]])
 
 

@@ -115,8 +115,8 @@ def log_probabilities(
     outside: np.ndarray | None = None,
 ) -> np.ndarray:
     """Logarithm of p(h | m) p(l | h, m) for arcs and labels, from the kernel's scores."""
-    scores, labels, _ = network.scores(values, head, mod, outside)
-    own = labels[: len(head), : len(network.labels)].astype(np.float64)
+    scores, shared, _ = network.scores(values, head, mod, outside)
+    own = network.label_scores(shared)[: len(head), : len(network.labels)].astype(np.float64)
     own -= own.max(axis=1, keepdims=True)
     own -= np.log(np.exp(own).sum(axis=1, keepdims=True))
     return own + log_shares(mod, scores, len(values) - 2 * PAD - 1)[:, np.newaxis]
@@ -134,7 +134,8 @@ def test_vectors_from_outside_are_added_to_those_of_words(case: tuple[int, int])
     wider = Network(LABELS, (*SIZES, 12), network.keys, network.vectors, parameters)
     outside = rng.normal(0.0, 1.0, (case[1], 12)).astype(np.float32)
     scores, labels = scores_by_definition(wider, values, head, mod, outside)
-    found, found_labels, _ = wider.scores(values, head, mod, outside)
+    found, shared, _ = wider.scores(values, head, mod, outside)
+    found_labels = wider.label_scores(shared)
     assert np.allclose(found, scores, rtol=1e-3, atol=1e-3)
     assert np.allclose(found_labels[: len(head), : len(LABELS)], labels, rtol=1e-3, atol=1e-3)
     nothing = np.zeros_like(outside)
@@ -147,7 +148,7 @@ def test_vectors_from_outside_are_added_to_those_of_words(case: tuple[int, int])
     assert np.array_equal(again.scores(values, head, mod, outside)[0], found)
     for wrong, width in ((None, 0), (outside[:, :8], 8)):
         with pytest.raises(ModelError, match=f"from outside have {width} numbers, expected 12"):
-            wider.opinion(values, head, mod, wrong)
+            wider.marks(values, head, mod, wrong)
 
 
 @given(CASES)
@@ -162,7 +163,7 @@ def test_probabilities_and_marks_follow_their_definition(case: tuple[int, int]) 
         expected[mod == m] += (own - total)[:, np.newaxis]
     found = log_probabilities(network, values, head, mod)
     assert found == pytest.approx(expected, abs=2e-3)
-    marks = network.opinion(values, head, mod).marks
+    marks = network.marks(values, head, mod)
     assert marks.dtype == np.uint16 and marks.shape == (case[1] + 1, case[1] + 1)
     best = (marks[head, mod] & 1023).astype(int) - 1
     every = np.arange(len(head))
@@ -202,8 +203,8 @@ def test_files_hold_the_same_network(tmp_path: Path) -> None:
     arrays = read_archive(path, "network", 1, NETWORK_ARRAYS)
     again = Network.from_arrays(arrays, str(path))
     assert again.labels == network.labels and again.sizes == network.sizes
-    one, other = (each.opinion(values, head, mod) for each in (again, network))
-    assert np.array_equal(one.marks, other.marks)
+    one, other = (each.marks(values, head, mod) for each in (again, network))
+    assert np.array_equal(one, other)
     assert np.array_equal(
         log_probabilities(again, values, head, mod), log_probabilities(network, values, head, mod)
     )

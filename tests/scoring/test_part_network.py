@@ -58,15 +58,15 @@ def score_by_definition(
 @given(CASES, st.booleans())
 def test_scores_of_parts_follow_their_definition(case: tuple[int, int], projective: bool) -> None:
     network, values, head, mod = random_network(*case)
-    opinion = network.opinion(values, head, mod)
-    fields = network.part_fields(opinion, head, mod, projective, True)
-    assert np.array_equal(fields["arc_score"], network.scores(values, head, mod)[0])
+    fields = network.part_fields(values, head, mod, projective, True)
+    scores, _, ends = network.scores(values, head, mod)
+    assert np.array_equal(fields["arc_score"], scores)
     for kind in ("sib", "gc"):
         rows = np.array([fields[name] for name in PART_NAMES[kind]]).T
         for *words, score in rows:
             a, b, m = (int(word) for word in words)
             h, x = (a, b) if kind == "sib" else (b, a)
-            expected = score_by_definition(network, kind, opinion.ends, h, x, m)
+            expected = score_by_definition(network, kind, ends, h, x, m)
             assert score == pytest.approx(expected, abs=2e-3)
     arcs = set(zip(head.tolist(), mod.tolist()))
     first = fields["sib_inner"] < 0
@@ -80,7 +80,7 @@ def test_parts_do_not_depend_on_other_arcs_to_the_last_bit(case: tuple[int, int]
     found = []
     for own in (slice(None), some):
         h, m = head[own], mod[own]
-        fields = network.part_fields(network.opinion(values, h, m), h, m, True, True)
+        fields = network.part_fields(values, h, m, True, True)
         found.append({
             (kind, *map(int, words)): score
             for kind in ("sib", "gc")
@@ -92,21 +92,17 @@ def test_parts_do_not_depend_on_other_arcs_to_the_last_bit(case: tuple[int, int]
 def test_files_hold_the_same_network() -> None:
     network, values, head, mod = random_network(11, 8)
     again = PartNetwork.from_arrays(network.to_arrays())
-    one, other = (
-        each.part_fields(each.opinion(values, head, mod), head, mod, True, True)
-        for each in (network, again)
-    )
+    one, other = (each.part_fields(values, head, mod, True, True) for each in (network, again))
     assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
 @pytest.mark.parametrize(
     ("table", "key", "value", "message"),
     [
-        ("guide", "epochs", 0, "it needs a guide"),
         ("model", "backbone", "sibling", "the backbone grandsib"),
         ("model", "solver", "price-and-cut", "the solver bb"),
         ("templates", "sibling", ["h.upos s.upos m.upos"], "arcs and grand-siblings only"),
-        ("network", "parts", 6, "0 or a multiple of 4"),
+        ("trees", "parts", 6, "a multiple of 4"),
     ],
 )
 def test_what_it_does_not_go_with_is_refused(
@@ -114,8 +110,5 @@ def test_what_it_does_not_go_with_is_refused(
 ) -> None:
     settings = toy.part_configuration().to_table()
     settings[table][key] = value
-    if key == "epochs":
-        settings["templates"] = {"bits": 12, "arc": ["h.upos m.upos"]}
-        settings["labels"]["templates"] = {"bits": 12, "arc": ["h.upos m.upos"]}
     with pytest.raises(ConfigError, match=message):
         Configuration.from_table(settings)
