@@ -7,7 +7,7 @@ from collections import Counter
 import click
 
 from bbparse.cli import options
-from bbparse.cli.options import FILE
+from bbparse.cli.common import FILE
 from bbparse.treebank import read_conllu
 from bbparse.validity.check import RuledSentence
 from bbparse.validity.rules import Rules, example_of

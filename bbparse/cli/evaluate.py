@@ -11,7 +11,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from bbparse.cli.options import FILE, aligned
+from bbparse.cli.common import FILE, aligned
 from bbparse.errors import TreebankError
 from bbparse.treebank import (
     BREAKDOWNS,

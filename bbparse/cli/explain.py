@@ -12,7 +12,7 @@ import click
 from tqdm import tqdm
 
 from bbparse.cli import options
-from bbparse.cli.options import FILE
+from bbparse.cli.common import FILE
 from bbparse.cli.sources import load_parser, read_sentences
 from bbparse.errors import TreebankError
 from bbparse.explain import explain as explain_sentence

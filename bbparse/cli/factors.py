@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bbparse.cli.options import aligned
+from bbparse.cli.common import aligned
 from bbparse.errors import FactorError
 from bbparse.factors import available
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.options import FILE, FileOrName, aligned
+from bbparse.cli.common import FILE, FileOrName, aligned
 from bbparse.cli.results import table
 from bbparse.cli.sources import load_parser, tell_unused
 from bbparse.errors import ModelError

@@ -1,51 +1,19 @@
-"""What commands take and print: which model, how much to prune, when to stop; files; tables.
+"""What several commands ask for: which model, how much to prune, when to stop.
 
-Options are decorators, as those of click are. Whether a file can be read or written is for what
-reads or writes it to say, in words of our own.
+Each is a decorator, as those of click are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
+from bbparse.cli.common import FILE, FileOrName
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.text.cutting import SPLITS, Split
-
-FILE = click.Path(readable=False, allow_dash=True)
-
-
-class FileOrName(click.Path):
-    """A file, or the name of something that comes with the package."""
-
-    def __init__(self, names: Callable[[], list[str]]) -> None:
-        super().__init__(readable=False)
-        self.names = names
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Names that go on so; files where there is none."""
-        found = [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
-        # shells complete files themselves, and show nothing else then
-        return found if found and incomplete else super().shell_complete(ctx, param, incomplete)
-
-
-def aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> str:
-    """Rows with their cells under each other, to the right but for the columns `left`."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if i in left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in rows
-    )
-
 
 #: Search nodes of one sentence, where nothing else is said.
 NODE_LIMIT = 200

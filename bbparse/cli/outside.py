@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from bbparse.cli.options import FILE
+from bbparse.cli.common import FILE
 from bbparse.outside import Outside, WordVectors, fit_encoder, read_vectors
 from bbparse.outside.vectors import FIRST_WORDS
 from bbparse.treebank import Sentence

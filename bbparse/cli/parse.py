@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.options import FILE
+from bbparse.cli.common import FILE
 from bbparse.cli.sources import check_sources, load_parser, read_sections, sentences_of, total_size
 from bbparse.cli.workers import answers
 from bbparse.errors import BBParseError, TreebankError

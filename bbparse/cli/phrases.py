@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from bbparse.cli import options
-from bbparse.cli.options import FILE, FileOrName
+from bbparse.cli.common import FILE, FileOrName
 from bbparse.configuration import CONFIGURATIONS
 from bbparse.errors import TreebankError
 from bbparse.phrases.drawing import draw_phrases, phrases_svg

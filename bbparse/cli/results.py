@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from bbparse.cli.options import aligned
+from bbparse.cli.common import aligned
 from bbparse.model.model import Model
 from bbparse.parsing.own_tags import with_own_tags
 from bbparse.parsing.parser import Parser

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.options import FileOrName
+from bbparse.cli.common import FileOrName
 from bbparse.errors import ModelError, ServiceError
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.parsing.compiling import load_compiled

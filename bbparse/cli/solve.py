@@ -7,7 +7,7 @@ import json
 import click
 
 from bbparse.cli import options
-from bbparse.cli.options import FILE, aligned
+from bbparse.cli.common import FILE, aligned
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
 from bbparse.show.formats import finite

@@ -12,7 +12,7 @@ import click
 from tqdm import tqdm
 
 from bbparse.cli import options
-from bbparse.cli.options import FILE, FileOrName
+from bbparse.cli.common import FILE, FileOrName
 from bbparse.cli.outside import given_outside, outside_options
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.model.file import load_tagger, save_tagger

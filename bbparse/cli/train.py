@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from bbparse.cli.options import FILE, FileOrName
+from bbparse.cli.common import FILE, FileOrName
 from bbparse.cli.outside import given_outside, outside_options
 from bbparse.cli.results import results, table
 from bbparse.configuration import CONFIGURATIONS, Configuration

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.options import FILE, aligned
+from bbparse.cli.common import FILE, aligned
 from bbparse.cli.sources import load_parser
 from bbparse.treebank import read_conllu
 from bbparse.tuning import Setting, Suggestion, measure_settings, suggest

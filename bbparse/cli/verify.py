@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bbparse.cli.options import FILE
+from bbparse.cli.common import FILE
 from bbparse.errors import VerificationError
 from bbparse.problem import Problem, Solution
 from bbparse.proof.verify import verify as check
