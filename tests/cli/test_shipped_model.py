@@ -32,7 +32,7 @@ def test_each_model_is_small_and_has_a_card() -> None:
         card = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
         for promised in ("CC BY-SA 4.0", "configs/english.toml", "bbparse train", "UAS"):
             assert promised in card
-    assert total < 14_000_000  # the wheel is to stay below 15 MB
+    assert total < 15_000_000  # all of it is in the wheel
 
 
 def test_text_is_parsed_where_no_model_is_named(
