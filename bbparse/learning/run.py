@@ -10,9 +10,9 @@ folds' backbones for the sentences they did not see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,18 +28,11 @@ from bbparse.model.model import Model
 from bbparse.problem import Problem
 from bbparse.scoring.problem_maker import ProblemMaker, Pruner, batches
 from bbparse.solving.solve import solve
-from bbparse.storage.archive import INTS, REALS, Rule
+from bbparse.storage.archive import REALS, Rule
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
 
 _REALS: Rule = (REALS, 1, None)
-
-
-class Learned(NamedTuple):
-    """Weights after the best epoch, by the names of the learners, and which epoch that was."""
-
-    weights: Mapping[str, NDArray[np.int32]]
-    notes: dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -76,7 +69,7 @@ class Run:
         the quantum, and the same models always have the same mean.
         """
         count, epochs = self.config.learning.restarts, self.config.learning.epochs
-        found = []
+        found, notes = [], []
         for restart in range(count):
             part = self
             if count > 1:
@@ -84,56 +77,48 @@ class Run:
             trainer = Trainer(self.config, self.data, self.pruner, families, restart)
             if families and not restart:
                 self.say(f"{len(trainer.table)} factor features")
-            found.append(part.epochs(trainer, epochs))
+            weights, own = part.epochs(trainer, epochs)
+            found.append(weights)
+            notes.append(own)
         if count == 1:
-            return trainer.model(*found[0])
-        weights = {
-            name: np.rint(sum(one.weights[name].astype(np.int64) for one in found) / count)
-            for name in trainer.learners
-        }
-        model = trainer.model(
-            {name: mean.astype(np.int32) for name, mean in weights.items()},
-            {"epochs": [one.notes["epoch"] for one in found]},
-        )
+            return trainer.model(weights, own)
+        mean = np.rint(sum(one.astype(np.int64) for one in found) / count).astype(np.int32)
+        model = trainer.model(mean, {"epochs": [own["epoch"] for own in notes]})
         self._judge(model, f"mean of {count} restarts:")
         return model
 
-    def epochs(self, trainer: Trainer, count: int) -> Learned:
-        """So many epochs of a trainer; what it had learned after the best of them.
+    def epochs(self, trainer: Trainer, count: int) -> tuple[NDArray[np.int32], dict[str, Any]]:
+        """So many epochs of a trainer: its mean weights after the best of them, which that was, and
+        how good.
 
         `ConfigError` if the checkpoint of a longer run left nothing to do and nothing to return.
         """
         key = self.config
         # with fewer epochs it is the same backbone, for the families it is not
-        if "backbone" in trainer.learners:
+        if trainer.n_backbone:
             key = key.with_("learning", epochs=1)
-        own = trainer.state()
-        rules: dict[str, Rule] = {"epochs": (INTS, 1, None), "best_uas": (REALS, 0, None)}
+        weights, done = trainer.learner.weights.copy(), np.zeros(2, np.int64)
+        best_uas = np.full(1, -1.0)
+        state = {**trainer.learner.state(), "best": weights, "epochs": done, "best_uas": best_uas}
         prefix = f"{self.part}, " if self.part else ""
-        done, best, best_uas = 0, 0, -1.0
-        kept = self.checkpoint.read(self.part, key, {**rules, **dict.fromkeys(own, _REALS)})
+        kept = self.checkpoint.read(self.part, key, dict.fromkeys(state, _REALS))
         if kept is not None:
-            done, best = kept["epochs"].tolist()
-            best_uas = float(kept["best_uas"])
-            for name, array in own.items():
+            for name, array in state.items():
                 array[:] = kept[name]
-            self.say(f"{prefix}going on after epoch {done} of an earlier run")
-        for number in range(done + 1, count + 1):
+            self.say(f"{prefix}going on after epoch {done[0]} of an earlier run")
+        for number in range(int(done[0]) + 1, count + 1):
             report = trainer.epoch(number)
-            average = trainer.average()
+            average = trainer.learner.average()
             if self.dev:
                 report.dev_uas = self._uas(trainer.model(average).maker)
             self.say(prefix + report.line())
-            if not self.dev or report.dev_uas > best_uas:
-                best, best_uas = number, report.dev_uas
-                for name, learner in trainer.learners.items():
-                    learner.best = average[name]
-            state = {"epochs": np.array([number, best]), "best_uas": np.array(best_uas)}
-            self.checkpoint.write(self.part, key, {**state, **trainer.state()})
-        if not best:
+            if not self.dev or report.dev_uas > best_uas[0]:
+                done[1], best_uas[0], weights[:] = number, report.dev_uas, average
+            done[0] = number
+            self.checkpoint.write(self.part, key, state)
+        if not done[1]:
             raise ConfigError(f"learning.epochs is {count}, none is left to train")
-        notes = {"epoch": best, "dev_uas": best_uas}
-        return Learned({name: each.best for name, each in trainer.learners.items()}, notes)
+        return weights, {"epoch": int(done[1]), "dev_uas": float(best_uas[0])}
 
     def thinned(self, model: Model) -> Model:
         """The finished model: the largest weights of its backbone, and the pruner's, in few bits.
@@ -241,14 +226,14 @@ def learn_factors(
     Both from `learn_backbone`, neither is changed; of the run's configuration, `factors` may
     differ.
     """
-    notes = {f"backbone_{key}": value for key, value in backbone.notes.items()}
     trainer = Trainer(
-        run.config, run.data, run.pruner, families,
-        below=Model(backbone.maker, notes=notes), problems=problems,
-    )  # fmt: skip
+        run.config, run.data, run.pruner, families, below=backbone.maker, problems=problems
+    )
     factors = sum(some.n_factors for some in trainer.proposals) / len(problems)
     run.say(f"{len(trainer.table)} factor features; {factors:.0f} factors a sentence")
-    return trainer.model(*run.of("families").epochs(trainer, run.config.factors.epochs))
+    weights, notes = run.of("families").epochs(trainer, run.config.factors.epochs)
+    before = {f"backbone_{key}": value for key, value in backbone.notes.items()}
+    return trainer.model(weights, {**before, **notes})
 
 
 def held_out_problems(run: Run) -> list[Problem]:

@@ -45,7 +45,7 @@ from bbparse.model.model import Model
 from bbparse.problem import Problem, Solution
 from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.problem_maker import ProblemMaker, Pruner
-from bbparse.scoring.scorer import PartScorer
+from bbparse.scoring.scorer import PartScorer, aligned_zeros
 from bbparse.solving.rescore import rescore
 from bbparse.solving.solve import solve
 from bbparse.treebank.progress import watched
@@ -57,39 +57,41 @@ class Learner:
     """Weights int32[F] in quanta that learn, in place, by one of the rules, and their mean over all
     steps.
 
-    `start` is where AdaGrad's sums of squares start: the more, the shorter are first steps, so that
-    features met a few times stay weak. `best` is for the mean that was worth keeping.
+    They lie in blocks of some `sizes`, each with a rate of its own. `starts` is where AdaGrad's
+    sums of squares start: the more, the shorter are first steps, so that features met a few times
+    stay weak.
     """
 
     def __init__(
-        self, weights: NDArray[np.int32], method: str, rate: float, start: float = 1.0
+        self, sizes: Sequence[int], method: str, rates: Sequence[float], starts: Sequence[float]
     ) -> None:
-        self.weights = weights
-        self.best = weights.copy()
+        self.weights = aligned_zeros(sum(sizes))
         self.method = method
-        self.rate = rate
-        self.sums = np.zeros(weights.shape[0], np.int64)
-        self.squares = np.full(weights.shape[0] if method == "adagrad" else 0, start, np.float32)
+        self.sums = np.zeros(len(self.weights), np.int64)
+        self.squares = np.zeros(0, np.float32)
+        if method == "adagrad":
+            self.squares = np.repeat(np.array(starts, np.float32), sizes)
         self.clock = np.ones(1, np.int64)
+        self._ends, self._rates = np.cumsum(sizes), np.array(rates)
 
-    def step(
-        self, indices: NDArray[np.int64], counts: NDArray[np.int64], loss: float, norm: float
-    ) -> None:
+    def step(self, indices: NDArray[np.int64], counts: NDArray[np.int64], loss: float) -> None:
         """Move the weights towards the gold tree.
 
-        Given are gold minus predicted features, none twice; by how much the predicted tree and its
-        cost outscore the gold tree, >= 0; and the squared length of the whole difference, other
-        weight vectors included.
+        Given are gold minus predicted features, none twice; and by how much the predicted tree and
+        its cost outscore the gold tree, >= 0.
         """
-        rate = self.rate / QUANTUM
+        rates = self._rates[np.searchsorted(self._ends, indices, side="right")]
         if self.method == "perceptron":
-            rate = float(round(1.0 / QUANTUM))
+            rates[:] = 1.0
         elif self.method == "passive-aggressive":
-            rate = float(round(min(self.rate, loss / max(norm, 1.0)) / QUANTUM))
-        lengths = rate * counts
+            np.minimum(rates, loss / max(float((counts * counts).sum()), 1.0), out=rates)
+        lengths = rates / QUANTUM
         if self.method == "adagrad":
             self.squares[indices] += counts * counts
+            lengths *= counts
             lengths /= np.sqrt(self.squares[indices])
+        else:
+            lengths = np.rint(lengths) * counts
         changes = np.rint(lengths).astype(np.int64)
         self.weights[indices] += changes
         self.sums[indices] += self.clock * changes
@@ -113,7 +115,7 @@ class Learner:
     def state(self) -> dict[str, NDArray]:
         """All that changes, in arrays that may be written to, to go on from another state."""
         return {"weights": self.weights, "sums": self.sums, "squares": self.squares,
-                "best": self.best, "clock": self.clock}  # fmt: skip
+                "clock": self.clock}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -153,8 +155,8 @@ class Trainer:
 
     Trainers with other `restart` numbers see the sentences in other orders. Factors are learned
     alone for the backbone `below`, from `problems`: the sentences under backbones that did not see
-    them, without factors. The `learners` are "backbone", if it learns, and "factors"; `table` has
-    the features of factors that take part.
+    them, without factors. The first `n_backbone` weights of the `learner` are the backbone's, if it
+    learns, the others those of the factors' features, of which `table` has those that take part.
     """
 
     def __init__(
@@ -165,7 +167,7 @@ class Trainer:
         families: Sequence[FactorFamily],
         restart: int = 0,
         *,
-        below: Model | None = None,
+        below: ProblemMaker | None = None,
         problems: Sequence[Problem] = (),
     ) -> None:
         self.config = config
@@ -175,27 +177,26 @@ class Trainer:
         self.seeds = [config.learning.seed, restart] if restart else [config.learning.seed]
         #: Of the stage: cost, node_limit and average_from.
         self.settings = config.learning if below is None else config.factors
-        self.learners: dict[str, Learner] = {}
-        learning = config.learning
         if below is None:
             scorer = PartScorer(config.templates, quantum=QUANTUM)
+            self.n_backbone = len(scorer.weights)
             self.maker = ProblemMaker(
                 config, pruner, scorer, families, guide=data.guide, outside=data.outside
             )
-            self.learners["backbone"] = Learner(
-                scorer.weights, learning.method, learning.rate, learning.start
-            )
         else:
-            self.maker = replace(below.maker, config=config, families=families)
-        self._below = below
+            self.n_backbone = 0
+            self.maker = replace(below, config=config, families=families)
         self.right: list[Flags] = [
             gold[mod] == head for gold, (head, mod) in zip(data.heads, data.arcs)
         ]
         self.table = self._table()
-        self.learners["factors"] = Learner(
-            np.zeros(len(self.table), np.int32), learning.method,
-            learning.rate * config.factors.rate, config.factors.start,
+        learning, factors = config.learning, config.factors
+        self.learner = Learner(
+            (self.n_backbone, len(self.table)), learning.method,
+            (learning.rate, learning.rate * factors.rate), (learning.start, factors.start),
         )  # fmt: skip
+        if self.n_backbone:
+            self.maker.scorer.weights = self.learner.weights[: self.n_backbone]
         # As long as the backbone learns, there may be many factors, and they would fill the memory.
         self.proposals = [self._propose(i) for i in range(len(problems))]
 
@@ -243,25 +244,22 @@ class Trainer:
     def epoch(self, number: int) -> EpochReport:
         """One pass over the training data; its order depends on seed, restart and epoch only."""
         if number > 1 and number == self.settings.average_from:
-            for learner in self.learners.values():
-                learner.restart()
+            self.learner.restart()
         report = EpochReport(number)
         started = time.perf_counter()
         order = np.random.default_rng([*self.seeds, number]).permutation(len(self.right))
         for i in watched(order, f"epoch {number}"):
             self._learn_from(int(i), report)
             # after the update, so that the average has the weights it led to
-            for learner in self.learners.values():
-                learner.tick()
+            self.learner.tick()
         report.seconds = time.perf_counter() - started
         return report
 
     def _learn_from(self, i: int, report: EpochReport) -> None:
         """Decode one sentence and update."""
         data, gold, right = self.data, self.data.heads[i], self.right[i]
-        backbone, factors = self.learners.get("backbone"), self.learners["factors"]
         proposals = None
-        if backbone is None:
+        if not self.n_backbone:
             problem, proposals = self.problems[i], self.proposals[i]
         else:
             marks = data.marks_of(i)
@@ -269,7 +267,7 @@ class Trainer:
             if len(self.table):
                 proposals = self._propose(i)
         if proposals is not None:
-            problem = proposals.onto(problem, factors.weights, QUANTUM)
+            problem = proposals.onto(problem, self.learner.weights[self.n_backbone :], QUANTUM)
         problem = with_cost(problem, right, self.settings.cost)
         solution = self._solve(problem)
         report.words += problem.n_words
@@ -288,40 +286,26 @@ class Trainer:
             return
         report.updates += 1
         steps = []
-        if backbone is not None:
-            found = self.maker.scorer.tree_difference(data.values[i], gold, heads, marks)
-            steps.append((backbone, *found))
+        if self.n_backbone:
+            steps.append(self.maker.scorer.tree_difference(data.values[i], gold, heads, marks))
         if proposals is not None:
             other = np.zeros(len(right), np.bool_)
             other[solution.arcs[0]] = True
-            steps.append((factors, *proposals.difference(right, other)))
-        norm = sum(float((counts * counts).sum()) for _, _, counts in steps)
-        for learner, places, counts in steps:
-            learner.step(places, counts, loss, norm)
-
-    def state(self) -> dict[str, NDArray]:
-        """That of all learners; see `Learner.state`."""
-        return {
-            f"{name}_{field}": array
-            for name, learner in self.learners.items()
-            for field, array in learner.state().items()
-        }
-
-    def average(self) -> dict[str, NDArray[np.int32]]:
-        """The mean weights so far."""
-        return {name: learner.average() for name, learner in self.learners.items()}
+            places, counts = proposals.difference(right, other)
+            steps.append((self.n_backbone + places, counts))
+        indices, counts = map(np.concatenate, zip(*steps))
+        self.learner.step(indices, counts, loss)
 
     def model(
-        self, weights: Mapping[str, NDArray[np.int32]], notes: Mapping[str, Any] | None = None
+        self, weights: NDArray[np.int32], notes: Mapping[str, Any] | None = None
     ) -> Model:
         """The model with some weights of what learns, and the network of trees beside them."""
-        table = FactorTable(self.table.keys, self.table.gates, weights["factors"] * QUANTUM)
+        own, factors = np.split(weights, [self.n_backbone])
+        table = FactorTable(self.table.keys, self.table.gates, factors * QUANTUM)
         maker = replace(self.maker, table=table, trees=self.data.trees)
-        if "backbone" in weights:
-            scorer = PartScorer(self.config.templates, weights["backbone"], QUANTUM)
-            maker = replace(maker, scorer=scorer)
-        below = {} if self._below is None else self._below.notes
-        return Model(maker, notes={**below, **(notes or {})})
+        if self.n_backbone:
+            maker = replace(maker, scorer=maker.scorer.with_weights(own))
+        return Model(maker, notes=dict(notes or {}))
 
 
 def with_cost(problem: Problem, right: Flags, cost: float) -> Problem:

@@ -26,6 +26,10 @@ def arrays(change: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(indices, np.int64), np.array([change[i] for i in indices], np.int64)
 
 
+def learner_of(size: int, method: str, rate: float) -> Learner:
+    return Learner([size], method, [rate], [1.0])
+
+
 def check_average(learner: Learner, vectors: list[list[int]]) -> None:
     """The average is the mean of the vectors, rounded to whole quanta."""
     for i, value in enumerate(learner.average().tolist()):
@@ -35,20 +39,20 @@ def check_average(learner: Learner, vectors: list[list[int]]) -> None:
 
 @given(st.lists(CHANGES, max_size=30), st.sampled_from(["perceptron", "adagrad"]))
 def test_a_learner_averages_what_it_learned(examples: list[dict[int, int]], method: str) -> None:
-    learner = Learner(np.zeros(6, np.int32), method, 0.7)
+    learner = learner_of(6, method, 0.7)
     vectors = [[0] * 6]
     for change in examples:
-        learner.step(*arrays(change), 1.0, 1.0)
+        learner.step(*arrays(change), 1.0)
         learner.tick()
         vectors.append(learner.weights.tolist())
         check_average(learner, vectors)
 
 
 def test_perceptron_steps_are_one() -> None:
-    learner = Learner(np.zeros(4, np.int32), "perceptron", 0.3)
-    learner.step(np.array([0, 2]), np.array([1, -2]), 5.0, 5.0)
+    learner = learner_of(4, "perceptron", 0.3)
+    learner.step(np.array([0, 2]), np.array([1, -2]), 5.0)
     learner.tick()
-    learner.step(np.array([2, 3]), np.array([1, 1]), 0.0, 2.0)
+    learner.step(np.array([2, 3]), np.array([1, 1]), 0.0)
     assert learner.weights.tolist() == [ONE, 0, -ONE, ONE]
 
 
@@ -60,9 +64,9 @@ def test_passive_aggressive_steps_make_up_for_the_loss(
     rate: float, loss: float, length: float
 ) -> None:
     """PA-I: min(C, loss / |Δf|²); below C the gold tree then scores as much as the other one."""
-    learner = Learner(np.zeros(3, np.int32), "passive-aggressive", rate)
+    learner = learner_of(3, "passive-aggressive", rate)
     counts = np.array([2, -1])
-    learner.step(np.array([0, 2]), counts, loss, 5.0)
+    learner.step(np.array([0, 2]), counts, loss)
     expected = [round(length / QUANTUM) * c for c in (2, 0, -1)]
     assert learner.weights.tolist() == expected
     if length < rate:
@@ -72,10 +76,10 @@ def test_passive_aggressive_steps_make_up_for_the_loss(
 
 def test_adagrad_steps_shrink_with_the_gradients_seen() -> None:
     rate = 0.5
-    learner = Learner(np.zeros(3, np.int32), "adagrad", rate)
+    learner = learner_of(3, "adagrad", rate)
     squares, weights = [1.0, 1.0, 1.0], [0, 0, 0]
     for change in ({0: 1, 1: -2}, {0: 1}, {0: -3, 2: 1}, {0: 1}):
-        learner.step(*arrays(change), 99.0, 99.0)
+        learner.step(*arrays(change), 99.0)
         learner.tick()
         for i, count in change.items():
             squares[i] += count * count
@@ -85,14 +89,29 @@ def test_adagrad_steps_shrink_with_the_gradients_seen() -> None:
 
 
 @pytest.mark.parametrize("method", ["perceptron", "passive-aggressive", "adagrad"])
+def test_blocks_of_weights_have_their_own_rates(method: str) -> None:
+    """Each learns as by itself; a passive-aggressive step is that of the whole difference."""
+    rates, starts = [0.5, 0.002], [1.0, 7.0]
+    both = Learner([3, 2], method, rates, starts)
+    apart = [Learner([n], method, [r], [s]) for n, r, s in zip((3, 2), rates, starts)]
+    for change in ({0: 1, 4: -2}, {1: 3}, {3: 1, 2: 1}):
+        indices, counts = arrays(change)
+        loss = 10.0 * float((counts * counts).sum())
+        both.step(indices, counts, loss)
+        for learner, own, first in zip(apart, (indices < 3, indices >= 3), (0, 3)):
+            learner.step(indices[own] - first, counts[own], loss)
+    assert both.weights.tolist() == [w for learner in apart for w in learner.weights.tolist()]
+
+
+@pytest.mark.parametrize("method", ["perceptron", "passive-aggressive", "adagrad"])
 def test_a_learner_that_is_restored_goes_on_the_same(method: str) -> None:
     rng = np.random.default_rng(121)
     steps = [
-        (np.sort(rng.permutation(8)[:3]), rng.integers(1, 4, 3), float(rng.random() * 4), 9.0)
+        (np.sort(rng.permutation(8)[:3]), rng.integers(1, 4, 3), float(rng.random() * 4))
         for _ in range(12)
     ]
-    whole = Learner(np.zeros(8, np.int32), method, 0.2)
-    half = Learner(np.zeros(8, np.int32), method, 0.2)
+    whole = learner_of(8, method, 0.2)
+    half = learner_of(8, method, 0.2)
     for step in steps:
         whole.step(*step)
         whole.tick()
@@ -100,7 +119,7 @@ def test_a_learner_that_is_restored_goes_on_the_same(method: str) -> None:
         half.step(*step)
         half.tick()
     state = {name: array.copy() for name, array in half.state().items()}
-    again = Learner(np.zeros(8, np.int32), method, 0.2)
+    again = learner_of(8, method, 0.2)
     for name, array in again.state().items():
         array[:] = state[name]
     for step in steps[5:]:

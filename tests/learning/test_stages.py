@@ -54,7 +54,7 @@ def factors_alone(run: Run, problems: list[Problem]) -> Trainer:
     below = Trainer(config, run.data, run.pruner, [])
     families = load_families(config.factors.families)
     return Trainer(
-        config, run.data, run.pruner, families, below=below.model(below.average()),
+        config, run.data, run.pruner, families, below=below.model(below.learner.average()).maker,
         problems=problems,
     )  # fmt: skip
 
@@ -103,9 +103,8 @@ def test_fold_backbones_may_be_means_of_restarts(sentences: list[Sentence]) -> N
     parts = []
     for restart in range(2):
         trainer = Trainer(config, part, run.pruner, [], restart)
-        parts.append(Run(config, part, run.pruner).epochs(trainer, 2).weights)
-    weights = {name: np.mean([one[name] for one in parts], axis=0) for name in parts[0]}
-    made = trainer.model({name: np.rint(w).astype(np.int32) for name, w in weights.items()})
+        parts.append(Run(config, part, run.pruner).epochs(trainer, 2)[0])
+    made = trainer.model(np.rint(np.mean(parts, axis=0)).astype(np.int32))
     mean = Run(config, part, run.pruner).thinned(made)
     i = int(np.flatnonzero(fold_of == 1)[0])
     expected = mean.maker.over_arcs(sentences[i], run.data.values[i], *run.data.arcs[i])
@@ -121,7 +120,7 @@ def test_factors_lower_the_errors_on_what_they_learn_from(sentences: list[Senten
     reports = [stage.epoch(number) for number in range(1, 7)]
     assert reports[-1].train_uas > reports[0].train_uas
     assert reports[0].updates > 0
-    found = stage.model(stage.average()).maker
+    found = stage.model(stage.learner.average()).maker
     assert found.scorer is stage.maker.scorer
     assert (np.rint(found.table.weights / QUANTUM) * QUANTUM == found.table.weights).all()
     assert np.count_nonzero(found.table.weights) > 50
@@ -148,16 +147,16 @@ def test_the_average_may_begin_late(sentences: list[Sentence]) -> None:
     stage = factors_alone(run, held_out_problems(run))
     for number in (1, 2):
         stage.epoch(number)
-    weights = [stage.learners["factors"].weights.astype(np.int64)]
+    weights = [stage.learner.weights.astype(np.int64)]
     learn = stage._learn_from
 
     def recorded(*given: Any) -> None:
         learn(*given)
-        weights.append(stage.learners["factors"].weights.astype(np.int64))
+        weights.append(stage.learner.weights.astype(np.int64))
 
     stage._learn_from = recorded  # type: ignore[method-assign]
     stage.epoch(3)
-    found = stage.model(stage.average()).maker.table.weights / QUANTUM
+    found = stage.model(stage.learner.average()).maker.table.weights / QUANTUM
     assert np.abs(found - np.mean(weights, axis=0)).max() <= 0.5
     assert (found != 0).any()
 

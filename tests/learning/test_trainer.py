@@ -24,8 +24,8 @@ def trainer_of(config: Configuration, count: int = 30) -> Trainer:
     return Trainer(config, data, pruner, load_families(config.factors.families))
 
 
-def weights_of(trainer: Trainer, name: str = "backbone") -> np.ndarray:
-    return trainer.learners[name].weights.astype(np.int64)
+def weights_of(trainer: Trainer) -> np.ndarray:
+    return trainer.learner.weights.astype(np.int64)
 
 
 @pytest.mark.parametrize("first", [1, 2, 3])
@@ -46,28 +46,27 @@ def test_the_average_begins_with_a_later_epoch(first: int) -> None:
             seen[:] = [weights_of(trainer)]
         trainer.epoch(number)
         mean = np.mean(seen if number >= first else [np.zeros_like(seen[0]), *seen], axis=0)
-        found = trainer.model(trainer.average()).maker.scorer.weights
-        assert np.array_equal(found, np.rint(mean).astype(np.int32))
+        assert np.array_equal(trainer.learner.average(), np.rint(mean).astype(np.int32))
 
 
 def test_the_average_is_the_mean_over_all_examples() -> None:
     """Over the weights at the start and after each sentence, in backbone and factors alike."""
     trainer = trainer_of(toy.configuration().with_("learning", cost=1.0), count=12)
-    backbone, factors = [weights_of(trainer)], [weights_of(trainer, "factors")]
+    weights = [weights_of(trainer)]
     learn = trainer._learn_from
 
     def recorded(*given: Any) -> None:
         learn(*given)
-        backbone.append(weights_of(trainer))
-        factors.append(weights_of(trainer, "factors"))
+        weights.append(weights_of(trainer))
 
     trainer._learn_from = recorded  # type: ignore[method-assign]
     reports = [trainer.epoch(number) for number in (1, 2)]
-    assert len(backbone) == 25
+    assert len(weights) == 25
+    backbone, factors = np.split(np.mean(weights, axis=0), [trainer.n_backbone])
     assert all(report.updates > 0 for report in reports)
-    found = trainer.model(trainer.average()).maker
-    assert np.abs(found.scorer.weights - np.mean(backbone, axis=0)).max() <= 0.5
-    assert np.abs(found.table.weights / QUANTUM - np.mean(factors, axis=0)).max() <= 0.5
+    found = trainer.model(trainer.learner.average()).maker
+    assert np.abs(found.scorer.weights - backbone).max() <= 0.5
+    assert np.abs(found.table.weights / QUANTUM - factors).max() <= 0.5
 
 
 def test_it_learns_nothing_from_a_tree_that_does_not_outscore_the_gold_tree(
@@ -130,7 +129,7 @@ def test_a_passive_aggressive_step_makes_up_for_the_whole_loss(
             continue
         updates += 1
         values, (head, mod) = trainer.data.values[i], trainer.data.arcs[i]
-        maker = trainer.model({n: v.weights for n, v in trainer.learners.items()}).maker
+        maker = trainer.model(trainer.learner.weights).maker
         problem = maker.over_arcs(trainer.data.sentences[i], values, head, mod)
         gold = trainer.data.heads[i]
         errors = int((found[-1][1:] != gold[1:]).sum())
