@@ -94,7 +94,7 @@ def main() -> None:
                 config = Configuration.load(options.config).with_("learning", seed=seed)
                 own = Parser.train(
                     train, (), config, factors=[], outside=outside,
-                    reading=lambda source, seed=seed: learn_to_read(train, seed, source),
+                    reading=lambda source, kept, seed=seed: learn_to_read(train, seed, source),
                 )  # fmt: skip
                 tallies.append([tallied(dev, parsed(own, dev)),
                                 tallied(dev, parsed(own, map(own.tagger, dev)))])

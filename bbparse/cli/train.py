@@ -14,6 +14,7 @@ from bbparse.cli.outside import given_outside, outside_options
 from bbparse.cli.results import results, table
 from bbparse.configuration import CONFIGURATIONS, Configuration
 from bbparse.errors import BBParseError, TreebankError
+from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.reading import Reading, learn_to_read
 from bbparse.model import MODELS
 from bbparse.model.file import load_tagger
@@ -121,17 +122,15 @@ def train(
     sentences = _read(treebank, skip_invalid, single_root)
     dev_sentences = _read(dev, skip_invalid, single_root) if dev is not None else []
     terminal = sys.stderr.isatty()
-    kept = target.with_name(target.name + ".text")
     if text_from is not None and no_text:
         raise click.UsageError("--text-from and --no-text exclude each other")
     given = None if text_from is None else Reading(*load_tagger(MODELS.path(text_from)))
 
-    def reading(source: Outside | None) -> Reading:
+    def reading(source: Outside | None, kept: Checkpoint) -> Reading:
         if given is not None:
             return given
-        return learn_to_read(
-            sentences, config.learning.seed, source, checkpoint=kept, progress=terminal, say=_say,
-        )
+        seed = config.learning.seed
+        return learn_to_read(sentences, seed, source, kept, progress=terminal, say=_say)
 
     with progress_bars(terminal):
         parser = Parser.train(
@@ -147,7 +146,6 @@ def train(
             progress=terminal,
             report=_say,
         )
-    kept.unlink(missing_ok=True)
     if dev_sentences:
         parser.notes[NOTE]["results"] = found = results(parser.model, dev_sentences)
         parser.save(target)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.jit import kernel
-from bbparse.learning.checkpoint import Checkpoint
+from bbparse.learning.checkpoint import Checkpoint, key_of
 from bbparse.learning.data import TrainingData, folds_of, labels_of
 from bbparse.learning.network import train_guide, train_trees
 from bbparse.problem.quantum import QUANTUM
@@ -115,8 +115,9 @@ def prune_all(
 
     def train(chosen: NDArray[np.int64], part: str) -> Pruner:
         arrays = checkpoint.once(
-            part, config, _WEIGHTS, lambda: {"weights": train_pruner(config, data, chosen)}
-        )
+            part, key_of(config), _WEIGHTS,
+            lambda: {"weights": train_pruner(config, data, chosen)},
+        )  # fmt: skip
         return Pruner.of(config, arrays["weights"])
 
     pruner = train(everything, "pruner")
@@ -150,7 +151,7 @@ def guide_all(
 
     def train(chosen: NDArray[np.int64], part: str) -> Network:
         arrays = checkpoint.once(
-            part, config, NETWORK_ARRAYS,
+            part, key_of(config), NETWORK_ARRAYS,
             lambda: train_guide(config, data, chosen, labels).to_arrays(),
         )  # fmt: skip
         return Network.from_arrays(arrays, part)
@@ -178,7 +179,7 @@ def learn_trees(
     configuration has none. `TreebankError` as `guide_all`."""
     if config.trees.epochs:
         arrays = checkpoint.once(
-            "trees", config, TREES_ARRAYS,
+            "trees", key_of(config), TREES_ARRAYS,
             lambda: train_trees(config, data, tuple(labels_of(data.sentences))).to_arrays(),
         )  # fmt: skip
         data.trees = PartNetwork.from_arrays(arrays, "trees")

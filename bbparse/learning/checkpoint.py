@@ -1,6 +1,7 @@
 """Checkpoints: a training run that was interrupted goes on after what it has done.
 
-Each part of a run (pruner, guide, a run over the sentences) has a file beside the model to come:
+Each part of a run (cutter and tagger, pruner, guide, a run over the sentences) has a file beside
+the model to come:
 what it has learned, or its state after the last whole epoch.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class Checkpoint:
         outside: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = None if path is None else Path(path)
-        self._treebank = "" if path is None else digest(sentences, outside)
+        self._treebank = "" if path is None else _digest(sentences, outside)
 
     def files(self) -> list[Path]:
         """Those that are there, sorted."""
@@ -51,8 +52,11 @@ class Checkpoint:
         beside = self.path.parent.glob("*")
         return sorted(p for p in beside if p.name == name or p.name.startswith(f"{name}."))
 
-    def read(self, part: str, config: Configuration, rules: dict[str, Rule]) -> Arrays | None:
-        """What was written of a part; None where nothing was, or by another run.
+    def read(
+        self, part: str, key: Any, rules: dict[str, Rule], optional: Set[str] = frozenset()
+    ) -> Arrays | None:
+        """What was written of a part; None where nothing was, or by another run: of other data, or
+        with another key, which JSON can hold.
 
         `ModelError` if the file is damaged.
         """
@@ -61,27 +65,27 @@ class Checkpoint:
             return None
         rules = {"identity": (TEXT, 0, None), **rules}
         try:
-            arrays = read_archive(path, KIND, VERSION, rules, error=ModelError)
+            arrays = read_archive(path, KIND, VERSION, rules, optional, error=ModelError)
         except ModelError as error:
             raise ModelError(f"{error}; remove it, and training begins anew") from None
-        return arrays if str(arrays["identity"].item()) == self._identity(config) else None
+        return arrays if str(arrays["identity"].item()) == self._identity(key) else None
 
-    def write(self, part: str, config: Configuration, arrays: Arrays) -> None:
-        """Keep what a part has learned under a configuration, or its state."""
+    def write(self, part: str, key: Any, arrays: Arrays) -> None:
+        """Keep what a part has learned, or its state."""
         path = self._file(part)
         if path is not None:
-            arrays = {"identity": np.array(self._identity(config)), **arrays}
+            arrays = {"identity": np.array(self._identity(key)), **arrays}
             write_archive(path, KIND, VERSION, arrays, compress=False)
 
     def once(
-        self, part: str, config: Configuration, rules: dict[str, Rule], learn: Callable[[], Arrays]
-    ) -> Arrays:
-        """What a part learns that takes no epochs of the backbone, from its file if it is done."""
-        config = config.with_("learning", epochs=1)
-        arrays = self.read(part, config, rules)
+        self, part: str, key: Any, rules: dict[str, Rule], learn: Callable[[], Arrays],
+        optional: Set[str] = frozenset(),
+    ) -> Arrays:  # fmt: skip
+        """What a part learns as a whole, from its file if it is done."""
+        arrays = self.read(part, key, rules, optional)
         if arrays is None:
             arrays = learn()
-            self.write(part, config, arrays)
+            self.write(part, key, arrays)
         return arrays
 
     def remove(self) -> None:
@@ -94,11 +98,16 @@ class Checkpoint:
             return self.path
         return self.path.with_name(f"{self.path.name}.{part.replace(' ', '-')}")
 
-    def _identity(self, config: Configuration) -> str:
-        return digest((), self._treebank, config.to_table())
+    def _identity(self, key: Any) -> str:
+        return _digest((), self._treebank, key)
 
 
-def digest(sentences: Iterable[Sentence], *others: Any) -> str:
+def key_of(config: Configuration) -> Any:
+    """The key of what takes no epochs of the backbone: with more of them it is the same."""
+    return config.with_("learning", epochs=1).to_table()
+
+
+def _digest(sentences: Iterable[Sentence], *others: Any) -> str:
     """A text that tells sentences, and others that JSON can hold, from those of another run."""
     found = blake2b(json.dumps(others, sort_keys=True).encode(), digest_size=16)
     for sentence in sentences:

@@ -21,7 +21,7 @@ from bbparse.configuration import Configuration
 from bbparse.configuration.records import FactorConfig
 from bbparse.errors import ConfigError
 from bbparse.factors import FactorFamily
-from bbparse.learning.checkpoint import Checkpoint
+from bbparse.learning.checkpoint import Checkpoint, key_of
 from bbparse.learning.data import TrainingData, folds_of, subset
 from bbparse.learning.trainer import Trainer
 from bbparse.model.model import Model
@@ -93,10 +93,8 @@ class Run:
 
         `ConfigError` if the checkpoint of a longer run left nothing to do and nothing to return.
         """
-        key = self.config
-        # with fewer epochs it is the same backbone, for the families it is not
-        if trainer.n_backbone:
-            key = key.with_("learning", epochs=1)
+        # for the families, a backbone of fewer epochs is another one
+        key = key_of(self.config) if trainer.n_backbone else self.config.to_table()
         weights, done = trainer.learner.weights.copy(), np.zeros(2, np.int64)
         best_uas = np.full(1, -1.0)
         state = {**trainer.learner.state(), "best": weights, "epochs": done, "best_uas": best_uas}

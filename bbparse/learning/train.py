@@ -37,7 +37,7 @@ def train(
     factors: Iterable[str | type[FactorFamily] | FactorFamily] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     model: str | os.PathLike[str] | None = None,
-    reading: Callable[[Outside | None], Reading] | None = None,
+    reading: Callable[[Outside | None, Checkpoint], Reading] | None = None,
     outside: Callable[[Sequence[Sentence], Sequence[Sentence]], Outside] | None = None,
     about: Mapping[str, str | None] | None = None,
     progress: bool = False,
@@ -60,7 +60,8 @@ def train(
         Where to write the model, while there still is a checkpoint.
     reading : callable, optional
         Gives what the model is to cut text and to tag words with (`bbparse.learning.reading`), of
-        what `outside` gave; called when the configuration and the trees have been checked.
+        what `outside` gave and a place to keep it in; called when the configuration and the trees
+        have been checked.
     outside : callable, optional
         Gives vectors that networks take besides, of sentences and dev: a partial
         `bbparse.outside.read_vectors` or `fit_encoder`. Called after the same checks.
@@ -90,8 +91,10 @@ def train(
     with progress_bars(progress):
         source = None if outside is None else outside(sentences, dev)
         kept = Checkpoint(checkpoint, (*sentences, *dev), None if source is None else source.note)
+        if files := kept.files():
+            say(f"{files[0]}: going on after an earlier run")
         config = _settled(config, sentences, say)
-        read = Reading(None, None) if reading is None else reading(source)
+        read = Reading(None, None) if reading is None else reading(source, kept)
         one_source(source, None if read.tagger is None else read.tagger.outside)
         best = _learned(config, families, sentences, dev, kept, source, say)
         best.tagger, best.cutter = read
@@ -113,8 +116,6 @@ def _learned(
 ) -> Model:
     """What `train` gives, of what has been checked."""
     started = time.perf_counter()
-    if files := checkpoint.files():
-        say(f"{files[0]}: going on after an earlier run")
     data = prepare(sentences, config.model)
     data.outside = outside
     if data.projectivised:

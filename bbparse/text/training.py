@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,24 +40,13 @@ from bbparse.treebank.sentence import Piece
 COMMON = 300
 
 
-@dataclass(frozen=True, slots=True)
-class CutterSettings:
-    """How a cutter is trained."""
-
-    #: Of the two layers.
-    characters: LayerSettings = field(
-        default_factory=lambda: LayerSettings(epochs=4, chained=False)
-    )
-    sentences: LayerSettings = field(
-        default_factory=lambda: LayerSettings(epochs=4, chained=False)
-    )
-    #: Between characters of two kinds that are cut, or not, in less than this share of their
-    #: occurrences, they never are, or always.
-    rare: float = 0.0003
-    #: Most characters to learn from: all of a large treebank would teach little more.
-    longest: int = 1_200_000
-    block: int = 8  #: Sentences of a piece of text where the treebank has no paragraphs.
-    seed: int = 1
+#: Of both layers.
+SETTINGS = LayerSettings(epochs=4, chained=False)
+#: Between characters of two kinds that are cut, or not, in less than this share of their
+#: occurrences, they never are, or always.
+RARE = 0.0003
+#: Most characters to learn from: all of a large treebank would teach little more.
+LONGEST = 1_200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,26 +92,26 @@ def _text(group: Sequence[Sequence[Piece]]) -> Text:
     return Text("".join(parts).rstrip(), spans, words, ends)
 
 
-def train_cutter(
-    sentences: Sequence[Sentence], settings: CutterSettings | None = None
-) -> Cutter:
-    """Train a cutter on sentences in the order of their text; `TreebankError` if there are none."""
-    settings = settings or CutterSettings()
+def train_cutter(sentences: Sequence[Sentence], seed: int = 1) -> Cutter:
+    """Train a cutter on sentences in the order of their text; `TreebankError` if there are none.
+
+    The seed is that of the order in which they are learned from.
+    """
     if not sentences:
         raise TreebankError("a cutter cannot be trained: there are no sentences")
-    texts = texts_of(sentences, settings.block)
-    random = np.random.default_rng(settings.seed)
+    texts = texts_of(sentences)
+    random = np.random.default_rng(seed)
     size = 0
     chosen: list[int] = []
     for i in random.permutation(len(texts)).tolist():
         size += len(texts[i].text)
-        if chosen and size > settings.longest:
+        if chosen and size > LONGEST:
             break
         chosen.append(i)
     texts = [texts[i] for i in sorted(chosen)]
     multiwords = _multiwords(texts)
     gold = [_labels(text, multiwords) for text in texts]
-    characters = _characters(texts, gold, settings)
+    characters = _characters(texts, gold, seed)
     lessons = [
         Lesson(
             encode_tokens(text.text, text.spans),
@@ -133,7 +122,7 @@ def train_cutter(
     ]
     ends = train_layer(
         "sentences", TOKEN_LABELS, {"": (0, 1)}, own_templates("cutter")["sentences"], lessons,
-        settings.sentences, settings.seed, TOKEN_COLUMNS, REACH,
+        SETTINGS, seed, TOKEN_COLUMNS, REACH,
     )  # fmt: skip
     return Cutter(characters, ends, multiwords, _language(texts))
 
@@ -175,9 +164,7 @@ def _labels(text: Text, multiwords: dict[str, tuple[str, ...]]) -> NDArray[np.in
 
 
 def _characters(
-    texts: Sequence[Text],
-    gold: Sequence[NDArray[np.int32]],
-    settings: CutterSettings,
+    texts: Sequence[Text], gold: Sequence[NDArray[np.int32]], seed: int
 ) -> Layer:
     counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
     found_places = (places(text.text) for text in texts)
@@ -189,7 +176,7 @@ def _characters(
     for key, found in sorted(counts.items()):
         if key == "joined":
             continue
-        least = settings.rare * found.total()
+        least = RARE * found.total()
         kept = [label for label, count in found.items() if count >= least and (
             count > 1 or found.total() < 20)]
         lists[key] = tuple(sorted(kept)) or (max(found, key=lambda label: found[label]),)
@@ -199,5 +186,5 @@ def _characters(
     ]
     return train_layer(
         "characters", CHARACTER_LABELS, lists, own_templates("cutter")["characters"], lessons,
-        settings.characters, settings.seed, CHARACTER_COLUMNS, REACH,
+        SETTINGS, seed, CHARACTER_COLUMNS, REACH,
     )

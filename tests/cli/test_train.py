@@ -330,11 +330,14 @@ def test_what_was_learned_of_text_is_kept(
     with monkeypatch.context() as patch:
         patch.setattr("bbparse.learning.train.prune_all", lambda *args: 1 / 0)
         assert run(*start).code != 0
-    assert leftovers(tmp_path) == ["toy.model.text"]
+    assert leftovers(tmp_path) == ["toy.model.checkpoint.text"]
     done = run(*start)
-    assert "cutter and tagger taken from there" in done.err
+    assert "toy.model.checkpoint.text: going on after an earlier run" in done.err
+    assert "tagger trained" not in done.err
     assert leftovers(tmp_path) == ["toy.model"]
-    assert "identity" not in Parser.load(model).tagger.notes  # type: ignore[union-attr]
+    again = model.read_bytes()
+    assert "tagger trained" in run(*start).err
+    assert model.read_bytes() == again
 
 
 def test_a_treebank_without_tags_is_enough(run: Run, config: Path, tmp_path: Path) -> None:
