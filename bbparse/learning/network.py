@@ -18,7 +18,7 @@ from bbparse.configuration.records import NetworkConfig, TreesConfig
 from bbparse.learning.chart_kernels import TreeChart, gold_parts, log_sum, tree_chart
 from bbparse.learning.data import TrainingData
 from bbparse.network.encoder import known_rows
-from bbparse.network.learning import Learner, Stack, product, product_back, vocabulary
+from bbparse.network.learning import Learner, Stack, label_loss, product, product_back, vocabulary
 from bbparse.network.learning_kernels import add_to_rows, sum_rows
 from bbparse.scoring.network import KINDS, TAG, WORD_COLUMNS, Network, PartNetwork
 from bbparse.scoring.network_kernels import arc_rows
@@ -101,25 +101,21 @@ class NetworkLearner(Learner):
     def __init__(
         self, settings: NetworkConfig, n_values: int, n_labels: int, seed: int, outside: int = 0
     ) -> None:
-        self.settings = settings
         self.n_labels = n_labels
         parts = settings.parts if isinstance(settings, TreesConfig) else 0
         self.kind = PartNetwork if parts else Network
-        self.sizes = (
-            settings.word, settings.width, settings.layers, settings.shared, settings.pairs,
-            *([parts] if parts else []), *([outside] if outside else []),
-        )  # fmt: skip
         fans = {"end_w": settings.width, "label_w": settings.shared, "out_w": settings.shared}
         if parts:
             fans |= {"sib_out": 100, "gc_out": 100, "none": 4}
-        shapes = self.kind.shapes(self.sizes, n_labels)
-        super().__init__(settings, shapes, fans, ("arc_table",), n_values, seed)
+        super().__init__(
+            self.kind, settings, n_labels, fans, ("arc_table",), n_values, seed, outside
+        )
         self.p["label_w"][:, n_labels:] = 0.0
         # a(h) is learned as if it were longer: sums of many products would start too large
         self._pair_share = np.float32(1.0 / np.sqrt(settings.pairs))
         # and so is p(h) of parts
         self._columns = PartNetwork.part_columns(self.sizes) if parts else []
-        self._part_share = np.ones(shapes["end_b"], np.float32)
+        self._part_share = np.ones(self.shapes["end_b"], np.float32)
         for column in self._columns:
             self._part_share[column : column + parts] = 1.0 / np.sqrt(parts)
 
@@ -157,16 +153,10 @@ class NetworkLearner(Learner):
         known = batch.label >= 0
         gold_rows, gold = right[known], batch.label[known]
         own = np.ascontiguousarray(r[gold_rows])
-        label_scores = product(own, p["label_w"], p["label_b"])[:, : self.n_labels]
-        label_scores -= label_scores.max(axis=1, keepdims=True)
-        np.exp(label_scores, out=label_scores)
-        label_scores /= label_scores.sum(axis=1, keepdims=True)
-        place = np.arange(len(gold))
-        loss -= float(np.log(np.maximum(label_scores[place, gold], 1e-30)).sum())
+        d_labels = product(own, p["label_w"], p["label_b"])
+        loss += label_loss(d_labels[:, : self.n_labels], gold)
         # and down again
-        d_labels = np.zeros((len(gold), p["label_w"].shape[1]), np.float32)
-        d_labels[:, : self.n_labels] = label_scores
-        d_labels[place, gold] -= 1.0
+        d_labels[:, self.n_labels :] = 0.0
         d_labels /= n_words
         d_scores = scores
         d_scores[right] -= 1.0

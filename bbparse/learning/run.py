@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.configuration.records import FactorConfig
 from bbparse.errors import ConfigError
 from bbparse.factors import FactorFamily
 from bbparse.learning.checkpoint import Checkpoint, key_of
@@ -205,14 +204,8 @@ def learn_backbone(run: Run) -> tuple[Model, list[Problem]]:
 
     Several sets of families may be learned for one backbone: it depends on the folds only.
     """
-    old = run.config.factors
-    factors = FactorConfig(
-        stage=old.stage, folds=old.folds, fold_epochs=old.fold_epochs,
-        fold_restarts=old.fold_restarts,
-    )  # fmt: skip
-    plain = run.of("", config=replace(run.config, factors=factors))
-    problems = held_out_problems(plain)
-    backbone = plain.of("backbone")
+    problems = held_out_problems(run)
+    backbone = run.of("backbone")
     return backbone.thinned(backbone.learn()), problems
 
 

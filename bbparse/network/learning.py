@@ -15,7 +15,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from bbparse.network.dense import dense
-from bbparse.network.encoder import QUANTUM, split, total_size
+from bbparse.network.encoder import QUANTUM, Encoder, split, total_size
 from bbparse.network.kernels import REACH
 from bbparse.network.learning_kernels import (
     Learned,
@@ -89,26 +89,31 @@ class Tape(NamedTuple):
 
 
 class Learner:
-    """Weights of a network, their gradients, and Adam's means.
+    """Weights of a network of some kind, their gradients, and Adam's means.
 
-    ``shapes`` are those of `Encoder.shapes`, beside which there are vectors of so many values;
-    ``fans`` the inputs of those further weights that start as random numbers, ``tables`` further
-    weights that are rows to choose from. Settings have `word`, `width`, `layers`, `dropout` and
-    `word_dropout`: see `bbparse.configuration.records.NetworkConfig`.
+    Settings have the sizes of that kind, `dropout` and `word_dropout`: see
+    `bbparse.configuration.records.NetworkConfig`; ``outside`` is the length of vectors from
+    outside. ``fans`` are the inputs of those weights of the kind that start as random numbers,
+    ``tables`` those that are rows to choose from; beside them all there are vectors of so many
+    values.
     """
 
     def __init__(
         self,
+        kind: type[Encoder],
         settings: Any,
-        shapes: Mapping[str, tuple[int, ...]],
+        n_labels: int,
         fans: Mapping[str, int],
         tables: Sequence[str],
         n_values: int,
         seed: int,
+        outside: int,
     ) -> None:
-        self.network = settings
+        self.settings = settings
         self.random = np.random.default_rng([seed, 2])
-        self.shapes = shapes
+        own_sizes = [getattr(settings, name) for name in ("word", "width", "layers", *kind.SIZES)]
+        self.sizes = (*own_sizes, outside) if outside else tuple(own_sizes)
+        self.shapes = shapes = kind.shapes(self.sizes, n_labels)
         # all weights but the vectors of values, in one row
         self.dense = Learned.of(np.zeros((1, total_size(shapes)), np.float32))
         self.p = split(self.dense.weights[0], shapes)
@@ -142,7 +147,7 @@ class Learner:
 
     def up(self, stack: Stack, dropout: bool) -> tuple[Floats, Tape]:
         """Vectors of words in their context, float32[rows, width], and the way back."""
-        settings, p = self.network, self.p
+        settings, p = self.settings, self.p
         drop = settings.dropout if dropout else 0.0
         rows, outside = stack.rows, stack.outside
         if dropout:
@@ -183,7 +188,7 @@ class Learner:
         """Add the gradients of what made the vectors in context, given those of the vectors."""
         p, g = self.p, self.g
         n_rows, inner = len(tape.rows), len(tape.rows) - 2 * REACH
-        for layer in reversed(range(self.network.layers + 1)):
+        for layer in reversed(range(self.settings.layers + 1)):
             d_whole = np.empty_like(d_state)
             norm_back(
                 d_state, tape.mask, tape.normed[layer], p["gains"][layer], tape.scales[layer],
@@ -300,6 +305,18 @@ def product_back(
     d_weights += product(x.T, d_out)
     d_bias += d_out.sum(axis=0)
     return product(d_out, weights.T)
+
+
+def label_loss(scores: Floats, gold: Rows) -> float:
+    """The loss of labels, given scores of each in rows, and which are right; the scores become its
+    gradient."""
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    right = np.arange(len(gold)), gold
+    loss = -float(np.log(np.maximum(scores[right], 1e-30)).sum())
+    scores[right] -= 1.0
+    return loss
 
 
 def vocabulary(

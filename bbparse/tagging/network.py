@@ -22,7 +22,7 @@ from bbparse.jit import kernel
 from bbparse.network.dense import dense
 from bbparse.network.encoder import Encoder, encoder_rules, known_rows
 from bbparse.network.kernels import context
-from bbparse.network.learning import Learner, Stack, product, product_back, vocabulary
+from bbparse.network.learning import Learner, Stack, label_loss, product, product_back, vocabulary
 from bbparse.outside import Outside
 from bbparse.storage.archive import Rule
 from bbparse.tagging.encode import COLUMNS, PAD
@@ -154,15 +154,9 @@ class TagLearner(Learner):
         self, settings: NetworkSettings, counts: Sequence[int], n_values: int, seed: int,
         outside: int = 0,
     ) -> None:  # fmt: skip
-        self.settings = settings
-        self.starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        self.sizes = (
-            settings.word, settings.width, settings.layers, settings.hidden,
-            *([outside] if outside else []),
-        )  # fmt: skip
-        shapes = TagNetwork.shapes(self.sizes, int(self.starts[-1]))
+        self.ends = np.cumsum(counts).tolist()
         fans = {"end_w": settings.width, "label_w": settings.hidden}
-        super().__init__(settings, shapes, fans, (), n_values, seed)
+        super().__init__(TagNetwork, settings, self.ends[-1], fans, (), n_values, seed, outside)
 
     def loss(
         self, rows: Sequence[Rows], gold: Rows, dropout: bool = True,
@@ -187,18 +181,11 @@ class TagLearner(Learner):
         active = self.kept(hidden.shape, drop) * (hidden > 0.0)
         hidden *= active
         scores = product(hidden, p["label_w"], p["label_b"])
-        d_scores = np.zeros_like(scores)
-        loss, place = 0.0, np.arange(len(words))
-        for kind, (start, stop) in enumerate(zip(self.starts[:-1], self.starts[1:])):
-            chances = scores[:, start:stop] - scores[:, start:stop].max(axis=1, keepdims=True)
-            np.exp(chances, out=chances)
-            chances /= chances.sum(axis=1, keepdims=True)
-            right = chances[place, gold[:, kind]]
-            loss -= float(np.log(np.maximum(right, 1e-30)).sum())
-            chances[place, gold[:, kind]] -= 1.0
-            d_scores[:, start:stop] = chances
-        d_scores /= np.float32(len(words))
-        d_hidden = product_back(hidden, p["label_w"], d_scores, g["label_w"], g["label_b"])
+        *kinds, rest = np.split(scores, self.ends, axis=1)
+        loss = sum(label_loss(own, right) for own, right in zip(kinds, gold.T))
+        rest[:] = 0.0
+        scores /= np.float32(len(words))
+        d_hidden = product_back(hidden, p["label_w"], scores, g["label_w"], g["label_b"])
         d_own = product_back(own, p["end_w"], d_hidden * active, g["end_w"], g["end_b"])
         d_state = np.zeros_like(state)
         d_state[words] = d_own

@@ -18,7 +18,7 @@ from bbparse.configuration.templates import own_templates
 from bbparse.errors import TreebankError
 from bbparse.outside import Outside
 from bbparse.tagging.encode import FormEncoder, fill_tags, style
-from bbparse.tagging.layer import Layer
+from bbparse.tagging.layer import Layer, Lists
 from bbparse.tagging.learning import LayerSettings, Lesson, train_layer
 from bbparse.tagging.lemmas import apply_rule, is_absolute, rule_of
 from bbparse.tagging.network import NetworkSettings, train_tag_network
@@ -153,6 +153,21 @@ def _known_words(
     return known, habits
 
 
+def _layer(
+    name: str,
+    number: Mapping[str, int],
+    lists: Mapping[str, tuple[int, ...]],
+    lessons: Iterable[tuple[NDArray[np.uint64], Lists, Sequence[int]]],
+    settings: TaggerSettings,
+) -> Layer:
+    """A layer, from words, their candidates, and the numbers of their labels, of each sentence."""
+    return train_layer(
+        name, list(number), lists, own_templates("tagger")[name],
+        [Lesson(values, own, np.array(gold, np.int32)) for values, own, gold in lessons],
+        getattr(settings, name), settings.seed,
+    )  # fmt: skip
+
+
 def _train_tags(
     sentences: Sequence[Sentence], values: Encoded, settings: TaggerSettings
 ) -> Layer:
@@ -174,17 +189,9 @@ def _train_tags(
             lists[form] = _sorted(number, found)
         elif not of_lower[form.lower()] <= open_tags:
             lists[form] = _sorted(number, open_tags | of_lower[form.lower()])
-    lessons = [
-        Lesson(
-            some, [lists.get(form, lists[""]) for form in sentence.forms],
-            _gold(number, _tags(sentence)),
-        )
-        for sentence, some in zip(sentences, values)
-    ]  # fmt: skip
-    return train_layer(
-        "tags", list(number), lists, own_templates("tagger")["tags"], lessons, settings.tags,
-        settings.seed,
-    )
+    chosen = [[lists.get(form, lists[""]) for form in sentence.forms] for sentence in sentences]
+    gold = [[number[tag] for tag in _tags(sentence)] for sentence in sentences]
+    return _layer("tags", number, lists, zip(values, chosen, gold), settings)
 
 
 def _train_feats(
@@ -209,17 +216,9 @@ def _train_feats(
             tag = key.partition("\t")[2]
             if len(found) < len(of_tag[tag]):
                 lists[key] = _sorted(number, found)
-    lessons = [
-        Lesson(
-            some, [lists.get(key) or lists[key.partition("\t")[2]] for key in own],
-            _gold(number, sentence.feats),
-        )
-        for sentence, some, own in zip(sentences, values, keys)
-    ]  # fmt: skip
-    return train_layer(
-        "feats", list(number), lists, own_templates("tagger")["feats"], lessons, settings.feats,
-        settings.seed,
-    )
+    chosen = [[lists.get(key) or lists[key.partition("\t")[2]] for key in own] for own in keys]
+    gold = [[number[feats] for feats in sentence.feats] for sentence in sentences]
+    return _layer("feats", number, lists, zip(values, chosen, gold), settings)
 
 
 def _train_lemmas(
@@ -266,30 +265,18 @@ def _train_lemmas(
     lessons = []
     for sentence, some in zip(sentences, values):
         chosen: list[tuple[int, ...]] = []
-        gold = np.zeros(sentence.n_words, np.int32)
-        for i, (form, tag, lemma) in enumerate(
-            zip(sentence.forms, _tags(sentence), sentence.lemmas)
-        ):
+        gold: list[int] = []
+        for form, tag, lemma in zip(sentence.forms, _tags(sentence), sentence.lemmas):
             label = number.get(rule_of(form, lemma))
-            if label is None or (form, tag) not in guesses:
-                chosen.append((0,))  # nothing to learn
-            else:
-                gold[i] = label
-                chosen.append(guesses[form, tag])
-        lessons.append(Lesson(some, chosen, gold))
-    layer = train_layer(
-        "lemmas", list(number), lists, own_templates("tagger")["lemmas"], lessons, settings.lemmas,
-        settings.seed,
-    )
-    return layer, lexicon
+            own = None if label is None else guesses.get((form, tag))
+            chosen.append(own or (0,))  # nothing to learn
+            gold.append(label if own and label else 0)
+        lessons.append((some, chosen, gold))
+    return _layer("lemmas", number, lists, lessons, settings), lexicon
 
 
 def _sorted(number: Mapping[str, int], labels: Iterable[str]) -> tuple[int, ...]:
     return tuple(sorted(number[label] for label in labels))
-
-
-def _gold(number: Mapping[str, int], labels: Sequence[str]) -> NDArray[np.int32]:
-    return np.array([number[label] for label in labels], np.int32)
 
 
 #: Sentences that stay together where the file does not say which documents it has.
