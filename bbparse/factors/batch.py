@@ -9,7 +9,7 @@ which is both tighter and smaller than the 2ʳ plain factors it is a sum of.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -125,11 +125,17 @@ class FactorBatch:
         )
 
     def known(self, table: FactorTable) -> FactorBatch:
-        """The same with places in a table instead of keys, those of unknown ones left out."""
+        """The same with places in a table instead of keys; unknown ones are left out, and sets
+        without any other."""
         places = table.find(self.feat_keys)
         known = places >= 0
-        kept = places[known].astype(np.int32)
-        return replace(self, feat_ptr=pointers(known)[self.feat_ptr], feat_keys=kept)
+        feat_ptr = pointers(known)[self.feat_ptr]
+        sets, sizes = np.diff(feat_ptr[self.cell_ptr]) > 0, np.diff(self.cell_ptr)
+        return FactorBatch(
+            *take_sets(self.ptr, self.arcs, sets), pointers(sizes[sets]),
+            pointers(np.diff(feat_ptr)[np.repeat(sets, sizes)]), places[known].astype(np.int32),
+            self.gates[sets],
+        )  # fmt: skip
 
     def fired(self, tree: Flags) -> Flags:
         """Which cells fire in a tree, which has the arcs bool[A] of the view."""
@@ -157,17 +163,16 @@ class FactorBatch:
         np.add.at(scores, owner[known], table.weights[places[known]])
         return scores
 
-    def factors(self, scores: NDArray[np.float64]) -> Factors:
-        """Of factors, those whose score, float64[S], is not 0."""
-        alive = scores != 0.0
-        return Factors(*take_sets(self.ptr, self.arcs, alive), scores[alive])
-
-    def counts(self, scores: NDArray[np.float64]) -> Counts:
-        """Of count factors, those that have a score, float64[cells], for some number of arcs."""
+    def scored(self, scores: NDArray[np.float64]) -> tuple[Factors, Counts]:
+        """The factors and the count factors with some score that is not 0, float64[cells]."""
+        sizes = np.diff(self.cell_ptr)
+        counting = sizes == np.diff(self.ptr)  # a factor has two arcs at least
         alive = np.diff(pointers(scores != 0.0)[self.cell_ptr]) > 0
-        ptr, arcs = take_sets(self.ptr, self.arcs, alive)
-        table = np.insert(scores[np.repeat(alive, np.diff(self.cell_ptr))], ptr[:-1], 0.0)
-        return Counts(ptr, arcs, ptr + np.arange(len(ptr)), table)
+        own, several = alive & ~counting, alive & counting
+        factors = Factors(*take_sets(self.ptr, self.arcs, own), scores[self.cell_ptr[:-1][own]])
+        ptr, arcs = take_sets(self.ptr, self.arcs, several)
+        table = np.insert(scores[np.repeat(several, sizes)], ptr[:-1], 0.0)
+        return factors, Counts(ptr, arcs, ptr + np.arange(len(ptr)), table)
 
 
 class FactorCounter:

@@ -140,7 +140,11 @@ class FactorFamily:
     def score(self, view: FactorView, table: FactorTable) -> Factors:
         """The factors whose score is not 0, with it; errors as for `propose`."""
         batch = self.propose(view, table)
-        return batch.factors(batch.scores(table))
+        return batch.scored(batch.scores(table))[0]
+
+    def sets(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
+        """What `propose` gives, and `propose_counts`."""
+        return FactorBatch.joined([self.propose(view, table), self.propose_counts(view, table)])
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """What the features of the factors in a view say, for people: text by key.
@@ -186,7 +190,7 @@ def alive_counts(
     if not counting:
         return None
     batch = FactorBatch.joined([family.propose_counts(view, table) for family in counting])
-    return batch.counts(batch.scores(table))
+    return batch.scored(batch.scores(table))[1]
 
 
 def tree_batches(
@@ -198,8 +202,8 @@ def tree_batches(
     """
     tree = np.ones(view.n_arcs, np.bool_)
     for family in families:
-        for batch in (family.propose(view, table), family.propose_counts(view, table)):
-            yield batch.cells(batch.fired(tree))
+        batch = family.sets(view, table)
+        yield batch.cells(batch.fired(tree))
 
 
 def describe(batch: FactorBatch, view: FactorView) -> Described:

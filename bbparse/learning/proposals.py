@@ -8,7 +8,6 @@ adding up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,50 +17,35 @@ from bbparse.problem import Problem
 from bbparse.problem.parts import Counts, Factors, names_of, take_sets
 from bbparse.scoring.scorer import difference
 
-_FACTORS, _COUNTS = names_of("factor", Factors), names_of("count", Counts)
+_NAMES = names_of("factor", Factors) + names_of("count", Counts)
 
 
-class Proposals(NamedTuple):
-    """The factors and the count factors of a sentence that have known features, as places."""
+def proposals_of(
+    families: Sequence[FactorFamily], view: FactorView, table: FactorTable
+) -> FactorBatch:
+    """What families (one at least) propose that has known features, these as places in a table."""
+    return FactorBatch.joined([f.sets(view, table) for f in families]).known(table)
 
-    factors: FactorBatch
-    counts: FactorBatch
 
-    @classmethod
-    def of(
-        cls, families: Sequence[FactorFamily], view: FactorView, table: FactorTable
-    ) -> Proposals:
-        """What families (one at least) propose, of the features that a table knows."""
-        factors = FactorBatch.joined([f.propose(view, table) for f in families]).known(table)
-        counts = FactorBatch.joined([f.propose_counts(view, table) for f in families])
-        return cls(factors.cells(np.diff(factors.feat_ptr) > 0), counts.known(table))
+def with_proposals(
+    problem: Problem, proposals: FactorBatch, weights: Ints, quantum: float
+) -> Problem:
+    """A problem over the candidate arcs, without factors, with these; weights in quanta."""
+    scores = np.diff(pointers(weights[proposals.feat_keys])[proposals.feat_ptr]) * quantum
+    factors, counts = proposals.scored(scores)
+    return problem.changed(**dict(zip(_NAMES, (*factors, *counts))))
 
-    @property
-    def n_factors(self) -> int:
-        """How many factors there are, count factors among them."""
-        return len(self.factors) + len(self.counts)
 
-    def onto(self, problem: Problem, weights: Ints, quantum: float) -> Problem:
-        """A problem over the candidate arcs, without factors, with these; weights in quanta."""
-        factors, counts = (
-            np.diff(pointers(weights[own.feat_keys])[own.feat_ptr]) * quantum for own in self
-        )
-        fields = dict(zip(_FACTORS, self.factors.factors(factors)))
-        if len(self.counts):
-            fields.update(zip(_COUNTS, self.counts.counts(counts)))
-        return problem.changed(**fields)
+def features_apart(proposals: FactorBatch, gold: Flags, other: Flags) -> tuple[Longs, Longs]:
+    """Features of one tree minus those of another, as places and counts, none of them 0.
 
-    def difference(self, gold: Flags, other: Flags) -> tuple[Longs, Longs]:
-        """Features of one tree minus those of another, as places and counts, none of them 0.
-
-        Which of the candidate arcs are in the trees, the flags bool[A] say.
-        """
-        added, removed = [], []
-        for own in self:
-            here, there = own.fired(gold), own.fired(other)
-            added.append(take_sets(own.feat_ptr, own.feat_keys, here & ~there)[1])
-            removed.append(take_sets(own.feat_ptr, own.feat_keys, there & ~here)[1])
-        return difference(np.concatenate(added), np.concatenate(removed))
+    Which of the candidate arcs are in the trees, the flags bool[A] say.
+    """
+    here, there = proposals.fired(gold), proposals.fired(other)
+    return difference(*(
+        take_sets(proposals.feat_ptr, proposals.feat_keys, some)[1]
+        for some in (here & ~there, there & ~here)
+    ))  # fmt: skip
 
 
 def telling(batch: FactorBatch, gold: Flags, others: Iterable[Flags]) -> FactorBatch:

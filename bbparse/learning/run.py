@@ -220,7 +220,7 @@ def learn_factors(
     trainer = Trainer(
         run.config, run.data, run.pruner, families, below=backbone.maker, problems=problems
     )
-    factors = sum(some.n_factors for some in trainer.proposals) / len(problems)
+    factors = sum(map(len, trainer.proposals)) / len(problems)
     run.say(f"{len(trainer.table)} factor features; {factors:.0f} factors a sentence")
     weights, notes = run.of("families").epochs(trainer, run.config.factors.epochs)
     before = {f"backbone_{key}": value for key, value in backbone.notes.items()}

@@ -38,9 +38,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.factors import FactorCounter, FactorFamily, FactorTable, FactorView
+from bbparse.factors import FactorBatch, FactorCounter, FactorFamily, FactorTable, FactorView
 from bbparse.learning.data import TrainingData
-from bbparse.learning.proposals import Proposals, telling
+from bbparse.learning.proposals import features_apart, proposals_of, telling, with_proposals
 from bbparse.model.model import Model
 from bbparse.problem import Problem, Solution
 from bbparse.problem.quantum import QUANTUM
@@ -200,8 +200,8 @@ class Trainer:
         # As long as the backbone learns, there may be many factors, and they would fill the memory.
         self.proposals = [self._propose(i) for i in range(len(problems))]
 
-    def _propose(self, i: int) -> Proposals:
-        return Proposals.of(self.families, self._view(i), self.table)
+    def _propose(self, i: int) -> FactorBatch:
+        return proposals_of(self.families, self._view(i), self.table)
 
     def _view(self, i: int, arcs: NDArray[np.int64] | slice = slice(None)) -> FactorView:
         """What families see of a sentence and some of its candidate arcs."""
@@ -229,9 +229,8 @@ class Trainer:
             arcs = np.flatnonzero(right | others.any(axis=0))
             view = self._view(i, arcs)
             counter.add(
-                telling(batch, right[arcs], others[:, arcs])
+                telling(family.sets(view), right[arcs], others[:, arcs])
                 for family in self.families
-                for batch in (family.propose(view), family.propose_counts(view))
             )
         return counter.table(self.config.factors.cutoff)
 
@@ -267,7 +266,8 @@ class Trainer:
             if len(self.table):
                 proposals = self._propose(i)
         if proposals is not None:
-            problem = proposals.onto(problem, self.learner.weights[self.n_backbone :], QUANTUM)
+            weights = self.learner.weights[self.n_backbone :]
+            problem = with_proposals(problem, proposals, weights, QUANTUM)
         problem = with_cost(problem, right, self.settings.cost)
         solution = self._solve(problem)
         report.words += problem.n_words
@@ -291,7 +291,7 @@ class Trainer:
         if proposals is not None:
             other = np.zeros(len(right), np.bool_)
             other[solution.arcs[0]] = True
-            places, counts = proposals.difference(right, other)
+            places, counts = features_apart(proposals, right, other)
             steps.append((self.n_backbone + places, counts))
         indices, counts = map(np.concatenate, zip(*steps))
         self.learner.step(indices, counts, loss)

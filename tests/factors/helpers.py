@@ -88,4 +88,4 @@ def tree_keys(
 
 def scored(batch: FactorBatch, table: FactorTable) -> Factors:
     """The proposed factors that have a score."""
-    return batch.factors(batch.scores(table))
+    return batch.scored(batch.scores(table))[0]

@@ -20,7 +20,7 @@ from bbparse.factors import (
     feature_key,
     tree_batches,
 )
-from bbparse.learning.proposals import Proposals, telling
+from bbparse.learning.proposals import features_apart, proposals_of, telling, with_proposals
 from bbparse.problem import Problem
 from bbparse.problem.quantum import QUANTUM
 from tests.factors.helpers import random_arcs, random_sentence, random_tree, tree_keys, view_of
@@ -96,8 +96,8 @@ def test_scores_in_problems_and_in_learning(seed: int) -> None:
     weights = np.random.default_rng(seed).integers(1, 9, len(table)).astype(np.int32)
     table.weights[:] = weights * QUANTUM
     plain = Problem(view.n_words, view.arc_head, view.arc_mod, np.zeros(view.n_arcs))
-    proposals = Proposals.of([family], view, table)
-    problem = proposals.onto(plain, weights, QUANTUM)
+    proposals = proposals_of([family], view, table)
+    problem = with_proposals(plain, proposals, weights, QUANTUM)
     direct = alive_counts([family], view, table)
     assert direct is not None
     assert problem.count_ptr.tolist() == direct.ptr.tolist()
@@ -109,7 +109,7 @@ def test_scores_in_problems_and_in_learning(seed: int) -> None:
         expected = sum(value.get(key, 0.0) * times for key, times in fired(view, tree).items())
         assert problem.score(tree) == pytest.approx(expected)
     flags = [tree[view.arc_mod] == view.arc_head for tree in (gold, heads)]
-    places, counts = proposals.difference(*flags)
+    places, counts = features_apart(proposals, *flags)
     difference = fired(view, gold)
     difference.subtract(fired(view, heads))
     found = {int(table.keys[p]): int(c) for p, c in zip(places, counts)}
@@ -138,7 +138,8 @@ def test_empty_batches() -> None:
     assert len(none) == len(none.cells(none.fired(np.zeros(0, np.bool_)))) == 0
     assert alive_counts([], view, FactorCounter().table(1)) is None
     batch = FactorBatch.from_lists([[4, 5], [6]], [[[1], [2]], [[3]]])
-    scored = batch.counts(np.array([0.0, 0.0, 2.0]))
+    factors, scored = batch.scored(np.array([0.0, 0.0, 2.0]))
+    assert len(factors.score) == 0
     assert scored.ptr.tolist() == [0, 1]
     assert scored.arcs.tolist() == [6]
     assert scored.score.tolist() == [0.0, 2.0]

@@ -13,7 +13,7 @@ from bbparse.factors import (
     FactorView,
     load_families,
 )
-from bbparse.learning.proposals import Proposals, telling
+from bbparse.learning.proposals import features_apart, proposals_of, telling, with_proposals
 from bbparse.problem import Problem
 from bbparse.problem.quantum import QUANTUM
 from tests import toy
@@ -43,10 +43,10 @@ def case(seed: int) -> tuple[FactorView, FactorTable, np.ndarray, np.ndarray]:
 def test_scores_and_differences_are_those_of_the_families(seed: int) -> None:
     view, table, gold, heads = case(seed)
     families = load_families(NAMES)
-    proposals = Proposals.of(families, view, table)
+    proposals = proposals_of(families, view, table)
     problem = Problem(view.n_words, view.arc_head, view.arc_mod, np.zeros(view.n_arcs))
     weights = np.rint(table.weights / QUANTUM).astype(np.int32)
-    scored = proposals.onto(problem, weights, QUANTUM)
+    scored = with_proposals(problem, proposals, weights, QUANTUM)
     direct = alive_factors(families, view, table)
     assert scored.factor_ptr.tolist() == direct.ptr.tolist()
     assert scored.factor_arcs.tolist() == direct.arcs.tolist()
@@ -57,18 +57,18 @@ def test_scores_and_differences_are_those_of_the_families(seed: int) -> None:
         for place in table.find(tree_keys(families, own, table)).tolist():
             expected[place] += sign if place >= 0 else 0
     flags = [tree[view.arc_mod] == view.arc_head for tree in (gold, heads)]
-    places, counts = proposals.difference(*flags)
+    places, counts = features_apart(proposals, *flags)
     assert dict(zip(places.tolist(), counts.tolist())) == {
         place: count for place, count in expected.items() if count
     }
-    assert proposals.difference(flags[0], flags[0])[0].size == 0
+    assert features_apart(proposals, flags[0], flags[0])[0].size == 0
 
 
 def test_no_families_and_nothing_known() -> None:
     sentence = toy.sentences()[0]
     view = FactorView.of_tree(sentence, [-1, *sentence.heads])
     table = FactorTable(np.zeros(0, np.uint64))
-    assert Proposals.of(load_families(["siblings"]), view, table).n_factors == 0
+    assert len(proposals_of(load_families(["siblings"]), view, table)) == 0
 
 
 @pytest.mark.parametrize("seed", range(10))
