@@ -111,13 +111,13 @@ class NetworkLearner(Learner):
             self.kind, settings, n_labels, fans, ("arc_table",), n_values, seed, outside
         )
         self.p["label_w"][:, n_labels:] = 0.0
-        # a(h) is learned as if it were longer: sums of many products would start too large
-        self._pair_share = np.float32(1.0 / np.sqrt(settings.pairs))
-        # and so is p(h) of parts
+        # a(h), and p(h) of parts, are learned as if they were longer: sums of many products would
+        # start too large
         self._columns = PartNetwork.part_columns(self.sizes) if parts else []
-        self._part_share = np.ones(self.shapes["end_b"], np.float32)
+        self.share = np.ones(self.shapes["end_b"], np.float32)
+        self.share[2 * settings.shared :][: settings.pairs] /= np.sqrt(settings.pairs)
         for column in self._columns:
-            self._part_share[column : column + parts] = 1.0 / np.sqrt(parts)
+            self.share[column : column + parts] /= np.sqrt(parts)
 
     def loss(self, batch: Batch, dropout: bool = True) -> float:
         """The loss of a batch for each of its words; adds its gradients to those there are."""
@@ -128,9 +128,7 @@ class NetworkLearner(Learner):
         n_rows = len(state)
         last_kept = self.kept(state.shape, drop)
         state = state * last_kept
-        both = product(state, p["end_w"], p["end_b"])
-        if self._columns:
-            both *= self._part_share
+        both = product(state, p["end_w"], p["end_b"]) * self.share
         head, mod = batch.head, batch.mod
         table = np.empty((len(head), shared), np.float32)
         sum_rows(batch.known, p["arc_table"], table)
@@ -139,7 +137,7 @@ class NetworkLearner(Learner):
         r *= r_active
         pair_h = both[head, 2 * shared : 2 * shared + pairs]
         pair_m = both[mod, 2 * shared + pairs : 2 * (shared + pairs)]
-        scores = (r * p["out_w"]).sum(axis=1) + self._pair_share * (pair_h * pair_m).sum(axis=1)
+        scores = (r * p["out_w"]).sum(axis=1) + (pair_h * pair_m).sum(axis=1)
         # losses
         d_both = np.zeros_like(both)
         loss, d_trees = self._trees_loss(batch, both, scores, d_both)
@@ -171,13 +169,12 @@ class NetworkLearner(Learner):
         d_end = np.empty((len(head), shared + pairs), np.float32)
         d_end[:, :shared] = d_r
         for row, other, at in ((head, pair_m, 0), (mod, pair_h, 1)):
-            np.multiply(self._pair_share * d_scores[:, np.newaxis], other, out=d_end[:, shared:])
+            np.multiply(d_scores[:, np.newaxis], other, out=d_end[:, shared:])
             found = np.zeros((n_rows, shared + pairs), np.float32)
             add_to_rows(row[:, np.newaxis], d_end, found)
             d_both[:, at * shared : (at + 1) * shared] = found[:, :shared]
             d_both[:, 2 * shared + at * pairs : 2 * shared + (at + 1) * pairs] = found[:, shared:]
-        if self._columns:
-            d_both *= self._part_share
+        d_both *= self.share
         d_state = product_back(state, p["end_w"], d_both, g["end_w"], g["end_b"]) * last_kept
         self.down(d_state, tape)
         return loss / float(n_words)
@@ -265,9 +262,6 @@ def _train(
         chosen, epochs, settings.batch, rate, seed,
         lambda some: learner.loss(Batch(data, some, rows, names, trees)), settings.table,
     )  # fmt: skip
-    pairs = slice(2 * settings.shared, 2 * settings.shared + settings.pairs)
-    parameters["end_w"][:, pairs] *= learner._pair_share
-    parameters["end_b"][pairs] *= learner._pair_share
-    parameters["end_w"] *= learner._part_share
-    parameters["end_b"] *= learner._part_share
+    parameters["end_w"] *= learner.share
+    parameters["end_b"] *= learner.share
     return learner.kind(labels, learner.sizes, keys, vectors, parameters)

@@ -88,7 +88,7 @@ def test_learning_and_parsing_have_the_same_scores(outside: FromOutside | None) 
     learner = NetworkLearner(config.network, len(keys), len(labels), 1, network.outside_width)
     for name, array in network.parameters.items():
         learner.p[name][:] = array
-    learner._pair_share = np.float32(1.0)  # it is part of the network's weights
+    learner.share[:] = 1.0  # it is part of the network's weights
     learner.vectors.weights[:] = network.vectors * 2.0**-11
     total = words = 0.0
     for i, sentence in enumerate(data.sentences):
