@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 
 from bbparse.highs import Program
 from bbparse.problem import Problem
-from bbparse.problem.parts import rows_of
+from bbparse.problem.parts import rows_of, set_rows
 
 #: (kind, first word, other word): see `_Items`.
 Item = tuple[str, int, int]
@@ -262,17 +262,12 @@ class TreeProgram(Program):
             self._conjunction([arcs(g, h), self.last.get((h, m), [])], s)
 
     def _factors(self) -> None:
-        p = self.problem
-        for f, weight in enumerate(p.factor_score.tolist()):
-            arcs = p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]].tolist()
+        for arcs, (weight,) in set_rows(self.problem, "factor"):
             self._conjunction([[a] for a in arcs], weight)
 
     def _counts(self) -> None:
         """One column for each number of arcs, of which exactly one is 1."""
-        p = self.problem
-        for c in range(len(p.count_ptr) - 1):
-            arcs = p.count_arcs[p.count_ptr[c] : p.count_ptr[c + 1]].tolist()
-            scores = p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]].tolist()
+        for arcs, scores in set_rows(self.problem, "count"):
             columns = {
                 number: self.column(score, 1.0, whole=True)
                 for number, score in enumerate(scores)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.problem.check import as_count, as_floats, check_scores, off_quantum
-from bbparse.problem.edit import P, arc_index, as_weight, forbid_arc, named_arcs, with_counts
+from bbparse.problem.edit import P, arc_index, as_weight, forbid_arc, named_arcs, with_sets
 from bbparse.problem.parts import ProblemArrays
 
 _MOST = int(np.iinfo(np.int32).max)
@@ -62,7 +62,7 @@ def _with_table(problem: P, arcs: Sequence[int], scores: NDArray[np.float64]) ->
             return problem.changed(arc_score=problem.arc_score + gain, quantum=quantum)
         # No tree will do, whichever set of arcs says so.
         arcs, table = [0], np.full(2, -np.inf)
-    return with_counts(problem, [arcs], [table]).changed(quantum=quantum)
+    return with_sets(problem, "count", [(arcs, table)]).changed(quantum=quantum)
 
 
 def _bounds(low: int, high: int) -> NDArray[np.float64]:

@@ -6,15 +6,14 @@ The functions named with… and without… are methods of `Problem`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, combinations, product
+from itertools import combinations, compress, product
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.problem.check import MAX_SCORE, as_count, as_floats, check_scores, off_quantum
-from bbparse.problem.parts import ProblemArrays, take_sets
+from bbparse.problem.parts import ProblemArrays, SetRow, set_fields, set_rows
 
 P = TypeVar("P", bound=ProblemArrays)
 
@@ -94,8 +93,7 @@ def with_factors(
         Naming the factor by its place in `factors`.
     """
     index = arc_index(problem)
-    arcs_of_new: list[list[int]] = []
-    weights: list[float] = []
+    new: list[SetRow] = []
     arc_score = problem.arc_score.copy()
     arc_state = problem.arc_state.copy()
     quantum = problem.quantum
@@ -118,40 +116,22 @@ def with_factors(
             quantum = 0.0
         for arcs in _combinations(problem, choices):
             if len(arcs) > 1:
-                arcs_of_new.append(arcs)
-                weights.append(weight)
+                new.append((arcs, [weight]))
             elif weight == -np.inf:
                 forbid_arc(problem, arc_state, arcs[0], place)
             else:
                 arc_score[arcs[0]] += weight
-    more = with_sets(problem, arcs_of_new, weights)
+    more = with_sets(problem, "factor", new)
     return more.changed(arc_score=arc_score, arc_state=arc_state, quantum=quantum)
 
 
-def with_sets(p: P, sets: Sequence[Sequence[int]], weights: Sequence[float]) -> P:
-    """The problem and more factors, of sets of arc indices, that are known to be right."""
-    return p.changed(
-        factor_ptr=_longer(p.factor_ptr, sets),
-        factor_arcs=np.append(p.factor_arcs, np.array([*chain(*sets)], np.int32)),
-        factor_score=np.append(p.factor_score, np.array(weights, np.float64)),
-    )
-
-
-def with_counts(
-    p: P, sets: Sequence[Sequence[int]], tables: Sequence[NDArray[np.float64]]
-) -> P:
-    """The problem and more count factors, as `with_sets`, with a table of scores for each."""
-    return p.changed(
-        count_ptr=_longer(p.count_ptr, sets),
-        count_arcs=np.append(p.count_arcs, np.array([*chain(*sets)], np.int32)),
-        count_score_ptr=_longer(p.count_score_ptr, tables),
-        count_score=np.concatenate([p.count_score, *tables]),
-    )
-
-
-def _longer(ptr: NDArray[np.int64], sets: Sequence[Any]) -> NDArray[np.int64]:
-    """Pointers into arrays to whose ends some sets are put."""
-    return np.append(ptr, ptr[-1] + np.cumsum([len(one) for one in sets], dtype=np.int64))
+def with_sets(p: P, kind: str, rows: Sequence[SetRow]) -> P:
+    """The problem and more factors, or count factors (`set_fields`), known to be right."""
+    changes = {}
+    for name, more in set_fields(kind, rows).items():
+        before = getattr(p, name)
+        changes[name] = np.append(before, more[1:] + before[-1] if "ptr" in name else more)
+    return p.changed(**changes)
 
 
 def forbid_arc(problem: ProblemArrays, arc_state: Any, arc: int, place: str) -> None:
@@ -252,21 +232,15 @@ def expand_count_factors(problem: P) -> P:
     factor can be made at least as tight as that of its expansion, as the envelope of a sum lies
     below the sum of the envelopes; this is for other solvers, and to check one with the other.
     """
-    p = problem
-    sizes = np.diff(p.count_ptr)
-    finite = np.array([np.isfinite(table).all() for table in _tables(p)], dtype=np.bool_)
-    small = finite & (sizes <= MOST_ARCS)
-    if not small.any():
+    p, rows = problem, set_rows(problem, "count")
+    small = [len(arcs) <= MOST_ARCS and bool(np.isfinite(table).all()) for arcs, table in rows]
+    if not any(small):
         return problem
     gain = np.zeros(len(p.arc_head), dtype=np.float64)
     constant = 0.0
-    sets: list[tuple[int, ...]] = []
-    weights: list[float] = []
-    for c, table in enumerate(_tables(p)):
-        if not small[c]:
-            continue
-        arcs = p.count_arcs[p.count_ptr[c] : p.count_ptr[c + 1]]
-        constant += float(table[0])
+    sets: list[SetRow] = []
+    for arcs, table in compress(rows, small):
+        constant += table[0]
         for size in range(1, len(arcs) + 1):
             weight = float(np.diff(table, size)[0])
             if weight == 0.0:
@@ -274,25 +248,11 @@ def expand_count_factors(problem: P) -> P:
             if size == 1:
                 gain[arcs] += weight
                 continue
-            for chosen in combinations(arcs.tolist(), size):
+            for chosen in combinations(arcs, size):
                 if len({int(p.arc_mod[a]) for a in chosen}) == size:
-                    sets.append(chosen)
-                    weights.append(weight)
+                    sets.append((chosen, [weight]))
     gain[p.arc_mod == 1] += constant
-    check_scores("factor_score", np.array(weights, dtype=np.float64))
-    stay = ~small
-    count_ptr, count_arcs = take_sets(p.count_ptr, p.count_arcs, stay)
-    count_score_ptr, count_score = take_sets(p.count_score_ptr, p.count_score, stay)
-    return with_sets(p, sets, weights).changed(
-        arc_score=p.arc_score + gain,
-        count_ptr=count_ptr,
-        count_arcs=count_arcs,
-        count_score_ptr=count_score_ptr,
-        count_score=count_score,
-    )
-
-
-def _tables(problem: ProblemArrays) -> list[NDArray[np.float64]]:
-    if not len(problem.count_arcs):
-        return []
-    return np.split(problem.count_score, problem.count_score_ptr[1:-1])
+    check_scores("factor_score", np.array([score for _, (score,) in sets], np.float64))
+    rest = [row for row, own in zip(rows, small) if not own]
+    more = with_sets(p, "factor", sets)
+    return more.changed(arc_score=p.arc_score + gain, **set_fields("count", rest))

@@ -15,14 +15,13 @@ A search that a *time* limit stops is as deterministic as the clock.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.problem.parts import PART_NAMES, ProblemArrays
+from bbparse.problem.parts import PART_NAMES, ProblemArrays, set_fields, set_rows
 from bbparse.problem.solution import Solution
 from bbparse.problem.tree import heads_of
 
@@ -83,32 +82,16 @@ def with_sorted_scores(problem: P) -> P:
     for names, part in zip(PART_NAMES.values(), p.parts):
         rows = np.lexsort(part[:-1])
         changes.update({name: column[rows] for name, column in zip(names, part)})
-    factors = sorted(zip(_sets(p.factor_ptr, p.factor_arcs), p.factor_score.tolist()))
-    changes["factor_ptr"] = np.cumsum([0, *(len(arcs) for arcs, _ in factors)])
-    changes["factor_arcs"] = np.array([a for arcs, _ in factors for a in arcs], dtype=np.int32)
-    changes["factor_score"] = np.array([weight for _, weight in factors], dtype=np.float64)
-    return with_sorted_counts(p.changed(**changes))
+    return with_sorted_sets(p.changed(**changes), "factor", "count")
 
 
-def with_sorted_counts(problem: P) -> P:
-    """The problem with its count factors sorted, and the arcs of each."""
-    p = problem
-    if not len(p.count_arcs):
-        return p
-    tables = np.split(p.count_score, p.count_score_ptr[1:-1])
-    counts = sorted(zip(_sets(p.count_ptr, p.count_arcs), (t.tolist() for t in tables)))
-    count_ptr = np.cumsum([0, *(len(arcs) for arcs, _ in counts)])
-    return p.changed(
-        count_ptr=count_ptr,
-        count_score_ptr=count_ptr + np.arange(len(count_ptr)),
-        count_arcs=np.array([a for arcs, _ in counts for a in arcs], dtype=np.int32),
-        count_score=np.array([s for _, t in counts for s in t], dtype=np.float64),
-    )
-
-
-def _sets(ptr: NDArray[np.int64], arcs: NDArray[np.int32]) -> list[list[int]]:
-    """Each set of arcs, sorted."""
-    return [sorted(arcs[lo:hi].tolist()) for lo, hi in pairwise(ptr.tolist())]
+def with_sorted_sets(problem: P, *kinds: str) -> P:
+    """The problem with its factors or count factors sorted, and the arcs of each."""
+    changes: dict[str, Any] = {}
+    for kind in kinds:
+        if rows := set_rows(problem, kind):
+            changes |= set_fields(kind, sorted((sorted(arcs), scores) for arcs, scores in rows))
+    return problem.changed(**changes) if changes else problem
 
 
 def in_rank(

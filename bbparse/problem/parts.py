@@ -12,10 +12,10 @@ scores and writes them is below it and knows them by this class.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
@@ -129,6 +129,32 @@ def take_sets(
 def rows_of(part: Iterable[NDArray[Any]]) -> list[tuple[Any, ...]]:
     """The parts of a kind, each as plain numbers: its words and its score."""
     return list(zip(*(column.tolist() for column in part)))
+
+
+#: Arcs of a factor and its score, or of a count factor and its scores.
+SetRow = tuple[Sequence[int], Iterable[float]]
+
+
+def set_fields(kind: str, rows: Sequence[SetRow]) -> dict[str, NDArray[Any]]:
+    """The fields of a problem with these factors, or count factors; the kind is factor or count."""
+    ptr = np.cumsum([0, *(len(arcs) for arcs, _ in rows)])
+    fields: dict[str, NDArray[Any]] = {
+        f"{kind}_ptr": ptr,
+        f"{kind}_arcs": np.array([a for arcs, _ in rows for a in arcs], np.int32),
+        f"{kind}_score": np.array([s for _, scores in rows for s in scores], np.float64),
+    }
+    if kind == "count":
+        fields["count_score_ptr"] = ptr + np.arange(len(ptr))
+    return fields
+
+
+def set_rows(problem: ProblemArrays, kind: str) -> list[tuple[list[int], list[float]]]:
+    """The factors, or the count factors, of a problem: the reverse of `set_fields`."""
+    ptr, arcs, scores = (problem.__dict__[f"{kind}_{x}"].tolist() for x in ("ptr", "arcs", "score"))
+    ends = problem.count_score_ptr.tolist() if kind == "count" else range(len(ptr))
+    return [
+        (arcs[a:b], scores[c:d]) for (a, b), (c, d) in zip(pairwise(ptr), pairwise(ends))
+    ]
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

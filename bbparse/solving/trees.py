@@ -22,7 +22,7 @@ from bbparse.oracle.projective.recurrences import recurrence_for
 from bbparse.oracle.trees import restricted
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
-from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_counts
+from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_sets
 from bbparse.problem.tree import most_trees
 from bbparse.search.nodes import Left
 from bbparse.search.observer import Finished, Observer
@@ -135,7 +135,7 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
         found = price_and_cut(ordered, o.k_best, o.time_limit, o.node_limit, o.gap)
     else:
         given = None if order is None else order.astype(np.int32)
-        found = _branch_and_bound(with_sorted_counts(ordered), given, o)
+        found = _branch_and_bound(with_sorted_sets(ordered, "count"), given, o)
     return in_rank(found, problem, order)
 
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
-from bbparse.problem.edit import with_counts, with_sets
-from bbparse.problem.parts import take_sets
+from bbparse.problem.edit import with_sets
+from bbparse.problem.parts import set_fields, set_rows, take_sets
 from bbparse.validity.check import ALWAYS, NEVER, PERHAPS, Arc, Fault, RuledSentence, crosses
 from bbparse.validity.table import ArcCondition
 
@@ -263,10 +263,9 @@ def constrained(
             state[[a for a in groups[0] if state[a] != 1]] = -1
         else:
             score[[*groups[0]]] -= penalty
-    changed = with_sets(
-        p.changed(arc_score=score, arc_state=state), factors, [-penalty] * len(factors)
-    )
-    return with_counts(changed, [arcs for arcs, _ in counts], [table for _, table in counts])
+    changed = p.changed(arc_score=score, arc_state=state)
+    changed = with_sets(changed, "factor", [(arcs, [-penalty]) for arcs in factors])
+    return with_sets(changed, "count", counts)
 
 
 def _table(size: int, low: int, high: int, penalty: float) -> NDArray[np.float64]:
@@ -332,8 +331,8 @@ def split_arcs(
         state[(p.arc_mod == p.arc_mod[a]) & (np.arange(n_arcs) != a)] = -1
         state[a] = 1 if number[a] == 1 else 0
 
-    def places(low: int, high: int, arcs: NDArray[np.int32]) -> list[range]:
-        return [range(first[a], first[a + 1]) for a in arcs[low:high].tolist()]
+    def places(arcs: Sequence[int]) -> list[range]:
+        return [range(first[a], first[a + 1]) for a in arcs]
 
     whole = np.ones(len(p.factor_score), np.bool_)
     if len(whole):
@@ -341,24 +340,20 @@ def split_arcs(
     factor_ptr, factor_arcs = take_sets(p.factor_ptr, first[p.factor_arcs], whole)
     split = np.flatnonzero(~whole)
     several = [
-        [*product(*places(low, high, p.factor_arcs))]
-        for low, high in zip(p.factor_ptr[split].tolist(), p.factor_ptr[split + 1].tolist())
+        (arcs, [p.factor_score[f]])
+        for f in split.tolist()
+        for arcs in product(*places(p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]].tolist()))
     ]
-    weights = [x for x, one in zip(p.factor_score[split].tolist(), several) for _ in one]
-    each = number[p.count_arcs]  # copies of the arcs of count factors, one after the other
-    ends = np.concatenate([[0], np.cumsum(each)])
-    count_arcs = np.repeat(first[p.count_arcs] - ends[:-1], each) + np.arange(ends[-1])
-    count_ptr = ends[p.count_ptr]
-    times = np.ones(len(p.count_score), np.int64)  # of the copies of an arc a tree has one at most
-    times[p.count_score_ptr[1:] - 1] += np.diff(count_ptr) - np.diff(p.count_ptr)
-    table_ptr = np.concatenate([[0], np.cumsum(times)])[p.count_score_ptr]
+    counts = []
+    for arcs, table in set_rows(p, "count"):
+        every = [*chain(*places(arcs))]  # of the copies of an arc a tree has one at most
+        counts.append((every, table + table[-1:] * (len(every) - len(arcs))))
     changed = p.changed(
         arc_head=p.arc_head[copies], arc_mod=p.arc_mod[copies],
         arc_score=p.arc_score[copies] + lost, arc_state=state[copies],
         arc_label=np.maximum(labels, 0),
         factor_ptr=factor_ptr, factor_arcs=factor_arcs.astype(np.int32),
         factor_score=p.factor_score[whole],
-        count_ptr=count_ptr, count_arcs=count_arcs.astype(np.int32), count_score_ptr=table_ptr,
-        count_score=np.repeat(p.count_score, times),
+        **set_fields("count", counts),
     )  # fmt: skip
-    return SplitArcs(with_sets(changed, [*chain(*several)], weights), copies, labels)
+    return SplitArcs(with_sets(changed, "factor", several), copies, labels)

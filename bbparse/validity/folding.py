@@ -120,7 +120,7 @@ def fold(
                 state[problem.arc_mod == problem.arc_mod[a]] = -1
             state[a] = -1
     changed = problem.changed(arc_score=score, arc_state=state)
-    changed = with_sets(changed, [*factors], [*factors.values()])
+    changed = with_sets(changed, "factor", [(arcs, [cost]) for arcs, cost in factors.items()])
     if hard:
         changed = constrained(changed, hard, None)
     return Folded(changed, [[*by_word] for by_word in components], chosen)
