@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from measure import machine, markdown, read_sample, write_result
 
 from bbparse.configuration import Configuration
@@ -123,10 +122,7 @@ class Experiment:
         run = Run(config, self.data, self.pruner, self.dev, lambda line: _say(line, lines))
         model = run.thinned(run.learn())
         if self.labels:
-            gold = [np.array([-1, *s.heads], np.int32) for s in self.data.sentences]
-            model.labeller = train_labeller(
-                config, self.data.sentences, self.data.values, gold, self.data.marks or None
-            )
+            model.labeller = train_labeller(config, self.data)
         seconds = time.process_time() - started
         heads, labels = [], []
         for found in Parser(model).parse_all(self.dev, node_limit=config.learning.node_limit):

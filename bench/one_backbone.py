@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from bbparse.configuration import Configuration
 from bbparse.factors import load_families, specification
 from bbparse.learning.candidates import guide_all, prune_all
@@ -49,10 +47,7 @@ class OneBackbone:
         guide_all(data, config, kept)
         self.run = Run(config, data, pruner, dev_sentences, _say, kept)
         self.backbone, self.problems = learn_backbone(self.run)
-        gold = [np.array([-1, *sentence.heads], np.int32) for sentence in self.sentences]
-        self.backbone.labeller = train_labeller(
-            config, self.sentences, data.values, gold, data.marks or None
-        )
+        self.backbone.labeller = train_labeller(config, data)
         self.seconds = time.process_time() - started
 
     def parser(self, names: Sequence[str]) -> Parser:

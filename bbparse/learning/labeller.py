@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
 from bbparse.jit import kernel, plain
-from bbparse.learning.data import labels_of
+from bbparse.learning.data import TrainingData, labels_of
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import label_features
 from bbparse.scoring.labeller import LABEL_QUANTUM, REACH, Labeller
 from bbparse.scoring.marks import checked_marks
-from bbparse.scoring.scorer import checked_heads
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD
 from bbparse.treebank.progress import watched
@@ -104,20 +103,14 @@ def _step(
     return loss
 
 
-def train_labeller(
-    config: Configuration,
-    sentences: Sequence[Sentence],
-    values: Sequence[NDArray[np.uint64]],
-    heads: Sequence[Ints],
-    marks: Sequence[NDArray[np.uint16]] | None = None,
-) -> Labeller | None:
-    """Train a labeller; None if no word has a label, or the configuration has 0 epochs for them.
+def train_labeller(config: Configuration, data: TrainingData) -> Labeller | None:
+    """Train a labeller on the trees of a treebank, as they are there; None if no word has a label,
+    or the configuration has 0 epochs for them.
 
-    Nothing is learned from words whose label is ``_``. Heads, int32[n + 1], are the trees to label:
-    gold trees, or those of a parser that has not seen the sentences, which are more like what it
-    will find in new ones; marks those of such a guide. `TreebankError` if there are more labels
-    than `MAX_LABELS`, `ProblemError` if a tree does not fit its sentence.
+    Nothing is learned from words whose label is ``_``. `TreebankError` if there are more labels
+    than `MAX_LABELS`.
     """
+    sentences, values = data.sentences, data.values
     labels = [label for label in labels_of(sentences) if label != "_"]
     if not labels or not config.labels.epochs:
         return None
@@ -125,9 +118,9 @@ def train_labeller(
     number = {label: i for i, label in enumerate(labels)}
     labeller = Labeller(config.label_templates, tuple(labels), root)
     lessons = []
-    for i, (sentence, tree) in enumerate(zip(sentences, heads)):
-        tree = checked_heads(values[i], tree)
-        own = checked_marks(marks[i] if marks else None, len(tree), labeller.guided)
+    for i, sentence in enumerate(sentences):
+        tree = np.array([0, *sentence.heads], np.int32)
+        own = checked_marks(data.marks_of(i), len(tree), labeller.guided)
         gold = np.array([-1] + [number.get(label, -1) for label in sentence.deprels], np.int32)
         if root >= 0:  # the rule decides, there is nothing to learn
             gold[(tree == 0) | (gold == root)] = -1

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, TreebankError
 from bbparse.factors import FactorFamily, load_families, specification
@@ -142,8 +140,7 @@ def _learned(
         sentences=len(sentences), projectivised=data.projectivised, pruner_recall=data.recall,
         candidates_per_word=candidates, tagged=any(one.has_tags for one in sentences),
     )  # fmt: skip
-    gold = [np.array([-1, *sentence.heads], np.int32) for sentence in sentences]
-    best.labeller = train_labeller(config, sentences, data.values, gold, data.marks or None)
+    best.labeller = train_labeller(config, data)
     if best.labeller is not None:
         say(f"{len(best.labeller.labels)} labels learned")
     say(f"trained in {time.perf_counter() - started:.0f} s")

@@ -11,8 +11,9 @@ import pytest
 
 from bbparse.configuration import Configuration
 from bbparse.configuration.templates import default_label_templates
-from bbparse.errors import ConfigError, ProblemError, TreebankError
+from bbparse.errors import ConfigError, TreebankError
 from bbparse.jit import plain
+from bbparse.learning.data import prepare
 from bbparse.learning.labeller import _LEAST_GRADIENT, _START, _step, train_labeller
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import label_features
@@ -40,14 +41,9 @@ def gold_heads(sentences: Sequence[Sentence]) -> list[np.ndarray]:
     return [np.array([-1, *s.heads], np.int32) for s in sentences]
 
 
-def train(
-    sentences: Sequence[Sentence], seed: int = 1, heads: Any = None, **labels: Any
-) -> Labeller | None:
+def train(sentences: Sequence[Sentence], seed: int = 1, **labels: Any) -> Labeller | None:
     config = configuration(**{"templates": SMALL, **labels}).with_("learning", seed=seed)
-    return train_labeller(
-        config, sentences, [encode(s) for s in sentences],
-        gold_heads(sentences) if heads is None else heads,
-    )  # fmt: skip
+    return train_labeller(config, prepare(sentences, config.model))
 
 
 def trained(sentences: Sequence[Sentence], **options: Any) -> Labeller:
@@ -123,10 +119,8 @@ def test_a_step_is_adagrad_on_the_log_loss(training: list[Sentence]) -> None:
 
 
 def test_labels_are_learned(training: list[Sentence], dev: list[Sentence]) -> None:
-    labeller = train_labeller(
-        Configuration.from_table(PLAIN), training, [encode(s) for s in training],
-        gold_heads(training),
-    )  # fmt: skip
+    config = Configuration.from_table(PLAIN)
+    labeller = train_labeller(config, prepare(training, config.model))
     assert labeller is not None
     assert labeller.labels == tuple(sorted(labeller.labels))
     assert labeller.labels[labeller.root] == "root"
@@ -142,12 +136,11 @@ def test_the_same_seed_gives_the_same_weights(training: list[Sentence]) -> None:
 
 
 def test_training_changes_none_of_its_arguments(training: list[Sentence]) -> None:
-    some = training[:10]
-    heads = gold_heads(some)
-    values = [encode(s) for s in some]
-    before = [array.copy() for array in heads + values]
-    train_labeller(configuration(templates=SMALL), some, values, heads)
-    assert all(np.array_equal(a, b) for a, b in zip(heads + values, before))
+    config = configuration(templates=SMALL)
+    data = prepare(training[:10], config.model)
+    before = [array.copy() for array in data.heads + data.values]
+    train_labeller(config, data)
+    assert all(np.array_equal(a, b) for a, b in zip(data.heads + data.values, before))
 
 
 def test_labels_that_training_has_not_seen(training: list[Sentence], dev: list[Sentence]) -> None:
@@ -208,20 +201,6 @@ def test_a_label_of_the_root_that_others_have_too_is_learned() -> None:
     labeller = trained(sentences * 20)
     for sentence in sentences:
         assert labeller.label(encode(sentence), gold_heads([sentence])[0]) == sentence.deprels
-
-
-def test_predicted_trees_can_be_learned_from() -> None:
-    sentences = [tiny(["nsubj", "root", "obj"])] * 20
-    predicted = np.array([-1, 0, 1, 2], np.int32)
-    labeller = trained(sentences, heads=[predicted] * 20)
-    # Word 1 is the root here, whatever it is in truth; word 2 could only be what it is not.
-    assert labeller.label(encode(sentences[0]), predicted)[0::2] == ["root", "obj"]
-    assert labeller.root >= 0
-
-
-def test_impossible_trees_are_refused() -> None:
-    with pytest.raises(ProblemError, match="is 9, expected 0 to 3"):
-        train([tiny(["nsubj", "root", "obj"])], heads=[np.array([-1, 2, 0, 9], np.int32)])
 
 
 def test_too_many_labels_are_refused() -> None:
