@@ -142,7 +142,7 @@ class FactorFamily:
         batch = self.propose(view, table)
         return batch.scored(batch.scores(table))[0]
 
-    def sets(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
+    def propose_all(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """What `propose` gives, and `propose_counts`."""
         return FactorBatch.joined([self.propose(view, table), self.propose_counts(view, table)])
 
@@ -202,7 +202,7 @@ def tree_batches(
     """
     tree = np.ones(view.n_arcs, np.bool_)
     for family in families:
-        batch = family.sets(view, table)
+        batch = family.propose_all(view, table)
         yield batch.cells(batch.fired(tree))
 
 

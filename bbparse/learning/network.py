@@ -8,13 +8,13 @@ network that scores parts half of it, and that of the gold tree among all trees
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.configuration.records import NetworkConfig, TreesConfig
+from bbparse.configuration.records import GuideConfig, NetworkConfig, TreesConfig
 from bbparse.learning.chart_kernels import TreeChart, gold_parts, log_sum, tree_chart
 from bbparse.learning.data import TrainingData
 from bbparse.network.encoder import known_rows
@@ -28,6 +28,8 @@ from bbparse.treebank.encode import PAD
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
+
+N = TypeVar("N", bound=Network)
 
 
 class Batch:
@@ -103,13 +105,11 @@ class NetworkLearner(Learner):
     ) -> None:
         self.n_labels = n_labels
         parts = settings.parts if isinstance(settings, TreesConfig) else 0
-        self.kind = PartNetwork if parts else Network
+        kind = PartNetwork if parts else Network
         fans = {"end_w": settings.width, "label_w": settings.shared, "out_w": settings.shared}
         if parts:
             fans |= {"sib_out": 100, "gc_out": 100, "none": 4}
-        super().__init__(
-            self.kind, settings, n_labels, fans, ("arc_table",), n_values, seed, outside
-        )
+        super().__init__(kind, settings, n_labels, fans, ("arc_table",), n_values, seed, outside)
         self.p["label_w"][:, n_labels:] = 0.0
         # a(h), and p(h) of parts, are learned as if they were longer: sums of many products would
         # start too large
@@ -216,8 +216,8 @@ def train_guide(
     ``labels`` are all there are, sorted. The configuration's ``guide``, ``network`` and
     ``learning.seed`` count.
     """
-    rate, epochs = config.guide.rate, config.guide.epochs
-    return _train(config, config.network, epochs, rate, data, chosen, labels, None)
+    seed = config.learning.seed
+    return _train(Network, config.network, config.guide, seed, data, chosen, labels)
 
 
 def train_trees(config: Configuration, data: TrainingData, labels: tuple[str, ...]) -> PartNetwork:
@@ -226,29 +226,25 @@ def train_trees(config: Configuration, data: TrainingData, labels: tuple[str, ..
 
     From the likelihood of the trees that are projective; of the others from their single heads.
     """
-    settings, everything = config.trees, np.arange(len(data.sentences))
+    everything, seed = np.arange(len(data.sentences)), config.learning.seed
     trees = {
         i: Trees.of(data, i, config.model.single_root)
         for i, heads in enumerate(data.heads) if is_projective(heads[1:].tolist())
     }  # fmt: skip
-    rate, epochs = settings.rate, settings.epochs
-    found = _train(config, settings, epochs, rate, data, everything, labels, trees)
-    assert isinstance(found, PartNetwork)
-    return found
+    return _train(PartNetwork, config.trees, config.trees, seed, data, everything, labels, trees)
 
 
 def _train(
-    config: Configuration,
+    kind: type[N],
     settings: NetworkConfig,
-    epochs: int,
-    rate: float,
+    pace: GuideConfig | TreesConfig,
+    seed: int,
     data: TrainingData,
     chosen: NDArray[np.int64],
     labels: tuple[str, ...],
-    trees: Mapping[int, Trees] | None,
-) -> Network:
-    """Train a network of some settings."""
-    seed = config.learning.seed
+    trees: Mapping[int, Trees] | None = None,
+) -> N:
+    """Train a network of a kind and some settings, in so many epochs at such a rate."""
     number = {label: i for i, label in enumerate(labels)}
     keys = vocabulary((data.values[i] for i in chosen), WORD_COLUMNS, settings.cutoff)
     rows: dict[int, Rows] = {int(i): known_rows(data.values[i], keys, WORD_COLUMNS) for i in chosen}
@@ -259,9 +255,9 @@ def _train(
     outside = 0 if data.outside is None else data.outside.width
     learner = NetworkLearner(settings, len(keys), len(labels), seed, outside)
     vectors, parameters = learner.learn(
-        chosen, epochs, settings.batch, rate, seed,
+        chosen, pace.epochs, settings.batch, pace.rate, seed,
         lambda some: learner.loss(Batch(data, some, rows, names, trees)), settings.table,
     )  # fmt: skip
     parameters["end_w"] *= learner.share
     parameters["end_b"] *= learner.share
-    return learner.kind(labels, learner.sizes, keys, vectors, parameters)
+    return kind(labels, learner.sizes, keys, vectors, parameters)

@@ -24,7 +24,7 @@ def proposals_of(
     families: Sequence[FactorFamily], view: FactorView, table: FactorTable
 ) -> FactorBatch:
     """What families (one at least) propose that has known features, these as places in a table."""
-    return FactorBatch.joined([f.sets(view, table) for f in families]).known(table)
+    return FactorBatch.joined([f.propose_all(view, table) for f in families]).known(table)
 
 
 def with_proposals(

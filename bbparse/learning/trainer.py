@@ -229,7 +229,7 @@ class Trainer:
             arcs = np.flatnonzero(right | others.any(axis=0))
             view = self._view(i, arcs)
             counter.add(
-                telling(family.sets(view), right[arcs], others[:, arcs])
+                telling(family.propose_all(view), right[arcs], others[:, arcs])
                 for family in self.families
             )
         return counter.table(self.config.factors.cutoff)
