@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bbparse.factors.table import NUMBER, TEXT, KeyIndex, mix, place_of
 from bbparse.jit import kernel
+from bbparse.oracle.projective.weights import index_groups
 
 (
     END, ADD, SUB, MIN, MAX, LT, LE, EQ, NE, ARC, LOAD, COUNT, CHOOSE, JUMP, WORDS, HEADS, MODS,
@@ -65,33 +66,11 @@ class Kept(NamedTuple):
 
 
 @kernel
-def _into(n, head_ptr, arc_mod):
-    """Candidate heads of each word, ascending, as (in_ptr, in_head), and every arc's place."""
-    in_ptr = np.zeros(n + 2, np.int64)
-    for a in range(arc_mod.shape[0]):
-        in_ptr[arc_mod[a] + 1] += 1
-    for w in range(n + 1):
-        in_ptr[w + 1] += in_ptr[w]
-    fill = np.empty(n + 2, np.int64)
-    for w in range(n + 2):
-        fill[w] = in_ptr[w]
-    in_head = np.empty(arc_mod.shape[0], np.int64)
-    place = np.full((n + 1) * (n + 1), -1, np.int32)
-    for h in range(n + 1):
-        for a in range(head_ptr[h], head_ptr[h + 1]):
-            m = arc_mod[a]
-            in_head[fill[m]] = h
-            fill[m] += 1
-            place[h * (n + 1) + m] = a
-    return in_ptr, in_head, place
-
-
-@kernel
 def _arc(n, place, head, mod):
     """Index of an arc, -1 if it is no candidate, be it of words at all or not."""
     if head < 0 or head > n or mod < 0 or mod > n:
         return np.int32(-1)
-    return place[head * (n + 1) + mod]
+    return place[head, mod]
 
 
 @kernel
@@ -123,12 +102,12 @@ def run_rules(program, words, arcs, index, keep, out, kept):
     """
     code, operands, registers = program
     columns, hashes, relations = words
-    _, arc_mod, head_ptr, _ = arcs
+    arc_head, arc_mod, _, _ = arcs
     table = KeyIndex(*index)
     out_ptr, out_arcs, out_score = out
     kept_ptr, kept_keys, said_ptr, kept_said = kept
     n = columns.shape[0] - 2
-    in_ptr, in_head, place = _into(n, head_ptr, arc_mod)
+    place, head_ptr, _, in_ptr, in_list, _ = index_groups(n, arc_head, arc_mod)
     r = registers.copy()
     r[0] = n
     chosen = np.empty(MOST_ARCS, np.int32)
@@ -167,7 +146,7 @@ def run_rules(program, words, arcs, index, keep, out, kept):
                 pc = c
         elif op == NEXT_HEAD or op == NEXT_MOD:
             if r[a] < r[a + 1]:
-                r[b] = in_head[r[a]] if op == NEXT_HEAD else np.int64(arc_mod[r[a]])
+                r[b] = arc_head[in_list[r[a]]] if op == NEXT_HEAD else arc_mod[r[a]]
                 r[a] += 1
             else:
                 pc = c

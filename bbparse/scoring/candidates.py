@@ -11,7 +11,17 @@ import numpy as np
 
 from bbparse.jit import kernel
 from bbparse.oracle.projective.dense import eisner
-from bbparse.scoring.compile import PartTemplates
+from bbparse.oracle.projective.weights import index_groups
+from bbparse.scoring.compile import (
+    GRANDCHILD,
+    GRANDSIBLING,
+    OUTERMOST,
+    SIBLING,
+    SIZE,
+    WITHOUT_GRAND,
+    WITHOUT_INNER,
+    PartTemplates,
+)
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import PartWords, sentence_tables
 
@@ -21,93 +31,71 @@ LONG, REACH = 300, 150
 
 @kernel
 def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
-    """All parts that candidate arcs can form.
+    """All parts that candidate arcs can form, as `PartWords`.
 
-    Arcs are sorted by (head, mod). `want` (bool[4]) says whether siblings, grandchildren,
-    grand-siblings and chains are asked for; the arrays of the others are empty. Siblings are sorted
-    by (head, outer, inner), grandchildren and chains by (head, mod, grand) and grand-siblings by
-    (head, outer, inner, grand), -1 first, so that the parts of one arc, or of one sibling part,
-    follow each other. Chains are grandchildren and, as (-1, 0, m), the arcs from the root.
+    Arcs are sorted by (head, mod). `want` (bool[3]) says whether siblings, chains and
+    grand-siblings are asked for; there are none of the others. Siblings are sorted by (head, outer,
+    inner), chains by (head, mod, grand) and grand-siblings by (head, outer, inner, grand), -1
+    first, so that the parts of one arc, or of one sibling part, follow each other. Chains are the
+    arcs from the root, as (-1, 0, m), and after them grandchildren.
 
     Left out is what no tree contains: cycles; with `projective`, g→h→m with g between h and m
     (g would be a descendant of h); with `single_root`, siblings under the root.
 
-    Returns siblings int32[3, S] (head, inner, outer), grandchildren int32[3, G] (grand, head, mod),
-    grand-siblings int32[4, Q] (grand, head, inner, outer) and chains int32[3, C].
+    Returns siblings, chains, grand-siblings and the number of arcs from the root.
     """
     n_arcs = arc_head.shape[0]
-    head_ptr = np.zeros(n + 2, np.int64)
-    in_ptr = np.zeros(n + 2, np.int64)
+    _, out_ptr, out_mid, in_ptr, in_list, _ = index_groups(n, arc_head, arc_mod)
+    room = np.zeros(3, np.int64)  # more than there are, where arcs cross
     for a in range(n_arcs):
-        head_ptr[arc_head[a] + 1] += 1
-        in_ptr[arc_mod[a] + 1] += 1
-    for i in range(n + 1):
-        head_ptr[i + 1] += head_ptr[i]
-        in_ptr[i + 1] += in_ptr[i]
-    in_head = np.empty(n_arcs, np.int32)
-    fill = in_ptr.copy()
-    for a in range(n_arcs):
-        in_head[fill[arc_mod[a]]] = arc_head[a]
-        fill[arc_mod[a]] += 1
+        h, m = arc_head[a], arc_mod[a]
+        n_inner = a - out_mid[h] if m > h else out_mid[h] - a - 1
+        if h == 0 and single_root:
+            n_inner = 0
+        n_grand = max(1, in_ptr[h + 1] - in_ptr[h])
+        room[0] += 1 + n_inner if want[0] else 0
+        room[1] += n_grand if want[1] else 0
+        room[2] += n_grand * (1 + n_inner) if want[2] else 0
+    sib = np.empty((3, room[0]), np.int32)
+    chains = np.empty((3, room[1]), np.int32)
+    gsib = np.empty((4, room[2]), np.int32)
     grands = np.empty(n + 1, np.int32)
-    sib = np.empty((3, 0), np.int32)
-    gc = np.empty((3, 0), np.int32)
-    gsib = np.empty((4, 0), np.int32)
-    chains = np.empty((3, 0), np.int32)
-    n_sib = n_gc = n_gsib = n_chains = 0
-    for listing in range(2):  # first they are counted
-        if listing:
-            sib = np.empty((3, n_sib), np.int32)
-            gc = np.empty((3, n_gc), np.int32)
-            gsib = np.empty((4, n_gsib), np.int32)
-            chains = np.empty((3, n_chains), np.int32)
-            n_sib = n_gc = n_gsib = n_chains = 0
-        for a in range(n_arcs):
-            h = arc_head[a]
-            m = arc_mod[a]
-            count = 0
-            if h == 0:
-                grands[0] = -1
-                count = 1
-            for c in range(in_ptr[h], in_ptr[h + 1]):
-                g = in_head[c]
-                if g != m and not (projective and min(h, m) < g < max(h, m)):
-                    grands[count] = g
-                    count += 1
-            for c in range(count):
-                if want[1] and h > 0:
-                    if listing:
-                        gc[0, n_gc], gc[1, n_gc], gc[2, n_gc] = grands[c], h, m
-                    n_gc += 1
-                if want[3]:
-                    if listing:
-                        chains[0, n_chains], chains[1, n_chains] = grands[c], h
-                        chains[2, n_chains] = m
-                    n_chains += 1
-            # The arcs to the modifiers between h and m.
-            first = last = a if m > h else a + 1
-            if m > h:
-                while first > head_ptr[h] and arc_mod[first - 1] > h:
-                    first -= 1
-            else:
-                while last < head_ptr[h + 1] and arc_mod[last] < h:
-                    last += 1
-            if h == 0 and single_root:
-                last = first
-            for b in range(first - 1, last):
-                s = arc_mod[b] if b >= first else np.int32(-1)
-                if want[0]:
-                    if listing:
-                        sib[0, n_sib], sib[1, n_sib], sib[2, n_sib] = h, s, m
-                    n_sib += 1
-                for c in range(count if want[2] else 0):
-                    # Without `projective` the head of h may lie between h and m; it is not s.
-                    if s < 0 or grands[c] != s:
-                        if listing:
-                            gsib[0, n_gsib], gsib[1, n_gsib] = grands[c], h
-                            gsib[2, n_gsib], gsib[3, n_gsib] = s, m
-                        n_gsib += 1
-    return sib, gc, gsib, chains
+    n_sib = n_chains = n_gsib = 0
+    for a in range(n_arcs):
+        h, m = arc_head[a], arc_mod[a]
+        count = 0
+        if h == 0:
+            grands[0] = -1
+            count = 1
+        for c in range(in_ptr[h], in_ptr[h + 1]):
+            g = arc_head[in_list[c]]
+            if g != m and not (projective and min(h, m) < g < max(h, m)):
+                grands[count] = g
+                count += 1
+        for c in range(count if want[1] else 0):
+            chains[0, n_chains], chains[1, n_chains], chains[2, n_chains] = grands[c], h, m
+            n_chains += 1
+        # The arcs to the modifiers between h and m.
+        first, last = (out_mid[h], a) if m > h else (a + 1, out_mid[h])
+        if h == 0 and single_root:
+            last = first
+        for b in range(first - 1, last):
+            s = arc_mod[b] if b >= first else np.int32(-1)
+            if want[0]:
+                sib[0, n_sib], sib[1, n_sib], sib[2, n_sib] = h, s, m
+                n_sib += 1
+            for c in range(count if want[2] else 0):
+                # Without `projective` the head of h may lie between h and m; it is not s.
+                if s < 0 or grands[c] != s:
+                    gsib[0, n_gsib], gsib[1, n_gsib] = grands[c], h
+                    gsib[2, n_gsib], gsib[3, n_gsib] = s, m
+                    n_gsib += 1
+    return (
+        PartWords(sib[0, :0], sib[0, :n_sib], sib[1, :n_sib], sib[2, :n_sib]),
+        PartWords(chains[0, :n_chains], chains[1, :n_chains], chains[0, :0], chains[2, :n_chains]),
+        PartWords(gsib[0, :n_gsib], gsib[1, :n_gsib], gsib[2, :n_gsib], gsib[3, :n_gsib]),
+        min(np.int64(out_ptr[1]), n_chains),
+    )
 
 
 @kernel
@@ -120,12 +108,12 @@ def _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, score
         h = arc_head[a]
         m = arc_mod[a]
         last = first
-        while last < chains.shape[1] and chains[1, last] == h and chains[2, last] == m:
+        while last < of_chain.shape[0] and chains.head[last] == h and chains.mod[last] == m:
             last += 1
-        while b < sib.shape[1] and sib[0, b] == h and sib[2, b] == m:
-            s = sib[1, b]
+        while b < of_sib.shape[0] and sib.head[b] == h and sib.mod[b] == m:
+            s = sib.inner[b]
             for c in range(first, last):
-                if s < 0 or chains[0, c] != s:
+                if s < 0 or chains.grand[c] != s:
                     scores[k] = (scores[k] + of_sib[b] + of_chain[c]) * quantum
                     k += 1
             b += 1
@@ -139,64 +127,50 @@ def score_candidates(
     """Scores of candidate arcs (sorted by head, mod), and of all parts they can form.
 
     `templates` are `CompiledTemplates`, as plain tuples.
-    Returns siblings, grandchildren and grand-siblings as `enumerate_parts` does, the scores of all
-    kinds one after the other (float64) and where each kind's start (int64[6]). Outermost
-    grandchildren are the same triples as grandchildren. Kinds without templates have no scores.
+    Returns siblings, grandchildren and grand-siblings as `PartWords`, in the order of
+    `enumerate_parts`, the scores of all kinds one after the other (float64) and where each kind's
+    start (int64[6]). Outermost grandchildren are the same triples as grandchildren. Kinds without
+    templates have no scores.
     """
     word_templates, part_templates = templates
     tables = sentence_tables(values, pad, word_templates)
-    kind_size = PartTemplates(*part_templates).kind_size
-    want = np.empty(4, np.bool_)
-    want[2] = kind_size[4] > 0
-    want[3] = want[2]
-    want[0] = kind_size[1] > 0 or want[2]
-    want[1] = kind_size[2] > 0 or kind_size[3] > 0
-    sib, gc, gsib, chains = enumerate_parts(
+    there = PartTemplates(*part_templates).walks[:, SIZE] > 0
+    want = np.empty(3, np.bool_)
+    want[2] = there[WITHOUT_GRAND] or there[GRANDSIBLING] or there[WITHOUT_INNER]
+    want[0] = want[2] or there[SIBLING]
+    want[1] = want[2] or there[GRANDCHILD] or there[OUTERMOST]
+    sib, chains, gsib, top = enumerate_parts(
         tables.table.shape[0] - 2, arc_head, arc_mod, projective, single_root, want
     )
+    gc = PartWords(chains.grand[top:], chains.head[top:], chains.inner, chains.mod[top:])
     start = np.zeros(6, np.int64)
     start[1] = arc_head.shape[0]
-    start[2] = start[1] + (sib.shape[1] if kind_size[1] else 0)
-    start[3] = start[2] + (gc.shape[1] if kind_size[2] else 0)
-    start[4] = start[3] + (gc.shape[1] if kind_size[3] else 0)
-    start[5] = start[4] + gsib.shape[1]
+    start[2] = start[1] + (sib.mod.shape[0] if there[SIBLING] else 0)
+    start[3] = start[2] + (gc.mod.shape[0] if there[GRANDCHILD] else 0)
+    start[4] = start[3] + (gc.mod.shape[0] if there[OUTERMOST] else 0)
+    start[5] = start[4] + gsib.mod.shape[0]
     scores = np.zeros(start[5])
-    of_sib = np.zeros(sib.shape[1] if want[2] else 0)
-    of_chain = np.zeros(chains.shape[1])
-    no_words = np.empty(0, np.int32)
-    # One call in the code, whatever the kind: numba copies what is called into the caller.
-    for step in range(7):
-        kind = min(step, 4)
-        if not kind_size[kind]:
+    of_sib = np.zeros(sib.mod.shape[0] if want[2] else 0)
+    of_chain = np.zeros(chains.mod.shape[0] if want[2] else 0)
+    # One call in the code, whatever the walk: numba copies what is called into the caller.
+    for walk in range(there.shape[0] - 1):
+        if not there[walk]:
             continue
-        grand = no_words
-        inner = no_words
-        head = arc_head
-        mod = arc_mod
-        first, last = 0, 3
-        unit = quantum
-        if step == 1:
-            head, inner, mod = sib[0], sib[1], sib[2]
-        elif step == 2 or step == 3:
-            grand, head, mod = gc[0], gc[1], gc[2]
-        elif step == 4:
-            head, inner, mod = sib[0], sib[1], sib[2]
-            last = 1
-        elif step == 5:
-            grand, head, inner, mod = gsib[0], gsib[1], gsib[2], gsib[3]
-            first, last = 1, 2
-        elif step == 6:
-            grand, head, mod = chains[0], chains[1], chains[2]
-            first = 2
-        if step >= 4:
-            unit = 1.0
-        into = of_sib if step == 4 else of_chain if step == 6 else (
+        parts = PartWords(chains.inner, arc_head, chains.inner, arc_mod)
+        if walk == SIBLING or walk == WITHOUT_GRAND:
+            parts = sib
+        elif walk == GRANDCHILD or walk == OUTERMOST:
+            parts = gc
+        elif walk == GRANDSIBLING:
+            parts = gsib
+        elif walk == WITHOUT_INNER:
+            parts = chains
+        kind = min(walk, 4)
+        into = of_sib if walk == WITHOUT_GRAND else of_chain if walk == WITHOUT_INNER else (
             scores[start[kind] : start[kind + 1]]
         )  # fmt: skip
-        walk_parts(
-            kind, first, last, PartWords(grand, head, inner, mod), tables, marks, weights, unit,
-            into, part_templates,
-        )  # fmt: skip
+        unit = 1.0 if walk >= WITHOUT_GRAND else quantum
+        walk_parts(walk, parts, tables, marks, weights, unit, into, part_templates)
     if want[2]:
         _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores[start[4] :])
     return sib, gc, gsib, scores, start
@@ -279,7 +253,7 @@ def score_all_arcs(values, pad, weights, quantum, templates, reach):
     scores = np.zeros(head.shape[0])
     no_words = np.empty(0, np.int32)
     walk_parts(
-        np.int64(0), np.int64(0), np.int64(3), PartWords(no_words, head, no_words, mod), tables,
+        np.int64(0), PartWords(no_words, head, no_words, mod), tables,
         np.zeros((1, 1), np.uint16), weights, quantum, scores, part_templates,
     )  # fmt: skip
     square = np.full((n + 1, n + 1), -np.inf)

@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from bbparse.configuration.templates import ARC_ATOMS, KINDS, Template, TemplateSet
 from bbparse.treebank.encode import ATTRIBUTES, attribute_hash
 
-#: Columns of the table of a kind, by role.
+#: What templates are walked through together: those of a kind that look at some of its roles. Most
+#: of a grand-sibling look at three of its four words, of which there are fewer triples than parts.
+WALKS = (
+    ("arc", "hm"), ("sibling", "hsm"), ("grandchild", "ghm"), ("outermost_grandchild", "ghm"),
+    ("grandsibling", "hsm"), ("grandsibling", "ghsm"), ("grandsibling", "ghm"),
+)  # fmt: skip
+#: Their numbers.
+SIBLING, GRANDCHILD, OUTERMOST, WITHOUT_GRAND, GRANDSIBLING, WITHOUT_INNER = range(1, 7)
+#: Columns of the table of a walk, by role.
 ROLE_ORDER = "ghsmb"
 #: Tags that @nverb, @npunct and @nconj count.
 COUNTED = ("VERB", "PUNCT", "CCONJ")
@@ -36,10 +44,6 @@ ATOM_AXES: dict[str, tuple[int, ...]] = {
     "gdir": (1, 0, 0, 2, 0),
     "gdist": (0, 0, 0, 0, 1),
 }
-#: Sections of a kind: templates that do not look at g, those that look at everything, those that
-#: do not look at s. Kinds other than grand-siblings have the middle one only.
-SECTIONS = 3
-
 _GOLDEN = 0x9E3779B97F4A7C15
 
 Slot = tuple[tuple[int, str], ...]
@@ -66,39 +70,32 @@ class WordTemplates(NamedTuple):
     between_slot: NDArray[np.int32]
 
 
+#: Columns of `PartTemplates.walks` after those of `ROLE_ORDER` and the steps of `AXES`.
+SIZE, FIRST, ROW, GROUP, NEEDS = range(10, 15)
+
+
 class PartTemplates(NamedTuple):
     """How templates make features of parts, as arrays; see `bbparse.scoring.kernels`.
 
-    kind_cols[k, r] is where the columns of role r of kind k start.
-    groups[group_ptr[3 k + i]:group_ptr[3 k + i + 1]] are the groups of templates of its section i
-    (see `SECTIONS`). Template t of kind k, of which the first kind_single[k] have no
-    role b, is number template_ptr[k] + t, and used[3 k + i, a] says whether one of its section i
-    needs arc atom a. Row Σ axis · axis_step[k, axis] of `arc_rows`, which starts at row_ptr[k] and
-    is kind_size[k] long, has the hashes of the arc atoms that are functions of the axes (`AXES`).
-    The other templates with arc atoms are hashed part by part: the signature s = template_sig[i] of
-    template number i is the set of arc atoms sig_atom[sig_ptr[s]:sig_ptr[s+1]], -1 if there is
-    none, and template_mult[i] the multiplier of their hash. Those of section i of kind k are
-    numbers kind_sig_ptr[3 k + i] to kind_sig_ptr[3 k + i + 1] - 1.
+    A row of `walks`, int64[7 + 1, 15], has the column where those of each role start; the step of
+    each axis; how many templates there are, and the number of the first; where in `arc_rows` its
+    rows start; its first group; and as bits the arc atoms that it needs. The last row but says
+    where the others end. Template t of a walk has the multiplier `mult[FIRST + t]` for the key of
+    its arc atoms, if these are hashed part by part, and in row Σ axis · step of `arc_rows` the hash
+    of those that are functions of the axes (`AXES`).
+
+    A group, int32[6], is a run of templates: start, end, atom of ``+@`` or -1, slot of role b or
+    -1; and from where to where in `atoms` those arc atoms are that are hashed part by part.
     """
 
-    kind_cols: NDArray[np.int32]
-    kind_size: NDArray[np.int32]
-    kind_single: NDArray[np.int32]
-    used: NDArray[np.bool_]
-    group_ptr: NDArray[np.int32]
+    walks: NDArray[np.int64]
     groups: NDArray[np.int32]
-    kind_sig_ptr: NDArray[np.int32]
-    sig_ptr: NDArray[np.int32]
-    sig_atom: NDArray[np.int32]
-    template_ptr: NDArray[np.int32]
-    template_sig: NDArray[np.int32]
+    atoms: NDArray[np.int32]
+    mult: NDArray[np.uint64]
+    arc_rows: NDArray[np.uint32]
     shift: np.uint64
-    template_mult: NDArray[np.uint64]
     set_slot: int
     set_column: int
-    axis_step: NDArray[np.int64]
-    row_ptr: NDArray[np.int64]
-    arc_rows: NDArray[np.uint32]
 
 
 class CompiledTemplates(NamedTuple):
@@ -153,32 +150,25 @@ class _Columns:
         )
 
 
-def template_section(kind: str, template: Template) -> int:
-    """Which of the `SECTIONS` a template is in."""
-    if kind != "grandsibling":
-        return 1
+def roles_of(kind: str, template: Template) -> str:
+    """The roles of its walk."""
     roles = {atom.role for atom in template.words}
     for name in (*template.arcs, *((template.also,) if template.also else ())):
         roles.update(ARC_ATOMS[name].needs)
-    return 0 if "g" not in roles else 2 if "s" not in roles else 1
+    all_roles = "".join(KINDS[kind])
+    if kind != "grandsibling" or {"g", "s"} <= roles:
+        return all_roles
+    return all_roles.replace("s" if "g" in roles else "g", "")
 
 
-def _hashed(template: Template) -> bool:
-    """Whether a template has arc atoms that `arc_rows` does not cover."""
-    return not ATOM_AXES.keys() >= set(template.arcs)
+def _hashed(template: Template) -> tuple[str, ...]:
+    """The arc atoms of a template, unless `arc_rows` covers them all."""
+    return () if ATOM_AXES.keys() >= set(template.arcs) else template.arcs
 
 
-def _in_groups(kind: str, templates: tuple[Template, ...]) -> list[list[Template]]:
-    """Templates with equal section, ``+@`` and slot of role b together, sorted.
-
-    Those without role b come first and, within a group, those whose arc atoms are in `arc_rows`.
-    """
-
-    def group(template: Template) -> tuple[int, Slot, str]:
-        return template_section(kind, template), template.slot("b"), template.also or ""
-
-    in_order = sorted(templates, key=lambda t: (*group(t), _hashed(t), t.arcs, t.text))
-    return [list(members) for _, members in groupby(in_order, group)]
+def _group(template: Template) -> tuple[Slot, str, tuple[str, ...]]:
+    """What the templates of a group have in common; those without role b come first."""
+    return template.slot("b"), template.also or "", _hashed(template)
 
 
 def _arc_rows(
@@ -190,17 +180,16 @@ def _arc_rows(
     """
     tabled = [(t, template.arcs) for t, template in enumerate(templates) if not _hashed(template)]
     names = {name for _, arcs in tabled for name in arcs}
-    needed = [any(ATOM_AXES[name][axis] for name in names) for axis in range(len(AXES))]
     steps, n_rows = [0] * len(AXES), 1
     for axis, size in enumerate(AXES):
-        if needed[axis]:
+        if any(ATOM_AXES[name][axis] for name in names):
             steps[axis] = n_rows
             n_rows *= size
     rows = np.zeros((n_rows, len(templates)), dtype=np.uint32)
     factor = np.array(multipliers, dtype=np.uint64)
     for arcs in {arcs for _, arcs in tabled if arcs}:
         members = [t for t, other in tabled if other == arcs]
-        for values in product(*(range(size if on else 1) for size, on in zip(AXES, needed))):
+        for values in product(*(range(size if step else 1) for size, step in zip(AXES, steps))):
             key = 0
             for name in arcs:
                 atom = sum(value * times for value, times in zip(values, ATOM_AXES[name]))
@@ -214,81 +203,54 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
     columns = _Columns()
     atom_number = {name: number for number, name in enumerate(ARC_ATOMS)}
     between: dict[Slot, int] = {}
+    walks: list[list[int]] = []
     groups: list[list[int]] = []
-    group_sizes, signature_sizes = [0], [0]  # of each section of each kind
-    signatures: dict[tuple[int, int, tuple[str, ...]], int] = {}
-    template_ptr, row_ptr = [0], [0]
-    template_sig: list[int] = []
-    template_mult: list[int] = []
-    kind_single: list[int] = []
-    kind_cols = np.full((len(KINDS), len(ROLE_ORDER)), -1, dtype=np.int32)
-    used = np.zeros((len(KINDS) * SECTIONS, len(ARC_ATOMS)), dtype=np.bool_)
-    set_slot = set_column = -1
-    shift = 64 - templates.bits
-    axis_step = np.zeros((len(KINDS), len(AXES)), dtype=np.int64)
-    arc_rows: list[NDArray[np.uint32]] = []
+    atoms: list[int] = []
+    multipliers: list[int] = []
+    arc_rows = [np.zeros(0, np.uint32)]
+    shift, n_rows, needs = 64 - templates.bits, 0, 0
 
-    for k, (kind, roles) in enumerate(KINDS.items()):
-        in_order: list[Template] = []
-        sizes = np.zeros((2, SECTIONS), np.int64)
-        for group in _in_groups(kind, templates.templates[kind]):
-            slot, also = group[0].slot("b"), group[0].also
-            section = template_section(kind, group[0])
-            before, tabled = len(signatures), sum(not _hashed(template) for template in group)
-            for template in group:
-                signature = k, section, template.arcs
-                if _hashed(template):
-                    signatures.setdefault(signature, len(signatures))
-                template_sig.append(signatures.get(signature, -1))
-                template_mult.append(_multiplier(f"{kind} {template.text}: arcs"))
-                for name in (*template.arcs, *((also,) if also else ())):
-                    used[SECTIONS * k + section, atom_number[name]] = True
-            sizes[:, section] += 1, len(signatures) - before
-            groups.append([
-                len(in_order), len(in_order) + len(group), len(in_order) + tabled,
-                atom_number[also] if also else -1,
-                between.setdefault(slot, len(between)) if slot else -1,
-            ])  # fmt: skip
-            in_order += group
-        group_sizes += sizes[0].tolist()
-        signature_sizes += sizes[1].tolist()
-        kind_single.append(sum(not template.slot("b") for template in in_order))
-        # Templates over the words between come last, so only they need columns for role b.
-        single = kind_single[k]
-        for role in (*roles, *("b" if single < len(in_order) else "")):
-            first = single if role == "b" else 0
-            kind_cols[k, ROLE_ORDER.index(role)] = len(columns.slot) - first
-            for template in in_order[first:]:
+    for kind, roles in WALKS:
+        found = (t for t in templates.templates[kind] if roles_of(kind, t) == roles)
+        in_order = sorted(found, key=lambda t: (*_group(t), t.arcs, t.text))
+        first, first_group, needs = len(multipliers), len(groups), 0
+        multipliers += [_multiplier(f"{kind} {template.text}: arcs") for template in in_order]
+        starts = dict.fromkeys(ROLE_ORDER, -1)
+        with_b = [template for template in in_order if template.slot("b")]
+        for role in (*roles, *("b" if with_b else "")):
+            members = with_b if role == "b" else in_order
+            starts[role] = len(columns.slot) - (len(in_order) - len(members))
+            for template in members:
                 columns.add(template.slot(role), f"{kind} {template.text}: {role}")
-        axis_step[k], rows = _arc_rows(in_order, template_mult[template_ptr[-1] :], shift)
+        steps, rows = _arc_rows(in_order, multipliers[first:], shift)
+        end = 0
+        for (slot, also, hashed), run in groupby(in_order, _group):
+            members = list(run)
+            start, end = end, end + len(members)
+            groups.append([
+                start, end, atom_number[also] if also else -1,
+                between.setdefault(slot, len(between)) if slot else -1,
+                len(atoms), len(atoms) + len(hashed),
+            ])  # fmt: skip
+            atoms += [atom_number[name] for name in hashed]
+            for name in {also} - {""} | {name for template in members for name in template.arcs}:
+                needs |= 1 << atom_number[name]
+        walks.append(
+            [*starts.values(), *steps, len(in_order), first, n_rows, first_group, needs]
+        )
         arc_rows.append(rows)
-        row_ptr.append(row_ptr[-1] + len(rows))
-        template_ptr.append(len(template_sig))
+        n_rows += len(rows)
 
-    if used[:, atom_number["betweenset"]].any():
+    walks.append([0] * FIRST + [len(multipliers), n_rows, len(groups), 0])
+    set_slot = set_column = -1
+    if any(walk[NEEDS] >> atom_number["betweenset"] & 1 for walk in walks):
         upos: Slot = ((0, "upos"),)
         set_slot = between.setdefault(upos, len(between))
         set_column = len(columns.slot)
         columns.add(upos, "betweenset")
-    atoms = [[atom_number[name] for name in arcs] for _, _, arcs in signatures]
     parts = PartTemplates(
-        kind_cols=kind_cols,
-        kind_size=np.diff(template_ptr).astype(np.int32),
-        kind_single=np.array(kind_single, np.int32),
-        used=used,
-        group_ptr=np.cumsum(group_sizes).astype(np.int32),
-        groups=np.array(groups, dtype=np.int32).reshape(-1, 5),
-        kind_sig_ptr=np.cumsum(signature_sizes).astype(np.int32),
-        sig_ptr=np.cumsum([0, *map(len, atoms)]).astype(np.int32),
-        sig_atom=np.array([atom for own in atoms for atom in own], np.int32),
-        template_ptr=np.array(template_ptr, np.int32),
-        template_sig=np.array(template_sig, np.int32),
-        shift=np.uint64(shift),
-        template_mult=np.array(template_mult, np.uint64),
-        set_slot=set_slot,
-        set_column=set_column,
-        axis_step=axis_step,
-        row_ptr=np.array(row_ptr, dtype=np.int64),
-        arc_rows=np.concatenate(arc_rows),
-    )
+        np.array(walks, np.int64), np.array(groups, np.int32).reshape(-1, 6),
+        np.array(atoms, np.int32), np.array(multipliers, np.uint64), np.concatenate(arc_rows),
+        np.uint64(shift), set_slot, set_column,
+    )  # fmt: skip
     return CompiledTemplates(columns.templates(shift, between), parts)

@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.configuration.templates import ARC_ATOMS, KINDS, TemplateSet
+from bbparse.configuration.templates import ARC_ATOMS, TemplateSet
 from bbparse.errors import ConfigError
 from bbparse.jit import plain
 from bbparse.pricing import Columns
-from bbparse.scoring.compile import AXES, compile_templates
+from bbparse.scoring.compile import AXES, GRANDCHILD, GROUP, ROW, SIZE, compile_templates
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.marks import NO_MARKS
 from bbparse.scoring.parts import sentence_tables
@@ -32,7 +32,6 @@ from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int64]
 Hashes = NDArray[np.uint32]
-_KIND = list(KINDS).index("grandchild")
 _ROLES = (0, 1, 3)  # columns of g, h and m
 #: Combinations of values that are worth keeping the bounds of.
 _KEPT = 1 << 18
@@ -77,9 +76,9 @@ class DelayedScorer:
         self.scorer = scorer
         self.compiled = compile_templates(t)
         c = self.compiled.parts
-        groups = c.groups[c.group_ptr[3 * _KIND] : c.group_ptr[3 * _KIND + 3]]
+        groups = c.groups[slice(*c.walks[GRANDCHILD : GRANDCHILD + 2, GROUP])]
         #: Number of the arc atom of ``+@`` of each template, -1 for none.
-        self._also = [int(also) for start, end, _, also, _ in groups for _ in range(start, end)]
+        self._also = [int(also) for start, end, also, *_ in groups for _ in range(start, end)]
         self._kept: list[Largest | None] = [None] * len(self._also)
 
     @staticmethod
@@ -99,7 +98,7 @@ class DelayedScorer:
         later = (place[:, None] < place).astype(np.intp)
         over = np.zeros((3, words, words), np.int64)
         for t in range(len(self._also)):
-            hashes = [table[:-1, self.compiled.parts.kind_cols[_KIND, r] + t] for r in _ROLES]
+            hashes = [table[:-1, self.compiled.parts.walks[GRANDCHILD, r] + t] for r in _ROLES]
             largest = self._largest(t, hashes)
             g, h, m = (np.searchsorted(v, own) for v, own in zip(largest.values, hashes))
             over[0] += largest.over_grand[later, h[:, None], m]
@@ -123,15 +122,15 @@ class DelayedScorer:
         g, h, m = values
         plain = g[:, None, None] ^ h[:, None] ^ m
         found = np.empty((2, AXES[3], *plain.shape), np.int64)
-        rows = c.arc_rows[c.row_ptr[_KIND] :].reshape(-1)
-        steps = c.axis_step[_KIND]
+        walk = c.walks[GRANDCHILD]
+        rows, steps, size = c.arc_rows[walk[ROW] :], walk[5:10], walk[SIZE]
         for right, below in product(range(2), range(AXES[3])):
             at = {
                 int(right * steps[0] + near * steps[1] + below * steps[3] + far * steps[4])
                 for near in range(AXES[1]) for far in range(AXES[4])
             }  # fmt: skip
             best = None
-            for arcs in np.unique([rows[row * c.kind_size[_KIND] + t] for row in at]):
+            for arcs in np.unique([rows[row * size + t] for row in at]):
                 index = plain ^ arcs
                 total = weights[index].astype(np.int64)
                 if self._also[t] >= 0:
@@ -167,7 +166,7 @@ class DelayedColumns(Columns):
             g, h, m = (np.ascontiguousarray(a, np.int32) for a in (grand, head, mod))
             scorer, parts = self._model.scorer, self._model.compiled.parts
             walk_parts(
-                _KIND, 0, 3, (g, h, _NO_WORDS, m), plain(self._tables), NO_MARKS,
+                GRANDCHILD, (g, h, _NO_WORDS, m), plain(self._tables), NO_MARKS,
                 scorer.weights, scorer.quantum, scores, plain(parts),
             )  # fmt: skip
         return scores

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
+from bbparse.oracle.projective.weights import index_groups
 
 Ints = NDArray[np.int32]
 
@@ -22,17 +23,10 @@ def _in_projective_trees(n, arc_head, arc_mod, single_root):
     """Those of the arcs, sorted by head, that are in a tree. O(n A).
 
     ``whole[h, e]``, as ``ending[e, h]``, says that there is the span from head h to its end e, and
-    ``arc[h, m]`` that of an arc; ``used`` and ``found`` that they are in a tree. The modifiers of h
-    are those of the arcs from ``ptr[h]`` to ``ptr[h + 1] - 1``.
+    ``arc[h, m]`` that of an arc; ``used`` and ``found`` that they are in a tree.
     """
     size = n + 1
-    arcs = np.zeros((size, size), np.bool_)
-    ptr = np.zeros(size + 1, np.int64)
-    for a in range(arc_head.shape[0]):
-        arcs[arc_head[a], arc_mod[a]] = True
-        ptr[arc_head[a] + 1] += 1
-    for h in range(size):
-        ptr[h + 1] += ptr[h]
+    place, ptr, _, _, _, _ = index_groups(n, arc_head, arc_mod)
     first = np.uint64(1 if single_root else 0)
     one, last = np.uint64(1), np.uint64(n)
     tables = np.zeros((5, size, size), np.bool_)
@@ -42,11 +36,11 @@ def _in_projective_trees(n, arc_head, arc_mod, single_root):
     for j in range(first + one, last + one):
         for below in range(one, j - first + one):
             i = j - below
-            if arcs[i, j] or arcs[j, i]:
+            if place[i, j] >= 0 or place[j, i] >= 0:
                 meet = False
                 for k in range(i, j):
                     meet |= whole[i, k] & whole[j, k + one]
-                arc[i, j], arc[j, i] = meet & arcs[i, j], meet & arcs[j, i]
+                arc[i, j], arc[j, i] = meet & (place[i, j] >= 0), meet & (place[j, i] >= 0)
             right = left = False
             for a in range(ptr[i], ptr[i + one]):
                 k = np.uint64(arc_mod[a])
@@ -58,7 +52,7 @@ def _in_projective_trees(n, arc_head, arc_mod, single_root):
             whole[j, i] = ending[i, j] = left
     if single_root:
         for m in range(one, last + one):
-            found[0, m] = arcs[0, m] and whole[m, 1] and whole[m, n]
+            found[0, m] = place[0, m] >= 0 and whole[m, 1] and whole[m, n]
             if found[0, m]:
                 used[m, 1] = used[m, n] = True
     else:
@@ -118,11 +112,7 @@ def _in_crossing_trees(n, arc_head, arc_mod, single_root):
     its head can be reached without passing through its modifier: the way there and the arc are part
     of a tree, as every word can be reached. O(n A).
     """
-    head_ptr = np.zeros(n + 2, np.int64)
-    for h in arc_head:
-        head_ptr[h + 1] += 1
-    for h in range(n + 1):
-        head_ptr[h + 1] += head_ptr[h]
+    head_ptr = index_groups(n, arc_head, arc_mod).out_ptr
     tops = np.zeros(n + 1, np.bool_)
     for m in arc_mod[: head_ptr[1]]:
         tops[m] = True

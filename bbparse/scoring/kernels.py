@@ -16,9 +16,8 @@ between two words is read from a sparse table of bit masks, O(n log n) to make a
 
 Tables (built by `bbparse.scoring.compile`): a *slot* is a set of (offset, attribute) pairs read
 around a word; a *column* is one (template, role); a *group* is a run of templates with the same
-``+@`` atom and the same slot of role b: start, end, first template whose arc atoms have no row of
-hashes made beforehand, atom of ``+@`` or -1, slot of role b or -1; a *signature* is a set of such
-arc atoms.
+``+@`` atom, the same slot of role b and the same arc atoms that have no row of hashes made
+beforehand.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ import numpy as np
 
 from bbparse.factors.view import LABEL_BITS, NO_LABEL
 from bbparse.jit import kernel
+from bbparse.scoring.compile import FIRST, GROUP, NEEDS, ROW, SIZE
 from bbparse.scoring.prefetch import prefetch
 
 _AHEAD = np.uint64(128)  # weights that are under way
@@ -53,15 +53,14 @@ def distance_bucket(distance):
 
 
 @kernel
-def walk_parts(kind, first, last, parts, tables, marks, weights, quantum, scores, templates):
-    """Score parts by the templates of some sections of a kind, or list the indices of features.
+def walk_parts(walk, parts, tables, marks, weights, quantum, scores, templates):
+    """Score parts by the templates of a walk, or list the indices of features.
 
     `parts` are `PartWords`, `tables` those of the sentence, `templates` `PartTemplates`. `grand`
-    and `inner` are empty for kinds, and sections, without those roles. The sections are those from
-    `first` to before `last` (0 and 3 for all of a kind). marks[h, m] is what the guide says of an
-    arc (`bbparse.scoring.network`), read only where a template asks for it. Consecutive parts that
-    differ in the fastest role only (g if there is one, else s, else m) share the sum over the
-    others.
+    and `inner` are empty for walks (`WALKS`) without those roles. marks[h, m] is what the guide
+    says of an arc (`bbparse.scoring.network`), read only where a template asks for it. Consecutive
+    parts that differ in the fastest role only (g if there is one, else s, else m) share the sum
+    over the others.
     Scores go to `scores` (float64[P], integer sums times `quantum`); where it is empty, the weights
     are not read and the indices of all features are returned instead, part by part.
 
@@ -74,40 +73,28 @@ def walk_parts(kind, first, last, parts, tables, marks, weights, quantum, scores
     # counts references to arrays.
     grand, head, inner, mod = parts
     table, masks, words, counts = tables
-    kind_cols, kind_size, kind_single, used, group_ptr, groups = templates[:6]
-    kind_sig_ptr, sig_ptr, sig_atom, template_ptr, template_sig = templates[6:11]
-    shift, template_mult, set_slot, set_column, axis_step, row_ptr, arc_rows = templates[11:]
+    walks, groups, group_atoms, mult, arc_rows, shift, set_slot, set_column = templates
     n_parts = head.shape[0]
     want_indices = scores.shape[0] == 0
-    first_group = group_ptr[3 * kind + first]
-    last_group = group_ptr[3 * kind + last]
     indices = np.empty(0, np.int64)
-    if first_group == last_group:
+    n_templates = np.uint64(walks[walk, SIZE])
+    if n_templates == 0:
         return indices
-    n_templates = np.uint64(kind_size[kind])
-    t_from = np.uint64(groups[first_group, 0])
-    t_to = np.uint64(groups[last_group - 1, 1])
+    first_group, last_group = walks[walk, GROUP], walks[walk + 1, GROUP]
     none_row = table.shape[0] - 1
     has_grand = grand.shape[0] > 0
     has_inner = inner.shape[0] > 0
-    grand_col = np.uint64(kind_cols[kind, 0])
-    head_col = np.uint64(kind_cols[kind, 1])
-    inner_col = np.uint64(kind_cols[kind, 2])
-    mod_col = np.uint64(kind_cols[kind, 3])
+    grand_col, head_col = np.uint64(walks[walk, 0]), np.uint64(walks[walk, 1])
+    inner_col, mod_col = np.uint64(walks[walk, 2]), np.uint64(walks[walk, 3])
+    b_col = np.uint64(walks[walk, 4])
     last_col = grand_col if has_grand else inner_col if has_inner else mod_col
-    b_col = np.uint64(kind_cols[kind, 4])
-    n_single = min(t_to, np.uint64(kind_single[kind]))
-    t0 = np.uint64(template_ptr[kind])
-    sig_first = kind_sig_ptr[3 * kind + first]
-    sig_last = kind_sig_ptr[3 * kind + last]
-    sig_key = np.empty(sig_last, np.uint64)
-    need = np.zeros(used.shape[1], np.bool_)
-    for section in range(3 * kind + first, 3 * kind + last):
-        need |= used[section]
+    step_dir, step_dist, step_sdist = walks[walk, 5], walks[walk, 6], walks[walk, 7]
+    step_gdir, step_gdist = walks[walk, 8], walks[walk, 9]
+    t0, row0 = np.uint64(walks[walk, FIRST]), np.uint64(walks[walk, ROW])
     most = 0
     for group in range(first_group, last_group):
-        values = 64 if groups[group, 4] >= 0 else 1
-        double = 2 if groups[group, 3] >= 0 else 1
+        values = 64 if groups[group, 3] >= 0 else 1
+        double = 2 if groups[group, 2] >= 0 else 1
         most += (groups[group, 1] - groups[group, 0]) * values * double
     base = np.empty(n_templates, np.uint32)
     plain = np.empty(n_templates, np.uint32)
@@ -117,20 +104,21 @@ def walk_parts(kind, first, last, parts, tables, marks, weights, quantum, scores
     rows = np.empty(65, np.uint64)
     n_waiting = 0
     waiting = np.uint64(0)
-    atoms = np.zeros(used.shape[1], np.int64)
-    sibling_atoms = has_inner and (need[3] or need[4])
-    grand_atoms = has_grand and (need[5] or need[6])
-    count_atoms = need[7] or need[8] or need[9]
-    set_atom = need[10]
+    atoms = np.zeros(15, np.int64)
+    needs = walks[walk, NEEDS]
+    sibling_atoms = has_inner and needs >> 3 & 3 != 0
+    grand_atoms = has_grand and needs >> 5 & 3 != 0
+    count_atoms = needs >> 7 & 7 != 0
+    set_atom = needs >> 10 & 1 != 0
     set_value = np.empty(64, np.int64)
     n_values = np.uint64(0)
     if set_atom:
         n_values = np.uint64(words[set_slot, 64])
         for bit in range(n_values):
             set_value[bit] = table[np.uint64(words[set_slot, bit]), np.uint64(set_column)]
-    mark_atoms = need[11] or need[12] or need[13] or need[14]
+    mark_atoms = needs >> 11 != 0
     if want_indices:
-        indices = np.empty(n_parts * (2 * kind_size[kind] + 16), np.int64)
+        indices = np.empty(n_parts * (2 * np.int64(n_templates) + 16), np.int64)
     filled = 0
     g = -1
     s = -1
@@ -151,15 +139,15 @@ def walk_parts(kind, first, last, parts, tables, marks, weights, quantum, scores
         s_row = np.uint64(s if s >= 0 else none_row)
         if has_grand or has_inner:
             if h != base_h or m != base_m or (has_grand and s != base_s):
-                for t in range(t_from, t_to):
+                for t in range(n_templates):
                     base[t] = table[h_row, head_col + t] ^ table[m_row, mod_col + t]
                 if has_grand and has_inner:
-                    for t in range(t_from, t_to):
+                    for t in range(n_templates):
                         base[t] ^= table[s_row, inner_col + t]
             row = np.uint64(g if g >= 0 else none_row) if has_grand else s_row
         else:
             if h != base_h:
-                for t in range(t_from, t_to):
+                for t in range(n_templates):
                     base[t] = table[h_row, head_col + t]
             row = m_row
         base_h = h
@@ -174,12 +162,12 @@ def walk_parts(kind, first, last, parts, tables, marks, weights, quantum, scores
         atoms[0] = right
         atoms[1] = bucket
         atoms[2] = right * 7 + bucket
-        arc_row = right * axis_step[kind, 0] + bucket * axis_step[kind, 1]
+        arc_row = right * step_dir + bucket * step_dist
         if sibling_atoms:
             bucket = distance_bucket(abs(m - s)) if s >= 0 else bucket
             atoms[3] = bucket
             atoms[4] = right * 7 + bucket
-            arc_row += bucket * axis_step[kind, 2]
+            arc_row += bucket * step_sdist
         if grand_atoms:
             below = 1 if h > g else 0
             if low < g < high:
@@ -187,7 +175,7 @@ def walk_parts(kind, first, last, parts, tables, marks, weights, quantum, scores
             bucket = distance_bucket(abs(h - g)) if g >= 0 else 0
             atoms[5] = right + 2 * below
             atoms[6] = bucket
-            arc_row += below * axis_step[kind, 3] + bucket * axis_step[kind, 4]
+            arc_row += below * step_gdir + bucket * step_gdist
         if count_atoms:
             for tag in range(3):
                 atoms[7 + tag] = right * 4 + min(counts[tag, high - 1] - counts[tag, low], 3)
@@ -207,38 +195,31 @@ def walk_parts(kind, first, last, parts, tables, marks, weights, quantum, scores
             if has_grand:
                 atoms[14] = np.int64(marks[g, h]) & NO_LABEL if g >= 0 else NO_LABEL
 
-        # Indices of the plain templates. Those over the words between wait in `plain`.
-        arc_at = np.uint64(row_ptr[kind]) + np.uint64(arc_row) * n_templates
-        begin = waiting - t_from
-        for t in range(t_from, n_single):
-            out[begin + t] = base[t] ^ table[row, last_col + t] ^ arc_rows[arc_at + t]
-        for t in range(n_single, t_to):
+        # Indices of the plain templates, and of the features that they make.
+        arc_at = row0 + np.uint64(arc_row) * n_templates
+        for t in range(n_templates):
             plain[t] = base[t] ^ table[row, last_col + t] ^ arc_rows[arc_at + t]
-        for signature in range(np.uint64(sig_first), np.uint64(sig_last)):
-            key = np.uint64(0)
-            for j in range(sig_ptr[signature], sig_ptr[signature + np.uint64(1)]):
-                atom = np.uint64(sig_atom[np.uint64(j)])
-                key = key * np.uint64(0x9E3779B97F4A7C15) + np.uint64(atoms[atom] + 1)
-            sig_key[signature] = key
-        count = begin + n_single
+        count = waiting
         listed = -1
         n_rows = np.uint64(0)
         for group in range(first_group, last_group):
             start = np.uint64(groups[group, 0])
             end = np.uint64(groups[group, 1])
-            hashed = np.uint64(groups[group, 2])
-            also = groups[group, 3]
-            between = groups[group, 4]
-            source = begin + start
-            extra = end - start
+            also = groups[group, 2]
+            between = groups[group, 3]
+            source = count
+            if groups[group, 4] < groups[group, 5]:
+                key = np.uint64(0)
+                for j in range(groups[group, 4], groups[group, 5]):
+                    atom = np.uint64(group_atoms[np.uint64(j)])
+                    key = key * np.uint64(0x9E3779B97F4A7C15) + np.uint64(atoms[atom] + 1)
+                for t in range(start, end):
+                    plain[t] ^= np.uint32((key * mult[t0 + t]) >> shift)
             if between < 0:
-                for t in range(hashed, end):
-                    key = sig_key[np.uint64(template_sig[t0 + t])]
-                    out[begin + t] ^= np.uint32((key * template_mult[t0 + t]) >> shift)
+                for t in range(start, end):
+                    out[count + t - start] = plain[t]
+                count += end - start
             else:
-                for t in range(hashed, end):
-                    key = sig_key[np.uint64(template_sig[t0 + t])]
-                    plain[t] ^= np.uint32((key * template_mult[t0 + t]) >> shift)
                 if between != listed:
                     # The words with the values between, without a branch for each bit.
                     mask = between_mask(masks, np.int64(between), low, high)
@@ -247,14 +228,13 @@ def walk_parts(kind, first, last, parts, tables, marks, weights, quantum, scores
                         rows[n_rows] = words[np.uint64(between), bit]
                         n_rows += (mask >> bit) & np.uint64(1)
                     listed = between
-                source = count
                 for t in range(start, end):
                     for i in range(n_rows):
                         out[count + i] = plain[t] ^ table[rows[i], b_col + t]
                     count += n_rows
-                extra = count - source
             if also >= 0:
                 flip = np.uint32(atoms[also] + 1)
+                extra = count - source
                 for i in range(extra):
                     out[count + i] = out[source + i] ^ flip
                 count += extra

@@ -10,21 +10,21 @@ from __future__ import annotations
 import numpy as np
 
 from bbparse.jit import kernel
-from bbparse.scoring.compile import PartTemplates
+from bbparse.scoring.compile import GRANDCHILD, OUTERMOST, SIBLING, SIZE, PartTemplates
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import PartWords, parts_not_in, sentence_tables
 from bbparse.scoring.prefetch import add_rows
 
 
 @kernel
-def label_parts(heads, kind, reach):
-    """Parts of one kind of a tree, and the arc that each of them speaks about.
+def label_parts(heads, walk, reach):
+    """Parts of one walk of a tree, and the arc that each of them speaks about.
 
     ``heads`` is int32[n+1]. Returns the words, and int32 owner, the modifier of the arc.
     """
-    if kind != 1:
-        parts = parts_not_in(heads, heads, kind, False)
-        return parts, parts.head if kind == 2 or kind == 3 else parts.mod
+    if walk != SIBLING:
+        parts = parts_not_in(heads, heads, walk, False)
+        return parts, parts.head if walk == GRANDCHILD or walk == OUTERMOST else parts.mod
     n = heads.shape[0] - 1
     out = np.empty((3, 2 * reach * n), np.int32)
     count = 0
@@ -62,7 +62,7 @@ def label_features(values, pad, heads, reach, templates, marks):
     word_templates, part_templates = templates
     tables = sentence_tables(values, pad, word_templates)
     named = PartTemplates(*part_templates)
-    kind_size, shift = named.kind_size, named.shift
+    walks, shift = named.walks, named.shift
     # Siblings before m and after m are different features: the highest bit of the index.
     left = np.int64(np.uint64(1) << (np.uint64(63) - shift))
     # Of the type that a model's weights have, so that nothing is compiled twice.
@@ -71,16 +71,15 @@ def label_features(values, pad, heads, reach, templates, marks):
     owner = np.empty(256 * heads.shape[0], np.int32)
     indices = np.empty(256 * heads.shape[0], np.int64)
     filled = 0
-    for kind in range(kind_size.shape[0]):
-        if not kind_size[kind]:
+    for walk in range(walks.shape[0] - 1):
+        if not walks[walk, SIZE]:
             continue
-        parts, owners = label_parts(heads, kind, reach)
+        parts, owners = label_parts(heads, walk, reach)
         n_parts = owners.shape[0]
         if not n_parts:
             continue
         found = walk_parts(
-            kind, np.int64(0), np.int64(3), parts, tables, marks, no_weights, 0.0, no_scores,
-            part_templates,
+            walk, parts, tables, marks, no_weights, 0.0, no_scores, part_templates
         )  # fmt: skip
         n_features = found.shape[0]
         if filled + n_features > indices.shape[0]:
@@ -94,7 +93,7 @@ def label_features(values, pad, heads, reach, templates, marks):
             indices = more_indices
         each = n_features // n_parts
         for part in range(n_parts):
-            before = kind == 1 and parts.inner[part] < parts.mod[part]
+            before = walk == SIBLING and parts.inner[part] < parts.mod[part]
             flip = left if before else np.int64(0)
             for i in range(part * each, (part + 1) * each):
                 owner[filled] = owners[part]

@@ -185,8 +185,12 @@ class PartNetwork(Network):
         """Fields of a problem: scores of candidate arcs, sorted by (head, mod), of siblings and of
         grandchildren that they can form."""
         n = len(values) - 2 * PAD - 1
-        want = np.array([True, True, False, False])
-        found = enumerate_parts(n, arc_head, arc_mod, projective, single_root, want)
+        want = np.array([True, True, False])
+        sib, chains, _, top = enumerate_parts(
+            n, arc_head, arc_mod, projective, single_root, want
+        )
+        gc = chains.grand[top:], chains.head[top:], chains.mod[top:]
+        found = (sib.head, sib.inner, sib.mod), gc
         scores, _, ends = self.scores(values, arc_head, arc_mod, outside)
         fields: dict[str, NDArray[Any]] = {"arc_score": scores}
         columns = self.part_columns(self.sizes)

@@ -11,6 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
+from bbparse.scoring.compile import (
+    GRANDCHILD,
+    OUTERMOST,
+    SIBLING,
+    WITHOUT_GRAND,
+    WITHOUT_INNER,
+)
 from bbparse.solving.rescore import tree_parts
 
 
@@ -95,29 +102,31 @@ class PartWords(NamedTuple):
 
 
 @kernel
-def parts_not_in(heads, others, kind, compare):
-    """Parts of one kind of a tree; with `compare`, those that the tree `others` has not.
+def parts_not_in(heads, others, walk, compare):
+    """Parts of one walk of a tree; with `compare`, those that the tree `others` has not.
 
-    Returns `PartWords`, in the order of the modifiers.
+    Returns `PartWords`, in the order of the modifiers. Walks of grand-siblings leave out those that
+    the other tree has with all four words.
     """
     n = heads.shape[0] - 1
     grand, inner, outermost = tree_parts(heads)
     other_grand, other_inner, other_outermost = tree_parts(others)
+    chain = walk == GRANDCHILD or walk == OUTERMOST
     out = np.empty((4, n), np.int32)
     count = 0
     for m in range(1, n + 1):
         h = heads[m]
-        if (kind == 2 or kind == 3) and h == 0:
+        if chain and h == 0:
             continue
-        if kind == 3 and not outermost[m]:
+        if walk == OUTERMOST and not outermost[m]:
             continue
         if compare and others[m] == h:
             same = True
-            if kind >= 2:
+            if walk >= GRANDCHILD:
                 same = grand[m] == other_grand[m]
-            if kind == 1 or kind == 4:
+            if walk == SIBLING or walk >= WITHOUT_GRAND:
                 same = same and inner[m] == other_inner[m]
-            if kind == 3:
+            if walk == OUTERMOST:
                 same = same and other_outermost[m] == 1
             if same:
                 continue
@@ -126,6 +135,6 @@ def parts_not_in(heads, others, kind, compare):
         out[2, count] = inner[m]
         out[3, count] = m
         count += 1
-    with_grand = count if kind >= 2 else 0
-    with_inner = count if kind == 1 or kind == 4 else 0
+    with_grand = count if walk >= GRANDCHILD and walk != WITHOUT_GRAND else 0
+    with_inner = 0 if walk == 0 or chain or walk == WITHOUT_INNER else count
     return PartWords(out[0, :with_grand], out[1, :count], out[2, :with_inner], out[3, :count])

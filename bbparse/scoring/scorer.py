@@ -13,7 +13,7 @@ from bbparse.errors import ModelError, ProblemError
 from bbparse.jit import plain
 from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.candidates import all_arcs, likely_arcs, score_all_arcs, score_candidates
-from bbparse.scoring.compile import compile_templates
+from bbparse.scoring.compile import SIZE, compile_templates
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.marks import NO_MARKS, checked_marks
 from bbparse.scoring.parts import parts_not_in, sentence_tables
@@ -71,7 +71,10 @@ class PartScorer:
         self.weights: NDArray[Any] = np.ascontiguousarray(weights)
         self.quantum = float(quantum)
         self._guided = bool(templates.guide_atoms())
-        self._compiled = plain(compile_templates(templates))
+        compiled = compile_templates(templates)
+        self._compiled = plain(compiled)
+        #: Numbers of the walks that there are templates of.
+        self._walks = np.flatnonzero(compiled.parts.walks[:, SIZE]).tolist()
         #: Numbers and names of the kinds of part that there are templates of.
         self._kinds = [
             (number, name)
@@ -103,13 +106,17 @@ class PartScorer:
         says. Outermost grandchildren share the words of grandchildren.
         """
         own_marks = checked_marks(marks, len(values) - 2 * PAD, self._guided)
+        arcs = (np.require(array, requirements="W") for array in (arc_head, arc_mod))
         sib, gc, gsib, scores, start = score_candidates(
-            values, PAD, arc_head, arc_mod, projective, single_root, own_marks,
-            self.weights, self.quantum, self._compiled,
+            values, PAD, *arcs, projective, single_root, own_marks, self.weights, self.quantum,
+            self._compiled,
         )  # fmt: skip
         ends = start.tolist()
         own = [scores[first:end] for first, end in pairwise(ends)]
-        words = {"sib": sib, "gc": gc, "ogc": gc, "gsib": gsib}
+        words = {
+            "sib": (sib.head, sib.inner, sib.mod), "gc": (gc.grand, gc.head, gc.mod),
+            "ogc": (gc.grand, gc.head, gc.mod), "gsib": gsib,
+        }  # fmt: skip
         fields = {"arc_score": own[0]}
         for number, name in self._kinds:
             fields.update(zip(PART_NAMES[name], (*words[name], own[number])))
@@ -148,8 +155,8 @@ class PartScorer:
         words, parts = self._compiled
         tables = plain(sentence_tables(values, PAD, words))
         indices = walk_parts(
-            0, 0, 3, (_NO_WORDS, head, _NO_WORDS, mod), tables, NO_MARKS,
-            _NO_WEIGHTS, 0.0, _NO_SCORES, parts,
+            0, (_NO_WORDS, head, _NO_WORDS, mod), tables, NO_MARKS, _NO_WEIGHTS, 0.0, _NO_SCORES,
+            parts,
         )  # fmt: skip
         return head, mod, indices.reshape(len(head), -1)
 
@@ -176,15 +183,13 @@ class PartScorer:
         found: list[list[NDArray[np.int64]]] = [[], []]
         for features, own, other in zip(found, trees, reversed(trees)):
             features.append(np.zeros(0, np.int64))
-            for number, kind in enumerate(KINDS):
-                if self.templates.templates[kind] and (compared or features is found[0]):
-                    parts = plain(parts_not_in(own, other, number, compared))
-                    features.append(
-                        walk_parts(
-                            number, 0, 3, parts, tables, marks, _NO_WEIGHTS, 0.0, _NO_SCORES,
-                            part_templates,
-                        )
-                    )  # fmt: skip
+            for walk in self._walks if compared or features is found[0] else ():
+                parts = plain(parts_not_in(own, other, walk, compared))
+                features.append(
+                    walk_parts(
+                        walk, parts, tables, marks, _NO_WEIGHTS, 0.0, _NO_SCORES, part_templates
+                    )
+                )
         return difference(*map(np.concatenate, found))
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.configuration.templates import KINDS
 from bbparse.problem import Problem
 from bbparse.scoring.candidates import all_arcs, prune_arcs
+from bbparse.scoring.compile import WALKS
 from bbparse.scoring.in_trees import arcs_in_trees
 from bbparse.scoring.parts import parts_not_in
 from bbparse.scoring.scorer import difference
@@ -26,9 +26,9 @@ from tests.strategies import random_tree
 ROLES = ("g", "h", "s", "m")
 
 
-def rows(kind: str, columns: tuple[np.ndarray, ...]) -> list[dict[str, int]]:
-    """Parts as the oracle writes them, without the roles the kind has not."""
-    own = {role: column for role, column in zip(ROLES, columns) if role in KINDS[kind]}
+def rows(roles: str, columns: tuple[np.ndarray, ...]) -> list[dict[str, int]]:
+    """Parts as the oracle writes them, without the roles the walk has not."""
+    own = {role: column for role, column in zip(ROLES, columns) if role in roles}
     assert all(not len(column) for role, column in zip(ROLES, columns) if role not in own)
     return [dict(zip(own, row)) for row in zip(*(column.tolist() for column in own.values()))]
 
@@ -40,10 +40,11 @@ def test_parts_of_trees(seed: int, n: int, projective: bool) -> None:
     others = random_tree(rng, n, projective)
     expected, not_in = tree_parts(heads), tree_parts(others)
     one, two = np.array(heads, np.int32), np.array(others, np.int32)
-    for number, kind in enumerate(KINDS):
-        assert rows(kind, parts_not_in(one, two, number, False)) == expected[kind]
+    for number, (kind, roles) in enumerate(WALKS):
         alone = [part for part in expected[kind] if part not in not_in[kind]]
-        assert rows(kind, parts_not_in(one, two, number, True)) == alone
+        for compare, wanted in ((False, expected[kind]), (True, alone)):
+            kept = [{role: part[role] for role in roles} for part in wanted]
+            assert rows(roles, parts_not_in(one, two, number, compare)) == kept
 
 
 def test_parts_of_a_tree_by_hand() -> None:
