@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -84,7 +84,7 @@ MAX_ALSO = 15
 #: Bits of an index into the weights.
 MIN_BITS, MAX_BITS, DEFAULT_BITS = 4, 28, 22
 
-_WORD = re.compile(r"([a-z]+)([+-]\d+)?\.([A-Za-z0-9_]+)")
+_WORD = re.compile(r"([a-z]\w*)([+-]\d+)?\.(\w+)")
 _LOOP = re.compile(r"for\s+\*\s+in\s+([^:]*):(.*)")
 
 
@@ -151,21 +151,20 @@ def expand(line: str) -> list[str]:
     return [text for value in values for text in _braces(loop[2].replace("*", value))]
 
 
-def _word_atom(text: str, kind: str) -> WordAtom:
+def word_atom(
+    text: str, roles: Sequence[str], attributes: Sequence[str] = ATTRIBUTES, reach: int = PAD,
+    expected: str = "role.attribute, @name or +@name",
+) -> WordAtom:  # fmt: skip
+    """An attribute of a word as it is written; `ConfigError` if it is none of these."""
     found = _WORD.fullmatch(text)
     if found is None:
-        raise ConfigError(f"{text!r} is no atom: expected role.attribute, @name or +@name")
+        raise ConfigError(f"{text!r} is no atom: expected {expected}")
     role, offset, attribute = found[1], int(found[2] or 0), found[3]
-    roles = KINDS[kind] + (("b",) if kind == "arc" else ())
-    if role not in roles:
-        known = ", ".join(roles)
-        raise ConfigError(f"unknown role {role!r} in {text!r}; {kind} parts have {known}")
-    if abs(offset) > PAD:
-        raise ConfigError(f"offset of {text!r} is {offset:+d}, expected -{PAD} to +{PAD}")
-    if attribute not in ATTRIBUTES:
-        raise ConfigError(
-            f"unknown attribute {attribute!r} in {text!r}; attributes are {', '.join(ATTRIBUTES)}"
-        )
+    for what, one, known in (("role", role, roles), ("attribute", attribute, attributes)):
+        if one not in known:
+            raise ConfigError(f"unknown {what} {one!r} in {text!r}; {what}s are {', '.join(known)}")
+    if abs(offset) > reach:
+        raise ConfigError(f"offset of {text!r} is {offset:+d}, expected -{reach} to +{reach}")
     return WordAtom(role, offset, attribute)
 
 
@@ -200,7 +199,7 @@ def parse(text: str, kind: str) -> Template:
         elif item.startswith("@"):
             arcs.add(_arc_atom(item[1:], kind))
         else:
-            words.add(_word_atom(item, kind))
+            words.add(word_atom(item, KINDS[kind] + (("b",) if kind == "arc" else ())))
     if not any(atom.role != "b" for atom in words):
         raise ConfigError(f"names no word in a role of its own; expected {', '.join(KINDS[kind])}")
     return Template(tuple(sorted(words)), tuple(sorted(arcs)), also)

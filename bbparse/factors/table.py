@@ -18,7 +18,6 @@ set before a key's own, counted, tell where it is among the sorted keys, give or
 from __future__ import annotations
 
 from functools import lru_cache
-from hashlib import blake2b
 from operator import index
 from typing import Any, NamedTuple, TypeAlias
 
@@ -27,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bbparse.errors import FactorError
 from bbparse.jit import inlined, kernel, plain
+from bbparse.treebank.encode import text_hash
 
 Feature: TypeAlias = "str | int | tuple[Feature, ...]"
 """What a feature may be: text, an integer, or a tuple of features."""
@@ -61,12 +61,8 @@ def _mix(x: int) -> int:
     return x ^ (x >> 31)
 
 
-@lru_cache(maxsize=1 << 16)
-def token(text: str) -> int:
-    """64-bit token of a text."""
-    return int.from_bytes(
-        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
-    )
+#: 64-bit token of a text.
+token = lru_cache(maxsize=1 << 16)(text_hash)
 
 
 def feature_key(family: str, feature: Feature) -> int:

@@ -14,13 +14,13 @@ look at a bit.
 
 from __future__ import annotations
 
-import re
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import FactorError
+from bbparse.configuration.templates import word_atom
+from bbparse.errors import ConfigError, FactorError
 from bbparse.factors.batch import FactorBatch, pointers
 from bbparse.factors.family import FactorFamily
 from bbparse.factors.table import ALL_PASS, FactorTable, mix_all, salt, shift_of
@@ -28,9 +28,7 @@ from bbparse.factors.template_kernels import Family, Shape, Terms, find_sets, sc
 from bbparse.factors.view import NO_LABEL, FactorView
 from bbparse.jit import plain
 from bbparse.problem.parts import Factors
-from bbparse.treebank.encode import ATTRIBUTES, PAD
-
-_TERM = re.compile(r"(?P<role>[a-z]\w*)(?P<offset>[+-]\d)?\.(?P<attribute>\w+)")
+from bbparse.treebank.encode import ATTRIBUTES
 
 #: Column of the label of the arc to a word, where others are columns of `encode`.
 LABEL = -1
@@ -232,18 +230,11 @@ class TemplateFamily(FactorFamily):
             if text[1:] not in self.words[1:]:
                 raise FactorError(f"{where}: no arc of the factor leads to {text[1:]!r}")
             return self.words.index(text[1:]), 0, LABEL
-        match = _TERM.fullmatch(text)
-        if match is None:
-            raise FactorError(f"{where}: expected word.attribute or distance, found {text!r}")
-        word, offset, attribute = match["role"], int(match["offset"] or 0), match["attribute"]
-        for kind, name, known in (
-            ("word", word, self.words), ("attribute", attribute, ATTRIBUTES)
-        ):  # fmt: skip
-            if name not in known:
-                raise FactorError(f"{where}: no {kind} {name!r}; there are: {', '.join(known)}")
-        if abs(offset) > PAD:
-            raise FactorError(f"{where}: expected an offset of at most {PAD}, found {offset}")
-        return self.words.index(word), offset, ATTRIBUTES.index(attribute)
+        try:
+            atom = word_atom(text, self.words, expected="role.attribute, @role or distance")
+        except ConfigError as error:
+            raise FactorError(f"{where}: {error}") from None
+        return self.words.index(atom.role), atom.offset, ATTRIBUTES.index(atom.attribute)
 
     def _text(self, template: _Template) -> str:
         words = [

@@ -7,7 +7,6 @@ list: a template has the same feature indices in whatever table it stands, in ev
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 from itertools import groupby, product
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration.templates import ARC_ATOMS, KINDS, Template, TemplateSet
-from bbparse.treebank.encode import ATTRIBUTES, attribute_hash
+from bbparse.treebank.encode import ATTRIBUTES, attribute_hash, text_hash
 
 #: What templates are walked through together: those of a kind that look at some of its roles. Most
 #: of a grand-sibling look at three of its four words, of which there are fewer triples than parts.
@@ -107,7 +106,7 @@ class CompiledTemplates(NamedTuple):
 
 def _multiplier(text: str) -> int:
     """An odd 64-bit number that looks random and depends on the text alone."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") | 1
+    return text_hash(text) | 1
 
 
 class _Columns:

@@ -11,17 +11,24 @@ neighbours up to three words away. The abbreviations of the parser's templates h
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.configuration.templates import expand
+from bbparse.configuration.templates import expand, word_atom
 from bbparse.errors import ConfigError
-from bbparse.treebank.encode import PAD, RowMemory, attribute_hash, norm, padding, row_of, shape
+from bbparse.treebank.encode import (
+    PAD,
+    RowMemory,
+    attribute_hash,
+    norm,
+    padding,
+    row_of,
+    shape,
+    text_hash,
+)
 
 #: Attributes of the form, by which a template names them.
 FORM_COLUMNS: tuple[str, ...] = (
@@ -158,8 +165,6 @@ def _fill(values: NDArray[np.uint64], name: str, column: Sequence[str]) -> None:
     values[PAD : PAD + len(column), place] = [attribute_hash(name, value) for value in column]
 
 
-_ATOM = re.compile(r"w([+-][1-9])?\.([a-z0-9]+)")
-
 
 class TagTemplates(NamedTuple):
     """Templates as the kernels read them.
@@ -184,22 +189,14 @@ def compile_tag_templates(
     ptr, offsets, places, multipliers = [0], [], [], []
     for text in texts:
         for position, atom in enumerate(text.split()):
-            match = _ATOM.fullmatch(atom)
-            if match is None or abs(int(match.group(1) or 0)) > reach:
-                raise ConfigError(
-                    f"template {text!r}: {atom!r} is no attribute of a word up to {reach} away,"
-                    " such as w.form or w-1.lower"
-                )
-            if match.group(2) not in columns:
-                raise ConfigError(
-                    f"template {text!r}: unknown attribute {match.group(2)!r};"
-                    f" there are {', '.join(columns)}"
-                )
-            offsets.append(int(match.group(1) or 0))
-            places.append(columns.index(match.group(2)))
+            try:
+                word = word_atom(atom, "w", columns, reach, "w.form, w-1.lower or the like")
+            except ConfigError as error:
+                raise ConfigError(f"template {text!r}: {error}") from None
+            offsets.append(word.offset)
+            places.append(columns.index(word.attribute))
             # of the text, never of a place in a list: features stay what they are in other tables
-            digest = blake2b(f"{text}#{position}".encode(), digest_size=8).digest()
-            multipliers.append(int.from_bytes(digest, "little") | 1)
+            multipliers.append(text_hash(f"{text}#{position}") | 1)
         ptr.append(len(offsets))
     return TagTemplates(
         np.array(ptr, np.int32), np.array(offsets, np.int32),

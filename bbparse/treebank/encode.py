@@ -104,11 +104,16 @@ def attribute_values(form: str, lemma: str, upos: str, xpos: str, feats: str) ->
 ATTRIBUTES: tuple[str, ...] = tuple(attribute_values(*"_____"))
 
 
+def text_hash(text: str) -> int:
+    """64-bit hash of a text, the same in every process."""
+    data = text.encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
+
+
 @lru_cache(1 << 17)
 def attribute_hash(attribute: str, value: str) -> int:
-    """64-bit hash of an attribute's value, the same in every process."""
-    text = f"{attribute}={value}".encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
+    """64-bit hash of an attribute's value."""
+    return text_hash(f"{attribute}={value}")
 
 
 def row_of(values: Iterable[tuple[str, str]]) -> list[int]:

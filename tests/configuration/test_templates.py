@@ -81,7 +81,7 @@ def test_the_text_of_a_template_is_a_template(kind: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "message"),
     [
-        ("x.upos", "arc", r"unknown role 'x' in 'x.upos'; arc parts have h, m, b$"),
+        ("x.upos", "arc", r"unknown role 'x' in 'x.upos'; roles are h, m, b$"),
         ("g.upos", "sibling", r"sibling parts have h, s, m$"),
         ("b.upos m.upos", "grandchild", r"unknown role 'b'"),
         ("h.tagg", "arc", r"unknown attribute 'tagg' in 'h.tagg'; attributes are form, lower, .*"),

@@ -249,10 +249,10 @@ def test_keys_stay_what_they_are() -> None:
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ({"templates": ("h.upos", "x.upos")}, "no word 'x'; there are: h, m1, m2"),
-        ({"templates": ("h.color",)}, "no attribute 'color'; there are: form, "),
-        ({"templates": ("h",)}, "expected word.attribute or distance, found 'h'"),
-        ({"templates": ("m1-4.upos",)}, "offset of at most 3, found -4"),
+        ({"templates": ("h.upos", "x.upos")}, "unknown role 'x' in 'x.upos'; roles are h, m1, m2"),
+        ({"templates": ("h.color",)}, "unknown attribute 'color' in 'h.color'; attributes are "),
+        ({"templates": ("h",)}, "'h' is no atom: expected role.attribute, @role or distance"),
+        ({"templates": ("m1-4.upos",)}, r"offset of 'm1-4.upos' is -4, expected -3 to"),
         ({"templates": ("h.upos m1.xpos", "m1.xpos h.upos")}, "'m1.xpos h.upos' is there twice"),
         ({"templates": ("@h",)}, "no arc of the factor leads to 'h'"),
         ({"templates": ("@x",)}, "no arc of the factor leads to 'x'"),
