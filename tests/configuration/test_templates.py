@@ -82,7 +82,7 @@ def test_the_text_of_a_template_is_a_template(kind: str) -> None:
     ("text", "kind", "message"),
     [
         ("x.upos", "arc", r"unknown role 'x' in 'x.upos'; roles are h, m, b$"),
-        ("g.upos", "sibling", r"sibling parts have h, s, m$"),
+        ("g.upos", "sibling", r"roles are h, s, m$"),
         ("b.upos m.upos", "grandchild", r"unknown role 'b'"),
         ("h.tagg", "arc", r"unknown attribute 'tagg' in 'h.tagg'; attributes are form, lower, .*"),
         ("h+4.upos", "arc", r"offset of 'h\+4.upos' is \+4, expected -3 to \+3"),
