@@ -17,10 +17,9 @@ from bbparse.jit import kernel, plain
 from bbparse.learning.data import TrainingData, labels_of
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import label_features
-from bbparse.scoring.labeller import LABEL_QUANTUM, REACH, Labeller
+from bbparse.scoring.labeller import LABEL_QUANTUM, Labeller
 from bbparse.scoring.marks import checked_marks
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import PAD
 from bbparse.treebank.progress import watched
 
 Ints = NDArray[np.int32]
@@ -37,9 +36,7 @@ _LEAST_WEIGHT = 0.03
 @kernel
 def _step(
     values: NDArray[np.uint64],
-    pad: int,
     heads: Ints,
-    reach: int,
     templates: tuple[Any, ...],
     marks: NDArray[np.uint16],
     gold: Ints,
@@ -54,7 +51,7 @@ def _step(
     learned the weights, the changes of each times their moments, and the squares of its gradients.
     """
     weights, sums, squares = learned
-    owner, indices = label_features(values, pad, heads, reach, templates, marks)
+    owner, indices = label_features(values, heads, templates, marks)
     n = heads.shape[0] - 1
     n_labels = weights.shape[1]
     scores = np.zeros((n + 1, n_labels), np.float32)
@@ -138,8 +135,7 @@ def train_labeller(config: Configuration, data: TrainingData) -> Labeller | None
         for i in watched(random.permutation(len(lessons)), "labels"):
             tree, own, gold = lessons[i]
             _step(
-                values[i], PAD, tree, REACH, compiled, own, gold, root, config.labels.rate, clock,
-                learned,
+                values[i], tree, compiled, own, gold, root, config.labels.rate, clock, learned
             )  # fmt: skip
             clock += 1
     weights -= sums / np.float32(clock)

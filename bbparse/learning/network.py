@@ -20,11 +20,10 @@ from bbparse.learning.data import TrainingData
 from bbparse.network.encoder import known_rows
 from bbparse.network.learning import Learner, Stack, label_loss, product, product_back, vocabulary
 from bbparse.network.learning_kernels import add_to_rows, sum_rows
-from bbparse.scoring.network import KINDS, TAG, WORD_COLUMNS, Network, PartNetwork
+from bbparse.scoring.network import WORD_COLUMNS, Network, PartNetwork
 from bbparse.scoring.network_kernels import arc_rows
 from bbparse.scoring.part_kernels import part_scores, part_scores_back
 from bbparse.treebank import is_projective
-from bbparse.treebank.encode import PAD
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -66,7 +65,7 @@ class Batch:
             head, mod = head[order], mod[order]
             heads.append(head.astype(np.int64) + at)
             mods.append(mod.astype(np.int64) + at)
-            known.append(arc_rows(head, mod, data.values[i], PAD, TAG, KINDS))
+            known.append(arc_rows(head, mod, data.values[i]))
             gold.append(data.heads[i][mod] == head)
             names.append(labels[i])
         self.head, self.mod = np.concatenate(heads), np.concatenate(mods)

@@ -18,7 +18,6 @@ from bbparse.errors import ModelError
 from bbparse.network.kernels import LANES, REACH, find_rows
 from bbparse.outside import Outside
 from bbparse.storage.archive import INTS, TEXT, Rule
-from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
@@ -203,7 +202,7 @@ def known_rows(
     values: NDArray[np.uint64], keys: NDArray[np.uint64], columns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Where the attributes of words are among sorted keys, -1 for those that are not."""
-    return find_rows(values, PAD, columns, keys, buckets(keys), 64 - _BUCKET_BITS)
+    return find_rows(values, columns, keys, buckets(keys), 64 - _BUCKET_BITS)
 
 
 def buckets(keys: NDArray[np.uint64]) -> Ints:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bbparse.jit import inlined, kernel
 from bbparse.network.dense import dense
+from bbparse.treebank.encode import PAD
 
 Floats = NDArray[np.float32]
 Hashes = NDArray[np.uint64]
@@ -37,17 +38,17 @@ def sum_of(lanes: Floats, length: np.uint64) -> np.float32:
 
 @kernel
 def find_rows(
-    values: Hashes, first: int, columns: NDArray[np.int64], keys: Hashes, begin: Ints, shift: int
+    values: Hashes, columns: NDArray[np.int64], keys: Hashes, begin: Ints, shift: int
 ) -> NDArray[np.int64]:
     """Rows of the attributes of words, int64[n_words + 1, attributes]; -1 for unknown values.
 
     ``keys`` are sorted; those whose upper bits are b lie from ``begin[b]`` to ``begin[b + 1]``.
     """
-    n = values.shape[0] - 2 * first
+    n = values.shape[0] - 2 * PAD
     out = np.full((n, columns.shape[0]), -1, np.int64)
     for i in range(n):
         for k in range(columns.shape[0]):
-            value = values[first + i, columns[k]]
+            value = values[PAD + i, columns[k]]
             bucket = np.int64(value >> np.uint64(shift))
             for at in range(begin[bucket], begin[bucket + 1]):
                 if keys[at] == value:
@@ -56,18 +57,18 @@ def find_rows(
 
 
 @kernel
-def context(values: Hashes, pad: int, table: tuple[Any, ...], outside: Floats) -> Floats:
+def context(values: Hashes, table: tuple[Any, ...], outside: Floats) -> Floats:
     """Vectors of words in their context, one after the other: that of word i begins at ``(i + 1) *
     width``.
 
-    ``values`` (uint64[n + 2 * pad, columns]) are the words, and the table is that of
+    ``values`` (uint64[n + 2 * PAD, columns]) are the words, and the table is that of
     `bbparse.network.encoder.Encoder`. Vectors from outside come one after the other, those of words
     rounded up to fours, or there are none.
     """
     lookup, embedding, quantum, layers, outside_w = table
     columns, keys, begin, shift = lookup
     first_w, first_b, gains, shifts, deep_w, deep_b = layers
-    rows = find_rows(values, pad, columns, keys, begin, shift)
+    rows = find_rows(values, columns, keys, begin, shift)
     n = rows.shape[0]
     fours = (n + 3) & -4  # what `dense` does at once
     size = embedding.shape[1]

@@ -24,6 +24,7 @@ from bbparse.scoring.compile import (
 )
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import PartWords, sentence_tables
+from bbparse.treebank.encode import PAD
 
 #: Sentences of more words are pruned without a look at arcs longer than `REACH`.
 LONG, REACH = 300, 150
@@ -122,7 +123,7 @@ def _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, score
 
 @kernel
 def score_candidates(
-    values, pad, arc_head, arc_mod, projective, single_root, marks, weights, quantum, templates
+    values, arc_head, arc_mod, projective, single_root, marks, weights, quantum, templates
 ):  # fmt: skip
     """Scores of candidate arcs (sorted by head, mod), and of all parts they can form.
 
@@ -133,7 +134,7 @@ def score_candidates(
     templates have no scores.
     """
     word_templates, part_templates = templates
-    tables = sentence_tables(values, pad, word_templates)
+    tables = sentence_tables(values, word_templates)
     there = PartTemplates(*part_templates).walks[:, SIZE] > 0
     want = np.empty(3, np.bool_)
     want[2] = there[WITHOUT_GRAND] or there[GRANDSIBLING] or there[WITHOUT_INNER]
@@ -241,13 +242,13 @@ def prune_arcs(scores, k, margin, best_heads):
 
 
 @kernel
-def score_all_arcs(values, pad, weights, quantum, templates, reach):
+def score_all_arcs(values, weights, quantum, templates, reach):
     """Scores of all arcs by the arc templates alone: float64[n+1, n+1], -inf where is no arc.
 
     Arcs longer than `reach` are none, unless they come from the root.
     """
     word_templates, part_templates = templates
-    tables = sentence_tables(values, pad, word_templates)
+    tables = sentence_tables(values, word_templates)
     n = tables.table.shape[0] - 2
     head, mod = all_arcs(n, reach)
     scores = np.zeros(head.shape[0])
@@ -291,12 +292,12 @@ def _tree_of_blocks(scores, single_root):
 
 
 @kernel
-def likely_arcs(k, margin, single_root, values, pad, weights, quantum, templates):
+def likely_arcs(k, margin, single_root, values, weights, quantum, templates):
     """`prune_arcs` of the scores of all arcs and of the best projective tree by them.
 
     Longer sentences than `LONG` words have arcs of at most `REACH`, as O(n³) is too much for them.
     """
-    n = values.shape[0] - 2 * pad - 1
+    n = values.shape[0] - 2 * PAD - 1
     reach = n if n <= LONG else REACH
-    square = score_all_arcs(values, pad, weights, quantum, templates, reach)
+    square = score_all_arcs(values, weights, quantum, templates, reach)
     return prune_arcs(square, k, margin, _tree_of_blocks(square, single_root))

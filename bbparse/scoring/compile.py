@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration.templates import ARC_ATOMS, KINDS, Template, TemplateSet
-from bbparse.treebank.encode import ATTRIBUTES, attribute_hash, text_hash
+from bbparse.treebank.encode import ATTRIBUTES, text_hash
 
 #: What templates are walked through together: those of a kind that look at some of its roles. Most
 #: of a grand-sibling look at three of its four words, of which there are fewer triples than parts.
@@ -26,8 +26,6 @@ WALKS = (
 SIBLING, GRANDCHILD, OUTERMOST, WITHOUT_GRAND, GRANDSIBLING, WITHOUT_INNER = range(1, 7)
 #: Columns of the table of a walk, by role.
 ROLE_ORDER = "ghsmb"
-#: Tags that @nverb, @npunct and @nconj count.
-COUNTED = ("VERB", "PUNCT", "CCONJ")
 
 Slot = tuple[tuple[int, str], ...]
 
@@ -40,10 +38,7 @@ class WordTemplates(NamedTuple):
     if the template has no word in that role).
     """
 
-    none_key: np.uint64
     shift: np.uint64
-    upos_column: int
-    counted: NDArray[np.uint64]
     slot_ptr: NDArray[np.int32]
     slot_attr: NDArray[np.int32]
     slot_offset: NDArray[np.int32]
@@ -124,10 +119,7 @@ class _Columns:
                 multiplier.append(_multiplier(f"slot {text}: {where:+d}.{name}"))
             pointer.append(len(attribute))
         return WordTemplates(
-            none_key=np.uint64(_multiplier("none")),
             shift=np.uint64(shift),
-            upos_column=ATTRIBUTES.index("upos"),
-            counted=np.array([attribute_hash("upos", tag) for tag in COUNTED], np.uint64),
             slot_ptr=np.array(pointer, np.int32),
             slot_attr=np.array(attribute, np.int32),
             slot_offset=np.array(offset, np.int32),

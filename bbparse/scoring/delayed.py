@@ -162,7 +162,7 @@ class DelayedColumns(Columns):
 
     def __init__(self, model: DelayedScorer, values: NDArray[np.uint64]) -> None:
         self._model = model
-        self._tables = sentence_tables(values, PAD, plain(model.compiled.words))
+        self._tables = sentence_tables(values, plain(model.compiled.words))
         size = len(values) - 2 * PAD
         pairs = ~np.eye(size, dtype=np.bool_)
         pairs[:, 0] = False

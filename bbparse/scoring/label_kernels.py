@@ -15,9 +15,12 @@ from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import PartWords, parts_not_in, sentence_tables
 from bbparse.scoring.prefetch import add_rows
 
+#: Modifiers of the same head, on either side, that count as siblings.
+REACH = 4
+
 
 @kernel
-def label_parts(heads, walk, reach):
+def label_parts(heads, walk):
     """Parts of one walk of a tree, and the arc that each of them speaks about.
 
     ``heads`` is int32[n+1]. Returns the words, and int32 owner, the modifier of the arc.
@@ -26,7 +29,7 @@ def label_parts(heads, walk, reach):
         parts = parts_not_in(heads, heads, walk, False)
         return parts, parts.head if walk == GRANDCHILD or walk == OUTERMOST else parts.mod
     n = heads.shape[0] - 1
-    out = np.empty((3, 2 * reach * n), np.int32)
+    out = np.empty((3, 2 * REACH * n), np.int32)
     count = 0
     # Modifiers by head, from left to right.
     start = np.zeros(n + 2, np.int64)
@@ -41,7 +44,7 @@ def label_parts(heads, walk, reach):
         fill[heads[m]] += 1
     for h in range(n + 1):
         for i in range(start[h], start[h + 1]):
-            for j in range(max(start[h], i - reach), min(start[h + 1], i + reach + 1)):
+            for j in range(max(start[h], i - REACH), min(start[h + 1], i + REACH + 1)):
                 if i != j:
                     out[0, count] = h
                     out[1, count] = mods[j]
@@ -51,7 +54,7 @@ def label_parts(heads, walk, reach):
 
 
 @kernel
-def label_features(values, pad, heads, reach, templates, marks):
+def label_features(values, heads, templates, marks):
     """All features of the arcs of a tree, heads int32[n+1] of which none may be out of range.
 
     ``values`` are the sentence's, as `encode` gives them, ``templates`` are `CompiledTemplates`, as
@@ -60,7 +63,7 @@ def label_features(values, pad, heads, reach, templates, marks):
     has the feature) and ``indices`` int64[F].
     """
     word_templates, part_templates = templates
-    tables = sentence_tables(values, pad, word_templates)
+    tables = sentence_tables(values, word_templates)
     named = PartTemplates(*part_templates)
     walks, shift = named.walks, named.shift
     # Siblings before m and after m are different features: the highest bit of the index.
@@ -74,7 +77,7 @@ def label_features(values, pad, heads, reach, templates, marks):
     for walk in range(walks.shape[0] - 1):
         if not walks[walk, SIZE]:
             continue
-        parts, owners = label_parts(heads, walk, reach)
+        parts, owners = label_parts(heads, walk)
         n_parts = owners.shape[0]
         if not n_parts:
             continue
@@ -103,9 +106,9 @@ def label_features(values, pad, heads, reach, templates, marks):
 
 
 @kernel
-def label_scores(values, pad, heads, reach, templates, marks, weights):
+def label_scores(values, heads, templates, marks, weights):
     """Scores of all labels, int32[n+1, width], in quanta, by ``weights`` int16[*, width]."""
-    owner, indices = label_features(values, pad, heads, reach, templates, marks)
+    owner, indices = label_features(values, heads, templates, marks)
     scores = np.zeros((heads.shape[0], weights.shape[1]), np.int32)
     add_rows(indices, owner, weights, scores)
     return scores

@@ -7,8 +7,7 @@ on the whole tree around it, so the kinds of part have a wider meaning here:
 kind                   words of the templates; h→m is the arc to label, unless stated otherwise
 =====================  ============================================================================
 arc                    h, m
-sibling                h, m, and as s in turn each modifier of h near m (up to `REACH` modifiers
-                       away on either side)
+sibling                h, m, and as s in turn each modifier of h near m (see `REACH`)
 grandsibling           g, h, m, and s the next modifier between h and m, as in the parser
 grandchild             the arc to label is g→h, and m is in turn each modifier of h
 outermost_grandchild   the same, for the outermost modifiers of h only
@@ -36,12 +35,9 @@ from bbparse.scoring.label_kernels import best_labels, label_scores
 from bbparse.scoring.marks import NO_MARKS, checked_marks
 from bbparse.scoring.scorer import aligned_zeros, checked_heads
 from bbparse.storage.archive import INTS, TEXT, Rule
-from bbparse.treebank.encode import PAD
 
 Ints = NDArray[np.int32]
 
-#: Modifiers of the same head, on either side, that count as siblings.
-REACH = 4
 #: What a weight of 1 is worth: 16 bits reach from -8 to 8; trained weights stay between -5 and 5.
 LABEL_QUANTUM = 2.0**-12
 #: Labels that there may be: there is memory for all of them in each row.
@@ -91,7 +87,7 @@ class Labeller:
         self.labels = labels
         self.root = int(root)
         self.guided = bool(templates.guide_atoms())
-        self._features = (REACH, plain(compile_templates(templates)))
+        self._compiled = plain(compile_templates(templates))
 
     def label(
         self,
@@ -116,7 +112,7 @@ class Labeller:
         own = heads.copy()  # writable, and without the -1 of the root
         own[0] = 0
         marks = marks if self.guided else NO_MARKS
-        scores = label_scores(values, PAD, own, *self._features, marks, self.weights)
+        scores = label_scores(values, own, self._compiled, marks, self.weights)
         return LabelQuanta(scores, own)
 
     def best_of(self, quanta: LabelQuanta) -> list[str]:

@@ -31,7 +31,7 @@ from bbparse.scoring.marks import log_shares, marks_of
 from bbparse.scoring.network_kernels import ARC_VALUES, arc_label_scores, network_scores
 from bbparse.scoring.part_kernels import PART_VALUES, part_scores
 from bbparse.storage.archive import Rule
-from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
+from bbparse.treebank.encode import ATTRIBUTES, PAD
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
@@ -42,15 +42,6 @@ WORD_ATTRIBUTES = (
     "lexpos",
 )  # fmt: skip
 WORD_COLUMNS = np.array([ATTRIBUTES.index(name) for name in WORD_ATTRIBUTES], np.int64)
-TAG = ATTRIBUTES.index("upos")
-
-# Words of these kinds are counted between head and modifier.
-_KINDS = (("VERB", "AUX"), ("PUNCT",), ("CCONJ", "SCONJ", "CONJ"), ("NOUN", "PROPN", "PRON"))
-#: Hashes of their tags, uint64[kinds, 3]; the last of a kind is repeated.
-KINDS = np.array(
-    [[attribute_hash("upos", (*kind, *kind[-1:] * 2)[i]) for i in range(3)] for kind in _KINDS],
-    np.uint64,
-)
 
 #: Arrays of a model file, with the rules that `read_archive` checks them by.
 NETWORK_ARRAYS: dict[str, Rule] = encoder_rules("network")
@@ -96,9 +87,7 @@ class Network(Encoder):
         """Scores of arcs, float64[A], what `label_scores` takes, and what parts are made of."""
         given = self.given(len(values) - 2 * PAD, outside)
         ends = (*self.ends[:4], *self.sizes[3:5])
-        return network_scores(
-            values, PAD, arc_head, arc_mod, self.table, given, (TAG, KINDS), ends
-        )
+        return network_scores(values, arc_head, arc_mod, self.table, given, ends)
 
     def label_scores(self, shared: Floats) -> Floats:
         """Scores of the labels of arcs, float32[A or some more, L or more], after `scores`."""

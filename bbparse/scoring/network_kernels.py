@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from bbparse.jit import kernel
 from bbparse.network.dense import dense
 from bbparse.network.kernels import context, sum_of
+from bbparse.scoring.parts import UPOS
+from bbparse.treebank.encode import PAD, attribute_hash
 
 Floats = NDArray[np.float32]
 Hashes = NDArray[np.uint64]
@@ -21,29 +23,33 @@ Ints = NDArray[np.int32]
 #: Steps of the distance, and of the number of words of a kind between head and modifier.
 _DISTANCES = 10
 _COUNTS = 4
-#: Kinds of words that are counted between head and modifier.
-N_KINDS = 4
+#: Tags of the kinds of words that are counted between head and modifier.
+KINDS = (("VERB", "AUX"), ("PUNCT",), ("CCONJ", "SCONJ", "CONJ"), ("NOUN", "PROPN", "PRON"))
+N_KINDS = len(KINDS)
+#: Hashes of their tags; the last of a kind is repeated.
+_HASHES = np.array(
+    [[attribute_hash("upos", (*kind, *kind[-1:] * 2)[i]) for i in range(3)] for kind in KINDS],
+    np.uint64,
+)
 #: Rows of what is known of an arc but for its words: distance and counts, in two directions.
 ARC_VALUES = 2 * (_DISTANCES + N_KINDS * _COUNTS)
 
 
 @kernel
-def arc_rows(
-    head: Ints, mod: Ints, values: Hashes, first: int, tag: int, kinds: Hashes
-) -> NDArray[np.int64]:
+def arc_rows(head: Ints, mod: Ints, values: Hashes) -> NDArray[np.int64]:
     """What is known of arcs but for their words: rows of a table, int64[A, 1 + N_KINDS].
 
     The distance in `_DISTANCES` steps, and how many words of each kind there are between; each by
-    direction. Word i has the tag ``values[first + i, tag]``; kind k is of the tags ``kinds[k]``.
+    direction.
     """
-    n_kinds, n_tags = kinds.shape
-    n = values.shape[0] - 2 * first
+    n_kinds, n_tags = _HASHES.shape
+    n = values.shape[0] - 2 * PAD
     before = np.zeros((n + 1, n_kinds), np.int64)
     for i in range(n):
         for k in range(n_kinds):
             found = 0
             for other in range(n_tags):
-                if values[first + i, tag] == kinds[k, other]:
+                if values[PAD + i, UPOS] == _HASHES[k, other]:
                     found = 1
             before[i + 1, k] = before[i, k] + found
     n_arcs = head.shape[0]
@@ -69,25 +75,23 @@ def arc_rows(
 @kernel
 def network_scores(
     values: Hashes,
-    pad: int,
     head: Ints,
     mod: Ints,
     encoder: tuple[Any, ...],
     outside: Floats,
-    kinds: tuple[Any, ...],
     ends: tuple[Any, ...],
 ) -> tuple[NDArray[np.float64], Floats, Floats]:
     """Scores of arcs, float64[A]; what those of their labels are made of, r of each arc after the
     other, and some more; and of what all are made, float32[n + 1 or some more, columns].
     """
     end_w, end_b, arc_table, out_w, n_shared, n_pairs = ends
-    state = context(values, pad, encoder, outside)
-    n = values.shape[0] - 2 * pad
+    state = context(values, encoder, outside)
+    n = values.shape[0] - 2 * PAD
     fours = (n + 3) & -4  # what `dense` does at once
     width = end_w.shape[0]
     both = np.empty((fours, end_w.shape[1]), np.float32)
     dense(state, width, width, width, end_w, end_b, both)
-    known = arc_rows(head, mod, values, pad, *kinds)
+    known = arc_rows(head, mod, values)
     n_arcs = head.shape[0]
     many = (n_arcs + 3) & -4
     shared = np.zeros(many * n_shared, np.float32)

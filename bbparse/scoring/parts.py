@@ -19,6 +19,13 @@ from bbparse.scoring.compile import (
     WITHOUT_INNER,
 )
 from bbparse.solving.rescore import tree_parts
+from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash, text_hash
+
+#: What no word stands for, instead of what is read around it.
+NONE = np.uint64(text_hash("none") | 1)
+#: Hashes of the tags that @nverb, @npunct and @nconj count, and where words have theirs.
+COUNTED = tuple(np.uint64(attribute_hash("upos", tag)) for tag in ("VERB", "PUNCT", "CCONJ"))
+UPOS = ATTRIBUTES.index("upos")
 
 
 class SentenceTables(NamedTuple):
@@ -37,15 +44,13 @@ class SentenceTables(NamedTuple):
 
 
 @kernel
-def sentence_tables(values, pad, templates):
+def sentence_tables(values, templates):
     """`SentenceTables` of an encoded sentence, for `WordTemplates`.
 
     O(n · (columns + slots)) and, for each slot of role b, O(n log n).
     """
-    none_key, shift, upos_column, counted = templates[:4]
-    slot_ptr, slot_attr, slot_offset, slot_mult = templates[4:8]
-    col_slot, col_mult, between_slot = templates[8:]
-    size = values.shape[0] - 2 * pad
+    shift, slot_ptr, slot_attr, slot_offset, slot_mult, col_slot, col_mult, between_slot = templates
+    size = values.shape[0] - 2 * PAD
     n_slots = slot_ptr.shape[0] - 1
     n_cols = col_slot.shape[0]
     n_between = between_slot.shape[0]
@@ -53,11 +58,11 @@ def sentence_tables(values, pad, templates):
     keys = np.empty((size + 1, n_slots), np.uint64)
     for w in range(size + 1):
         for slot in range(n_slots):
-            key = none_key
+            key = NONE
             if w < size:
                 key = np.uint64(0)
                 for j in range(slot_ptr[slot], slot_ptr[slot + 1]):
-                    key += values[pad + w + slot_offset[j], slot_attr[j]] * slot_mult[j]
+                    key += values[PAD + w + slot_offset[j], slot_attr[j]] * slot_mult[j]
             keys[w, slot] = key ^ (key >> np.uint64(32))
         for c in range(np.uint64(n_cols)):
             table[w, c] = np.uint32((keys[w, np.uint64(col_slot[c])] * col_mult[c]) >> shift)
@@ -87,7 +92,7 @@ def sentence_tables(values, pad, templates):
     counts = np.zeros((3, size), np.int32)
     for tag in range(3):
         for w in range(1, size):
-            same = values[pad + w, upos_column] == counted[tag]
+            same = values[PAD + w, UPOS] == COUNTED[tag]
             counts[tag, w] = counts[tag, w - 1] + (1 if same else 0)
     return SentenceTables(table, masks, words, counts)
 

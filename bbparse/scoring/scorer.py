@@ -108,7 +108,7 @@ class PartScorer:
         own_marks = checked_marks(marks, len(values) - 2 * PAD, self._guided)
         arcs = (np.require(array, requirements="W") for array in (arc_head, arc_mod))
         sib, gc, gsib, scores, start = score_candidates(
-            values, PAD, *arcs, projective, single_root, own_marks, self.weights, self.quantum,
+            values, *arcs, projective, single_root, own_marks, self.weights, self.quantum,
             self._compiled,
         )  # fmt: skip
         ends = start.tolist()
@@ -129,7 +129,7 @@ class PartScorer:
         """
         checked_marks(None, len(values), self._guided)
         n = len(values) - 2 * PAD - 1
-        return score_all_arcs(values, PAD, self.weights, self.quantum, self._compiled, n)
+        return score_all_arcs(values, self.weights, self.quantum, self._compiled, n)
 
     def likely_arcs(
         self, values: NDArray[np.uint64], k: int, margin: float, single_root: bool
@@ -137,7 +137,7 @@ class PartScorer:
         """See `candidates.likely_arcs`."""
         checked_marks(None, len(values), self._guided)
         return likely_arcs(
-            k, margin, single_root, values, PAD, self.weights, self.quantum, self._compiled
+            k, margin, single_root, values, self.weights, self.quantum, self._compiled
         )
 
     def features_of_all_arcs(
@@ -153,7 +153,7 @@ class PartScorer:
         n = len(values) - 2 * PAD - 1
         head, mod = all_arcs(n, n)
         words, parts = self._compiled
-        tables = plain(sentence_tables(values, PAD, words))
+        tables = plain(sentence_tables(values, words))
         indices = walk_parts(
             0, (_NO_WORDS, head, _NO_WORDS, mod), tables, NO_MARKS, _NO_WEIGHTS, 0.0, _NO_SCORES,
             parts,
@@ -177,7 +177,7 @@ class PartScorer:
         heads = checked_heads(values, heads)
         marks = checked_marks(marks, len(heads), self._guided)
         word_templates, part_templates = self._compiled
-        tables = plain(sentence_tables(values, PAD, word_templates))
+        tables = plain(sentence_tables(values, word_templates))
         compared = others is not None
         trees = [heads, heads if others is None else checked_heads(values, others)]
         found: list[list[NDArray[np.int64]]] = [[], []]

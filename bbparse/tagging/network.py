@@ -48,7 +48,6 @@ TAG_NETWORK_ARRAYS: dict[str, Rule] = encoder_rules("tagger_network")
 @kernel
 def tag_scores(
     values: NDArray[np.uint64],
-    pad: int,
     encoder: tuple[Any, ...],
     ends: tuple[Any, ...],
     n_labels: int,
@@ -57,8 +56,8 @@ def tag_scores(
 ) -> Ints:
     """Scores of the labels of words in whole steps, int32[n, n_labels]; `steps` make 1."""
     end_w, end_b, label_w, label_b = ends
-    state = context(values, pad, encoder, outside)
-    n = values.shape[0] - 2 * pad
+    state = context(values, encoder, outside)
+    n = values.shape[0] - 2 * PAD
     fours = (n + 3) & -4  # what `dense` does at once
     width, size = end_w.shape
     hidden = np.empty((fours, size), np.float32)
@@ -100,9 +99,8 @@ class TagNetwork(Encoder):
         float32[n, d].
         """
         given = self.given(len(values) - 2 * PAD, outside)
-        return tag_scores(
-            values, PAD, self.table, self.ends, len(self.labels), 1.0 / LAYER_QUANTUM, given
-        )
+        steps = 1.0 / LAYER_QUANTUM
+        return tag_scores(values, self.table, self.ends, len(self.labels), steps, given)
 
     @classmethod
     def of_tags(

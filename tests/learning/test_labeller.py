@@ -17,9 +17,9 @@ from bbparse.learning.data import prepare
 from bbparse.learning.labeller import _LEAST_GRADIENT, _START, _step, train_labeller
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import label_features
-from bbparse.scoring.labeller import LABEL_QUANTUM, REACH, Labeller
+from bbparse.scoring.labeller import LABEL_QUANTUM, Labeller
 from bbparse.treebank import Sentence, read_conllu
-from bbparse.treebank.encode import PAD, encode
+from bbparse.treebank.encode import encode
 
 DATA = Path(__file__).parent.parent / "data"
 PLAIN: dict[str, Any] = {
@@ -87,13 +87,13 @@ def test_a_step_is_adagrad_on_the_log_loss(training: list[Sentence]) -> None:
     gold = rng.choice([-1, 0, 1, 3, 4], n + 1).astype(np.int32)
     compiled = plain(compile_templates(configuration(templates=SMALL).label_templates))
     marks = np.zeros((1, 1), np.uint16)
-    tables = (REACH, compiled, marks)
+    tables = (compiled, marks)
     weights = rng.normal(0, 0.3, (1 << 12, n_labels)).astype(np.float32)
     sums = np.zeros_like(weights)
     squares = np.full_like(weights, _START)
     expected, expected_squares = weights.astype(float), squares.astype(float)
 
-    owner, rows = label_features(values, PAD, heads, *tables)
+    owner, rows = label_features(values, heads, *tables)
     loss = 0.0
     gradients = np.zeros((n + 1, n_labels))  # those that are worth a step
     for m in range(1, n + 1):
@@ -111,7 +111,7 @@ def test_a_step_is_adagrad_on_the_log_loss(training: list[Sentence]) -> None:
         expected[row] += rate * gradients[m] / np.sqrt(expected_squares[row])
 
     learned = weights, sums, squares
-    found = _step(values, PAD, heads, *tables, gold, root, rate, clock, learned)
+    found = _step(values, heads, *tables, gold, root, rate, clock, learned)
     assert found == pytest.approx(loss, rel=1e-5)
     assert np.allclose(weights, expected, atol=1e-5)
     assert np.allclose(squares, expected_squares, atol=1e-5)

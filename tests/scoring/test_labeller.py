@@ -21,12 +21,12 @@ from bbparse.configuration.templates import (
 from bbparse.errors import ConfigError, ModelError, ProblemError
 from bbparse.jit import plain
 from bbparse.scoring.compile import WALKS, compile_templates
-from bbparse.scoring.label_kernels import label_features, label_parts
-from bbparse.scoring.labeller import LABEL_ARRAYS, LABEL_QUANTUM, REACH, Labeller
+from bbparse.scoring.label_kernels import REACH, label_features, label_parts
+from bbparse.scoring.labeller import LABEL_ARRAYS, LABEL_QUANTUM, Labeller
 from bbparse.scoring.scorer import PartScorer
 from bbparse.storage.archive import read_archive, write_archive
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import PAD, encode
+from bbparse.treebank.encode import encode
 from tests.scoring.reference import tree_features
 from tests.strategies import random_tree
 
@@ -105,7 +105,7 @@ def slow_parts(heads: list[int], kind: str) -> Counter[tuple[int, ...]]:
 def test_parts_follow_their_definitions(case: tuple[int, int]) -> None:
     _, _, heads = random_case(*case)
     for number, (kind, roles) in enumerate(WALKS):
-        (grand, head, inner, mod), owner = label_parts(heads, number, REACH)
+        (grand, head, inner, mod), owner = label_parts(heads, number)
         none = [-2] * len(owner)
         columns = [owner, grand if len(grand) else none, head, inner if len(inner) else none, mod]
         found = Counter(zip(*(list(map(int, column)) for column in columns)))
@@ -121,9 +121,7 @@ def test_features_are_those_of_the_parser_where_parts_are(case: tuple[int, int])
     for kind in ("arc", "grandchild", "outermost_grandchild", "grandsibling"):
         alone = templates(**{kind: list(SMALL.lines[kind])})
         compiled = plain(compile_templates(alone))
-        _, found = label_features(
-            values, PAD, heads, REACH, compiled, NO_MARKS
-        )
+        _, found = label_features(values, heads, compiled, NO_MARKS)
         expected = tree_features(PartScorer(alone), values, heads)
         assert sorted(found) == sorted(expected)
 
@@ -133,9 +131,7 @@ def test_siblings_before_and_after_are_different_features() -> None:
     sentence = Sentence.from_words(["v", "x", "y", "x"])
     heads = np.array([0, 0, 1, 1, 1], np.int32)
     compiled = plain(compile_templates(templates(sibling=["s.form m.form"])))
-    owner, found = label_features(
-        encode(sentence), PAD, heads, REACH, compiled, NO_MARKS
-    )
+    owner, found = label_features(encode(sentence), heads, compiled, NO_MARKS)
     first, second = found[owner == 3]
     assert first ^ second == 1 << 9
     assert len(found[owner == 2]) == len(found[owner == 4]) == 2
@@ -148,9 +144,7 @@ def test_many_features_do_not_outgrow_their_arrays() -> None:
     n = 9
     heads = np.array([0, 0] + [1] * (n - 1), np.int32)
     values = encode(random_sentence(np.random.default_rng(1), n))
-    owner, found = label_features(
-        values, PAD, heads, REACH, compiled, NO_MARKS
-    )
+    owner, found = label_features(values, heads, compiled, NO_MARKS)
     pairs = sum(slow_parts(heads.tolist(), "sibling").values())
     assert len(owner) == len(found) == len(many) * (2 * n + pairs)
     assert found.min() >= 0 and found.max() < 1 << 10
@@ -161,9 +155,7 @@ def test_scores_are_sums_of_rows(case: tuple[int, int], root: int, most: int) ->
     rng, values, heads = random_case(*case)
     labeller = random_labeller(rng, root=root, most=most)  # small weights make many ties
     compiled = plain(compile_templates(SMALL))
-    owner, found = label_features(
-        values, PAD, heads, REACH, compiled, NO_MARKS
-    )
+    owner, found = label_features(values, heads, compiled, NO_MARKS)
     expected = np.zeros((len(heads) - 1, len(LABELS)))
     for m, row in zip(owner, found):
         expected[m - 1] += labeller.weights[row, : len(LABELS)] * LABEL_QUANTUM

@@ -14,8 +14,9 @@ from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, ModelError
 from bbparse.network.encoder import QUANTUM
 from bbparse.scoring.marks import log_shares
-from bbparse.scoring.network import KINDS, NETWORK_ARRAYS, TAG, WORD_COLUMNS, Network
+from bbparse.scoring.network import NETWORK_ARRAYS, WORD_COLUMNS, Network
 from bbparse.scoring.network_kernels import ARC_VALUES, arc_rows
+from bbparse.scoring.parts import UPOS
 from bbparse.storage.archive import read_archive, write_archive
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, encode
@@ -88,8 +89,8 @@ def scores_by_definition(
     both = np.array(state) @ p["end_w"] + p["end_b"]
     shared, pairs = SIZES[3:]
     kinds = [{"VERB"}, {"PUNCT"}, {"CCONJ"}, {"NOUN"}]
-    tag_of = {int(encode(Sentence.from_words(["x"], upos=[t]))[PAD + 1, TAG]): t for t in TAGS}
-    tags = [tag_of.get(int(v)) for v in values[PAD:-PAD, TAG]]
+    tag_of = {int(encode(Sentence.from_words(["x"], upos=[t]))[PAD + 1, UPOS]): t for t in TAGS}
+    tags = [tag_of.get(int(v)) for v in values[PAD:-PAD, UPOS]]
     steps = [0, 1, 2, 3, 4, 5, 5, 6, 6, 6, 7, 7, 7, 7, 7, *[8] * 15]
     scores, labels = [], []
     for h, m in zip(head.tolist(), mod.tolist()):
@@ -188,7 +189,7 @@ def test_what_is_known_of_arcs_has_a_row_of_its_own() -> None:
     head, mod = (np.array(x, np.int32) for x in zip(*[
         (h, m) for h in range(n + 1) for m in range(1, n + 1) if h != m
     ]))  # fmt: skip
-    rows = arc_rows(head, mod, values, PAD, TAG, KINDS)
+    rows = arc_rows(head, mod, values)
     assert rows.shape == (len(head), 5)
     assert rows.min() == 0 and rows.max() < ARC_VALUES
     assert len(np.unique(rows[:, 0])) == 20
