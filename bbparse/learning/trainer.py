@@ -70,9 +70,7 @@ class Learner:
         self.sums = np.zeros(len(self.weights), np.int64)
         self.squares = np.zeros(0, np.float32)
         if method == "adagrad":
-            self.squares = np.concatenate([
-                np.full(size, start, np.float32) for size, start in zip(sizes, starts)
-            ])  # fmt: skip
+            self.squares = np.repeat(np.array(starts, np.float32), sizes)
         self.clock = np.ones(1, np.int64)
         self._ends, self._rates = np.cumsum(sizes), np.array(rates)
 
