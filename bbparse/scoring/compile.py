@@ -6,8 +6,8 @@ list: a template has the same feature indices in whatever table it stands, in ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from itertools import groupby, product
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +26,22 @@ WALKS = (
 SIBLING, GRANDCHILD, OUTERMOST, WITHOUT_GRAND, GRANDSIBLING, WITHOUT_INNER = range(1, 7)
 #: Columns of the table of a walk, by role.
 ROLE_ORDER = "ghsmb"
+#: What most arc atoms are made of, with the number of values: direction of h→m, distance of h and
+#: m, distance of s and m, direction of g→h (2 where g is between h and m: in crossing trees only),
+#: distance of g and h. One row of hashes for each combination of their values takes the place of
+#: hashing them for every part.
+AXES = (2, 7, 7, 3, 7)
+#: Arc atoms as functions of the axes: the atom is the sum of axis times factor.
+ATOM_AXES: dict[str, tuple[int, ...]] = {
+    "dir": (1, 0, 0, 0, 0),
+    "dist": (0, 1, 0, 0, 0),
+    "dirdist": (7, 1, 0, 0, 0),
+    "sdist": (0, 0, 1, 0, 0),
+    "sdirdist": (7, 0, 1, 0, 0),
+    "gdir": (1, 0, 0, 2, 0),
+    "gdist": (0, 0, 0, 0, 1),
+}
+_GOLDEN = 0x9E3779B97F4A7C15
 
 Slot = tuple[tuple[int, str], ...]
 
@@ -48,26 +64,29 @@ class WordTemplates(NamedTuple):
     between_slot: NDArray[np.int32]
 
 
-#: Columns of `PartTemplates.walks` after those of `ROLE_ORDER`.
-SIZE, FIRST, GROUP, NEEDS = range(5, 9)
+#: Columns of `PartTemplates.walks` after those of `ROLE_ORDER` and the steps of `AXES`.
+SIZE, FIRST, ROW, GROUP, NEEDS = range(10, 15)
 
 
 class PartTemplates(NamedTuple):
     """How templates make features of parts, as arrays; see `bbparse.scoring.kernels`.
 
-    A row of `walks`, int64[7 + 1, 9], has the column where those of each role start; how many
-    templates there are, and the number of the first; its first group; and as bits the arc atoms
-    that it needs. The last row but says where the others end. Template t of a walk has the
-    multiplier `mult[FIRST + t]` for the key of its arc atoms.
+    A row of `walks`, int64[7 + 1, 15], has the column where those of each role start; the step of
+    each axis; how many templates there are, and the number of the first; where in `arc_rows` its
+    rows start; its first group; and as bits the arc atoms that it needs. The last row but says
+    where the others end. Template t of a walk has the multiplier `mult[FIRST + t]` for the key of
+    its arc atoms, if these are hashed part by part, and in row Σ axis · step of `arc_rows` the hash
+    of those that are functions of the axes (`AXES`).
 
     A group, int32[6], is a run of templates: start, end, atom of ``+@`` or -1, slot of role b or
-    -1; and from where to where in `atoms` their arc atoms are.
+    -1; and from where to where in `atoms` those arc atoms are that are hashed part by part.
     """
 
     walks: NDArray[np.int64]
     groups: NDArray[np.int32]
     atoms: NDArray[np.int32]
     mult: NDArray[np.uint64]
+    arc_rows: NDArray[np.uint32]
     shift: np.uint64
     set_slot: int
     set_column: int
@@ -83,14 +102,6 @@ class CompiledTemplates(NamedTuple):
 def _multiplier(text: str) -> int:
     """An odd 64-bit number that looks random and depends on the text alone."""
     return text_hash(text) | 1
-
-
-def key_of(atoms: Iterable[int]) -> int:
-    """The key of arc atoms with these values, as kernels make it."""
-    key = 0
-    for atom in atoms:
-        key = (key * 0x9E3779B97F4A7C15 + atom + 1) % (1 << 64)
-    return key
 
 
 class _Columns:
@@ -141,9 +152,42 @@ def roles_of(kind: str, template: Template) -> str:
     return all_roles.replace("s" if "g" in roles else "g", "")
 
 
+def _hashed(template: Template) -> tuple[str, ...]:
+    """The arc atoms of a template, unless `arc_rows` covers them all."""
+    return () if ATOM_AXES.keys() >= set(template.arcs) else template.arcs
+
+
 def _group(template: Template) -> tuple[Slot, str, tuple[str, ...]]:
     """What the templates of a group have in common; those without role b come first."""
-    return template.slot("b"), template.also or "", template.arcs
+    return template.slot("b"), template.also or "", _hashed(template)
+
+
+def _arc_rows(
+    templates: Sequence[Template], multipliers: Sequence[int], shift: int
+) -> tuple[list[int], NDArray[np.uint32]]:
+    """Step of each axis and, for every combination of their values, a row of hashes.
+
+    Axes on which no template depends have step 0 and do not multiply the rows.
+    """
+    tabled = [(t, template.arcs) for t, template in enumerate(templates) if not _hashed(template)]
+    names = {name for _, arcs in tabled for name in arcs}
+    steps, n_rows = [0] * len(AXES), 1
+    for axis, size in enumerate(AXES):
+        if any(ATOM_AXES[name][axis] for name in names):
+            steps[axis] = n_rows
+            n_rows *= size
+    rows = np.zeros((n_rows, len(templates)), dtype=np.uint32)
+    factor = np.array(multipliers, dtype=np.uint64)
+    for arcs in {arcs for _, arcs in tabled if arcs}:
+        members = [t for t, other in tabled if other == arcs]
+        for values in product(*(range(size if step else 1) for size, step in zip(AXES, steps))):
+            key = 0
+            for name in arcs:
+                atom = sum(value * times for value, times in zip(values, ATOM_AXES[name]))
+                key = (key * _GOLDEN + atom + 1) % (1 << 64)
+            row = sum(value * step for value, step in zip(values, steps))
+            rows[row, members] = (np.uint64(key) * factor[members]) >> np.uint64(shift)
+    return steps, rows.reshape(-1)
 
 
 def compile_templates(templates: TemplateSet) -> CompiledTemplates:
@@ -154,11 +198,12 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
     groups: list[list[int]] = []
     atoms: list[int] = []
     multipliers: list[int] = []
-    shift, needs = 64 - templates.bits, 0
+    arc_rows = [np.zeros(0, np.uint32)]
+    shift, n_rows, needs = 64 - templates.bits, 0, 0
 
     for kind, roles in WALKS:
         found = (t for t in templates.templates[kind] if roles_of(kind, t) == roles)
-        in_order = sorted(found, key=lambda t: (*_group(t), t.text))
+        in_order = sorted(found, key=lambda t: (*_group(t), t.arcs, t.text))
         first, first_group, needs = len(multipliers), len(groups), 0
         multipliers += [_multiplier(f"{kind} {template.text}: arcs") for template in in_order]
         starts = dict.fromkeys(ROLE_ORDER, -1)
@@ -168,20 +213,26 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
             starts[role] = len(columns.slot) - (len(in_order) - len(members))
             for template in members:
                 columns.add(template.slot(role), f"{kind} {template.text}: {role}")
+        steps, rows = _arc_rows(in_order, multipliers[first:], shift)
         end = 0
-        for (slot, also, arcs), run in groupby(in_order, _group):
-            start, end = end, end + len(list(run))
+        for (slot, also, hashed), run in groupby(in_order, _group):
+            members = list(run)
+            start, end = end, end + len(members)
             groups.append([
                 start, end, atom_number[also] if also else -1,
                 between.setdefault(slot, len(between)) if slot else -1,
-                len(atoms), len(atoms) + len(arcs),
+                len(atoms), len(atoms) + len(hashed),
             ])  # fmt: skip
-            atoms += [atom_number[name] for name in arcs]
-            for name in {*arcs, also} - {""}:
+            atoms += [atom_number[name] for name in hashed]
+            for name in {also} - {""} | {name for template in members for name in template.arcs}:
                 needs |= 1 << atom_number[name]
-        walks.append([*starts.values(), len(in_order), first, first_group, needs])
+        walks.append(
+            [*starts.values(), *steps, len(in_order), first, n_rows, first_group, needs]
+        )
+        arc_rows.append(rows)
+        n_rows += len(rows)
 
-    walks.append([0] * FIRST + [len(multipliers), len(groups), 0])
+    walks.append([0] * FIRST + [len(multipliers), n_rows, len(groups), 0])
     set_slot = set_column = -1
     if any(walk[NEEDS] >> atom_number["betweenset"] & 1 for walk in walks):
         upos: Slot = ((0, "upos"),)
@@ -190,7 +241,7 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
         columns.add(upos, "betweenset")
     parts = PartTemplates(
         np.array(walks, np.int64), np.array(groups, np.int32).reshape(-1, 6),
-        np.array(atoms, np.int32), np.array(multipliers, np.uint64), np.uint64(shift), set_slot,
-        set_column,
+        np.array(atoms, np.int32), np.array(multipliers, np.uint64), np.concatenate(arc_rows),
+        np.uint64(shift), set_slot, set_column,
     )  # fmt: skip
     return CompiledTemplates(columns.templates(shift, between), parts)

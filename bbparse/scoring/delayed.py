@@ -23,7 +23,7 @@ from bbparse.configuration.templates import ARC_ATOMS, TemplateSet
 from bbparse.errors import ConfigError
 from bbparse.jit import plain
 from bbparse.pricing import Columns
-from bbparse.scoring.compile import FIRST, GRANDCHILD, GROUP, compile_templates, key_of
+from bbparse.scoring.compile import AXES, GRANDCHILD, GROUP, ROW, SIZE, compile_templates
 from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.marks import NO_MARKS
 from bbparse.scoring.parts import sentence_tables
@@ -36,16 +36,12 @@ _ROLES = (0, 1, 3)  # columns of g, h and m
 #: Combinations of values that are worth keeping the bounds of.
 _KEPT = 1 << 18
 _NO_WORDS = np.zeros(0, np.int32)
-_DISTANCES = range(ARC_ATOMS["dist"].size)
-#: Arc atoms as functions of the direction of h→m, the distance of h and m, the direction of g→h (2
-#: where g is between h and m) and the distance of g and h.
-_ATOMS = {
-    "dir": lambda right, near, below, far: right,
-    "dist": lambda right, near, below, far: near,
-    "dirdist": lambda right, near, below, far: 7 * right + near,
-    "gdir": lambda right, near, below, far: right + 2 * below,
-    "gdist": lambda right, near, below, far: far,
-}
+#: Arc atoms of ``+@`` as functions of the directions of h→m and g→h (`AXES`): values are start:end.
+_ALSO = {
+    "dir": lambda right, below: (right, right + 1),
+    "dirdist": lambda right, below: (7 * right, 7 * right + 7),
+    "gdir": lambda right, below: (right + 2 * below, right + 2 * below + 1),
+}  # fmt: skip
 
 
 class Largest(NamedTuple):
@@ -80,24 +76,10 @@ class DelayedScorer:
         self.scorer = scorer
         self.compiled = compile_templates(t)
         c = self.compiled.parts
-        walk, names = c.walks[GRANDCHILD], list(ARC_ATOMS)
-        #: Of each template the hashes of its arc atoms, and the values of the one of ``+@``, which
-        #: there may be by the directions of h→m and g→h, at any distance.
-        self._arcs: list[dict[tuple[int, int], tuple[Hashes, set[int]]]] = []
-        for start, end, also, _, atom, last in c.groups[slice(*c.walks[GRANDCHILD:][:2, GROUP])]:
-            found = {}
-            for way in product(range(2), range(3)):
-                places = [(way[0], near, way[1], far) for near in _DISTANCES for far in _DISTANCES]
-                keys = {key_of(_ATOMS[names[a]](*place) for a in c.atoms[atom:last])
-                        for place in places}  # fmt: skip
-                values = {_ATOMS[names[also]](*place) for place in places} if also >= 0 else set()
-                found[way] = np.array(sorted(keys), np.uint64), values
-            for mult in c.mult[walk[FIRST] :][start:end]:
-                self._arcs.append({
-                    way: (((keys * mult) >> c.shift).astype(np.uint32), values)
-                    for way, (keys, values) in found.items()
-                })  # fmt: skip
-        self._kept: list[Largest | None] = [None] * len(self._arcs)
+        groups = c.groups[slice(*c.walks[GRANDCHILD : GRANDCHILD + 2, GROUP])]
+        #: Number of the arc atom of ``+@`` of each template, -1 for none.
+        self._also = [int(also) for start, end, also, *_ in groups for _ in range(start, end)]
+        self._kept: list[Largest | None] = [None] * len(self._also)
 
     @staticmethod
     def takes(templates: TemplateSet) -> bool:
@@ -115,7 +97,7 @@ class DelayedScorer:
         place = np.arange(words)
         later = (place[:, None] < place).astype(np.intp)
         over = np.zeros((3, words, words), np.int64)
-        for t in range(len(self._arcs)):
+        for t in range(len(self._also)):
             hashes = [table[:-1, self.compiled.parts.walks[GRANDCHILD, r] + t] for r in _ROLES]
             largest = self._largest(t, hashes)
             g, h, m = (np.searchsorted(v, own) for v, own in zip(largest.values, hashes))
@@ -136,19 +118,29 @@ class DelayedScorer:
         return kept
 
     def _found(self, t: int, values: tuple[Hashes, ...]) -> Largest:
-        weights = self.scorer.weights
+        c, weights = self.compiled.parts, self.scorer.weights
         g, h, m = values
         plain = g[:, None, None] ^ h[:, None] ^ m
-        found = np.empty((2, 3, *plain.shape), np.int64)
-        for way, (hashes, also) in self._arcs[t].items():
+        found = np.empty((2, AXES[3], *plain.shape), np.int64)
+        walk = c.walks[GRANDCHILD]
+        rows, steps, size = c.arc_rows[walk[ROW] :], walk[5:10], walk[SIZE]
+        for right, below in product(range(2), range(AXES[3])):
+            at = {
+                int(right * steps[0] + near * steps[1] + below * steps[3] + far * steps[4])
+                for near in range(AXES[1]) for far in range(AXES[4])
+            }  # fmt: skip
             best = None
-            for arcs in hashes:
+            for arcs in np.unique([rows[row * size + t] for row in at]):
                 index = plain ^ arcs
                 total = weights[index].astype(np.int64)
-                if also:
-                    total += np.max([weights[index ^ np.uint32(v + 1)] for v in also], axis=0)
+                if self._also[t] >= 0:
+                    name = list(ARC_ATOMS)[self._also[t]]
+                    span = _ALSO.get(name, lambda *_, n=name: (0, ARC_ATOMS[n].size))(right, below)
+                    total += np.max(
+                        [weights[index ^ np.uint32(v + 1)] for v in range(*span)], axis=0
+                    )
                 best = total if best is None else np.maximum(best, total)
-            found[way] = best
+            found[right, below] = best
         over_mod = found.max(axis=4)
         between = over_mod[::-1, 2]  # g→h goes the other way than h→m
         return Largest(

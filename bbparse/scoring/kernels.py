@@ -16,7 +16,8 @@ between two words is read from a sparse table of bit masks, O(n log n) to make a
 
 Tables (built by `bbparse.scoring.compile`): a *slot* is a set of (offset, attribute) pairs read
 around a word; a *column* is one (template, role); a *group* is a run of templates with the same
-``+@`` atom, the same slot of role b and the same arc atoms.
+``+@`` atom, the same slot of role b and the same arc atoms that have no row of hashes made
+beforehand.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 
 from bbparse.factors.view import LABEL_BITS, NO_LABEL
 from bbparse.jit import kernel
-from bbparse.scoring.compile import FIRST, GROUP, NEEDS, SIZE
+from bbparse.scoring.compile import FIRST, GROUP, NEEDS, ROW, SIZE
 from bbparse.scoring.prefetch import prefetch
 
 _AHEAD = np.uint64(128)  # weights that are under way
@@ -72,7 +73,7 @@ def walk_parts(walk, parts, tables, marks, weights, quantum, scores, templates):
     # counts references to arrays.
     grand, head, inner, mod = parts
     table, masks, words, counts = tables
-    walks, groups, group_atoms, mult, shift, set_slot, set_column = templates
+    walks, groups, group_atoms, mult, arc_rows, shift, set_slot, set_column = templates
     n_parts = head.shape[0]
     want_indices = scores.shape[0] == 0
     indices = np.empty(0, np.int64)
@@ -87,7 +88,9 @@ def walk_parts(walk, parts, tables, marks, weights, quantum, scores, templates):
     inner_col, mod_col = np.uint64(walks[walk, 2]), np.uint64(walks[walk, 3])
     b_col = np.uint64(walks[walk, 4])
     last_col = grand_col if has_grand else inner_col if has_inner else mod_col
-    t0 = np.uint64(walks[walk, FIRST])
+    step_dir, step_dist, step_sdist = walks[walk, 5], walks[walk, 6], walks[walk, 7]
+    step_gdir, step_gdist = walks[walk, 8], walks[walk, 9]
+    t0, row0 = np.uint64(walks[walk, FIRST]), np.uint64(walks[walk, ROW])
     most = 0
     for group in range(first_group, last_group):
         values = 64 if groups[group, 3] >= 0 else 1
@@ -151,7 +154,7 @@ def walk_parts(walk, parts, tables, marks, weights, quantum, scores, templates):
         base_s = s
         base_m = m
 
-        # Arc atoms, numbered as in `ARC_ATOMS`.
+        # Arc atoms, numbered as in `ARC_ATOMS`, and the row of those made beforehand.
         right = 1 if m > h else 0
         low = min(h, m)
         high = max(h, m)
@@ -159,10 +162,12 @@ def walk_parts(walk, parts, tables, marks, weights, quantum, scores, templates):
         atoms[0] = right
         atoms[1] = bucket
         atoms[2] = right * 7 + bucket
+        arc_row = right * step_dir + bucket * step_dist
         if sibling_atoms:
             bucket = distance_bucket(abs(m - s)) if s >= 0 else bucket
             atoms[3] = bucket
             atoms[4] = right * 7 + bucket
+            arc_row += bucket * step_sdist
         if grand_atoms:
             below = 1 if h > g else 0
             if low < g < high:
@@ -170,6 +175,7 @@ def walk_parts(walk, parts, tables, marks, weights, quantum, scores, templates):
             bucket = distance_bucket(abs(h - g)) if g >= 0 else 0
             atoms[5] = right + 2 * below
             atoms[6] = bucket
+            arc_row += below * step_gdir + bucket * step_gdist
         if count_atoms:
             for tag in range(3):
                 atoms[7 + tag] = right * 4 + min(counts[tag, high - 1] - counts[tag, low], 3)
@@ -190,8 +196,9 @@ def walk_parts(walk, parts, tables, marks, weights, quantum, scores, templates):
                 atoms[14] = np.int64(marks[g, h]) & NO_LABEL if g >= 0 else NO_LABEL
 
         # Indices of the plain templates, and of the features that they make.
+        arc_at = row0 + np.uint64(arc_row) * n_templates
         for t in range(n_templates):
-            plain[t] = base[t] ^ table[row, last_col + t]
+            plain[t] = base[t] ^ table[row, last_col + t] ^ arc_rows[arc_at + t]
         count = waiting
         listed = -1
         n_rows = np.uint64(0)
