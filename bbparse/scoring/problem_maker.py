@@ -198,7 +198,8 @@ class ProblemMaker:
         ``marks`` are the guide's (for training sentences, those of one that did not see them);
         where they are not given, the guide is asked.
         """
-        outside = self._vectors([sentence])
+        asked = self.trees is not None or (marks is None and self.guide is not None)
+        outside = self._vectors([sentence]) if asked else [None]
         return self._score([sentence], [values], [(arc_head, arc_mod)], [marks], outside)[0].problem
 
     def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:

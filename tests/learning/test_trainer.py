@@ -11,7 +11,7 @@ import pytest
 from bbparse.configuration import Configuration
 from bbparse.factors import load_families
 from bbparse.learning import trainer as trainer_module
-from bbparse.learning.candidates import prune_all
+from bbparse.learning.candidates import guide_all, prune_all
 from bbparse.learning.data import prepare
 from bbparse.learning.trainer import EpochReport, Trainer
 from bbparse.problem.quantum import QUANTUM
@@ -136,3 +136,18 @@ def test_a_passive_aggressive_step_makes_up_for_the_whole_loss(
         margin = problem.score(gold) - problem.score(found[-1])
         assert margin == pytest.approx(cost * errors, abs=0.01)
     assert updates > 10
+
+
+def test_vectors_from_outside_are_not_asked_for_where_marks_are_known() -> None:
+    def outside(sentences: Any) -> Any:
+        raise AssertionError(f"asked for {len(sentences)} sentences")
+
+    config = toy.guided_configuration(epochs=1)
+    data = prepare(toy.sentences()[:8], config.model)
+    pruner = prune_all(data, config)
+    guide_all(data, config)
+    data.outside = outside  # type: ignore[assignment]
+    trainer = Trainer(config, data, pruner, ())
+    trainer.epoch(1)
+    with pytest.raises(AssertionError, match="asked for 1 sentences"):
+        trainer.maker.over_arcs(data.sentences[0], data.values[0], *data.arcs[0])
