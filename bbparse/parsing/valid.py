@@ -18,7 +18,7 @@ from bbparse.scoring.problem_maker import ProblemMaker, Scored
 from bbparse.solving.trees import Options
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
-from bbparse.treebank.sentence import NO_HEAD, crossing_words
+from bbparse.treebank.sentence import crossing_words, given_heads
 from bbparse.validity.check import RuledSentence
 from bbparse.validity.constraints import LabelScores
 from bbparse.validity.lazily import solve_valid
@@ -45,7 +45,7 @@ def fill_in(
     trees than are asked for, pruning is loosened. Other parameters are those of
     `Parser.parse_around`.
     """
-    given = {m: h for m, h in enumerate(sentence.heads, start=1) if h != NO_HEAD}
+    given = given_heads(sentence)
     where = f"{sentence.source or 'input'}, {sentence.name}: no"
     crossing = sorted(crossing_words(sentence.heads)) if maker.config.projective else []
     if crossing:

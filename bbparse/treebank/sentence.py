@@ -340,6 +340,24 @@ def crossing_words(heads: Sequence[int]) -> set[int]:
     }
 
 
+def given_heads(sentence: Sentence) -> dict[int, int]:
+    """Heads of the words that have one, by modifier.
+
+    `TreebankError` if a head is out of range or the word itself; names the file, the line and the
+    sentence.
+    """
+    n = sentence.n_words
+    if len(sentence.heads) != n:
+        raise _error(sentence, -1, f"there are {len(sentence.heads)} heads, expected {n}")
+    given = {m: head for m, head in enumerate(sentence.heads, start=1) if head != NO_HEAD}
+    for m, head in given.items():
+        if head == m:
+            raise _error(sentence, m - 1, f"word {m} is its own head, expected another word")
+        if not 0 <= head <= n:
+            raise _error(sentence, m - 1, f"head of word {m} is {head}, expected 0 to {n} or _")
+    return given
+
+
 def check_tree(sentence: Sentence, *, single_root: bool = True) -> None:
     """Check that the heads of a sentence make a tree, with one root or at least one.
 

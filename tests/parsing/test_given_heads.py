@@ -80,6 +80,26 @@ def test_heads_that_no_tree_has() -> None:
         fill_in(toy.parser(), sentence)
 
 
+@pytest.mark.parametrize(
+    ("heads", "fault"),
+    [
+        ({3: 3}, "word 3 is its own head, expected another word"),
+        ({2: 7}, "head of word 2 is 7, expected 0 to 6 or _"),
+        ({4: -2}, "head of word 4 is -2, expected 0 to 6 or _"),
+    ],
+)
+def test_heads_that_no_word_can_have(heads: dict[int, int], fault: str) -> None:
+    """Kernels that score arcs would read and write beside their arrays."""
+    words = ["The", "dog", "saw", "a", "cat", "."]
+    sentence = with_heads(Sentence.from_words(words, name="wrong"), heads, {})
+    for parser in (toy.parser(), toy.crossing_parser()):
+        with pytest.raises(TreebankError, match=f", wrong: {re.escape(fault)}$"):
+            fill_in(parser, sentence)
+    sentence.heads = [2, 3, 0]
+    with pytest.raises(TreebankError, match="wrong: there are 3 heads, expected 6$"):
+        fill_in(toy.parser(), sentence)
+
+
 def test_given_heads_that_cross_are_kept_by_a_model_that_may() -> None:
     words = ["The", "dog", "saw", "a", "cat", "."]
     sentence = with_heads(Sentence.from_words(words, name="crossed"), {1: 3, 2: 5}, {})

@@ -68,6 +68,8 @@ def test_fixed_heads_and_forbidden_arcs(service: Running) -> None:
     impossible = [{"heads": {"1": 2, "2": 1}}]
     refused = service.ask("/v1/parse", {**asked, "constraints": impossible})
     assert refused.status == 400 and "all heads that are given" in refused.json["error"]
+    itself = service.ask("/v1/parse", {**asked, "constraints": [{"heads": {"1": 1}}]})
+    assert itself.status == 400 and "word 1 is its own head" in itself.json["error"]
     against = [{"heads": {"1": 2}, "forbid": [[2, 1]]}]
     assert "required" in service.ask("/v1/parse", {**asked, "constraints": against}).json["error"]
 
