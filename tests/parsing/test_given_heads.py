@@ -96,7 +96,7 @@ def test_heads_that_no_word_can_have(heads: dict[int, int], fault: str) -> None:
         with pytest.raises(TreebankError, match=f", wrong: {re.escape(fault)}$"):
             fill_in(parser, sentence)
     sentence.heads = [2, 3, 0]
-    with pytest.raises(TreebankError, match="wrong: there are 3 heads, expected 6$"):
+    with pytest.raises(TreebankError, match=r"wrong: there are 3 heads, expected 6$"):
         fill_in(toy.parser(), sentence)
 
 
