@@ -57,7 +57,7 @@ SECTIONS = (
     ("Dense score matrices", "dense", "25 words, all arcs; the others in batches of 32."),
     ("Long sentences, many factors", "scaling",
      "Sentences joined to the length wanted; and problems whose factors are left out or doubled."),
-    ("Strong factors", "exactness-growth",
+    ("Strong factors", "growth",
      "25 words, five heads each, random pair factors."),
     ("Kernels", "kernels", "The dynamic programs against the same in C (`cc -O3 -march=native`)."),
     ("Multiplier updates", "multipliers", "Which update needs the fewest calls."),

@@ -187,7 +187,7 @@ def random_problem(
 ) -> Problem:
     """A problem with random everything; what is None is drawn too.
 
-    ``parts`` may say of each kind which shares of all such parts it may have.
+    ``parts`` may say of each kind, and of ``"arc"``, which shares of all there are it may have.
 
     Non-projective problems keep to five words, so that their trees can be enumerated. About one
     problem in ten has no tree at all.
@@ -204,7 +204,8 @@ def random_problem(
     n = int(rng.integers(min_words, max(min_words, most) + 1))
 
     pairs = [(h, m) for h, m in product(range(n + 1), range(1, n + 1)) if h != m]
-    kept = set(_chosen(rng, pairs, float(rng.choice([0.2, 0.4, 0.7, 1.0]))))
+    shares = dict(parts) if isinstance(parts, dict) else dict.fromkeys(parts, (0.1, 0.5, 1.0))
+    kept = set(_chosen(rng, pairs, float(rng.choice(shares.pop("arc", (0.2, 0.4, 0.7, 1.0))))))
     heads: list[int] = []
     if rng.random() < 0.9:
         heads = random_tree(rng, n, projective)
@@ -219,7 +220,6 @@ def random_problem(
     head, mod = [a[0] for a in arcs], [a[1] for a in arcs]
 
     fields: dict[str, Any] = {}
-    shares = parts if isinstance(parts, dict) else dict.fromkeys(parts, (0.1, 0.5, 1.0))
     for kind, some in shares.items():
         if rng.random() < 0.5:
             rows = _chosen(rng, all_parts(kind, n), float(rng.choice(some)))

@@ -11,6 +11,7 @@ import pytest
 
 from bbparse.problem import Problem
 from tests.oracles.enumerate import enumerate_trees, is_projective, is_tree, trees
+from tests.oracles.forest import MOST, TooMany, forest, forest_of
 from tests.oracles.ilp import best_trees
 from tests.strategies import random_problem, random_tree
 
@@ -73,3 +74,40 @@ def test_integer_program_long_run(fuzz_seconds: float, fuzz_seed: int) -> None:
     end = time.monotonic() + fuzz_seconds
     while time.monotonic() < end:
         compare(rng)
+
+
+def test_arrays_of_trees_are_the_enumeration() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        p = random_problem(rng, max_words=6, max_counts=int(rng.choice([0, 4])))
+        trees = forest(p)
+        found = dict(zip(map(tuple, trees.arcs.tolist()), trees.high.tolist()))
+        assert found == {arcs: score for score, arcs in enumerate_trees(p)}
+        some = trees.arcs[: int(rng.integers(4))]
+        assert {tuple(row) for row in forest_of(p, some).arcs.tolist()} == set(map(tuple, some))
+
+
+def test_arrays_of_trees_of_more_words() -> None:
+    """Seven words go another way than six."""
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        p = random_problem(
+            rng, min_words=7, max_words=7, projective=bool(rng.integers(2)),
+            parts={"arc": (0.1, 0.2), "gsib": (0.2,)},
+        )  # fmt: skip
+        trees = forest(p)
+        found = dict(zip(map(tuple, trees.arcs.tolist()), trees.high.tolist()))
+        assert found == {arcs: score for score, arcs in enumerate_trees(p)}
+    with pytest.raises(TooMany):
+        forest(Problem.from_arc_scores(np.zeros((12, 12))))
+    assert len(forest(Problem.from_arc_scores(np.zeros((7, 7)))).arcs) < MOST
+
+
+def test_sums_of_trees_keep_every_digit() -> None:
+    p = Problem(2, [0, 1, 0], [1, 2, 2], [1e100, -1e100, 1e-30], single_root=False)
+    trees = forest(p)
+    assert sorted(trees.high.tolist()) == [0.0, 1e100]
+    small = Problem(2, [0, 1], [1, 2], [3e38, 1.0], sib_head=[0], sib_inner=[-1], sib_outer=[1],
+                    sib_score=[-3e38])  # fmt: skip
+    assert forest(small).high.tolist() == [1.0]
+    assert forest(small).size.tolist() == [6e38]

@@ -1,0 +1,271 @@
+"""Running a case: an empty text if all is as it must be."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from bbparse.agreement import agree
+from bbparse.errors import VerificationError
+from bbparse.pricing import price_and_cut
+from bbparse.problem import Problem, Solution
+from bbparse.problem.order import in_order, in_rank
+from bbparse.problem.proof import Proof
+from bbparse.proof.verify import verify
+from bbparse.solving.solve import solve, solve_batch
+from tests.agreement.listed import Listed, random_oracle
+from tests.fuzz.checks import TOLERANCE, exact_sum, fault
+from tests.fuzz.draw import Case
+from tests.oracles.forest import Forest, TooMany, forest, forest_of
+from tests.permuted import permuted
+
+Notes = Counter[str]
+
+
+def run(case: Case, notes: Notes) -> str:
+    """What is wrong, or the empty string; ``notes`` counts what was met."""
+    if case.kind == "agree":
+        return check_agreement(case.rng(), notes)
+    if case.kind == "rules":
+        return check_rules(case)
+    p = case.problem
+    assert p is not None
+    if case.kind == "large":
+        return check_large(case, notes)
+    try:
+        trees = forest(p)
+    except TooMany:
+        notes["too many trees"] += 1
+        return ""
+    if case.kind == "batch":
+        return check_batch(case, trees)
+    answer = answer_of(case)
+    notes["gap that was not asked for" if answer.status == "gap" and "gap" not in case.options
+          else answer.status] += 1
+    wrong = fault(p, answer, trees, case)
+    if not wrong and case.kind == "proof":
+        wrong = check_proof(case, answer, trees, notes)
+    return wrong
+
+
+def answer_of(case: Case) -> Solution:
+    """The solution of a case; a deadline is kept within a second."""
+    p, options = case.problem, dict(case.options)
+    assert p is not None
+    if "pricing" in options:
+        ordered, order = in_order(p)
+        found = price_and_cut(ordered, case.k_best, settings=options["pricing"])
+        return in_rank(found, p, order)
+    for _ in range(2):  # the first call may load kernels
+        started = time.process_time()
+        answer = solve(
+            p, k_best=case.k_best, explain=False, proof=case.kind == "proof", **options
+        )
+        spent = time.process_time() - started
+        if spent <= options.get("time_limit", math.inf) + 1.0:
+            return answer
+    raise TimeoutError(f"{spent} s with a limit of {options['time_limit']}")
+
+
+def check_large(case: Case, notes: Notes) -> str:
+    """A problem whose trees are too many: each method's answer beside the trees of all of them."""
+    p, k = case.problem, case.k_best
+    assert p is not None
+    asked: dict[str, dict[str, Any]] = {
+        "search": {}, "ilp": {"method": "ilp"}, "price-and-cut": {"method": "price-and-cut"}
+    }  # fmt: skip
+    cases = {
+        name: dataclasses.replace(case, options={**options, "time_limit": 5.0})
+        for name, options in asked.items()
+    }
+    answers = {
+        name: solve(p, k_best=k, explain=False, **one.options) for name, one in cases.items()
+    }
+    trees = forest_of(p, [row for s in answers.values() for row in s.arcs.tolist()])
+    for name, answer in answers.items():
+        notes[f"large: {name}: {answer.status}"] += 1
+        if wrong := fault(p, answer, trees, cases[name]):
+            return f"{name}: {wrong}"
+    return ""
+
+
+def check_batch(case: Case, trees: Forest) -> str:
+    """One problem in two orders: each answer is right, and they are the same trees."""
+    p, rng = case.problem, case.rng()
+    assert p is not None
+    other, order = permuted(rng, p)
+    answers = solve_batch(
+        [p, other, p], threads=int(rng.integers(1, 4)), k_best=case.k_best, explain=False,
+        **case.options,
+    )  # fmt: skip
+    for answer in (answers[0], answers[2]):
+        if wrong := fault(p, answer, trees, case):
+            return wrong
+    if not np.array_equal(answers[0].arcs, order[answers[1].arcs].reshape(answers[0].arcs.shape)):
+        return f"another order of arcs gives {answers[1].scores}, not {answers[0].scores}"
+    return ""
+
+
+def spoiled(rng: np.random.Generator, proof: Proof, n_arcs: int) -> Proof:
+    """A proof with one random change."""
+    arrays = {name: np.array(a) for name, a in proof.as_arrays().items()}
+    name = str(rng.choice([
+        "node_kind", "node_bound", "node_vector", "node_arcs", "factor_multipliers",
+        "count_multipliers", "pair_multipliers",
+    ]))  # fmt: skip
+    array = arrays[name]
+    if array.size:
+        at = int(rng.integers(array.size))
+        value = {
+            "node_kind": int(rng.integers(4)),
+            "node_vector": int(rng.integers(-1, len(proof.factor_multipliers) + 1)),
+            "node_arcs": int(rng.integers(n_arcs)),
+        }.get(name)
+        if value is None:
+            old = float(array.flat[at])
+            sizes = [1.0, abs(old) if math.isfinite(old) else 1.0]
+            value = old + float(rng.choice([-1.0, 1.0]) * rng.choice(sizes)) * 10.0 ** float(
+                rng.integers(-6, 7)
+            )
+        array.flat[at] = value
+    return Proof.from_arrays(arrays)
+
+
+def check_proof(case: Case, answer: Solution, trees: Forest, notes: Notes) -> str:
+    """The proof must be accepted, and no lie with it or with what it is spoiled to."""
+    p, rng = case.problem, case.rng()
+    assert p is not None
+    if answer.proof is None:
+        notes["no proof"] += 1
+        return ""
+    try:
+        verify(p, answer)
+    except VerificationError as error:
+        return f"the proof is refused: {error}"
+    for name, lie in lies(rng, p, answer, trees):
+        for times in range(4):
+            told = lie
+            for _ in range(times):
+                assert told.proof is not None
+                told = dataclasses.replace(
+                    told, proof=spoiled(rng, told.proof, max(1, len(p.arc_head)))
+                )
+            notes[f"lie: {name}"] += 1
+            try:
+                verify(p, told)
+            except VerificationError:
+                continue
+            return f"the checker believes a lie: {name}, proof spoiled {times} times"
+    return ""
+
+
+def lies(rng: np.random.Generator, p: Problem, s: Solution, trees: Forest) -> Any:
+    """Solutions that are not so, each with what it says."""
+    assert s.proof is not None
+    order = trees.order()
+    if not len(s):
+        yield "optimal without trees", dataclasses.replace(s, status="optimal")
+        return
+
+    def of(rows: Any, **changes: Any) -> Solution:
+        arcs = trees.arcs[rows].astype(np.int32)
+        scores = trees.high[rows]
+        arrays = {
+            "arcs": arcs, "scores": scores, "upper_bounds": scores,
+            "heads": np.hstack([np.full((len(arcs), 1), -1, np.int32), p.arc_head[arcs]]),
+            "proved": np.ones(len(arcs), np.bool_),
+        }  # fmt: skip
+        return dataclasses.replace(s, labels=None, **{**arrays, **changes})
+
+    rows = [trees.place[tuple(row)] for row in s.arcs.tolist()]
+    worse = [
+        t for t in order.tolist()
+        if (trees.high[rows[-1]] - trees.high[t]) + (trees.low[rows[-1]] - trees.low[t])
+        > 1e-6 * max(trees.size[rows[-1]], trees.size[t])
+    ]  # fmt: skip
+    if worse:
+        place = int(rng.integers(len(rows)))
+        kept = rows[:place] + rows[place + 1 :]
+        yield "a worse tree", of([*kept, worse[0]])
+        yield "the worst tree", of([*kept, worse[-1]])
+        if kept:
+            yield "one tree fewer, all there are", of(kept)
+        yield "all there are", dataclasses.replace(
+            s, proof=dataclasses.replace(s.proof, k_best=len(s) + 1)
+        )
+    yield "infeasible", dataclasses.replace(
+        of(rows[:0]), status="infeasible", proof=s.proof
+    )
+
+
+def check_agreement(rng: np.random.Generator, notes: Notes) -> str:
+    """`agree` of random listed oracles, against all joint structures."""
+    integers = bool(rng.integers(2))
+    scale = 10.0 ** float(rng.uniform(-12, 12)) if rng.random() < 0.7 else 1.0
+    oracles, shared = [], []
+    for _ in range(int(rng.integers(2, 4))):
+        n = int(rng.integers(1, 7))
+        one = random_oracle(rng, n, integers)
+        scores = one.scores * scale
+        if rng.random() < 0.2:
+            scores[rng.random(len(scores)) < 0.3] = -(10.0 ** float(rng.uniform(3, 38)))
+        oracles.append(Listed(one.structures, scores))
+        shared.append([str(s) if rng.random() < 0.8 else None for s in rng.permutation(7)[:n]])
+    joint = []
+    for chosen in product(*(range(len(oracle.scores)) for oracle in oracles)):
+        value: dict[str, bool] = {}
+        if all(
+            value.setdefault(name, bool(oracle.structures[i, c])) == oracle.structures[i, c]
+            for oracle, names, i in zip(oracles, shared, chosen)
+            for c, name in enumerate(names)
+            if name is not None
+        ):
+            joint.append(exact_sum(oracle.scores[i] for oracle, i in zip(oracles, chosen)))
+    limit = int(rng.integers(1, 4)) if rng.random() < 0.2 else None
+    found = agree(
+        oracles, shared, method=str(rng.choice(["paper", "polyak"])),
+        root_calls=int(rng.choice([1, 3, 10, 50])), node_calls=int(rng.choice([1, 4, 20])),
+        step=float(rng.choice([0.5, scale])), node_limit=limit,
+    )  # fmt: skip
+    notes[f"agree: {found.status}"] += 1
+    if found.status == "infeasible":
+        return f"agree: infeasible, but there are {len(joint)}" if joint else ""
+    if not joint:
+        return "" if limit and not found.on else f"agree: {found.status}, but none is feasible"
+    if found.status == "node_limit" and not limit:
+        return "agree: node_limit without such a limit"
+    own = 0.0
+    if found.on:
+        terms = [
+            oracle.scores[int(np.flatnonzero((oracle.structures == on).all(1))[0])]
+            for oracle, on in zip(oracles, found.on)
+        ]
+        value, own = exact_sum(terms)
+        if abs(value - found.value) > 1e-12 * own:
+            return f"agree: value {found.value}, but the structures score {value}"
+    for total, size in joint:
+        if total - found.bound > TOLERANCE * max(size, own):
+            return (
+                f"agree: {found.status}, value {found.value}, bound {found.bound};"
+                f" {total} is there (terms {size:.3g} and {own:.3g}; scale {scale:.3g})"
+            )
+        if found.proved and found.bound > found.value + TOLERANCE * own:
+            return f"agree: optimal, but bound {found.bound} is above {found.value}"
+    return ""
+
+
+def check_rules(case: Case) -> str:
+    """The best valid trees under random rules: see the tests of validity."""
+    from tests.validity.test_random import check_one
+
+    try:
+        check_one(case.seed[0] * 10_000_000 + case.seed[1])
+    except AssertionError as error:
+        return f"rules: {' '.join(str(error).split())}"
+    return ""

@@ -1,0 +1,82 @@
+"""Random cases of all kinds and proportions; `bench/exactness.py` runs as many as are wanted."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.problem import Problem, Solution
+from bbparse.solving.solve import solve
+from tests.fuzz.checks import fault
+from tests.fuzz.draw import Case, draw
+from tests.fuzz.shrink import shrink, verdict
+from tests.oracles.forest import forest, forest_of
+
+
+@pytest.mark.fuzz
+def test_nothing_is_wrong_for_long(fuzz_seconds: float, fuzz_seed: int) -> None:
+    end, index = time.monotonic() + fuzz_seconds, 0
+    while time.monotonic() < end:
+        said = verdict(draw(fuzz_seed, index))
+        assert not said, f"python bench/exactness.py --only {fuzz_seed}:{index}"
+        index += 1
+
+
+def test_a_case_depends_on_its_numbers_alone() -> None:
+    for index in range(40):
+        one, again = draw(5, index), draw(5, index)
+        assert (one.kind, one.k_best, one.options) == (again.kind, again.k_best, again.options)
+        if one.problem is not None and again.problem is not None:
+            np.testing.assert_array_equal(one.problem.arc_score, again.problem.arc_score)
+
+
+def rows_of(s: Solution, rows: list[int], **changes: Any) -> Solution:
+    """A solution of some of the trees."""
+    names = ("heads", "arcs", "scores", "upper_bounds", "proved")
+    return dataclasses.replace(s, **{name: getattr(s, name)[rows] for name in names} | changes)
+
+
+def test_faults_are_seen() -> None:
+    """A penalty that no tree of the answer pays excuses nothing."""
+    p = Problem(
+        3, [0, 0, 1, 2, 3, 1], [1, 2, 2, 3, 1, 3], [1e-9, 0.0, 5e-10, 2e-9, -1e11, 0.0],
+        single_root=False,
+    )  # fmt: skip
+    trees = forest(p)
+    three = solve(p, k_best=3)
+    case = Case("search", (0, 0), p, 2)
+    s = rows_of(three, [0, 1])
+    assert fault(p, s, trees, case) == ""
+    for words, answer in {
+        "tree 1 of 2": rows_of(three, [1, 2]),
+        "tree 2 of 2": rows_of(three, [0, 2]),
+        "expected 2 of": rows_of(three, [0]),
+        "status optimal": rows_of(three, []),
+        "infeasible": rows_of(three, [0, 1], status="infeasible"),
+        "is said to score": rows_of(three, [0, 1], scores=s.scores * [1.0 + 1e-12, 1.0]),
+        "twice": rows_of(three, [0, 0]),
+        "are not those of the arcs": rows_of(three, [0, 1], heads=s.heads[::-1]),
+        "without such a limit": rows_of(three, [0, 1], status="node_limit"),
+        "not all are proved": rows_of(three, [0, 1], proved=[True, False]),
+    }.items():
+        none = words.startswith("status")
+        known = forest_of(p, np.zeros((0, 3))) if none else trees
+        assert words in fault(p, answer, known, case)
+
+
+def test_a_failing_case_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(case: Case, notes: object) -> str:
+        scores = case.problem.factor_score if case.problem is not None else np.zeros(0)
+        return f"a factor of {scores.min()}" if (scores < -1.0).any() else ""
+
+    monkeypatch.setattr("tests.fuzz.shrink.run", run)
+    case = next(c for c in (draw(4, i) for i in range(100)) if c.problem is not None and verdict(c))
+    small = shrink(case)
+    assert verdict(small)
+    assert small.problem is not None
+    assert len(small.problem.factor_score) == 1 and len(small.problem.count_score) == 0
+    assert small.k_best == 1 and len(small.problem.arc_head) <= 5
