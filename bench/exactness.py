@@ -15,6 +15,7 @@ is one; results/exactness.json has the numbers.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import multiprocessing
 import sys
 import time
@@ -31,6 +32,8 @@ from bench.measure import machine, write_result  # noqa: E402
 from tests.fuzz.draw import KIND_SHARES, draw  # noqa: E402
 from tests.fuzz.shrink import Report, report  # noqa: E402
 
+#: Seconds after which a case is given up, and its process with it.
+PATIENCE = 600.0
 #: What a result counts of problems.
 TRAITS = {
     "projective": lambda p: p.projective,
@@ -48,6 +51,7 @@ def serve(connection: Connection, seed: int, indices: range, kinds: set[str]) ->
     """Run cases and send the report of each."""
     met: Counter[str] = Counter()
     for index in indices:
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
         case = draw(seed, index)
         traits = [name for name, has in TRAITS.items() if case.problem and has(case.problem)]
         connection.send((report(case, met) if case.kind in kinds else None, traits))
@@ -94,6 +98,45 @@ def line(seed: int, index: int, found: Report) -> str:
     )
 
 
+class Totals:
+    """Numbers of all cases that were run, and what was wrong."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed, self.started = seed, time.perf_counter()
+        self.wrong: list[str] = []
+        self.slowest: list[tuple[float, str, str]] = []
+        self.asked: Counter[str] = Counter()
+        self.failed: Counter[str] = Counter()
+        self.seconds: Counter[str] = Counter()
+        self.traits: Counter[str] = Counter()
+        self.notes: Counter[str] = Counter()
+
+    def add(self, index: int, found: Report, traits: list[str]) -> None:
+        """Count a case, and print it if it is wrong."""
+        self.asked[found.kind] += 1
+        self.seconds[found.kind] += found.seconds
+        self.traits.update(traits)
+        self.notes.update(found.notes)
+        this = (round(found.seconds, 2), found.kind, f"{self.seed}:{index}")
+        self.slowest = sorted([*self.slowest, this], reverse=True)[:10]
+        if found.fault:
+            self.failed[found.kind] += 1
+            self.wrong.append(line(self.seed, index, found))
+            print(self.wrong[-1], flush=True)
+
+    def result(self) -> dict[str, Any]:
+        """All that is to be known later."""
+        return {
+            "problems": self.asked.total(), "seed": self.seed, "disagreements": self.wrong,
+            "kinds": {kind: self.asked[kind] for kind in KIND_SHARES if self.asked[kind]},
+            "wrong": dict(self.failed), "traits": {name: self.traits[name] for name in TRAITS},
+            "met": dict(sorted(self.notes.items())),
+            "processor_seconds": {kind: round(s, 1) for kind, s in self.seconds.items()},
+            "slowest": self.slowest, "wall_seconds": time.perf_counter() - self.started,
+            "machine": machine("highspy"),
+        }  # fmt: skip
+
+
 def main() -> None:
     """Run all cases, or one."""
     parser = argparse.ArgumentParser(
@@ -111,39 +154,19 @@ def main() -> None:
         found = report(draw(seed, index), Counter())
         print(line(seed, index, found) if found.fault else f"{found.kind}: nothing is wrong")
         raise SystemExit(bool(found.fault))
-    started = time.perf_counter()
-    wrong: list[str] = []
-    asked: Counter[str] = Counter()
-    failed: Counter[str] = Counter()
-    seconds: Counter[str] = Counter()
-    traits: Counter[str] = Counter()
-    notes: Counter[str] = Counter()
+    totals = Totals(given.seed)
     cases = reports(given.seed, given.problems, given.processes, set(given.kinds))
-    for index, found, has in cases:
-        if found is None:
-            continue
-        asked[found.kind] += 1
-        seconds[found.kind] += found.seconds
-        traits.update(has)
-        notes.update(found.notes)
-        if found.fault:
-            failed[found.kind] += 1
-            wrong.append(line(given.seed, index, found))
-            print(wrong[-1], flush=True)
-    result = {
-        "problems": asked.total(), "seed": given.seed, "disagreements": wrong,
-        "kinds": {kind: asked[kind] for kind in KIND_SHARES if asked[kind]},
-        "wrong": dict(failed), "traits": dict(traits), "met": dict(sorted(notes.items())),
-        "processor_seconds": {kind: round(s, 1) for kind, s in seconds.items()},
-        "wall_seconds": time.perf_counter() - started, "machine": machine("highspy"),
-    }  # fmt: skip
+    for index, found, traits in cases:
+        if found is not None:
+            totals.add(index, found, traits)
     if not given.no_result:
-        write_result("exactness", result)
+        write_result("exactness", totals.result())
     print(
-        f"{asked.total():,} problems, {len(wrong):,} wrong, {seconds.total():.0f} s of processor"
-        + "".join(f"; {kind} {number}" for kind, number in failed.items())
+        f"{totals.asked.total():,} problems, {len(totals.wrong):,} wrong,"
+        f" {totals.seconds.total():.0f} s of processor"
+        + "".join(f"; {kind} {number}" for kind, number in totals.failed.items())
     )
-    raise SystemExit(bool(wrong))
+    raise SystemExit(bool(totals.wrong))
 
 
 if __name__ == "__main__":

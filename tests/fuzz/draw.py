@@ -18,7 +18,7 @@ from tests.strategies import random_problem
 #: What is asked, and how often in a hundred.
 KIND_SHARES = {
     "search": 40, "settings": 11, "published": 6, "gap": 5, "limit": 6, "ilp": 4, "pricing": 9,
-    "proof": 8, "batch": 4, "agree": 6, "rules": 0.5, "large": 0.5,
+    "proof": 8, "batch": 4, "agree": 5, "rules": 1.5, "large": 0.5,
 }  # fmt: skip
 SIZES, SIZE_SHARES = (1, 2, 3, 4, 5, 6), (0.02, 0.08, 0.22, 0.3, 0.26, 0.12)
 #: Scores that people write for "never", and for "always" with the other sign.
@@ -70,7 +70,7 @@ def draw(seed: int, index: int) -> Case:
             options["settings"] = draw_settings(rng)
     elif kind == "limit":
         options |= draw_limit(rng)
-    elif kind == "ilp":
+    elif kind == "ilp" or (kind == "proof" and rng.random() < 0.1):
         options["method"] = "ilp"
     elif kind == "pricing":
         options["method"] = "price-and-cut"

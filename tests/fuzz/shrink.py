@@ -162,17 +162,15 @@ def code(case: Case) -> str:
     p = case.problem
     if p is None:
         return f"a case of kind {case.kind}"
-    one = Problem(p.n_words, [0], [1], [0.0])
-    arcs = [repr(getattr(p, f"arc_{name}").tolist()) for name in ("head", "mod", "score")]
+    said = [repr(getattr(p, f"arc_{name}").tolist()) for name in ("head", "mod", "score")]
     for name in FIELDS[4:]:
         value = getattr(p, name)
         if isinstance(value, np.ndarray):
-            said = value.any() if name == "arc_state" else len(value) > len(getattr(one, name))
-            value = value.tolist()
-        else:
-            said = value != getattr(one, name)
-        if said and name != "count_score_ptr":
-            arcs.append(f"{name}={value!r}".replace("-inf", "-np.inf"))
+            needed = value.any() if name == "arc_state" else len(value) > name.endswith("_ptr")
+            if needed and name != "count_score_ptr":
+                said.append(f"{name}={value.tolist()}".replace("-inf", "-np.inf"))
+        elif value is False or (name == "quantum" and value):
+            said.append(f"{name}={value}")
     options = {"k_best": case.k_best, **case.options}
     asked = "".join(f", {name}={value!r}" for name, value in options.items())
-    return f"{case.kind}: solve(Problem({p.n_words}, {', '.join(arcs)}){asked})"
+    return f"{case.kind}: solve(Problem({p.n_words}, {', '.join(said)}){asked})"

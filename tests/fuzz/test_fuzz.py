@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from bbparse.problem import Problem, Solution
+from bbparse.problem.parts import FIELDS
 from bbparse.solving.solve import solve
 from tests.fuzz.checks import fault
 from tests.fuzz.draw import Case, draw
-from tests.fuzz.shrink import shrink, verdict
+from tests.fuzz.shrink import code, shrink, verdict
 from tests.oracles.forest import forest, forest_of
 
 
@@ -80,3 +81,19 @@ def test_a_failing_case_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     assert small.problem is not None
     assert len(small.problem.factor_score) == 1 and len(small.problem.count_score) == 0
     assert small.k_best == 1 and len(small.problem.arc_head) <= 5
+
+
+def test_a_case_is_said_as_python() -> None:
+    def asked(problem: Problem, **options: Any) -> tuple[Problem, int]:
+        return problem, options["k_best"]
+
+    for index in range(60):
+        case = draw(6, index)
+        if case.problem is None:
+            continue
+        plain = dataclasses.replace(case, options={})
+        names = {"Problem": Problem, "np": np, "solve": asked}
+        problem, k = eval(code(plain).partition(": ")[2], names)
+        assert k == case.k_best
+        for name in FIELDS:
+            np.testing.assert_array_equal(getattr(problem, name), getattr(case.problem, name))
