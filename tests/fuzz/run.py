@@ -6,12 +6,10 @@ import dataclasses
 import math
 import time
 from collections import Counter
-from itertools import product
 from typing import Any
 
 import numpy as np
 
-from bbparse.agreement import agree
 from bbparse.errors import VerificationError
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
@@ -19,8 +17,8 @@ from bbparse.problem.order import in_order, in_rank
 from bbparse.problem.proof import Proof
 from bbparse.proof.verify import verify
 from bbparse.solving.solve import solve, solve_batch
-from tests.agreement.listed import Listed, random_oracle
-from tests.fuzz.checks import TOLERANCE, exact_sum, fault
+from tests.fuzz.agreement import check_agreement
+from tests.fuzz.checks import fault
 from tests.fuzz.draw import Case
 from tests.oracles.forest import Forest, TooMany, forest, forest_of
 from tests.permuted import permuted
@@ -202,62 +200,6 @@ def lies(rng: np.random.Generator, p: Problem, s: Solution, trees: Forest) -> An
     yield "infeasible", dataclasses.replace(
         of(rows[:0]), status="infeasible", proof=s.proof
     )
-
-
-def check_agreement(rng: np.random.Generator, notes: Notes) -> str:
-    """`agree` of random listed oracles, against all joint structures."""
-    integers = bool(rng.integers(2))
-    scale = 10.0 ** float(rng.uniform(-12, 12)) if rng.random() < 0.7 else 1.0
-    oracles, shared = [], []
-    for _ in range(int(rng.integers(2, 4))):
-        n = int(rng.integers(1, 7))
-        one = random_oracle(rng, n, integers)
-        scores = one.scores * scale
-        if rng.random() < 0.2:
-            scores[rng.random(len(scores)) < 0.3] = -(10.0 ** float(rng.uniform(3, 38)))
-        oracles.append(Listed(one.structures, scores))
-        shared.append([str(s) if rng.random() < 0.8 else None for s in rng.permutation(7)[:n]])
-    joint = []
-    for chosen in product(*(range(len(oracle.scores)) for oracle in oracles)):
-        value: dict[str, bool] = {}
-        if all(
-            value.setdefault(name, bool(oracle.structures[i, c])) == oracle.structures[i, c]
-            for oracle, names, i in zip(oracles, shared, chosen)
-            for c, name in enumerate(names)
-            if name is not None
-        ):
-            joint.append(exact_sum(oracle.scores[i] for oracle, i in zip(oracles, chosen)))
-    limit = int(rng.integers(1, 4)) if rng.random() < 0.2 else None
-    found = agree(
-        oracles, shared, method=str(rng.choice(["paper", "polyak"])),
-        root_calls=int(rng.choice([1, 3, 10, 50])), node_calls=int(rng.choice([1, 4, 20])),
-        step=float(rng.choice([0.5, scale])), node_limit=limit,
-    )  # fmt: skip
-    notes[f"agree: {found.status}"] += 1
-    if found.status == "infeasible":
-        return f"agree: infeasible, but there are {len(joint)}" if joint else ""
-    if not joint:
-        return "" if limit and not found.on else f"agree: {found.status}, but none is feasible"
-    if found.status == "node_limit" and not limit:
-        return "agree: node_limit without such a limit"
-    own = 0.0
-    if found.on:
-        terms = [
-            oracle.scores[int(np.flatnonzero((oracle.structures == on).all(1))[0])]
-            for oracle, on in zip(oracles, found.on)
-        ]
-        value, own = exact_sum(terms)
-        if abs(value - found.value) > 1e-12 * own:
-            return f"agree: value {found.value}, but the structures score {value}"
-    for total, size in joint:
-        if total - found.bound > TOLERANCE * max(size, own):
-            return (
-                f"agree: {found.status}, value {found.value}, bound {found.bound};"
-                f" {total} is there (terms {size:.3g} and {own:.3g}; scale {scale:.3g})"
-            )
-        if found.proved and found.bound > found.value + TOLERANCE * own:
-            return f"agree: optimal, but bound {found.bound} is above {found.value}"
-    return ""
 
 
 def check_rules(case: Case) -> str:
