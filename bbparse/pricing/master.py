@@ -204,9 +204,9 @@ class Master:
             duals = self._duals(answer, lower, upper)
             priced = self.columns.price(duals)
             bound = min(bound, answer.bound + priced.excess)
+            self._add(priced)  # closed or not: they are not priced again in other nodes
             grew = 0
             if bound > floor:
-                self._add(priced)
                 grew = self._open_used(x, duals.room) + len(priced.score) or self._cut(x)
             self.seconds["pricing"] += time.thread_time() - self.columns.seconds - started
             if not grew:

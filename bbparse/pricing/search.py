@@ -99,7 +99,8 @@ class _Search:
             if bound <= floor + self.tolerance:
                 queue.clear()
                 break
-            if bound - floor <= gap * max(abs(bound), abs(floor)):
+            full = floor > -math.inf
+            if full and bound - floor <= gap * max(abs(bound), abs(floor)):
                 break
             if time.perf_counter() >= deadline:
                 status = "time_limit"

@@ -71,6 +71,29 @@ def test_random_problems_agree_with_enumeration() -> None:
         random_case(rng)
 
 
+@pytest.mark.parametrize("seed", [1233, 1298, 1592, 1743, 1760])
+def test_triples_priced_in_a_closed_node_are_there_in_the_others(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, single_root = int(rng.integers(4, 6)), bool(rng.integers(2))
+    p = with_triples(rng, n, single_root=single_root, projective=bool(rng.random() < 0.2))
+    check(p, 10, PricingSettings())
+
+
+@pytest.mark.parametrize("gap", [1e-9, 1e-2, 0.1])
+def test_a_gap_ends_a_search_that_has_all_trees(gap: float) -> None:
+    arcs = Problem.from_arc_scores(np.random.default_rng(1).normal(size=(9, 9)), projective=False)
+    p = arcs.with_at_least([(1, 2), (3, 4), (5, 6)], 3).with_valency(2, high=1)
+    for problem, k in ((arcs, 5), (p, 1), (p, 4)):
+        best = solve(problem, k_best=k).scores
+        s = price_and_cut(problem, k, gap=gap)
+        check_trees(problem, s)
+        assert s.status in ("optimal", "gap")
+        assert len(s) == k
+        worst, bound = s.scores[-1], s.upper_bounds[-1]
+        assert best[-1] <= bound + 1e-9
+        assert bound - worst <= gap * max(abs(worst), abs(bound))
+
+
 def test_larger_problems_agree_with_the_integer_program() -> None:
     rng = np.random.default_rng(172)
     for n in (8, 9, 10, 11):
