@@ -17,6 +17,7 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import repeat
 from typing import Any
 
@@ -40,9 +41,25 @@ def load_highspy() -> Any:
     return highspy
 
 
+@cache
+def _silent_solver(highspy: Any) -> Any:
+    """HiGHS's class, silenced before anything else is called on an instance.
+
+    `highspy.Highs` enables its callbacks when it is made, and from version 1.16 on HiGHS prints its
+    name and version in that call unless its output is off.
+    """
+
+    class SilentHighs(highspy.Highs):  # type: ignore[misc]
+        def enableCallbacks(self) -> None:  # noqa: N802 - highspy's name
+            self.setOptionValue("output_flag", False)
+            super().enableCallbacks()
+
+    return SilentHighs
+
+
 def new_solver(**options: Any) -> Any:
-    """A solver on one thread that says nothing, with some options of HiGHS's."""
-    solver = load_highspy().Highs()
+    """Return a solver on one thread that prints nothing, with some options of HiGHS's."""
+    solver = _silent_solver(load_highspy())()
     for option, value in {
         "output_flag": False, "threads": 1, "primal_feasibility_tolerance": 1e-9,
         "dual_feasibility_tolerance": 1e-9, **options,
