@@ -1,16 +1,17 @@
 """What Ctrl-C does to each command, at random moments.
 
-    python bench/interrupts.py MODEL TRAIN DEV [--times N] [--only NAME…]
+    python bench/interrupts.py MODEL TRAIN DEV [--times N] [--only NAME…] [--busy N]
 
 Runs each command by itself, again and again until N of them were sent SIGINT at a random moment
-of their runs. Each must end with 130 (KeyboardInterrupt in Python), unless it was done before, and
-leave no temporary file. Parse once before, so that all is compiled. Writes
-bench/results/interrupts.json.
+of their runs, with as many processes besides that do nothing but count as --busy says. Each must
+end with 130, unless it was done before, within two seconds, and leave no temporary file and no
+process. Writes bench/results/interrupts.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import signal
 import subprocess
@@ -27,6 +28,7 @@ from measure import machine, markdown, write_result
 from bbparse import Problem
 
 COMMAND = [sys.executable, "-c", "from bbparse.cli.main import console; console()"]
+PIPED = subprocess.DEVNULL
 PIPE = """
 import sys, bbparse
 nlp = bbparse.load(sys.argv[1])
@@ -37,52 +39,81 @@ for _ in range(100):
 
 def commands(model: str, train: str, dev: str, place: Path) -> dict[str, list[str]]:
     """What is interrupted, by name."""
-    Problem.from_arc_scores(np.random.default_rng(0).normal(size=(17, 17))).save(place / "p.npz")
-    parse = [*COMMAND, "parse", dev, "--model", model, "--output", str(place / "out")]
-    return {
-        "parse": parse,
-        "parse, two processes": [*parse, "--threads", "2"],
-        "train": [
-            *COMMAND, "train", train, "--config", "universal", "--model", str(place / "out")
+    problem = Problem.from_arc_scores(np.random.default_rng(0).normal(size=(17, 17)))
+    problem.save(place / "p.npz")
+    solve = [*COMMAND, "solve", str(place / "p.npz")]
+    subprocess.run([*solve, "--proof", str(place / "s.npz")], stdout=PIPED, check=True)
+    for i in range(2):
+        (place / f"shard-{i}.conllu").symlink_to(Path(dev).resolve())
+    with_model, out = ["--model", model], str(place / "out")
+    given = {
+        "parse": ["parse", train, *with_model, "-o", out],
+        "parse, two processes": ["parse", train, *with_model, "-o", out, "--threads", "2"],
+        "parse, shards": [
+            "parse", str(place / "shard-*.conllu"), *with_model, "--output-dir",
+            str(place / "shards"), "--threads", "2",
         ],
-        "solve": [*COMMAND, "solve", str(place / "p.npz"), "--k-best", "10000"],
-        "explain": [
-            *COMMAND, "explain", "I saw her duck.", "--model", model, "--output", str(place / "out")
-        ],
-        "nlp.pipe": [sys.executable, "-c", PIPE, model],
+        "parse, keep heads": ["parse", dev, *with_model, "-o", out, "--keep-heads"],
+        "tag": ["tag", train, *with_model, "-o", out],
+        "train": ["train", train, "--config", "universal", "--model", out],
+        "train-tagger": ["train-tagger", train, "--model", out],
+        "tune": ["tune", dev, *with_model],
+        "explain": ["explain", "I saw her duck with a telescope.", *with_model, "-o", out],
+        "evaluate": ["evaluate", train, train],
+        "check": ["check", train],
+        "calibrate": ["calibrate", dev, *with_model, "-o", out],
+        "verify": ["verify", str(place / "p.npz"), str(place / "s.npz")],
+        "serve": ["serve", *with_model, "--port", "0", "--workers", "1"],
     }  # fmt: skip
+    return {
+        **{name: [*COMMAND, *rest] for name, rest in given.items()},
+        "solve": [*solve, "--k-best", "10000"],
+        "nlp.pipe": [sys.executable, "-c", PIPE, model],
+    }
 
 
 def interrupt(command: list[str], place: Path, times: int, rng: random.Random) -> dict[str, Any]:
     """How a command ends that is interrupted at random moments."""
     ended: Counter[str] = Counter()
-    slowest, left, lasts = 0.0, 0, 10.0
+    slowest, files, processes, lasts = 0.0, 0, 0, 6.0
     while ended.total() < times:
         started = time.monotonic()
         process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            command, stdout=PIPED, stderr=subprocess.PIPE, start_new_session=True,
             # a script that runs in the background has its children ignore it
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )  # fmt: skip
         try:
             _, said = process.communicate(timeout=rng.uniform(0.0, lasts))
-            if process.returncode:
+            if process.returncode not in (0, 1):
                 raise SystemExit(said.decode())
-            lasts = time.monotonic() - started  # it is done before
+            lasts = min(lasts, time.monotonic() - started)  # it is done before
             continue
         except subprocess.TimeoutExpired:
             sent = time.monotonic()
             process.send_signal(signal.SIGINT)
         try:
-            _, said = process.communicate(timeout=60)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
-            said = process.communicate()[1]
         slowest = max(slowest, time.monotonic() - sent)
+        try:
+            os.killpg(process.pid, 0)
+            processes += 1
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        said = process.communicate()[1]
         python = said.rstrip().endswith(b"KeyboardInterrupt")
         ended["KeyboardInterrupt" if python else str(process.returncode)] += 1
-        left += len(list(place.glob(".bbparse-*")))
-    return {"ended": dict(ended), "slowest": round(slowest, 2), "temporary_files": left}
+        found = [file for file in place.rglob(".bbparse-*") if file.suffix == ".tmp"]
+        files += len(found)
+        for file in found:
+            file.unlink()
+    return {
+        "ended": dict(ended), "slowest": round(slowest, 2), "temporary_files": files,
+        "processes": processes,
+    }  # fmt: skip
 
 
 def main() -> None:
@@ -90,23 +121,30 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     for name in ("model", "train", "dev"):
         arguments.add_argument(name)
-    arguments.add_argument("--times", type=int, default=35)
+    arguments.add_argument("--times", type=int, default=20)
+    arguments.add_argument("--busy", type=int, default=0)
     arguments.add_argument("--only", nargs="*")
     given = arguments.parse_args()
     rng, rows = random.Random(1), {}
+    busy = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(given.busy)
+    ]
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         for title, command in commands(given.model, given.train, given.dev, place).items():
             if given.only is None or title in given.only:
                 rows[title] = interrupt(command, place, given.times, rng)
                 print(title, rows[title], flush=True)
+    for process in busy:
+        process.kill()
     text = markdown("interrupted", rows.items(), (
         ("times", lambda row: str(sum(row["ended"].values()))),
         ("ended with", lambda row: ", ".join(f"{key}: {n}" for key, n in row["ended"].items())),
         ("slowest, s", lambda row: f"{row['slowest']:.2f}"),
         ("temporary files", lambda row: str(row["temporary_files"])),
+        ("processes", lambda row: str(row["processes"])),
     ))  # fmt: skip
-    write_result("interrupts", {"machine": machine(), "rows": rows}, text)
+    write_result("interrupts", {"machine": machine(), "busy": given.busy, "rows": rows}, text)
 
 
 if __name__ == "__main__":

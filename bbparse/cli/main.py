@@ -12,16 +12,16 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import cache
-from types import FrameType
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from bbparse import __version__
 from bbparse.errors import BBParseError
+from bbparse.storage.interrupts import apart, wait_if_ending
 
 #: Names, and the line that --help shows; each command is in the file of its name, or of `FILES`.
 COMMANDS = {
@@ -126,21 +126,44 @@ def cli(debug: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, of the process if left out, and leave with its exit status."""
-    asked = os.environ.get(COMPLETE)
-    if asked:
-        sys.exit(shell_complete(cli, {}, "bbparse", COMPLETE, asked))
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(_run(arguments))
+    sys.exit(_status(arguments))
 
 
 def console() -> None:
-    """What the installed command runs: `main`, with the interpreter set up for it."""
+    """What the installed command runs: `main`, beside the main thread, which waits for signals."""
     collect_less_garbage()
     try:
-        main()
+        sys.exit(apart(partial(_status, None), _ending(), _tell_of_end))
     finally:
         if "torch" not in sys.modules:  # which complains of what is never freed
             gc.freeze()
+
+
+def _status(arguments: Sequence[str] | None) -> int:
+    """Run the command line; its exit status."""
+    asked = os.environ.get(COMPLETE)
+    if asked:
+        return shell_complete(cli, {}, "bbparse", COMPLETE, asked)
+    return _run(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _ending() -> dict[int, int]:
+    """Signals that end a command, and its exit status then; what is ignored stays so (nohup)."""
+    usual: dict[str, Any] = {"SIGINT": signal.default_int_handler}
+    usual |= dict.fromkeys(("SIGTERM", "SIGHUP"), signal.SIG_DFL)
+    found = {}
+    for name, handler in usual.items():
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is handler:
+            found[number] = _SIGNALLED + number
+    return found
+
+
+def _tell_of_end(number: int) -> None:
+    if sys.stderr is not None and sys.stderr.isatty():
+        click.echo(err=True)  # what is in this line, a bar or ^C, stays
+    name = signal.Signals(number).name
+    _say("interrupted" if number == signal.SIGINT else f"ended by {name}")
 
 
 def collect_less_garbage() -> None:
@@ -159,7 +182,7 @@ def _run(arguments: list[str]) -> int:
     arguments = [option for option in options if option != "--debug"] + arguments[len(options) :]
     try:
         # Not through cli.main, which would turn errors into exit statuses of its own.
-        with _ended_by_signals(), cli.make_context("bbparse", arguments) as context:
+        with cli.make_context("bbparse", arguments) as context:
             cli.invoke(context)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -186,9 +209,6 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         _complain("interrupted")
         return EXIT_INTERRUPTED
-    except _Ended as end:
-        _complain(f"ended by {signal.Signals(end.signal).name}")
-        return _SIGNALLED + end.signal
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _FULL:
             _complain(f"error: the output cannot be written: {error.strerror}")
@@ -199,34 +219,6 @@ def _run(arguments: list[str]) -> int:
         hint = "" if debug else " (use --debug to see where)"
         _complain(f"internal error: {type(error).__name__}: {_one_line(error)}{hint}")
         return EXIT_INTERNAL_ERROR
-
-
-class _Ended(BaseException):
-    """A signal has come that ends the process."""
-
-    def __init__(self, number: int) -> None:
-        self.signal = number
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Have signals that end the process leave nothing half written behind, as Ctrl-C does."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise _Ended(number)
-
-    before = {}
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        # what is ignored stays so (nohup); only the main thread sets signals
-        with suppress(ValueError):
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                before[number] = signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @cache
@@ -252,6 +244,12 @@ def _one_line(error: BaseException | str) -> str:
 
 
 def _complain(message: str) -> None:
+    """Say what went wrong, unless that is what the end of the process has brought about."""
+    wait_if_ending()
+    _say(message)
+
+
+def _say(message: str) -> None:
     try:
         click.echo(f"bbparse: {message}", err=True)
     except OSError:
@@ -267,4 +265,4 @@ def _silence_stdout() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    console()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -26,6 +25,7 @@ from bbparse.parsing.parser import Parser
 from bbparse.parsing.valid import rules_for
 from bbparse.scoring.problem_maker import batches
 from bbparse.show.formats import FORMATS, Style
+from bbparse.storage.output import temporary_folder
 from bbparse.text.cutter import Likeness
 from bbparse.text.cutting import Split, sentences_of_text
 from bbparse.treebank import Sentence, read_conllu
@@ -167,7 +167,7 @@ def _valid(
 
 @lru_cache(maxsize=2)
 def _loaded(recipe: Recipe) -> Parser:
-    with tempfile.TemporaryDirectory(prefix="bbparse-") as folder:
+    with temporary_folder() as folder:
         path = Path(folder, "model")
         path.write_bytes(recipe.content)
         try:

@@ -5,7 +5,7 @@ A kernel has the code of the kernels that it calls in it, and the constants that
 package they are in; :mod:`bbparse.jit.linking` has kernels that call kernels compiled sooner and
 with less ado, :mod:`bbparse.jit.lowering` into less code; :mod:`bbparse.parsing.compiling` has
 another process compile, too; :mod:`bbparse.jit.stack` has room for a compiler's many calls;
-:mod:`bbparse.jit.signals` has no signal lost in kernels.
+:mod:`bbparse.jit.signals` has no signal lost while they are compiled.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from numba import config, njit
 
 from bbparse.jit.cache import KernelCache
+from bbparse.jit.signals import with_signals_held
 from bbparse.jit.stack import with_room
 
 try:
@@ -25,13 +26,6 @@ except (ImportError, AttributeError):  # numba has been rebuilt inside
     linking = None  # type: ignore[assignment]
 
 __all__ = ["Kernel", "inlined", "kernel", "plain"]
-
-try:
-    from bbparse.jit.signals import hold_signals
-
-    hold_signals()
-except (ImportError, AttributeError, KeyError):  # signals may be lost at rare moments
-    pass
 
 _ALIKE = {"no_cpython_wrapper": True}  # what a kernel has besides, the compilers decide
 
@@ -60,13 +54,26 @@ class Kernel:
         return linking.kernel_type(self._part)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the compiled function."""
-        return self._whole(*arguments)
+        """Call the compiled function.
+
+        Python runs signal handlers in the main thread as soon as the function is done, before what
+        it returns is. What they raise comes as the cause of a SystemError, or of several.
+        """
+        try:
+            return self._whole(*arguments)
+        except SystemError as error:
+            raise _first_cause(error) from None
 
     def __getattr__(self, name: str) -> Any:
         if name == "_whole":  # not made yet
             raise AttributeError(name)
         return getattr(self._whole, name)
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -101,5 +108,5 @@ def _kept(compiled: Any, slow: str = "") -> Any:
     """Have the code of a jitted function kept on disk, and compiled where there is room."""
     if not config.DISABLE_JIT:
         compiled._cache = KernelCache(compiled, slow)
-        compiled.compile = with_room(compiled.compile)
+        compiled.compile = with_room(with_signals_held(compiled.compile))
     return compiled

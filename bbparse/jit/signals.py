@@ -1,22 +1,22 @@
-"""Signals wait while code is made ready, and arrays are boxed without Python.
+"""Signals wait while a kernel is compiled in the main thread, where Python runs their handlers.
 
-Python runs signal handlers at the start of a Python function. What they raise there, as Ctrl-C
-does, is lost where C calls the function: LLVM does, to ask for code, and numba, to look up the
-class of the arrays that a kernel gives back.
+A handler may run at the start of any Python function. What it raises there, as Ctrl-C does, is lost
+where C calls the function, as LLVM does to ask for code. Commands compile in another thread, which
+has no handlers (:mod:`bbparse.storage.interrupts`); this is for those who call kernels themselves.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from types import FrameType
-from typing import Any
+from typing import ParamSpec, TypeVar
 
-from numba.core import boxing, types  # noqa: F401  # the first fills the table of boxers
-from numba.core.codegen import JITCodeLibrary
-from numba.core.pythonapi import _boxers
+Taken = ParamSpec("Taken")
+Given = TypeVar("Given")
 
 
 @contextmanager
@@ -42,23 +42,12 @@ def held_signals() -> Iterator[None]:
         signal.raise_signal(one)
 
 
-def hold_signals() -> None:
-    """Have all code made ready, and all arrays boxed, without a signal being lost."""
-    finish, box = JITCodeLibrary._finalize_specific, _boxers.functions[types.Array]
+def with_signals_held(function: Callable[Taken, Given]) -> Callable[Taken, Given]:
+    """The function, during which signals wait."""
 
-    def finish_in_peace(library: Any) -> None:
+    @wraps(function)
+    def calm(*arguments: Taken.args, **named: Taken.kwargs) -> Given:
         with held_signals():
-            finish(library)
+            return function(*arguments, **named)
 
-    def box_by_constant(kind: Any, value: Any, c: Any) -> Any:
-        if c.env_manager is None:
-            return box(kind, value, c)
-        found = c.env_manager.read_const(c.env_manager.add_const(kind.box_type))
-        c.pyapi.unserialize = lambda _: found
-        try:
-            return box(kind, value, c)
-        finally:
-            del c.pyapi.unserialize
-
-    JITCodeLibrary._finalize_specific = finish_in_peace
-    _boxers.functions[types.Array] = box_by_constant
+    return calm

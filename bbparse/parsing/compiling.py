@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from bbparse.parsing.valid import label_scores_around, rules_for
 from bbparse.problem import Problem
 from bbparse.solving.root import call_projective
 from bbparse.solving.solve import solve
+from bbparse.storage.interrupts import undone_by
 from bbparse.treebank import Sentence
 
 
@@ -45,26 +47,37 @@ def run_elsewhere(module: str) -> Iterator[None]:
 
     Where it fails, the kernels are compiled when they are called.
     """
-    other = None
     collecting = gc.isenabled()
     gc.disable()  # what a compiler builds up stays; looking for garbage there takes a tenth
-    if sys.executable:
-        none = subprocess.DEVNULL
-        with contextlib.suppress(OSError):
-            other = subprocess.Popen(
-                [sys.executable, "-m", module], stdin=none, stdout=none, stderr=none
-            )
     try:
-        yield
-    except BaseException:
-        if other is not None:
-            other.kill()
-        raise
+        with undone_by(_kill, partial(_started, module)) as other:
+            try:
+                yield
+            except BaseException:
+                _kill(other)
+                raise
+            if other is not None:
+                other.wait()
     finally:
         if collecting:
             gc.enable()
-        if other is not None:
-            other.wait()
+
+
+def _started(module: str) -> subprocess.Popen[bytes] | None:
+    if not sys.executable:
+        return None
+    none = subprocess.DEVNULL
+    with contextlib.suppress(OSError):
+        return subprocess.Popen(
+            [sys.executable, "-m", module], stdin=none, stdout=none, stderr=none
+        )
+    return None
+
+
+def _kill(other: subprocess.Popen[bytes] | None) -> None:
+    if other is not None:
+        other.kill()
+        other.wait()
 
 
 _WORDS = ("A", "sentence", "(", "short", ")", "compiles", "all", ".")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from bbparse.phrases.parser import PhraseParser, PhraseSettings
 from bbparse.phrases.tagger import TrigramTagger
 from bbparse.phrases.words import Vocabulary
 from bbparse.storage.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
+from bbparse.storage.output import temporary_folder
 from bbparse.tagging.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
 from bbparse.text.cutter import CUTTER_ARRAYS, Cutter
 
@@ -77,7 +77,7 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
     if parser.cutter is not None:
         arrays |= parser.cutter.to_arrays()
     if parser.dependencies is not None:
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary_folder() as folder:
             file = Path(folder) / "model"
             parser.dependencies.save(file)
             arrays["dependencies"] = np.frombuffer(file.read_bytes(), np.uint8)
@@ -108,7 +108,7 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
         raise ModelError(f"{where}: the header is damaged: {error}") from None
     dependencies = None
     if "dependencies" in arrays:
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary_folder() as folder:
             file = Path(folder) / "model"
             file.write_bytes(arrays["dependencies"].tobytes())
             try:

@@ -100,6 +100,16 @@ def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
 
 
 @kernel
+def parts_of_arcs(n, arc_head, arc_mod, projective, single_root, want):
+    """What `enumerate_parts` returns, for Python: the fields of `PartWords`.
+
+    numba is not safe from signal handlers where it makes named tuples.
+    """
+    sib, chains, gsib, top = enumerate_parts(n, arc_head, arc_mod, projective, single_root, want)
+    return sib[:], chains[:], gsib[:], top
+
+
+@kernel
 def _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores):
     """Make of grand-sibling scores, without what is shared and in quanta, the whole scores."""
     b = 0
@@ -128,7 +138,7 @@ def score_candidates(
     """Scores of candidate arcs (sorted by head, mod), and of all parts they can form.
 
     `templates` are `CompiledTemplates`, as plain tuples.
-    Returns siblings, grandchildren and grand-siblings as `PartWords`, in the order of
+    Returns siblings, grandchildren and grand-siblings as the fields of `PartWords`, in the order of
     `enumerate_parts`, the scores of all kinds one after the other (float64) and where each kind's
     start (int64[6]). Outermost grandchildren are the same triples as grandchildren. Kinds without
     templates have no scores.
@@ -174,7 +184,7 @@ def score_candidates(
         walk_parts(walk, parts, tables, marks, weights, unit, into, part_templates)
     if want[2]:
         _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores[start[4] :])
-    return sib, gc, gsib, scores, start
+    return sib[:], gc[:], gsib[:], scores, start
 
 
 @kernel

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from bbparse.network.encoder import Encoder, encoder_rules
 from bbparse.problem.parts import PART_NAMES
-from bbparse.scoring.candidates import enumerate_parts
+from bbparse.scoring.candidates import parts_of_arcs
 from bbparse.scoring.labeller import checked_labels
 from bbparse.scoring.marks import log_shares, marks_of
 from bbparse.scoring.network_kernels import ARC_VALUES, arc_label_scores, network_scores
@@ -175,11 +175,10 @@ class PartNetwork(Network):
         grandchildren that they can form."""
         n = len(values) - 2 * PAD - 1
         want = np.array([True, True, False])
-        sib, chains, _, top = enumerate_parts(
+        (_, *sib), (grand, head, _, mod), _, top = parts_of_arcs(
             n, arc_head, arc_mod, projective, single_root, want
         )
-        gc = chains.grand[top:], chains.head[top:], chains.mod[top:]
-        found = (sib.head, sib.inner, sib.mod), gc
+        found = sib, (grand[top:], head[top:], mod[top:])
         scores, _, ends = self.scores(values, arc_head, arc_mod, outside)
         fields: dict[str, NDArray[Any]] = {"arc_score": scores}
         columns = self.part_columns(self.sizes)

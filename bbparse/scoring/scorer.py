@@ -113,9 +113,10 @@ class PartScorer:
         )  # fmt: skip
         ends = start.tolist()
         own = [scores[first:end] for first, end in pairwise(ends)]
+        _, *own_sib = sib
+        grand, head, _, mod = gc
         words = {
-            "sib": (sib.head, sib.inner, sib.mod), "gc": (gc.grand, gc.head, gc.mod),
-            "ogc": (gc.grand, gc.head, gc.mod), "gsib": gsib,
+            "sib": own_sib, "gc": (grand, head, mod), "ogc": (grand, head, mod), "gsib": gsib
         }  # fmt: skip
         fields = {"arc_score": own[0]}
         for number, name in self._kinds:

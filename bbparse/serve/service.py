@@ -10,6 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from multiprocessing import connection, get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -21,6 +22,7 @@ from bbparse.parsing.parser import Parser
 from bbparse.serve import http
 from bbparse.serve.settings import Settings
 from bbparse.serve.work import warm_up, work
+from bbparse.storage.interrupts import in_main_thread
 
 #: Gives the models by name; called again when they are to be loaded anew.
 Load = Callable[[], Mapping[str, Parser]]
@@ -40,10 +42,21 @@ def serve(
     """
     if not hasattr(socket, "AF_UNIX") or not hasattr(os, "fork"):
         raise ServiceError("bbparse serve needs Linux or macOS")
-    listener = _listener(host, port)
-    with listener, TemporaryDirectory(prefix="bbparse-") as folder:
+    with _listener(host, port) as listener:
         parsers = load()
         warm_up(parsers)
+        in_main_thread(partial(_serve, listener, host, load, parsers, settings, tell))
+
+
+def _serve(
+    listener: socket.socket,
+    host: str,
+    load: Load,
+    parsers: Mapping[str, Parser],
+    settings: Settings,
+    tell: Callable[[str], None],
+) -> None:
+    with TemporaryDirectory(prefix="bbparse-") as folder:
         service = _Service(load, parsers, str(Path(folder) / "queue"), settings, tell)
         shown = f"[{host}]" if ":" in host else host
         service.run(listener, f"http://{shown}:{listener.getsockname()[1]}")

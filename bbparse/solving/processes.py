@@ -9,9 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import connection, get_context, parent_process
@@ -19,6 +17,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from bbparse.errors import WorkerError
+from bbparse.storage.interrupts import apart, clean_up
 
 #: Seconds for which a process may tidy up before it is killed.
 GRACE = 5.0
@@ -87,23 +86,30 @@ def _serve(
     for side in sides:
         side.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process ends this one
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda number, frame: sys.exit(1))
+    numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+    ends = {  # Windows has no SIGHUP
+        number: 1
+        for number in numbers
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN
+    }
+    for number in ends:
+        signal.signal(number, signal.SIG_DFL)  # what the other process does is not for this one
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    with suppress(OSError, EOFError):
-        while True:
-            theirs.send(work(theirs.recv()))
+
+    def loop() -> int:
+        with suppress(OSError, EOFError):
+            while True:
+                theirs.send(work(theirs.recv()))
+        return 0
+
+    apart(loop, ends, lambda number: None)
 
 
 def _end_with_parent() -> None:
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
-        with suppress(AttributeError):  # Windows
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-            time.sleep(GRACE)
+        clean_up()
         os._exit(1)

@@ -330,6 +330,8 @@ def call_node(
 def call_scores(p: Problem, trees: Ints) -> Floats:
     """Scores of trees int32[K, n] in the arcs of a problem, by code that is there."""
     k = len(trees)
+    if not k:  # kernels read a first tree
+        return np.empty(0)
     best = no_trees(k, p.n_words)._replace(
         trees=np.ascontiguousarray(trees), found=np.full(1, k)
     )

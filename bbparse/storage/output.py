@@ -12,11 +12,14 @@ import secrets
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+from tempfile import TemporaryDirectory
 from time import time
 from typing import IO, Any, cast
 
 from bbparse.errors import OutputError
+from bbparse.storage.interrupts import undone_by
 
 try:
     import fcntl
@@ -85,9 +88,9 @@ def check_output(path: str | os.PathLike[str]) -> None:
         raise OutputError(f"{name}: cannot be written: there is no folder {folder}")
     # as the file will be: a new one beside the old one, put in its place
     probe = os.path.join(os.path.dirname(os.path.realpath(name)), _unfinished())
-    with _open(probe, name, "xb"):
-        pass
-    os.unlink(probe)
+    with _begun(probe, name) as file:
+        file.close()
+        os.unlink(probe)
 
 
 def _unfinished() -> str:
@@ -124,22 +127,35 @@ def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
     folder = os.path.dirname(target)
     _remove_leftovers(folder)
     temporary = os.path.join(folder, _unfinished())
-    file = _open(temporary, name, "xb")
-    try:
-        with file:
-            lock_file(file)
-            yield file
-        if os.path.exists(target):
-            with suppress(OSError):
-                os.chmod(temporary, os.stat(target).st_mode & 0o7777)
+    with _begun(temporary, name) as file:
         try:
-            os.replace(temporary, target)
-        except OSError as error:
-            raise OutputError(f"{name}: cannot be written: {error.strerror}") from error
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
+            with file:
+                lock_file(file)
+                yield file
+            if os.path.exists(target):
+                with suppress(OSError):
+                    os.chmod(temporary, os.stat(target).st_mode & 0o7777)
+            try:
+                os.replace(temporary, target)
+            except OSError as error:
+                raise OutputError(f"{name}: cannot be written: {error.strerror}") from error
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+
+def _begun(path: str, name: str) -> AbstractContextManager[IO[bytes]]:
+    """A new file, which goes if a signal ends the process."""
+    return undone_by(lambda _: os.unlink(path), lambda: _open(path, name, "xb"))
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """A folder that goes at the end of the block, however that comes."""
+    begin = partial(TemporaryDirectory, prefix="bbparse-")
+    with undone_by(TemporaryDirectory.cleanup, begin) as folder, folder as name:
+        yield name
 
 
 def lock_file(file: IO[Any]) -> bool | None:

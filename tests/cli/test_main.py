@@ -205,8 +205,8 @@ def test_signals_that_end_it_leave_nothing_behind(name: str, tmp_path: Path) -> 
             assert process.poll() is None
             time.sleep(0.05)
         process.send_signal(signal.Signals[name])
-        process.stdin.close()
         assert process.wait(60) == 128 + signal.Signals[name]
+        process.stdin.close()
         assert process.stderr.read().decode().endswith(f"bbparse: ended by {name}\n")
     assert not list(tmp_path.iterdir())
 

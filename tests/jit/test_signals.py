@@ -40,6 +40,15 @@ def _busy(rounds: int) -> tuple[np.ndarray, np.ndarray]:
     return np.full(3, state), np.full(2, 0.5)
 
 
+def test_a_signal_during_a_kernel_is_raised_as_it_is(alarm: None) -> None:
+    _busy(1)
+    for _ in range(20):
+        with pytest.raises(CameError):
+            signal.setitimer(signal.ITIMER_REAL, 0.005)
+            for _ in range(1000):
+                _busy(1_000_000)
+
+
 def test_a_signal_during_a_kernels_first_call_is_raised(alarm: None) -> None:
     _busy.compile((types.int64,))
     with pytest.raises(CameError):
