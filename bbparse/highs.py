@@ -50,7 +50,7 @@ def _silent_solver(highspy: Any) -> Any:
     """
 
     class SilentHighs(highspy.Highs):  # type: ignore[misc]
-        def enableCallbacks(self) -> None:  # noqa: N802 - highspy's name
+        def enableCallbacks(self) -> None:
             self.setOptionValue("output_flag", False)
             super().enableCallbacks()
 
