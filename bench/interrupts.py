@@ -27,7 +27,7 @@ from measure import machine, markdown, write_result
 
 from bbparse import Problem
 
-COMMAND = [sys.executable, "-c", "from bbparse.cli.main import console; console()"]
+COMMAND = [sys.executable, "-c", "from bbparse.cli.console import console; console()"]
 PIPED = subprocess.DEVNULL
 PIPE = """
 import sys, bbparse

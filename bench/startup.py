@@ -33,7 +33,7 @@ from measure import machine, write_result
 
 # An installation has its bytecode compiled already, or may compile it.
 INSTALLED = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-COMMAND = "from bbparse.cli.main import console; console()"
+COMMAND = "from bbparse.cli.console import console; console()"
 
 
 def start(model: list[str], sentence: Path, folder: Path) -> subprocess.Popen[bytes]:

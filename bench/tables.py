@@ -274,7 +274,7 @@ def config_of(name: str) -> str:
 
 def run(*arguments: object) -> None:
     """A command of bbparse."""
-    command = [sys.executable, "-m", "bbparse.cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "bbparse", *map(str, arguments)]
     subprocess.run(command, check=True)
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from measure import RESULTS, machine, markdown, prune_of, race, read_sample, write_result
 
-from bbparse.cli.main import collect_less_garbage
+from bbparse.cli.console import collect_less_garbage
 from bbparse.cli.parse import parse_files
 from bbparse.parsing.parser import Parser
 from bbparse.scoring.problem_maker import Scored, batches

@@ -6,22 +6,19 @@ Commands are imported when they are run, so that ``bbparse --help`` does not wai
 from __future__ import annotations
 
 import errno
-import gc
 import importlib
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from functools import cache, partial
-from typing import Any
+from functools import cache
 
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from bbparse import __version__
 from bbparse.errors import BBParseError
-from bbparse.storage.interrupts import apart, wait_if_ending
+from bbparse.storage.interrupts import wait_if_ending
 
 #: Names, and the line that --help shows; each command is in the file of its name, or of `FILES`.
 COMMANDS = {
@@ -54,7 +51,6 @@ EXIT_USER_ERROR = 2
 EXIT_INTERNAL_ERROR = 70
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
-_SIGNALLED = 128
 
 #: What a shell sets to ask for completions, and to what; see docs/command-line.md.
 COMPLETE = "_BBPARSE_COMPLETE"
@@ -126,53 +122,15 @@ def cli(debug: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, of the process if left out, and leave with its exit status."""
-    sys.exit(_status(arguments))
+    sys.exit(status(arguments))
 
 
-def console() -> None:
-    """What the installed command runs: `main`, beside the main thread, which waits for signals."""
-    collect_less_garbage()
-    try:
-        sys.exit(apart(partial(_status, None), _ending(), _tell_of_end))
-    finally:
-        if "torch" not in sys.modules:  # which complains of what is never freed
-            gc.freeze()
-
-
-def _status(arguments: Sequence[str] | None) -> int:
+def status(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; its exit status."""
     asked = os.environ.get(COMPLETE)
     if asked:
         return shell_complete(cli, {}, "bbparse", COMPLETE, asked)
     return _run(list(sys.argv[1:] if arguments is None else arguments))
-
-
-def _ending() -> dict[int, int]:
-    """Signals that end a command, and its exit status then; what is ignored stays so (nohup)."""
-    usual: dict[str, Any] = {"SIGINT": signal.default_int_handler}
-    usual |= dict.fromkeys(("SIGTERM", "SIGHUP"), signal.SIG_DFL)
-    found = {}
-    for name, handler in usual.items():
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and signal.getsignal(number) is handler:
-            found[number] = _SIGNALLED + number
-    return found
-
-
-def _tell_of_end(number: int) -> None:
-    if sys.stderr is not None and sys.stderr.isatty():
-        click.echo(err=True)  # what is in this line, a bar or ^C, stays
-    name = signal.Signals(number).name
-    _say("interrupted" if number == signal.SIGINT else f"ended by {name}")
-
-
-def collect_less_garbage() -> None:
-    """Have Python look for garbage less often than it does by default.
-
-    Loading numba and its compiled code makes a million objects that stay until the end. Looking
-    through them again and again, and once more at the end, is a fifth of a short run.
-    """
-    gc.set_threshold(200_000, 20, 100)
 
 
 def _run(arguments: list[str]) -> int:
@@ -246,10 +204,6 @@ def _one_line(error: BaseException | str) -> str:
 def _complain(message: str) -> None:
     """Say what went wrong, unless that is what the end of the process has brought about."""
     wait_if_ending()
-    _say(message)
-
-
-def _say(message: str) -> None:
     try:
         click.echo(f"bbparse: {message}", err=True)
     except OSError:
@@ -265,4 +219,4 @@ def _silence_stdout() -> None:
 
 
 if __name__ == "__main__":
-    console()
+    main()

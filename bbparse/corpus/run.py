@@ -22,6 +22,7 @@ from bbparse.corpus.work import (
     work_through,
 )
 from bbparse.errors import BBParseError, OutputError, TreebankError
+from bbparse.storage.output import remove_unfinished
 from bbparse.treebank.progress import Bar
 
 _PACKED = (".gz", ".xz")
@@ -96,6 +97,7 @@ def parse_corpus(
         manifest.write(about)
         with closing(manifest), _crew(recipe, tasks, workers, cluster, word) as crew:
             done = _work(crew, tasks, sizes, manifest, tell, show_progress)
+        remove_unfinished(folder, 0.0)  # of workers that were killed; no other is left
         manifest.write(about)
     return done
 

@@ -25,7 +25,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core import caching
+from numba.core import caching, config
 from numba.core.typing.templates import builtin_registry
 
 __all__ = ["KernelCache", "fingerprint"]
@@ -157,8 +157,10 @@ class _Files(caching.FunctionCache):
         self._cache_file._source_stamp = fingerprint(function)
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        """Functions made by one text over different others lie in one file, each by itself."""
-        return sig, codegen.magic_tuple(), _closed_over(self._py_func)
+        """Functions made by one text over different others lie in one file, each by itself, and so
+        does code that checks its indices (NUMBA_BOUNDSCHECK)."""
+        checked = " with bounds checked" if config.BOUNDSCHECK else ""
+        return sig, codegen.magic_tuple(), _closed_over(self._py_func) + checked
 
 
 # --- what a function is made of ------------------------------------------------------------------

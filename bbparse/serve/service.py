@@ -14,7 +14,6 @@ from functools import partial
 from multiprocessing import connection, get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from bbparse.errors import BBParseError, ServiceError
@@ -23,6 +22,7 @@ from bbparse.serve import http
 from bbparse.serve.settings import Settings
 from bbparse.serve.work import warm_up, work
 from bbparse.storage.interrupts import in_main_thread
+from bbparse.storage.output import temporary_folder
 
 #: Gives the models by name; called again when they are to be loaded anew.
 Load = Callable[[], Mapping[str, Parser]]
@@ -56,7 +56,7 @@ def _serve(
     settings: Settings,
     tell: Callable[[str], None],
 ) -> None:
-    with TemporaryDirectory(prefix="bbparse-") as folder:
+    with temporary_folder() as folder:
         service = _Service(load, parsers, str(Path(folder) / "queue"), settings, tell)
         shown = f"[{host}]" if ":" in host else host
         service.run(listener, f"http://{shown}:{listener.getsockname()[1]}")

@@ -14,12 +14,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic
 from types import FrameType
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 __all__ = ["apart", "clean_up", "in_main_thread", "undone_by", "wait_if_ending"]
 
@@ -44,7 +44,7 @@ def _begin() -> None:
 
 
 _lock: threading.Lock
-_calls: SimpleQueue[Callable[[], None]]
+_calls: SimpleQueue[_Call[Any]]
 _begin()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin)
@@ -67,13 +67,13 @@ def undone_by(undo: Callable[[T], object], begin: Callable[[], T]) -> Iterator[T
 def clean_up() -> None:
     """Undo what was begun, end the processes that were started, and have nothing more begun."""
     _lock.acquire(timeout=_PATIENCE)
-    processes = sys.modules.get("multiprocessing")
-    children = [] if processes is None else processes.active_children()
-    for child in children:
-        child.terminate()
     for undo in reversed(list(_undo.values())):
         with suppress(Exception):
             undo()
+    processes = sys.modules.get("multiprocessing")  # which may be about to be imported
+    children: list[Any] = getattr(processes, "active_children", list)()
+    for child in children:
+        child.terminate()
     end = monotonic() + _PATIENCE
     for child in children:
         child.join(max(0.0, end - monotonic()))
@@ -86,43 +86,40 @@ def wait_if_ending() -> None:
         pass
 
 
-class _Ended(BaseException):
-    """A signal has come that ends the process."""
-
-
 def apart(work: Callable[[], int], signals: Mapping[int, int], tell: Callable[[int], None]) -> int:
     """Do all that is left for a process to do in another thread than this one, the main thread.
 
     Returns what `work` does, the exit status, and raises what it raises. After one of the `signals`
     `tell` is given its number, and the process ends with its status.
     """
-    done: Future[int] = Future()
+    done = _Call(work)
+    came: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
-        if done.done():
+        # nothing is raised, which might be lost in a callback
+        if done.done and done.error is None:
             os._exit(done.result())
-        raise _Ended(number)
+        if not came:  # else a second one, which does not wait
+            came.append(number)
+            for step in (clean_up, partial(tell, number)):
+                with suppress(Exception):
+                    step()
+        os._exit(signals[number])
 
     def run() -> None:
-        _settle(done, work)
-        _calls.put(lambda: None)
+        done()
+        _calls.put(done)
 
-    try:
-        for number in signals:
-            signal.signal(number, end)
-        size = threading.stack_size(_STACK)
-        threading.Thread(target=run, daemon=True).start()
-        threading.stack_size(size)
-        while not done.done():
-            with suppress(Empty):
-                _calls.get(timeout=_LOOK)()
-    except _Ended as ended:
-        (number,) = ended.args
-        try:
-            clean_up()
-            tell(number)
-        finally:  # at once if another one comes
-            os._exit(signals[number])
+    for number in signals:
+        signal.signal(number, end)
+    size = threading.stack_size(_STACK)
+    threading.Thread(target=run, daemon=True).start()
+    threading.stack_size(size)
+    while not done.done:
+        with suppress(Empty):
+            call = _calls.get(timeout=_LOOK)
+            if call is not done:
+                call()
     return done.result()
 
 
@@ -130,15 +127,34 @@ def in_main_thread(function: Callable[[], T]) -> T:
     """Call what handles signals by itself in the main thread, which `apart` has wait."""
     if threading.current_thread() is threading.main_thread():
         return function()
-    future: Future[T] = Future()
-    _calls.put(lambda: _settle(future, function))
-    return future.result()
+    call = _Call(function)
+    ended = threading.Event()
+    call.then = ended.set
+    _calls.put(call)
+    ended.wait()
+    return call.result()
 
 
-def _settle(future: Future[T], function: Callable[[], T]) -> None:
-    try:
-        future.set_result(function())
-    except _Ended:
-        raise
-    except BaseException as error:
-        future.set_exception(error)
+class _Call(Generic[T]):
+    """A function that is called once, and what became of it."""
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        self.function = function
+        self.then: Callable[[], None] = lambda: None
+        self.done = False
+        self.value: list[T] = []
+        self.error: BaseException | None = None
+
+    def __call__(self) -> None:
+        try:
+            self.value.append(self.function())
+        except BaseException as error:
+            self.error = error
+        self.done = True
+        self.then()
+
+    def result(self) -> T:
+        """What it returned; raises what it raised."""
+        if self.error is not None:
+            raise self.error
+        return self.value[0]

@@ -125,7 +125,7 @@ def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
     if os.path.exists(target) and not os.access(target, os.W_OK):
         raise OutputError(f"{name}: cannot be written: {os.strerror(errno.EACCES)}")
     folder = os.path.dirname(target)
-    _remove_leftovers(folder)
+    remove_unfinished(folder)
     temporary = os.path.join(folder, _unfinished())
     with _begun(temporary, name) as file:
         try:
@@ -174,13 +174,13 @@ def lock_file(file: IO[Any]) -> bool | None:
     return True
 
 
-def _remove_leftovers(folder: str) -> None:
-    """Remove the unfinished files of processes that were killed."""
+def remove_unfinished(folder: str | os.PathLike[str], young: float = _YOUNG) -> None:
+    """Remove the unfinished files of processes that were killed, but those of so few seconds."""
     with suppress(OSError), os.scandir(folder or ".") as entries:
         for entry in entries:
             with suppress(OSError):
                 # one that was just made may not be locked yet
-                if _UNFINISHED.fullmatch(entry.name) and time() - entry.stat().st_mtime > _YOUNG:
+                if _UNFINISHED.fullmatch(entry.name) and time() - entry.stat().st_mtime >= young:
                     with open(entry.path, "rb") as file:
                         if lock_file(file):
                             os.unlink(entry.path)

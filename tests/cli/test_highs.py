@@ -50,7 +50,7 @@ arc = ["h.upos m.upos @dir"]
 
 def output_of(*arguments: Any) -> str:
     """What a command in a process of its own writes to its standard output, HiGHS included."""
-    command = [sys.executable, "-m", "bbparse.cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "bbparse", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout

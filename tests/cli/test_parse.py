@@ -166,7 +166,7 @@ def test_a_search_that_was_cut_short_is_marked(run: Run, model: Path, tmp_path: 
 def test_through_pipes(model: Path) -> None:
     """From standard input to standard output, in a process of its own."""
     given = without_heads(toy.DEV.read_text(encoding="utf-8"))
-    command = [sys.executable, "-m", "bbparse.cli.main", "parse", "--model", str(model)]
+    command = [sys.executable, "-m", "bbparse", "parse", "--model", str(model)]
     done = subprocess.run(command, input=given.encode(), capture_output=True, timeout=300)
     assert done.returncode == 0
     assert done.stderr == b""
@@ -374,7 +374,7 @@ if workers.CAN_FORK:
 
     def test_a_conversation_that_is_interrupted(model: Path) -> None:
         """Each sentence is answered before the next is there, and Ctrl-C ends it in one line."""
-        command = [sys.executable, "-m", "bbparse.cli.main", "parse", "--model", str(model)]
+        command = [sys.executable, "-m", "bbparse", "parse", "--model", str(model)]
         command += ["--threads", "2", "--format", "jsonl"]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -392,7 +392,7 @@ if workers.CAN_FORK:
     def test_a_reader_that_leaves(model: Path, tmp_path: Path) -> None:
         source = tmp_path / "long.conllu"
         source.write_text(f"{ROW}\n\n" * 100_000)
-        command = [sys.executable, "-m", "bbparse.cli.main", "parse", str(source)]
+        command = [sys.executable, "-m", "bbparse", "parse", str(source)]
         command += ["--model", str(model), "--threads", "2"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
             assert done.stdout is not None and done.stderr is not None

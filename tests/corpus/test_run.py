@@ -32,6 +32,7 @@ from bbparse.corpus.work import (
 )
 from bbparse.errors import BBParseError, ModelError, OutputError, TreebankError
 from bbparse.parsing.parser import Parser
+from bbparse.storage.output import open_binary_output
 from bbparse.treebank import read_conllu
 from tests import toy
 
@@ -129,13 +130,15 @@ def test_a_lost_worker_costs_nothing_but_time(
     def dies_once(recipe: Recipe, task: Task) -> Outcome:
         if "shard-3" in task.shard.name and not killed.exists():
             killed.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+            with open_binary_output(task.output):
+                os.kill(os.getpid(), signal.SIGKILL)
         return parse_task(recipe, task)
 
     monkeypatch.setattr(work_module, "parse_task", dies_once)
     assert parse(shards, out, recipe, workers=2).parsed == 8
     assert killed.exists()
     assert contents(one) == contents(out)
+    assert not list(out.glob(".bbparse-*.tmp"))
 
 
 @needs_forks

@@ -102,7 +102,7 @@ def bbparse(*arguments: str | Path, path: Path | None) -> subprocess.CompletedPr
         earlier = variables.get("PYTHONPATH")
         variables["PYTHONPATH"] = os.pathsep.join([str(path), *([earlier] if earlier else [])])
     return subprocess.run(
-        [sys.executable, "-m", "bbparse.cli.main", *map(str, arguments)],
+        [sys.executable, "-m", "bbparse", *map(str, arguments)],
         env=variables, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 

@@ -144,6 +144,32 @@ def test_functions_made_by_one_text_are_kept_beside_each_other(tmp_path: Path) -
     assert run(tmp_path)[0] == ["2", "0", "0", "0"]
 
 
+def test_code_with_bounds_checked_is_kept_beside_other_code(tmp_path: Path) -> None:
+    (tmp_path / "start.py").write_text(
+        textwrap.dedent(
+            """
+            import numpy as np
+            from bbparse.jit import kernel
+
+            @kernel
+            def beside(a):
+                return a[3]
+
+            try:
+                beside(np.zeros(6)[:3])
+                print("read")
+            except IndexError:
+                print("refused")
+            print(sum(beside.stats.cache_misses.values()))
+            """
+        ),
+        encoding="utf-8",
+    )
+    for misses in "10":
+        for checked, said in (("0", "read"), ("1", "refused")):
+            assert run(tmp_path, NUMBA_BOUNDSCHECK=checked)[0] == [said, misses]
+
+
 def test_without_a_place_for_a_cache_a_run_goes_on_and_says_so_once(tmp_path: Path) -> None:
     plug_in(tmp_path)
     (tmp_path / "file").write_text("")
