@@ -17,8 +17,8 @@ from tests.strategies import random_problem
 
 #: What is asked, and how often in a hundred.
 KIND_SHARES = {
-    "search": 40, "settings": 11, "published": 6, "gap": 5, "limit": 6, "ilp": 4, "pricing": 9,
-    "proof": 8, "batch": 4, "agree": 5, "rules": 1.5, "large": 0.5,
+    "search": 38, "settings": 11, "published": 6, "gap": 5, "limit": 6, "ilp": 4, "pricing": 9,
+    "proof": 8, "batch": 4, "agree": 5, "rules": 1.5, "large": 3.5,
 }  # fmt: skip
 SIZES, SIZE_SHARES = (1, 2, 3, 4, 5, 6), (0.02, 0.08, 0.22, 0.3, 0.26, 0.12)
 #: Scores that people write for "never", and for "always" with the other sign.
@@ -143,7 +143,7 @@ def draw_problem(rng: np.random.Generator, small: bool = False) -> Problem:
 def draw_large(rng: np.random.Generator) -> Problem:
     """A problem of 8 to 20 words with more trees than can be listed."""
     n = int(rng.integers(8, 15) if rng.random() < 0.9 else rng.integers(15, 21))
-    parts: dict[str, tuple[float, ...]] = {"arc": (3.0 / n, 5.0 / n)}
+    parts: dict[str, tuple[float, ...]] = {"arc": (3.0 / n, 5.0 / n, 9.0 / n)}
     parts.update((kind, (0.02, 0.05)) for kind in KINDS if rng.random() < 0.3)
     problem = random_problem(
         rng, min_words=n, max_words=n, projective=bool(rng.random() < 0.6), parts=parts,
