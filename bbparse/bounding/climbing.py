@@ -10,6 +10,7 @@ import numpy as np
 
 from bbparse.bounding.incumbents import insert_tree, tree_score
 from bbparse.jit import kernel
+from bbparse.jit.clock import is_over
 from bbparse.oracle.nonprojective.automata import parts_of
 
 NEG = -np.inf
@@ -46,7 +47,7 @@ def climb(o, node, limits, incumbents, counters):
     for step in range(_MOST_PASSES * n):
         m = step % n + 1
         waits += 1
-        if waits > n:
+        if waits > n or is_over(limits.until):
             break
         for i in range(in_ptr[m], in_ptr[m + 1]):
             c, last = in_list[i], up[m]

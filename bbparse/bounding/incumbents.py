@@ -10,6 +10,7 @@ import numpy as np
 from bbparse.bounding.counts import count_score_of, rising
 from bbparse.bounding.multipliers import copy_into
 from bbparse.jit import kernel
+from bbparse.jit.clock import is_over
 from bbparse.oracle.calls import best, scratch_of, size_of, tree_of
 
 NEG = -np.inf
@@ -203,6 +204,8 @@ def lower_bound_start(node, incumbents, limits, counters):
     last = NEG
     shift = node.constant[0]
     for call in range(limits.calls):
+        if is_over(limits.until):
+            return
         goal = best(oracle, scratch, arc_score)
         counters[0] += 1.0
         counters[1] += size_of(oracle) / limits.full_size

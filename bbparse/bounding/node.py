@@ -38,6 +38,7 @@ from bbparse.bounding.multipliers import (
 )
 from bbparse.bounding.state import noise_of
 from bbparse.jit import kernel
+from bbparse.jit.clock import is_over
 from bbparse.oracle.calls import (
     best,
     eliminate,
@@ -66,6 +67,8 @@ PATIENCE = 15
 #: Where k trees are wanted whose scores are not their bounds: which part of k is listed to see how
 #: many there are, how many times k are worth listing, and how many trees say where to branch.
 _FIRST_PART, _MOST_LISTED, _SAMPLED = 4, 8.0, 16
+#: What listing a tree costs for each word, in places of the oracle that are visited.
+_LISTED = 3.0
 
 
 class Verdict(NamedTuple):
@@ -205,10 +208,12 @@ def bound_node(node, incumbents, limits, counters, record):
     alpha = _first_step(node) if method == PAPER else 0.0
     alpha = alpha if alpha > 0.0 else 1.0 / unit
     exact = is_exact(oracle)
+    listed = _LISTED * max(1, n_words) / limits.full_size  # work for a tree
     fewest = np.full(1, np.inf)
     call = -1
     while call < 0 or (
         counters[1] < limits.work
+        and not is_over(limits.until)
         and (
             call + 1 < limits.calls
             or (exact and factors.size[0] + counts.size[0] == 0 and k == 1)
@@ -232,8 +237,10 @@ def bound_node(node, incumbents, limits, counters, record):
         linear = exact and factors.size[0] + counts.size[0] == 0
         if exact and not linear and call == 0 and k > 1 and incumbents.found[0] < k:
             # trees for the list first: without a k-th score nothing can be discarded
-            many, _, part_scores, _ = k_best(oracle, scratch, arc_score, n_words, k, NEG)
-            counters[1] += share
+            many, _, part_scores, _ = k_best(
+                oracle, scratch, arc_score, n_words, k, NEG, limits.until
+            )
+            counters[1] += share + many.shape[0] * listed
             counters[2] += many.shape[0]
             scores = tree_scores(node, many, part_scores, limits.hard)
             insert_trees(incumbents, many, scores, limits.slack)
@@ -338,10 +345,10 @@ def bound_node(node, incumbents, limits, counters, record):
     while True:
         floor = floor_to_beat(incumbents, limits.quantum, slack)
         many, values, part_scores, rest = k_best(
-            oracle, scratch, arc_score, n_words, wanted, floor - shift
+            oracle, scratch, arc_score, n_words, wanted, floor - shift, limits.until
         )
         counters[0] += 1.0
-        counters[1] += size_of(oracle) / limits.full_size
+        counters[1] += size_of(oracle) / limits.full_size + many.shape[0] * listed
         counters[2] += many.shape[0] - tried
         scores = tree_scores(node, many[tried:], part_scores[tried:], limits.hard)
         insert_trees(incumbents, many[tried:], scores, limits.slack)
@@ -352,7 +359,10 @@ def bound_node(node, incumbents, limits, counters, record):
             return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
         tried = many.shape[0]
         wanted = _worth_listing(values, floor - shift, k)
-        if not exact or k == 1 or wanted <= tried or counters[1] >= limits.work:
+        if not exact or k == 1 or wanted <= tried or is_over(limits.until):
+            break
+        wanted = int(min(float(wanted), (limits.work - counters[1]) / listed))
+        if wanted <= tried:
             break
     best_bound = min(best_bound, values[0] + shift)
     if best_bound < floor:

@@ -79,6 +79,7 @@ class Limits(NamedTuple):
     method: int
     calls: int  # most calls of the oracle
     work: float  # full-size calls of the search after which a node is called no more than once
+    until: float  # the same as a moment of `bbparse.deadline.clock`; inf: none
     eliminate_every: int  # elimination after the first and then every so many calls; 0: never
     close_k: int  # list this many trees under the last bound to close the node before branching
     precision: float  # ``PAPER`` stops when the bound fell by less (QL13: 1e-8)

@@ -19,9 +19,9 @@ own; `best` bounds from above, and the tree is one of its components'.
   most (-inf: dead, or none has it)
 * ``eliminate(oracle, scratch, floor)``: after `with_each`, drop what is in no tree that scores so
   much; False where no tree is left
-* ``k_best(oracle, scratch, arc_score, n_words, k, least)``: after `best`, trees, values, part
-  scores, and what all trees that are not listed score at most; one that scores less than the least
-  may be the last
+* ``k_best(oracle, scratch, arc_score, n_words, k, least, until)``: after `best`, trees, values,
+  part scores, and what all trees that are not listed score at most; one that scores less than the
+  least may be the last, and fewer than k come at the moment ``until``, but one at least
 * ``hold(oracle, scratch, base, factors, hard)``: take over factors of a node that now fit; ``base``
   is -inf where an arc is dead, and factors of weight ``-hard`` stay
 * ``inner_norm(oracle, scratch, chosen)``: squared length of the subgradient of its multipliers

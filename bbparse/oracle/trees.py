@@ -132,7 +132,7 @@ class ProjectiveTrees(_Trees):
     def k_best(self, scores: Floats, k: int) -> list[Best]:
         arc_score, scratch, _ = self._pass(scores)
         trees, values, _, _ = chart_k_best(
-            self.chart, scratch, arc_score, self._n_words, k, -np.inf
+            self.chart, scratch, arc_score, self._n_words, k, -np.inf, np.inf
         )
         return [self._best(float(value), tree) for tree, value in zip(trees, values)]
 

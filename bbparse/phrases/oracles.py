@@ -54,7 +54,7 @@ def coordinate_marginals(chart, weight, inside, outside, out):
 def best_steps(chart, inside, k):
     """The k best derivations: float64[K] and, of each, its steps from the top."""
     none, n = np.empty(0, np.int32), chart.size[0]
-    listed, place = list_derivations(chart, np.empty(0), none, none, inside, k, NEG)
+    listed, place, _ = list_derivations(chart, np.empty(0), none, none, inside, k, NEG, np.inf)
     best = listed[place[n - 1]]
     values, found = np.empty(len(best)), [none for _ in range(len(best))]
     stack, out = np.empty((n + 1, 2), np.int64), np.empty(n, np.int32)

@@ -8,7 +8,6 @@ bound, so that the search stops as soon as the best bound does not beat the k-th
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from sortedcontainers import SortedKeyList
 
 from bbparse.bounding.node import CLOSED, SOLVED, WAITS
 from bbparse.bounding.state import IMBALANCE, LEAST_SLACK, RELATIVE_SLACK, Incumbents
+from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.search.nodes import BOUND, NO_ARCS, START, WATCH, Left, Open, divided
 from bbparse.search.observer import NOT_RECORDED, Finished, Observer, Watch, n_factors
 from bbparse.search.settings import METHODS, SearchSettings
@@ -33,9 +33,6 @@ _PROBE_CALLS = 5
 #: Calls to count as one in the settings: those of automata are cheaper than those of charts, and
 #: more of them are needed. By whether trees are projective.
 CALLS = {True: 1, False: 12}
-#: Places of an oracle that are visited in a second, roughly: where there is a time limit, and
-#: nothing was measured yet.
-WORK_PER_SECOND = 3e7
 
 
 @dataclass(slots=True)
@@ -74,8 +71,8 @@ class Search:
         self._call_node = partial(call_node, projective)
         self._calls = CALLS[projective]
         self._made = 1  # nodes, so that each has a number
-        self._deadline = self._most_nodes = self._most_work = np.inf
-        self._began = self._done_before = 0.0
+        self._deadline = NO_DEADLINE
+        self._most_nodes = self._most_work = np.inf
         self._wild, self._high = root.size > IMBALANCE * root.high, root.high
         self.root = Open(
             root.node, bound=root.bound, arc=root.arc, lower=root.lower, margin=root.margin
@@ -88,13 +85,11 @@ class Search:
             self._watch.started(root.node, self.full_size, root.moved_factors)
 
     def run(
-        self, time_limit: float | None = None, node_limit: int | None = None,
+        self, deadline: Deadline = NO_DEADLINE, node_limit: int | None = None,
         work_limit: float | None = None, gap: float = 0.0,
     ) -> Outcome:  # fmt: skip
         """Search until done or a limit of `bbparse.solve` is reached."""
-        self._began, self._done_before = time.monotonic(), float(self.counters[1])
-        if time_limit is not None:
-            self._deadline = self._began + time_limit
+        self._deadline = deadline
         if node_limit is not None:
             self._most_nodes = node_limit
         if work_limit is not None:
@@ -130,16 +125,10 @@ class Search:
 
     def _limits(self, calls: int) -> tuple[Any, ...]:
         s = self.settings
-        work = self._most_work
-        if self._deadline < np.inf:  # as much as fits into the time, at the pace so far
-            now, done = time.monotonic(), float(self.counters[1])
-            pace = max(1, self.full_size) / WORK_PER_SECOND
-            if done > self._done_before:
-                pace = (now - self._began) / (done - self._done_before)
-            work = min(work, done + (self._deadline - now) / pace)
         return (
-            METHODS[s.method], calls, work, s.eliminate_every, s.close_k, s.precision, self.quantum,
-            self.slack, self.hard, self._wild, float(max(1, self.full_size)),
+            METHODS[s.method], calls, self._most_work, self._deadline.at, s.eliminate_every,
+            s.close_k, s.precision, self.quantum, self.slack, self.hard, self._wild,
+            float(max(1, self.full_size)),
         )  # fmt: skip
 
     def _bound(self, node: Open) -> bool:
@@ -236,7 +225,7 @@ class Search:
         """The limit that is reached; empty: none."""
         if self.n_nodes >= self._most_nodes:
             return "node_limit"
-        if time.monotonic() >= self._deadline:
+        if self._deadline.is_over():
             return "time_limit"
         return "work_limit" if self.counters[1] >= self._most_work else ""
 

@@ -220,8 +220,9 @@ def _call(
     if _SOLVE <= task <= WATCH and size <= IMBALANCE * high:
         verdict = bound_node(
             node, best, Limits(
-                limits.method, limits.calls, work, limits.eliminate_every, limits.close_k,
-                limits.precision, limits.quantum, slack, hard, limits.wild, max(1.0, full_size),
+                limits.method, limits.calls, work, limits.until, limits.eliminate_every,
+                limits.close_k, limits.precision, limits.quantum, slack, hard, limits.wild,
+                max(1.0, full_size),
             ), counters, record,
         )  # fmt: skip
         floor = floor_to_beat(best, limits.quantum, verdict.slack)
@@ -288,7 +289,7 @@ def call_nonprojective(
 _KERNELS = {True: call_projective, False: call_nonprojective}
 NO_NODE = {True: empty_node(Chart), False: empty_node(Automata, ("place",))}
 _NO_PROBLEM = Problem.trusted(0, NO_ARCS.copy(), NO_ARCS.copy(), np.empty(0)).plain()
-_NO_LIMITS = (0, 0, 0.0, 0, 0, 0.0, 0.0, 0.0, 0.0, False, 0.0)
+_NO_LIMITS = (0, 0, 0.0, 0.0, 0, 0, 0.0, 0.0, 0.0, 0.0, False, 0.0)
 
 
 class Called(NamedTuple):

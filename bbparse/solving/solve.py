@@ -40,10 +40,11 @@ def solve(
     ----------
     problem : Problem
     k_best : int
-        How many trees, at most 1,000,000; all there are where fewer exist.
+        How many trees, at most 1,000,000, and 20,000,000 words in all of them; all trees there are
+        where fewer exist.
     time_limit : float, optional
-        Seconds. A node of the search is bounded with as many calls as fit into what is left, but
-        with one at least: milliseconds for a sentence, up to a second for 2,000 words.
+        Seconds. What kernels do looks at the clock, too, after one call of the oracle at least:
+        milliseconds for a sentence, up to a second for 2,000 words. Of k trees fewer come then.
     node_limit : int, optional
         Most search nodes.
     work_limit : float, optional
@@ -97,12 +98,12 @@ def solve(
     check_options(problem, method, options)
     found = find_trees(problem, method, options)
     if proof:
-        found, _ = with_proof(problem, found, k_best, time_limit=options.time_left())
+        found, _ = with_proof(problem, found, k_best, time_limit=options.deadline.limit())
     if found.status != "infeasible" or not explain:
         if problem.arc_label is not None:
             found = found.with_labels(problem.arc_label[found.arcs])
         return found
-    conflict = explain_infeasible(problem, time_limit=options.time_left())
+    conflict = explain_infeasible(problem, time_limit=options.deadline.limit())
     return replace(found, conflict=tuple(conflict))
 
 

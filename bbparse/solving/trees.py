@@ -7,7 +7,6 @@ Nothing is checked, explained or proved here: `bbparse.solving.solve` does that 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.bounding.state import no_trees
+from bbparse.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
 from bbparse.oracle.projective.dense import eisner
@@ -26,7 +26,7 @@ from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_sets
 from bbparse.problem.tree import most_trees
 from bbparse.search.nodes import Left
 from bbparse.search.observer import Finished, Observer
-from bbparse.search.search import CALLS, WORK_PER_SECOND, Outcome, Search
+from bbparse.search.search import CALLS, Outcome, Search
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.search.settings import METHODS as MULTIPLIERS
 from bbparse.solving.rescore import rescore
@@ -45,19 +45,13 @@ class Options:
     backbone: str | None = None
     settings: SearchSettings = DEFAULT
     observer: Observer | None = None
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=clock)
 
-    def time_left(self) -> float | None:
-        """What is left of the time limit, in seconds."""
-        if self.time_limit is None:
-            return None
-        return max(0.0, self.time_limit - (time.perf_counter() - self.started))
-
-    def work_left(self) -> float:
-        """Work that may be done at the root, by either limit."""
-        left = self.time_left()
-        most = np.inf if self.work_limit is None else float(self.work_limit)
-        return most if left is None else min(most, left * WORK_PER_SECOND)
+    @property
+    def deadline(self) -> Deadline:
+        """The end of the time limit."""
+        limit = self.time_limit
+        return NO_DEADLINE if limit is None else Deadline(self.started + float(limit))
 
 
 _USUAL = Options(started=0.0)
@@ -115,8 +109,9 @@ def _check_real(name: str, value: Any) -> None:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-#: The largest k_best of a problem that may have so many trees.
-MOST_TREES = 1_000_000
+#: The largest k_best of a problem that may have so many trees, and how many words all of these may
+#: have together: listing takes a hundred bytes for each.
+MOST_TREES, MOST_TREE_WORDS = 1_000_000, 20_000_000
 _ONE = np.ones(1, np.bool_)
 
 
@@ -124,15 +119,18 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
     """The trees of a problem with their bounds."""
     if options.k_best > 1:  # room for all of them is made at once
         most = min(options.k_best, max(1, most_trees(problem)))
-        if most > MOST_TREES:
-            raise ProblemError(f"k_best is {options.k_best}, expected at most {MOST_TREES}")
+        limit = min(MOST_TREES, MOST_TREE_WORDS // problem.n_words)
+        if most > limit:
+            raise ProblemError(
+                f"k_best is {options.k_best}, expected at most {limit} for {problem.n_words} words"
+            )
         options = replace(options, k_best=most)
     ordered, order = in_order(problem)
     o = options
     if method == "ilp":
-        found = solve_ilp(ordered, o.k_best, o.time_limit, o.gap)
+        found = solve_ilp(ordered, o.k_best, o.deadline.limit(), o.gap)
     elif method == "price-and-cut":
-        found = price_and_cut(ordered, o.k_best, o.time_limit, o.node_limit, o.gap)
+        found = price_and_cut(ordered, o.k_best, o.deadline.limit(), o.node_limit, o.gap)
     else:
         given = None if order is None else order.astype(np.int32)
         found = _branch_and_bound(with_sorted_sets(ordered, "count"), given, o)
@@ -165,7 +163,7 @@ def _branch_and_bound(problem: Problem, given: Ints | None, options: Options) ->
         root, call_node, found.full_size, found.best, found.counters, s, problem.quantum,
         observer, root.order if given is None else given[root.order], problem.projective,
     )  # fmt: skip
-    outcome = search.run(options.time_left(), options.node_limit, options.work_limit, options.gap)
+    outcome = search.run(options.deadline, options.node_limit, options.work_limit, options.gap)
     return _solution(problem, outcome, options)
 
 
@@ -173,7 +171,8 @@ def make_root(p: Problem, options: Options, waits: bool) -> Called:
     """The root of a problem's search, bounded if it is not to wait."""
     s = options.settings
     limits = (
-        MULTIPLIERS[s.method], s.root_calls * CALLS[p.projective], options.work_left(),
+        MULTIPLIERS[s.method], s.root_calls * CALLS[p.projective],
+        np.inf if options.work_limit is None else float(options.work_limit), options.deadline.at,
         s.eliminate_every, s.close_k, s.precision, p.quantum, 0.0, 0.0, False, 0.0,
     )  # fmt: skip
     mode = recurrence_for(p, options.backbone).mode
@@ -221,7 +220,7 @@ def _solved(problem: Problem, found: Called, options: Options) -> Solution:
     if len(scores) > 1 and (scores[1:] > scores[:-1]).any():  # only rounding makes them rise
         order = np.argsort(-scores, kind="stable")
         heads, arcs, scores = heads[order], arcs[order], scores[order]
-    stats["seconds"] = time.perf_counter() - options.started
+    stats["seconds"] = clock() - options.started
     proved = _ONE if len(scores) == 1 else np.ones(len(scores), np.bool_)
     return Solution.trusted(heads, arcs, scores, scores, proved, "optimal", stats)
 
@@ -232,7 +231,7 @@ def _solution(problem: Problem, outcome: Outcome, options: Options) -> Solution:
         return _nothing(problem, options, outcome.stats, told=True)
     arcs = outcome.trees
     scores = call_scores(problem, arcs)
-    stats = {**outcome.stats, "seconds": time.perf_counter() - options.started}
+    stats = {**outcome.stats, "seconds": clock() - options.started}
     return ranked(problem, arcs, scores, outcome.bound, outcome.status, stats)
 
 
@@ -246,5 +245,5 @@ def _nothing(
     return Solution.trusted(
         np.empty((0, n + 1), np.int32), np.empty((0, n), np.int32), none, none.copy(),
         np.empty(0, bool), "infeasible",
-        {**(stats or {}), "seconds": time.perf_counter() - options.started},
+        {**(stats or {}), "seconds": clock() - options.started},
     )  # fmt: skip

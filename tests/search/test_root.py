@@ -8,6 +8,7 @@ import numba
 import numpy as np
 import pytest
 
+from bbparse.errors import ProblemError
 from bbparse.oracle.projective.recurrences import RECURRENCES
 from bbparse.problem import Problem, Solution
 from bbparse.search.observer import Finished, NodeEvent, Observer, Started
@@ -82,6 +83,19 @@ def test_limits_below_an_open_root() -> None:
             assert rows(one) == rows(other)
             cut += one.status in ("node_limit", "time_limit", "work_limit")
     assert cut > 5
+
+
+def test_listing_counts_as_work() -> None:
+    p = Problem.from_arc_scores(np.random.default_rng(8).normal(size=(13, 13)))
+    s = solve(p, k_best=5000)
+    assert s.status == "optimal" and s.stats["dp_work"] * s.stats["edges"] > 5000 * p.n_words
+
+
+def test_no_more_trees_are_listed_than_memory_has_room_for() -> None:
+    p = Problem.from_arc_scores(np.zeros((101, 101)))
+    expected = "k_best is 1000000, expected at most 200000 for 100 words"
+    with pytest.raises(ProblemError, match=expected):
+        solve(p, k_best=1_000_000)
 
 
 def test_what_is_made_only(monkeypatch: pytest.MonkeyPatch) -> None:

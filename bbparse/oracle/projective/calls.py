@@ -112,10 +112,11 @@ def chart_eliminate(chart, scratch, floor):
 
 
 @kernel
-def chart_k_best(chart, scratch, arc_score, n_words, k, least):
+def chart_k_best(chart, scratch, arc_score, n_words, k, least, until):
     """The k best trees; what is not listed scores at most the last one's."""
     chart_best(chart, scratch, arc_score)
-    trees, values, part_scores = k_best_pass(chart, arc_score, scratch.inside, n_words, k, least)
-    found = trees.shape[0]
-    rest = values[found - 1] if found > 0 and (found == k or values[found - 1] < least) else NEG
+    trees, values, part_scores, whole = k_best_pass(
+        chart, arc_score, scratch.inside, n_words, k, least, until
+    )
+    rest = NEG if whole else values[trees.shape[0] - 1]
     return trees, values, part_scores, rest

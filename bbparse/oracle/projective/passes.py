@@ -22,8 +22,11 @@ from heapq import heappop, heappush
 import numpy as np
 
 from bbparse.jit import kernel
+from bbparse.jit.clock import is_over
 
 NEG = -np.inf
+#: Steps of listing between two looks at the clock.
+_STEPS = 1024
 
 
 @kernel
@@ -201,12 +204,13 @@ def arcs_by_score(group_ptr, arc_score):
 
 
 @kernel
-def list_derivations(chart, arc_score, order, alive, inside, k, least):
+def list_derivations(chart, arc_score, order, alive, inside, k, least, until):
     """The k best derivations of the goal, best first, up to the first below a score.
 
     ``inside`` is that of an inside pass under the same ``arc_score``, whose order is that of
     `arcs_by_score`. Gives lists of derivations, those of item i at place[i]: minus its value,
-    hyperedge, ranks of left and right and rank of the arc; and the places, int64[items].
+    hyperedge, ranks of left and right and rank of the arc; and the places, int64[items]. At the
+    moment ``until`` it ends with those that it has, one at least.
     """
     n_items, item_ptr, item_group = chart.size[0], chart.item_ptr, chart.item_group
     left, right, weight, group_ptr = chart.left, chart.right, chart.weight, chart.group_ptr
@@ -218,8 +222,11 @@ def list_derivations(chart, arc_score, order, alive, inside, k, least):
     place[0], count[0], done[0] = 0, 1, True
     stack = np.empty((n_items + 1, 2), np.int64)  # items, and the rank that is asked for
     stack[0, 0], stack[0, 1] = goal, k - 1
-    depth = 1
+    depth, steps = 1, 0
     while depth > 0:
+        steps += 1
+        if steps % _STEPS == 0 and count[goal] > 0 and is_over(until):
+            break
         i, rank = stack[depth - 1, 0], stack[depth - 1, 1]
         b = item_group[i]
         if count[i] > rank or done[i]:
@@ -274,23 +281,25 @@ def list_derivations(chart, arc_score, order, alive, inside, k, least):
             own.append(heappop(waiting))
             count[i] += 1
             grown[i] = False
-    return listed, place
+    return listed, place, done[goal]
 
 
 @kernel
-def k_best_pass(chart, arc_score, inside, n_words, k, least):
+def k_best_pass(chart, arc_score, inside, n_words, k, least, until):
     """The k best trees, best first, up to the first below a score; all where fewer exist.
 
     ``inside`` is that of an inside pass under the same ``arc_score``. Gives trees int32[K,
-    n_words], the arc of each word, their scores float64[K], and of these the part that comes from
-    hyperedges.
+    n_words], the arc of each word, their scores float64[K], of these the part that comes from
+    hyperedges, and whether there are no others. ``until`` is that of `list_derivations`.
     """
     n_items, item_group, group_ptr = chart.size[0], chart.item_group, chart.group_ptr
     left, right = chart.left, chart.right
     if n_items <= 1 or inside[n_items - 1] == NEG:
-        return np.empty((0, n_words), np.int32), np.empty(0), np.empty(0)
+        return np.empty((0, n_words), np.int32), np.empty(0), np.empty(0), True
     order, alive = arcs_by_score(group_ptr, arc_score)
-    listed, place = list_derivations(chart, arc_score, order, alive, inside, k, least)
+    listed, place, whole = list_derivations(
+        chart, arc_score, order, alive, inside, k, least, until
+    )
     found = listed[place[n_items - 1]]
     trees, weights = np.empty((len(found), n_words), np.int32), np.zeros(len(found))
     values = np.empty(len(found))
@@ -313,4 +322,4 @@ def k_best_pass(chart, arc_score, inside, n_words, k, least):
             if right[e] != 0:
                 stack[depth, 0], stack[depth, 1] = right[e], y
                 depth += 1
-    return trees, values, weights
+    return trees, values, weights, whole

@@ -31,7 +31,7 @@ class Charted:
         """Scores and arcs of the k best trees, of what is left of the chart."""
         chart = self.chart if chart is None else chart
         trees, scores, _, _ = chart_k_best(
-            chart, chart_scratch(chart), self.arc_score, self.problem.n_words, k, -np.inf
+            chart, chart_scratch(chart), self.arc_score, self.problem.n_words, k, -np.inf, np.inf
         )
         return scores, self.order[trees]
 

@@ -155,13 +155,25 @@ def test_max_marginals_of_what_is_left_are_those_of_before() -> None:
         assert (after[before < floor] == -math.inf).all()
 
 
+def test_listing_ends_when_its_time_is_over() -> None:
+    p = Problem.from_arc_scores(np.random.default_rng(3).normal(size=(13, 13)))
+    charted = Charted(p)
+    scores, arcs = charted.k_best(20_000)
+    trees, values, _, rest = chart_k_best(
+        charted.chart, chart_scratch(charted.chart), charted.arc_score, p.n_words, 20_000,
+        -math.inf, 0.0,
+    )  # fmt: skip
+    assert 1 <= len(values) < len(scores) and rest == values[-1]
+    assert (charted.order[trees] == arcs[: len(trees)]).all()
+
+
 def test_listing_ends_with_the_first_tree_that_is_too_poor() -> None:
     for p, charted in cases(87, "normal", 40):
         scores, arcs = charted.k_best(EVERYTHING)
         for least in (scores[0] + 1.0, float(scores[len(scores) // 2]), scores[-1] - 1.0):
             scratch = chart_scratch(charted.chart)
             trees, values, _, rest = chart_k_best(
-                charted.chart, scratch, charted.arc_score, p.n_words, EVERYTHING, least
+                charted.chart, scratch, charted.arc_score, p.n_words, EVERYTHING, least, math.inf
             )
             wanted = min(int((scores >= least).sum()) + 1, len(scores))
             assert (charted.order[trees] == arcs[:wanted]).all() and len(values) == wanted

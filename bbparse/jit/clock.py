@@ -1,0 +1,39 @@
+"""The clock of :mod:`bbparse.deadline` in kernels: what lets a long loop end when time is over."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+from numba import config, types
+
+from bbparse.deadline import clock
+from bbparse.jit import kernel
+
+if config.DISABLE_JIT:
+    now = clock
+elif os.name == "nt":
+    _ticks = types.ExternalFunction("GetTickCount64", types.uint64())
+
+    @kernel
+    def now():
+        """Return what `bbparse.deadline.clock` does."""
+        return 1e-3 * _ticks()
+
+else:
+    _gettime = types.ExternalFunction("clock_gettime", types.intc(types.intc, types.uintp))
+    _MONOTONIC = time.CLOCK_MONOTONIC
+
+    @kernel
+    def now():
+        """Return what `bbparse.deadline.clock` does."""
+        moment = np.empty(2, np.intp)  # a struct timespec
+        _gettime(_MONOTONIC, moment.ctypes.data)
+        return moment[0] + 1e-9 * moment[1]
+
+
+@kernel
+def is_over(until):
+    """Return whether a moment has come; inf: it never does. Takes a tenth of a microsecond."""
+    return until < np.inf and now() >= until
