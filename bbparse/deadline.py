@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 if os.name == "nt":
     from ctypes import c_uint64, windll  # type: ignore[attr-defined,unused-ignore]
@@ -56,6 +59,13 @@ class Deadline:
     def is_over(self) -> bool:
         """Return whether the moment has come."""
         return self.at < math.inf and clock() >= self.at
+
+    def through(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield items until then, but one in any case, if there is one."""
+        for number, item in enumerate(items):
+            if number and self.is_over():
+                return
+            yield item
 
 
 NO_DEADLINE = Deadline()

@@ -86,7 +86,10 @@ def serve(
     for text in models:
         name, path = _named(text)
         if paths.setdefault(name, path) != path:
-            raise ModelError(f"two models are named {name}: give one as NAME={path}")
+            raise ModelError(
+                f"two models are named {name}, {paths[name]} and {path}: give one another name, as"
+                f" other={path}"
+            )
     factors = options.given_factors()
 
     def load() -> Mapping[str, Parser]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.errors import ProblemError
 from bbparse.explain.terms import Feature, Term, terms_of, with_features
 from bbparse.explain.trace import Trace, trace_search
@@ -67,12 +68,14 @@ def arc_losses(
     *,
     backbone: str | None = None,
     watch: Callable[[list[int]], Iterable[int]] = iter,
+    deadline: Deadline = NO_DEADLINE,
     **limits: Any,
 ) -> list[ArcLoss]:
     """The loss of each arc of a tree, a row of `Solution.arcs`, with its score: one for each word.
 
-    Limits are those of `bbparse.solve`, for each arc. `watch` goes through the list of arcs that
-    are solved for, one by one, and may show progress.
+    Limits are those of `bbparse.solve`, for each arc; after the deadline nothing is known of those
+    that are left. `watch` goes through the list of arcs that are solved for, one by one, and may
+    show progress.
     """
     found = []
     for m, arc in enumerate(watch(arcs.tolist()), start=1):
@@ -81,6 +84,9 @@ def arc_losses(
         state[(problem.arc_head == head) & (problem.arc_mod == m)] = -1  # whatever its label
         if problem.arc_state[arc] == 1:
             found.append(ArcLoss(head, m, np.inf, np.inf, True))
+            continue
+        if deadline.is_over():
+            found.append(ArcLoss(head, m, np.inf, -np.inf, False))
             continue
         without = solve(
             problem.changed(arc_state=state), backbone=backbone if problem.projective else None,
@@ -212,6 +218,7 @@ def explain(
     prune: int | None = None,
     valid: str | Rules | None = None,
     watch: Callable[[list[int]], Iterable[int]] = iter,
+    deadline: Deadline = NO_DEADLINE,
     **limits: Any,
 ) -> Explanation:
     """Parse a sentence and collect why its best tree is the best.
@@ -230,6 +237,8 @@ def explain(
         `Parser.parse`. The page has what each rule that it breaks would cost.
     watch : callable
         As for `arc_losses`, which take most of the time.
+    deadline : Deadline
+        Of all searches together: what there is no time for is told as not known.
     limits
         `node_limit` and `time_limit` of `bbparse.solve`, for each of the searches: one for the best
         trees, one that is traced, and one for each arc.
@@ -255,7 +264,8 @@ def explain(
         prune,
     )
     losses = arc_losses(
-        problem, solution.arcs[0], float(solution.scores[0]), watch=watch, **method
+        problem, solution.arcs[0], float(solution.scores[0]), watch=watch, deadline=deadline,
+        **method,
     )
     trace = trace_search(problem, **method)
     trees = parser.labelled(sentence, solution).trees

@@ -17,7 +17,7 @@ elif os.name == "nt":
     _ticks = types.ExternalFunction("GetTickCount64", types.uint64())
 
     @kernel
-    def now():
+    def now() -> float:
         """Return what `bbparse.deadline.clock` does."""
         return 1e-3 * _ticks()
 
@@ -26,7 +26,7 @@ else:
     _MONOTONIC = time.CLOCK_MONOTONIC
 
     @kernel
-    def now():
+    def now() -> float:
         """Return what `bbparse.deadline.clock` does."""
         moment = np.empty(2, np.intp)  # a struct timespec
         _gettime(_MONOTONIC, moment.ctypes.data)
@@ -34,6 +34,6 @@ else:
 
 
 @kernel
-def is_over(until):
+def is_over(until: float) -> bool:
     """Return whether a moment has come; inf: it never does. Takes a tenth of a microsecond."""
     return until < np.inf and now() >= until

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypedDict
 
+from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.parsing.confidence import Calibration, Confidences
 from bbparse.problem import Solution
 from bbparse.treebank import Sentence
@@ -21,6 +22,7 @@ class Limits(TypedDict, total=False):
     prune: int | None
     time_limit: float | None
     node_limit: int | None
+    until: Deadline
 
 
 class Asked(Limits, total=False):
@@ -32,7 +34,10 @@ class Asked(Limits, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked, with the rules that trees keep, and what says how sure they are."""
+    """What is asked, with the rules that trees keep, and what says how sure they are.
+
+    The deadline is that of one sentence, from `begun` on.
+    """
 
     k_best: int = 1
     prune: int | None = None
@@ -40,17 +45,28 @@ class Wanted:
     node_limit: int | None = None
     rules: Rules | None = None
     calibration: Calibration | None = None
+    until: Deadline = NO_DEADLINE  #: Of all sentences.
+    deadline: Deadline = NO_DEADLINE
+
+    def begun(self) -> Wanted:
+        """The same for a sentence whose time begins now."""
+        deadline = self.until.within(self.time_limit)
+        return self if deadline is self.deadline else replace(self, deadline=deadline)
 
     @property
     def limits(self) -> dict[str, Any]:
-        """For `Parser.solve_problem`."""
+        """For `Parser.solve_problem`, with what is left of the time."""
+        deadline = self.deadline
         return {
-            "k_best": self.k_best, "time_limit": self.time_limit, "node_limit": self.node_limit,
+            "k_best": self.k_best, "node_limit": self.node_limit,
+            "time_limit": deadline.limit() if self.time_limit is None else deadline.left(),
+            "by_work": self.time_limit is None and self.node_limit is None,
         }  # fmt: skip
 
     def more_than(self, solution: Solution) -> bool:
-        """Whether more trees are asked for than there are over the candidate arcs."""
-        return len(solution) < self.k_best and solution.status == "optimal"
+        """Whether to look for more trees than there are over the candidate arcs."""
+        few = len(solution) < self.k_best and solution.status == "optimal"
+        return few and not self.deadline.is_over()
 
 
 class Parse(NamedTuple):
@@ -73,6 +89,15 @@ class Parse(NamedTuple):
     labels: list[list[str]]
     faults: Sequence[Sequence[Fault]] = ()
     sure: Sequence[Confidences] = ()
+
+    def first(self, count: int) -> Parse:
+        """The first of its trees, as `Solution.first` has them."""
+        if count >= len(self.solution):
+            return self
+        return Parse(
+            self.sentence, self.solution.first(count), self.labels[:count], self.faults[:count],
+            self.sure[:count],
+        )  # fmt: skip
 
     @property
     def trees(self) -> list[ScoredTree]:

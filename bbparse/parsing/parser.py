@@ -136,7 +136,7 @@ class Parser:
         margin goes, then the limit on heads, so that fewer trees than asked for come back only
         where no more exist. Parameters are those of `parse`.
         """
-        return self._widened(sentence, Wanted(**limits))[1]
+        return self._widened(sentence, Wanted(**limits).begun())[1]
 
     def _widened(self, sentence: Sentence, wanted: Wanted) -> tuple[Scored, Solution]:
         """What `solve` does, and what it solved."""
@@ -164,19 +164,22 @@ class Parser:
             projective=config.projective,
             single_root=config.model.single_root,
         )
-        if limits["time_limit"] is None and limits["node_limit"] is None:
+        if limits.pop("by_work"):
             limits["node_limit"] = NODE_LIMIT
         solution = price_and_cut(problem, columns=delayed.columns(values), **limits)
         return Scored(sentence, values, None, problem), solution
 
-    def solve_problem(self, problem: Problem, spent: float = 0.0, **limits: Any) -> Solution:
+    def solve_problem(
+        self, problem: Problem, spent: float = 0.0, by_work: bool = False, **limits: Any
+    ) -> Solution:
         """The solution of a problem that `problem` made, by the search the model is set up for.
 
         ``limits`` are `k_best`, `time_limit` and `node_limit` of `bbparse.solve`; without the last
-        two, work that takes about a second, less what was ``spent`` on the sentence before.
+        two, or where it is to be limited `by_work`, work that takes about a second, less what was
+        ``spent`` on the sentence before.
         """
         limited = limits.get("time_limit") is not None or limits.get("node_limit") is not None
-        if not limited and "method" not in self.config.method:
+        if (by_work or not limited) and "method" not in self.config.method:
             left = max(WORK_LIMIT - spent, 0.25 * WORK_LIMIT)
             limits["work_limit"] = left * min(1.0, LONG / problem.n_words)
         # it is made for problems without labels, as rules do not leave them
@@ -203,8 +206,11 @@ class Parser:
         confidence : bool
             Say how sure each arc and each tree is, for models that are calibrated.
         """
-        wanted = self.wanted(**asked)
-        return self._finished(*self._widened(sentence, wanted), wanted).trees
+        return self._parsed(sentence, self.wanted(**asked)).trees
+
+    def _parsed(self, sentence: Sentence, wanted: Wanted) -> Parse:
+        wanted = wanted.begun()
+        return self._finished(*self._widened(sentence, wanted), wanted)
 
     def wanted(
         self, *, valid: str | Rules | None = None, confidence: bool = False, **limits: Any
@@ -230,12 +236,9 @@ class Parser:
         return self.labeller.label(values, heads, marks)
 
     def _finished(
-        self,
-        scored: Scored,
-        solution: Solution,
-        wanted: Wanted,
+        self, scored: Scored, solution: Solution, wanted: Wanted,
         given: Mapping[int, str] | None = None,
-    ) -> Parse:
+    ) -> Parse:  # fmt: skip
         """A solution of a scored sentence with its labels, solved again where it breaks rules.
 
         ``given`` are labels that stay, by word.
@@ -244,13 +247,15 @@ class Parser:
         quanta: list[LabelQuanta] = []
         labeller, values, marks = self.labeller, scored.values, scored.sure_marks
         if labeller is not None:
-            quanta = [labeller.quanta(values, heads, marks) for heads in solution.heads]
+            trees = wanted.deadline.through(solution.heads)
+            quanta = [labeller.quanta(values, heads, marks) for heads in trees]
+            solution = solution.first(len(quanta))
             names = [labeller.best_of(own) for own in quanta]
             if given:
                 names = [
                     [given.get(m, label) for m, label in enumerate(own, start=1)] for own in names
                 ]
-            found = found._replace(labels=names)
+            found = found._replace(solution=solution, labels=names)
             if wanted.rules is not None and len(solution):
                 whole = scored
                 if self._delayed is not None and not len(scored.problem.gc_score):
@@ -262,20 +267,16 @@ class Parser:
                 if found.solution is not solution:
                     scored, quanta = whole, []
         if wanted.calibration is not None:
-            trees = found.labels or [[]] * len(found.solution)
-            rows = zip_longest(found.solution.arcs, trees, quanta)
-            evidence = [evidence_of(self.model, scored, *row) for row in rows]
-            found = found._replace(sure=[wanted.calibration(one) for one in evidence])
+            labels = found.labels or [[]] * len(found.solution)
+            rows = wanted.deadline.through(zip_longest(found.solution.arcs, labels, quanta))
+            sure = [wanted.calibration(evidence_of(self.model, scored, *row)) for row in rows]
+            found = found.first(len(sure))._replace(sure=sure)
         return found
 
     def parse_all(
-        self,
-        sentences: Iterable[Sentence],
-        *,
-        keep_heads: bool = False,
-        threads: int = 1,
+        self, sentences: Iterable[Sentence], *, keep_heads: bool = False, threads: int = 1,
         **asked: Unpack[Asked],
-    ) -> Iterator[Parse]:
+    ) -> Iterator[Parse]:  # fmt: skip
         """What `solve` gives for many sentences, in their order, with labels, and keeping rules.
 
         Parameters
@@ -301,13 +302,9 @@ class Parser:
                 raise error
 
     def parse_around(
-        self,
-        sentences: Iterable[Sentence],
-        *,
-        restrict: Restriction | None = None,
-        reasons: bool = True,
-        **asked: Unpack[Asked],
-    ) -> Iterator[Parse]:
+        self, sentences: Iterable[Sentence], *, restrict: Restriction | None = None,
+        reasons: bool = True, **asked: Unpack[Asked],
+    ) -> Iterator[Parse]:  # fmt: skip
         """Parses of one sentence after the other with the heads, and their labels, that each has.
 
         Words whose head is -1 get one. Rules that the given arcs break themselves are told with the
@@ -329,8 +326,9 @@ class Parser:
         TreebankError
             If no tree has all these heads; says which of them contradict each other.
         """
-        wanted = self.wanted(**asked)
+        whole = self.wanted(**asked)
         for sentence in sentences:
+            wanted = whole.begun()
             rows = list(zip(sentence.heads, sentence.deprels))
             if restrict is None and all(head == NO_HEAD for head, _ in rows):
                 found = self._widened(sentence, wanted)
@@ -353,21 +351,22 @@ class Parser:
             found: list[Parse] = []
             try:
                 for sentence in batch:
-                    found.append(self._finished(*self._widened(sentence, wanted), wanted))
+                    found.append(self._parsed(sentence, wanted))
             except Exception as error:  # raised after the sentences before it have come back
                 return found, error
             return found, None
 
     def _parse_together(self, wanted: Wanted, batch: list[Sentence]) -> list[Parse]:
         if self._delayed is not None and not wanted.prune:
-            found = [self._widened(one, wanted) for one in batch]
-        else:
-            scored = self.maker(batch, wanted.prune)
-            found = [(one, self.solve_problem(one.problem, **wanted.limits)) for one in scored]
-            for i, (one, solution) in enumerate(found):
-                if wanted.more_than(solution):
-                    found[i] = self._widened(one.sentence, wanted)
-        return [self._finished(*one, wanted) for one in found]
+            return [self._parsed(one, wanted) for one in batch]
+        parses = []
+        for one in self.maker(batch, wanted.prune):
+            own = wanted.begun()
+            solution = self.solve_problem(one.problem, **own.limits)
+            if own.more_than(solution):
+                one, solution = self._widened(one.sentence, own)
+            parses.append(self._finished(one, solution, own))
+        return parses
 
     def calibrate(self, sentences: Iterable[Sentence]) -> NDArray[np.bool_]:
         """Note in the model how sure it may be, and tell which arcs are right.

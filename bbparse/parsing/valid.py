@@ -15,7 +15,6 @@ from bbparse.parsing.parse import Parse, Wanted
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.labeller import Labeller, LabelQuanta
 from bbparse.scoring.problem_maker import ProblemMaker, Scored
-from bbparse.solving.trees import Options
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from bbparse.treebank.sentence import crossing_words, given_heads
@@ -67,7 +66,8 @@ def fill_in(
             problem = restrict(problem)
         whole = heads == 0  # then no arc was left out, and it can be said what is in the way
         solution = solve(problem, explain=whole and reasons, **wanted.limits)
-        if len(solution) >= wanted.k_best or solution.status not in ("optimal", "infeasible"):
+        open_ = solution.status not in ("optimal", "infeasible") or wanted.deadline.is_over()
+        if len(solution) >= wanted.k_best or open_:
             break
     if solution.status == "infeasible":
         conflict = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
@@ -77,10 +77,6 @@ def fill_in(
             f"{where} {kind} with one root has all heads that are given{and_more}{conflict}"
         )
     return Scored(sentence, values, marks, problem), solution
-
-
-#: What a difference of 1 between log-probabilities of labels is worth in the score of a tree.
-LABEL_WEIGHT = 1.0
 
 
 def rules_for(valid: str | Rules | None, labeller: Labeller | None) -> Rules | None:
@@ -147,7 +143,8 @@ def kept_parse(
     """
     ruled = RuledSentence(rules, scored.sentence)
     rows = list(zip(found.solution.heads[:, 1:].tolist(), found.labels))
-    faults = [ruled.faults(*row) for row in rows]
+    faults = [ruled.faults(*row) for row in wanted.deadline.through(rows)]
+    found, rows = found.first(len(faults)), rows[: len(faults)]
     if not any(faults):
         return found
     names = [*labeller.labels, *sorted({*(given or {}).values()} - {*labeller.labels})]
@@ -161,20 +158,19 @@ def kept_parse(
             own = np.where(np.arange(len(names)) == names.index(given[mod]), 0.0, -np.inf)
         return own
 
-    whole = Options(time_limit=wanted.time_limit)
     spent = _work(found.solution)
 
     def solve_again(problem: Problem, k: int) -> Solution:
         nonlocal spent
-        own = {**wanted.limits, "k_best": k, "time_limit": whole.time_left()}
+        own = {**wanted.limits, "k_best": k}
         solution = solve(problem, spent, explain=False, **own)
         spent += _work(solution)
         return solution
 
     kept = solve_valid(
         scored.problem, ruled, names, scores, solve_again,
-        weight=LABEL_WEIGHT, k_best=wanted.k_best,
-        broken=[(heads, some) for (heads, _), some in zip(rows, faults)],
+        k_best=wanted.k_best, broken=[(heads, some) for (heads, _), some in zip(rows, faults)],
+        deadline=wanted.deadline,
     )  # fmt: skip
     if len(kept.solution) < len(rows) and kept.solution.status != "optimal":
         # a limit was reached before there were as many trees

@@ -177,6 +177,15 @@ class Solution:
         """The same with the labels int32[K, n] of its arcs; they are not checked."""
         return Solution.trusted(**{**self.__dict__, "labels": labels})
 
+    def first(self, count: int) -> Solution:
+        """The first of its trees, where time was too short for what is known of the others."""
+        if count >= len(self):
+            return self
+        names = ("heads", "arcs", "scores", "upper_bounds", "proved", "labels")
+        own = {name: getattr(self, name) for name in names}
+        cut = {name: None if array is None else array[:count] for name, array in own.items()}
+        return Solution.trusted(**{**self.__dict__, **cut, "status": "time_limit", "proof": None})
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an .npz file; see `Problem.save`."""
         names = [name for name in self.__dataclass_fields__ if name != "labels"]

@@ -134,6 +134,8 @@ class ProblemMaker:
     outside: Outside | None = None
     #: All scores, those of factors too, are multiples of it.
     quantum: float = QUANTUM
+    #: Candidate parts that a sentence may have.
+    max_parts: int = MAX_PARTS
 
     def __call__(
         self,
@@ -237,7 +239,7 @@ class ProblemMaker:
     ) -> list[Scored]:
         """Problems over candidate arcs; marks that are missing are asked for."""
         for sentence, (head, _) in zip(sentences, arcs):
-            _check_size(sentence, len(head))
+            _check_size(sentence, len(head), self.max_parts)
         if any(given is None for given in marks):
             marks = self._marks(values, arcs, outside)
         config = self.config
@@ -299,10 +301,10 @@ def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[li
         yield batch
 
 
-def _check_size(sentence: Sentence, n_arcs: int) -> None:
+def _check_size(sentence: Sentence, n_arcs: int, most: int) -> None:
     n = sentence.n_words
     per_word = n_arcs / n
-    if n_arcs * per_word * (1.0 + per_word / 4.0) > MAX_PARTS:
+    if n_arcs * per_word * (1.0 + per_word / 4.0) > most:
         raise ProblemError(
             f"{sentence.source or 'input'}, {sentence.name}: {n} words with "
             f"{per_word:.0f} candidate heads each are too many parts for memory; prune more"

@@ -18,6 +18,8 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
+#: Headers of requests that have a body.
+_BODY = (b"content-length", b"transfer-encoding")
 #: Seconds in which the head of a request has to be there.
 _HEAD_SECONDS = 10.0
 
@@ -34,12 +36,12 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        exchange = _Exchange(self, receive, send)
+        exchange = _Exchange(self, scope, receive, send)
         started = time.perf_counter()
         work = asyncio.ensure_future(self.app(scope, exchange.receive, exchange.send))
         watch = asyncio.ensure_future(exchange.watch(work))
         try:
-            with suppress(asyncio.CancelledError, TimeoutError):
+            with suppress(asyncio.CancelledError):
                 await work
         finally:
             watch.cancel()
@@ -62,15 +64,24 @@ class Guard:
 class _Exchange:
     """A request and its answer."""
 
-    def __init__(self, guard: Guard, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, guard: Guard, scope: MutableMapping[str, Any], receive: Receive, send: Send
+    ) -> None:
         self.guard, self.size, self.status = guard, 0, 499
         self._receive, self._send = receive, send
         self._until = asyncio.get_running_loop().time() + guard.settings.upload
         self._whole, self._gone = asyncio.Event(), asyncio.Event()
         self._complete = False
+        lengths = [value for name, value in scope["headers"] if name in _BODY]
+        self._empty = all(value == b"0" for value in lengths)  # there is no body to wait for
+        if self._empty:
+            self._whole.set()
 
     async def receive(self) -> Message:
         """A piece of the body; afterwards, that the client has left."""
+        if self._empty:
+            self._empty = False
+            return {"type": "http.request", "body": b"", "more_body": False}
         if self._whole.is_set():
             await self._gone.wait()
             return {"type": "http.disconnect"}
@@ -97,20 +108,28 @@ class _Exchange:
             work.cancel()
 
     async def send(self, message: Message) -> None:
-        """A piece of the answer; `TimeoutError` if the client does not take it."""
+        """A piece of the answer."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             if not self._whole.is_set():  # what comes after that is not read
                 message["headers"] = [*message["headers"], (b"connection", b"close")]
         self._complete = message["type"] == "http.response.body" and not message.get("more_body")
-        async with asyncio.timeout(self.guard.settings.stall):
-            await self._send(message)
+        await self._send(message)
 
 
 class Protocol(H11Protocol):
-    """HTTP, for clients that send the head of a request within some seconds."""
+    """HTTP, for clients that send the head of a request within some seconds, and take answers.
+
+    One that takes nothing for ``stall`` seconds while something waits for it is left: that ends its
+    requests, too.
+    """
 
     _late: asyncio.TimerHandle | None = None
+    _stalled: asyncio.TimerHandle | None = None
+
+    def __init__(self, *arguments: Any, stall: float, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._stall = stall
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -121,8 +140,24 @@ class Protocol(H11Protocol):
         super().data_received(data)
         self._watch()
 
+    def pause_writing(self) -> None:
+        """Wait for the client, which has not taken what was sent."""
+        super().pause_writing()
+        self._stalled = self.loop.call_later(self._stall, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on with a client that has taken it."""
+        super().resume_writing()
+        self._take_on()
+
+    def _take_on(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
+        self._take_on()
         super().connection_lost(exc)
 
     def _watch(self) -> None:

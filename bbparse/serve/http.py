@@ -10,7 +10,9 @@ import math
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -38,13 +40,23 @@ from bbparse.serve.settings import Refused, Settings
 
 _PAGE = {"": "text/html", "page.js": "text/javascript", "page.css": "text/css"}
 _SAFE = {
-    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:;"
+    " frame-ancestors 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 }  # fmt: skip
 _KINDS = {
     "jsonl": "application/x-ndjson", "conllu": "text/x-conllu", "tree": "text/plain",
 }  # fmt: skip
+_CHUNK = 1 << 16  # bytes of an answer that are sent at a time
 _ANYONE = {"Access-Control-Allow-Origin": "*"}  # as UDPipe's
+
+
+class _Stream(StreamingResponse):
+    """An answer in pieces, which ends what makes them when it ends, however that is."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async with aclosing(self.body_iterator):
+            await super().__call__(scope, receive, send)
 
 
 def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
@@ -71,9 +83,9 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
                 return known
         raise Refused(400, f"no model {name!r}; there are: {', '.join(pool.models)}")
 
-    def answer(kind: str, fields: dict[str, Any]) -> AsyncIterator[bytes]:
+    def answer(kind: str, fields: dict[str, Any]) -> AsyncGenerator[bytes, None]:
         deadline = fields.pop("deadline", None)
-        given = {"model": model_of(fields["model"]), "max_words": pool.settings.max_words}
+        given = {"model": model_of(fields["model"]), **pool.settings.of_jobs()}
         return pool.answer({**fields, **given, "kind": kind}, deadline)
 
     @app.post("/v1/parse", summary="Parse text, CoNLL-U or words", tags=["parse"])
@@ -85,7 +97,7 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
         fields = await _fields(request, options)
         kind, pieces = _KINDS[fields["format"]], answer("parse", fields)
         first = await anext(pieces, b"")
-        return StreamingResponse(_told(first, pieces, kind), media_type=f"{kind}; charset=utf-8")
+        return _Stream(_told(first, pieces, kind), media_type=f"{kind}; charset=utf-8")
 
     @app.post("/v1/explain", summary="Why a tree is the best, as a page", tags=["parse"])
     async def explain(request: Request, options: Annotated[Options, Query()]) -> Response:
@@ -151,15 +163,20 @@ async def _joined(pieces: AsyncIterator[bytes]) -> bytes:
     return b"".join([piece async for piece in pieces])
 
 
-async def _told(first: bytes, pieces: AsyncIterator[bytes], kind: str) -> AsyncIterator[bytes]:
+async def _told(
+    first: bytes, pieces: AsyncGenerator[bytes, None], kind: str
+) -> AsyncGenerator[bytes, None]:
     """An answer that has begun, with what ends it before its time as a last line."""
-    yield first
-    try:
-        async for piece in pieces:
-            yield piece
-    except Refused as error:
-        line = f"# error = {error.text}\n"
-        yield (json.dumps({"error": error.text}) + "\n" if "json" in kind else line).encode()
+    async with aclosing(pieces):
+        piece = first
+        try:
+            while piece:
+                for start in range(0, len(piece), _CHUNK):
+                    yield piece[start : start + _CHUNK]
+                piece = await anext(pieces, b"")
+        except Refused as error:
+            line = f"# error = {error.text}\n"
+            yield (json.dumps({"error": error.text}) + "\n" if "json" in kind else line).encode()
 
 
 async def _fields(request: Request, options: Options) -> dict[str, Any]:
@@ -274,11 +291,13 @@ async def _run(
     await pool.listen(address)
     reader, writer = await asyncio.open_connection(sock=control)
     app = application(pool, metrics, lambda: writer.write(b"reload\n"))
+    pool.killed = lambda pid: writer.write(b"killed-%d\n" % pid)
     server = _Server(
         uvicorn.Config(
-            Guard(app, settings, metrics), http=Protocol, ws="none", lifespan="off",
+            Guard(app, settings, metrics), ws="none", lifespan="off",
             log_level="error", access_log=False, server_header=False,
-            limit_concurrency=settings.connections, timeout_keep_alive=30,
+            http=partial(Protocol, stall=settings.stall), timeout_keep_alive=30,
+            limit_concurrency=settings.connections,
             timeout_graceful_shutdown=math.ceil(settings.deadline + settings.grace),
         )
     )  # fmt: skip

@@ -8,7 +8,7 @@ import math
 import os
 import signal
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,7 @@ from bbparse.serve.settings import Refused, Settings
 _AHEAD = 1 << 20
 #: Workers that may die of a request.
 _TRIES = 2
+_NO_WORKER = "there was no worker before the deadline"
 
 
 #: Bounds of the classes of seconds that requests take.
@@ -77,16 +78,18 @@ class Ticket:
         self.news, self.room = asyncio.Event(), asyncio.Event()
 
     async def add(self, piece: bytes) -> None:
-        """Take a piece from a worker; waits where the client is slow."""
+        """Take a piece from a worker; waits where the client is slow, until the deadline."""
         self.received += 1
         if self.ended:
             return
         self.pieces.append(piece)
         self.size += len(piece)
         self.news.set()
-        while self.size > _AHEAD and not self.ended:
-            self.room.clear()
-            await self.room.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self.until):
+                while self.size > _AHEAD and not self.ended:
+                    self.room.clear()
+                    await self.room.wait()
 
     def end(self, refused: Refused | None = None) -> None:
         """Let the pieces end; the first end counts."""
@@ -113,6 +116,7 @@ class Pool:
         self.models: dict[str, list[str]] = {}  #: What each model can do; the first is the default.
         self.announced = self.models  #: Those that workers to come have.
         self.generation = 0  #: Of the models that requests are answered by.
+        self.killed: Callable[[int], object] = lambda pid: None  #: Told of a worker's end, before.
         self._waiting: deque[Ticket] = deque()
         self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
@@ -141,7 +145,7 @@ class Pool:
 
     async def answer(
         self, job: dict[str, Any], deadline: float | None = None
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         """Pieces of the answer to a request; `Refused` where there is none, or no more of it.
 
         The request is forgotten when nobody takes more of them.
@@ -197,7 +201,7 @@ class Pool:
         while self._idle and self._waiting:
             ticket = self._waiting.popleft()
             if ticket.waited and not ticket.received and ticket.until < now:
-                ticket.end(Refused(503, "there was no worker before the deadline", 1))
+                ticket.end(Refused(503, _NO_WORKER, 1))
                 continue
             worker = self._idle.pop()
             worker.ticket, worker.since = ticket, now
@@ -205,7 +209,9 @@ class Pool:
             worker.writer.write(wire.json_frame(wire.JOB, job))
 
     def _overdue(self, ticket: Ticket) -> None:
-        if not ticket.ended:
+        if ticket in self._waiting:
+            self._drop(ticket, Refused(503, _NO_WORKER, 1))
+        elif not ticket.ended:
             text = "the deadline is over, and the work on it would not end: send less"
             self._drop(ticket, Refused(504, text))
             asyncio.get_running_loop().call_later(self.settings.patience, self._kill, ticket)
@@ -213,6 +219,7 @@ class Pool:
     def _kill(self, ticket: Ticket) -> None:
         for worker in self._workers:
             if worker.ticket is ticket:
+                self.killed(worker.pid)
                 os.kill(worker.pid, signal.SIGKILL)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -232,6 +239,8 @@ class Pool:
                     continue
                 if kind == wire.PIECE:
                     await ticket.add(text)
+                    if ticket.size > _AHEAD and not ticket.ended:
+                        self._drop(ticket, Refused(504, "the deadline is over: take it faster"))
                     continue
                 if kind == wire.END:
                     done = json.loads(text)

@@ -7,7 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-Arc = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]]
+#: No number in a request is larger: what comes after it has numbers of 32 bits.
+MOST = 2**31 - 1
+Head = Annotated[int, Field(ge=0, le=MOST)]
+Position = Annotated[int, Field(ge=1, le=MOST)]  #: Of a word, or a sentence; from 1.
+Arc = tuple[Head, Position]
 Word = str | Annotated[list[str], Field(min_length=1, max_length=5)]
 
 
@@ -33,13 +37,16 @@ class Options(BaseModel):
     )
     confidence: bool = Field(False, description="Say how sure each arc is (calibrated models).")
     prune: int | None = Field(
-        None, ge=0, description="Candidate heads of a word, instead of the model's; 0: all."
+        None, ge=0, le=MOST,
+        description="Candidate heads of a word, instead of the model's; 0: all.",
     )
     time_limit: float | None = Field(
         None, gt=0, description="Seconds for the search of one sentence; the best trees so far"
         " come back with their bounds."
     )  # fmt: skip
-    node_limit: int | None = Field(None, ge=1, description="Search nodes for one sentence.")
+    node_limit: int | None = Field(
+        None, ge=1, le=MOST, description="Search nodes for one sentence."
+    )
     deadline: float | None = Field(
         None, gt=0, description="Seconds for the whole request; not more than the service allows."
     )
@@ -49,7 +56,7 @@ class Options(BaseModel):
     drawings: bool = Field(
         False, description="Give each tree of the JSON as an image (svg) and as conllu, too."
     )
-    sentence: int = Field(1, ge=1, description="Which sentence to explain.")
+    sentence: Position = Field(1, description="Which sentence to explain.")
 
     @field_validator("valid")
     @classmethod
@@ -74,7 +81,9 @@ class Factor(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     arcs: list[Arc] = Field(min_length=1)
-    weight: float | None = Field(None, description="null: no tree has them all.")
+    weight: float | None = Field(
+        None, allow_inf_nan=False, description="null: no tree has them all."
+    )
 
 
 class Constraint(BaseModel):
@@ -82,13 +91,31 @@ class Constraint(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    sentence: int = Field(1, ge=1, description="Which one, from 1.")
-    heads: dict[int, int] = Field({}, description="Word to head; 0 is the root.")
-    labels: dict[int, Annotated[str, Field(min_length=1, pattern=r"^[^\s]+$")]] = Field(
+    sentence: Position = Field(1, description="Which one, from 1.")
+    heads: dict[Position, Head] = Field({}, description="Word to head; 0 is the root.")
+    labels: dict[Position, Annotated[str, Field(min_length=1, pattern=r"^[^\s]+$")]] = Field(
         {}, description="Labels of these arcs."
     )
     forbid: list[Arc] = Field([], description="(head, word): arcs that no tree has.")
     factors: list[Factor] = []
+
+    def joined(self, other: Constraint | None) -> Constraint:
+        """Both for the same sentence as one; `ValueError` where no tree keeps to both."""
+        if other is None:
+            return self
+        for name in ("heads", "labels"):
+            before, after = getattr(other, name), getattr(self, name)
+            for m in sorted(before.keys() & after.keys()):
+                if before[m] != after[m]:
+                    raise ValueError(
+                        f"found {name} {before[m]} and {after[m]} for word {m} of sentence"
+                        f" {self.sentence}, expected one"
+                    )
+        return Constraint(
+            sentence=self.sentence, heads={**other.heads, **self.heads},
+            labels={**other.labels, **self.labels}, forbid=[*other.forbid, *self.forbid],
+            factors=[*other.factors, *self.factors],
+        )  # fmt: skip
 
 
 class ParseRequest(Options):
@@ -101,7 +128,18 @@ class ParseRequest(Options):
         description="Sentences as lists of words: forms, or lists of form, UPOS, XPOS, lemma and"
         " FEATS, of which the last may be left out.",
     )
-    constraints: list[Constraint] = []
+    constraints: list[Constraint] = Field(
+        [], description="Several for one sentence all hold; they must not contradict each other."
+    )
+
+    @field_validator("constraints")
+    @classmethod
+    def _joined(cls, constraints: list[Constraint]) -> list[Constraint]:
+        """One for each sentence."""
+        found: dict[int, Constraint] = {}
+        for one in constraints:
+            found[one.sentence] = one.joined(found.get(one.sentence))
+        return list(found.values())
 
 
 _REFERENCE = "#/components/schemas/{model}"

@@ -10,6 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from multiprocessing import connection, get_context
 from multiprocessing.process import BaseProcess
@@ -43,8 +44,7 @@ def serve(
     if not hasattr(socket, "AF_UNIX") or not hasattr(os, "fork"):
         raise ServiceError("bbparse serve needs Linux or macOS")
     with _listener(host, port) as listener:
-        parsers = load()
-        warm_up(parsers)
+        parsers = _loaded(load, settings)
         in_main_thread(partial(_serve, listener, host, load, parsers, settings, tell))
 
 
@@ -60,6 +60,15 @@ def _serve(
         service = _Service(load, parsers, str(Path(folder) / "queue"), settings, tell)
         shown = f"[{host}]" if ":" in host else host
         service.run(listener, f"http://{shown}:{listener.getsockname()[1]}")
+
+
+def _loaded(load: Load, settings: Settings) -> Mapping[str, Parser]:
+    """The models, ready for sentences of no more parts than are allowed."""
+    parsers = load()
+    for parser in parsers.values():
+        parser.maker = replace(parser.maker, max_parts=settings.max_parts)
+    warm_up(parsers)
+    return parsers
 
 
 def _listener(host: str, port: int) -> socket.socket:
@@ -92,6 +101,7 @@ class _Service:
         self.load, self.parsers, self.settings, self.tell = load, parsers, settings, tell
         self.address = address
         self.generation = 1
+        self.killed: set[int | None] = set()  # workers that do not end what they are to do
         self.workers: dict[BaseProcess, tuple[int, float]] = {}  # generation, when it was started
         self.context: Any = get_context("fork" if sys.platform == "linux" else "spawn")
         self.control, self._theirs = socket.socketpair()
@@ -114,6 +124,7 @@ class _Service:
                 ends = [process.sentinel for process in self.workers]
                 ready = connection.wait([self.control, signals, speaker.sentinel, *ends])
                 words = self.control.recv(4096).split() if self.control in ready else []
+                self.killed |= {int(w[7:]) for w in words if w.startswith(b"killed-")}
                 numbers = signals.recv(64) if signals in ready else b""
                 if b"listening" in words:
                     self._hire()
@@ -165,16 +176,31 @@ class _Service:
                 continue
             process.join()
             del self.workers[process]
+            if process.exitcode:
+                self.tell(f"worker {process.pid} {self._end_of(process)}: there is a new one")
             if generation == self.generation:
                 if time.monotonic() - started < _TOO_SHORT:
                     time.sleep(_TOO_SHORT)
                 self._start_one()
 
+    def _end_of(self, process: BaseProcess) -> str:
+        """What became of a worker that has died, in words."""
+        if process.pid in self.killed:
+            self.killed.remove(process.pid)
+            late = self.settings.grace + self.settings.patience
+            return f"was killed, as its request did not end {late:g} s after its deadline"
+        code = process.exitcode or 0
+        if code >= 0:
+            return f"ended with {code}"
+        try:
+            return f"died of {signal.Signals(-code).name}"
+        except ValueError:
+            return f"died of signal {-code}"
+
     def _reload(self) -> None:
         """Load the models anew, and have new workers, for which the old ones make place."""
         try:
-            parsers = self.load()
-            warm_up(parsers)
+            parsers = _loaded(self.load, self.settings)
         except BBParseError as error:
             self.tell(f"the models stay as they were: {error}")
             return

@@ -13,13 +13,18 @@ class Settings:
     queue: int = 128  #: Requests that may wait for them.
     deadline: float = 60.0  #: Seconds that a request may take from when it is there.
     max_bytes: int = 4 << 20  #: Of the body of a request.
-    max_words: int = 1000  #: Of a sentence.
+    max_words: int = 1000  #: Of a sentence,
+    max_tree_words: int = 200_000  #: of all its trees together,
+    max_parts: int = 8_000_000  #: and its candidate parts: what takes some seconds.
     upload: float = 30.0  #: Seconds that a client may take to send a request,
-    stall: float = 30.0  #: or to take a piece of the answer.
+    stall: float = 10.0  #: or to take what was sent, some 64 kB.
     connections: int = 1000  #: Open ones.
-    grace: float = 10.0  #: Seconds after its deadline when a request is given up.
-    #: Seconds after that when the worker is killed: one may have to be compiled for.
-    patience: float = 300.0
+    grace: float = 5.0  #: Seconds after its deadline when a request is given up.
+    patience: float = 25.0  #: Seconds after that when the worker is killed.
+
+    def of_jobs(self) -> dict[str, int]:
+        """Limits that workers look at."""
+        return {"max_words": self.max_words, "max_tree_words": self.max_tree_words}
 
     @property
     def all_bytes(self) -> int:

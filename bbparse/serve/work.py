@@ -13,7 +13,6 @@ import select
 import signal
 import socket
 import sys
-import time
 import traceback
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr
 
+from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.errors import BBParseError
 from bbparse.explain import explain, page
 from bbparse.parsing.parse import Parse
@@ -56,15 +56,21 @@ class Job(ParseRequest):
     kind: Literal["parse", "process", "explain"]
     left: float = math.inf  #: Seconds until its deadline.
     skip: int = 0  #: Pieces that have been received from a worker before.
-    max_words: int = 1000
+    max_words: int = 1000  #: This and the next: see `bbparse.serve.settings.Settings`.
+    max_tree_words: int = 200_000
     udpipe: dict[str, str] = Field({})
     sentences: int = 0  #: Done.
     n_words: int = 0
-    _started: float = PrivateAttr(default_factory=time.monotonic)
+    _end: Deadline = PrivateAttr(NO_DEADLINE)
 
-    def time_left(self) -> float:
-        """Seconds until its deadline, perhaps negative."""
-        return self.left - (time.monotonic() - self._started)
+    def model_post_init(self, _: Any) -> None:
+        """Have the deadline from when the job is there."""
+        self._end = Deadline.after(self.left)
+
+    @property
+    def end(self) -> Deadline:
+        """The end of its time."""
+        return self._end
 
 
 def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None]:
@@ -86,7 +92,8 @@ def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None
     for found in parses(parser, map(parser.tagged, sentences), job):
         trees, status = found.trees, found.solution.status
         if job.drawings:
-            yield json.dumps(_with_drawings(found, style), ensure_ascii=False) + "\n"
+            record = _with_drawings(found, style, job.end)
+            yield json.dumps(record, ensure_ascii=False) + "\n"
         else:
             yield write(found.sentence, trees, status, style)
     if not job.sentences:
@@ -113,8 +120,14 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
         "valid": job.valid, "confidence": job.confidence,
     }  # fmt: skip
     asked = {one.sentence: one for one in job.constraints}
+    if asked:
+        sentences = list(sentences)
+        if max(asked) > len(sentences):
+            raise Refused(
+                400, f"constraints: found sentence {max(asked)}, the input has {len(sentences)}"
+            )
     for batch in _batches(sentences, job):
-        left = job.time_left()
+        left = job.end.left()
         if left <= 0 and job.sentences:
             raise Refused(
                 504, f"the deadline is over after sentence {job.sentences}: send less at a time"
@@ -123,7 +136,7 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
         limit = job.time_limit
         if limit is not None or share < _OWN_LIMIT:
             limit = min(share, math.inf if limit is None else limit)
-        options["time_limit"] = limit
+        options |= {"time_limit": limit, "until": job.end}
         if job.keep_heads or asked:
             parsed = _around(parser, batch, job, asked, options)
         else:
@@ -154,6 +167,12 @@ def _batches(sentences: Iterable[Sentence], job: Job) -> Iterator[list[Sentence]
                 413,
                 f"{sentence.name} has {sentence.n_words} words, expected at most {job.max_words}",
             )
+        trees = max(1, job.max_tree_words // sentence.n_words)
+        if job.k_best > trees:
+            raise Refused(
+                413, f"k_best is {job.k_best}, expected at most {trees} for {sentence.name}, which"
+                f" has {sentence.n_words} words",
+            )  # fmt: skip
         if batch and words + sentence.n_words > most:
             yield batch
             batch, words, most = [], 0, MOST_WORDS
@@ -191,11 +210,12 @@ def _constrained(sentence: Sentence, asked: Constraint, keep_heads: bool) -> tup
     )
 
 
-def _with_drawings(found: Parse, style: Style) -> dict[str, Any]:
-    """The record of a sentence, with each tree as an image and in CoNLL-U."""
+def _with_drawings(found: Parse, style: Style, deadline: Deadline) -> dict[str, Any]:
+    """The record of a sentence, with each tree as an image and in CoNLL-U, if there is time."""
     sentence, status = found.sentence, found.solution.status
     record = sentence_record(sentence, found.trees, status)
-    for tree, entry in zip(found.trees, record["trees"]):
+    record["trees"] = list(deadline.through(record["trees"]))
+    for tree, entry in deadline.through(zip(found.trees, record["trees"])):
         arcs = []
         for m, head in enumerate(tree.heads, start=1):
             label = tree.labels[m - 1] if tree.labels else ""
@@ -219,7 +239,8 @@ def _page(parser: Parser, sentences: Iterator[Sentence], job: Job) -> str:
     job.sentences, job.n_words = 1, sentence.n_words
     found = explain(
         parser, parser.tagged(sentence), k_best=job.k_best, prune=job.prune, valid=job.valid,
-        node_limit=_EXPLAIN_NODES, time_limit=max(_LEAST, job.time_left() / (sentence.n_words + 4)),
+        node_limit=_EXPLAIN_NODES, deadline=job.end,
+        time_limit=max(_LEAST, job.end.left() / (sentence.n_words + 4)),
     )  # fmt: skip
     return page(found, model=job.model)
 

@@ -1,5 +1,7 @@
 """Geometry of an arc diagram: words in a line, arcs over (or under) them, nothing on anything.
 
+The line runs as its script does, from left to right or from right to left.
+
 Every arc stands on two ports of its own. At a word, ports of arcs to the left come first, the
 shortest leftmost, then the root's, then those of arcs to the right, the longest leftmost: so arcs
 of a projective tree never touch. Words are moved apart until each label fits into its own arc.
@@ -230,7 +232,27 @@ def lay_out(forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = ())
         foot, top = (bottom, bottom + lift) if arc.below else (ceiling, ceiling - lift)
         layout.arcs.append(PlacedArc(arc, begin, middle, foot, top))
     _widen_for_labels(layout)
+    if runs_to_the_left(forms):
+        _mirror(layout)
     return layout
+
+
+def runs_to_the_left(forms: Sequence[str]) -> bool:
+    """Whether most words with letters are of a script that is written from right to left."""
+    balance = 0
+    for form in forms:
+        strong = (unicodedata.bidirectional(c) for c in form)
+        first = next((kind for kind in strong if kind in ("L", "R", "AL")), "")
+        balance += (first in ("R", "AL")) - (first == "L")
+    return balance > 0
+
+
+def _mirror(layout: Layout) -> None:
+    """Have the first word on the right."""
+    layout.centres = [layout.width - x for x in layout.centres]
+    for placed in layout.arcs:
+        placed.start = layout.width - placed.start
+        placed.end = layout.width - placed.end
 
 
 def _widen_for_labels(layout: Layout) -> None:

@@ -2,7 +2,7 @@
 
 A tree with labels scores
 
-    φ(tree) + weight · Σ (score of the arc's label - score of the arc's best label),
+    φ(tree) + Σ (score of the arc's label - score of the arc's best label),
 
 so where every arc has its best label, φ. It is solved, the trees found are checked, what they break
 becomes constraints over copies of the arcs concerned, and it is solved again, until nothing is
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.problem import Problem, Solution
 from bbparse.validity.check import Fault, RuledSentence
 from bbparse.validity.constraints import (
@@ -34,6 +35,8 @@ from bbparse.validity.constraints import (
 )
 from bbparse.validity.folding import fold
 
+#: What a difference of 1 between scores of labels is worth in the score of a tree.
+LABEL_WEIGHT = 1.0
 #: Finds the k best trees of a problem.
 Solve = Callable[[Problem, int], Solution]
 
@@ -57,16 +60,16 @@ def solve_valid(
     label_scores: LabelScores,
     solve: Solve,
     *,
-    weight: float = 1.0,
     k_best: int = 1,
     broken: Iterable[tuple[Sequence[int], Sequence[Fault]]] = (),
+    deadline: Deadline = NO_DEADLINE,
 ) -> ValidTrees:
     """The k best trees that keep rules, with their labels, which have the ``names``.
 
     The problem has no labels and arcs sorted by head and modifier; ``label_scores`` of a head and a
-    modifier are float64[L], -inf: not this one; ``solve`` finds the k best trees of a problem. A
-    difference of 1 between scores of labels is worth ``weight`` in the score of a tree. ``broken``
-    are trees that are not the answer, to begin with: heads of the words 1 to n, and faults.
+    modifier are float64[L], -inf: not this one; ``solve`` finds the k best trees of a problem.
+    ``broken`` are trees that are not the answer, to begin with: heads of the words 1 to n, and
+    faults. At the deadline, which ``solve`` keeps, too, it ends with the trees that it has.
     """
     arcs = Arcs(problem, names)
     active: dict[Any, Constraint] = {}
@@ -98,12 +101,12 @@ def solve_valid(
         split = None
         folded = None
         if possible:
-            folded = fold(problem, active.values(), scores, weight, len(names))
+            folded = fold(problem, active.values(), scores, LABEL_WEIGHT, len(names))
         if folded is not None:
             found = solve(folded.problem, k_best)
             labels = [folded.of_tree(row) for row in found.arcs]
         else:
-            split = split_arcs(problem, active.values(), scores, weight)
+            split = split_arcs(problem, active.values(), scores, LABEL_WEIGHT)
             penalty = np.inf if possible else _more_than_all(split.problem)
             whole = constrained(split.problem, active.values(), split.labels, penalty)
             found = _distinct(whole, split.labels, k_best, solve)
@@ -116,13 +119,14 @@ def solve_valid(
         faults_of: list[list[Fault]] = []
         texts: list[list[str]] = []
         new = False
-        for row, own in zip(found.heads, labels):
+        for row, own in deadline.through(zip(found.heads, labels)):
             heads = row[1:].tolist()
             by_word = dict(enumerate(heads, start=1))
             best = (own[m] if m in own else int(scores(h, m).argmax()) for m, h in by_word.items())
             texts.append([names[i] for i in best])
             faults_of.append(ruled.faults(heads, texts[-1]))
             new |= join(heads, faults_of[-1])
+        found = found.first(len(texts))
         if not new or found.status != "optimal":  # at a limit there is no proof to come
             break
     taken = found.arcs if split is None else split.base[found.arcs].astype(np.int32)

@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
+from bbparse.deadline import Deadline
 from bbparse.errors import ModelError, ProblemError, TreebankError
 from bbparse.parsing.parse import trees_of
 from bbparse.parsing.parser import WORK_LIMIT, Parser, ScoredTree
@@ -126,6 +127,26 @@ def test_words_that_are_all_the_same_stop_at_the_limit() -> None:
     assert time.monotonic() - started < 20
     check_trees(sentence, [tree])
     assert tree.proved == (tree.upper_bound == tree.score)
+
+
+@pytest.mark.parametrize("valid", ["none", None])
+def test_trees_that_there_is_no_time_for_are_left_out(valid: str | None) -> None:
+    """Listing them is part of the time, and so are their labels, and looking for broken rules."""
+    sentence, parser = long_sentence(40), toy.parser()
+    assert len(parser.solve(sentence, k_best=300)) == 300
+    (found,) = parser.parse_all([sentence], k_best=300, valid=valid, time_limit=1e-9)
+    assert 1 <= len(found.trees) < 300 and found.solution.status == "time_limit"
+    check_trees(sentence, found.trees)
+    over = Deadline.after(0.0)
+    (found,) = parser.parse_all([sentence], k_best=300, valid=valid, until=over)
+    assert 1 <= len(found.trees) < 300
+
+
+def test_a_deadline_of_all_sentences_leaves_the_limit_on_work() -> None:
+    sentence, parser = long_sentence(12), toy.parser()
+    (expected,) = parser.parse_all([sentence], k_best=5)
+    (found,) = parser.parse_all([sentence], k_best=5, until=Deadline.after(600.0))
+    assert found.trees == expected.trees
 
 
 def test_a_search_that_was_cut_short_says_so() -> None:

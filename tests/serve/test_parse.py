@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 from dataclasses import replace
 from typing import Any
@@ -72,6 +73,62 @@ def test_fixed_heads_and_forbidden_arcs(service: Running) -> None:
     assert itself.status == 400 and "word 1 is its own head" in itself.json["error"]
     against = [{"heads": {"1": 2}, "forbid": [[2, 1]]}]
     assert "required" in service.ask("/v1/parse", {**asked, "constraints": against}).json["error"]
+
+
+def test_several_constraints_of_a_sentence_all_hold(service: Running) -> None:
+    asked: dict[str, Any] = {"words": [WORDS], "valid": "none"}
+    two = [{"heads": {"1": 2}}, {"heads": {"2": 4}, "forbid": [[3, 5]]}, {"heads": {"1": 2}}]
+    together = [{"heads": {"1": 2, "2": 4}, "forbid": [[3, 5]]}]
+    found = service.ask("/v1/parse", {**asked, "constraints": two})
+    assert found.lines[0]["trees"][0]["heads"][:2] == [2, 4]
+    assert found.text == service.ask("/v1/parse", {**asked, "constraints": together}).text
+
+
+@pytest.mark.parametrize(
+    ("constraints", "text"),
+    [
+        ([{"heads": {"1": 2}}, {"heads": {"1": 3}}],
+         "found heads 2 and 3 for word 1 of sentence 1, expected one"),
+        ([{"labels": {"1": "a"}}, {"labels": {"1": "b"}}],
+         "found labels a and b for word 1 of sentence 1, expected one"),
+        ([{"sentence": 99, "forbid": [[1, 2]]}], "found sentence 99, the input has 1"),
+        ([{"heads": {"9": 2}}], "constraints, heads: found 9: 2 for sentence #1"),
+        ([{"heads": {"1": 10**30}}], "constraints.0.heads.1: Input should be less than or equal"),
+        ([{"sentence": 10**30}], "constraints.0.sentence: Input should be less than or equal"),
+        ([{"forbid": [[10**30, 1]]}], "constraints.0.forbid.0.0: Input should be less than"),
+        ([{"factors": [{"arcs": [[1, 10**30]]}]}], "Input should be less than or equal"),
+    ],
+)  # fmt: skip
+def test_constraints_that_cannot_be(service: Running, constraints: Any, text: str) -> None:
+    found = service.ask("/v1/parse", {"words": [WORDS], "constraints": constraints})
+    assert (found.status, list(found.json)) == (400, ["error"])
+    assert text in found.json["error"] and "\n" not in found.json["error"]
+
+
+@pytest.mark.parametrize("name", ["k_best", "prune", "node_limit", "sentence"])
+def test_numbers_that_are_too_large(service: Running, name: str) -> None:
+    for path in ("/v1/parse", "/v1/explain"):
+        found = service.ask(f"{path}?{name}={10**30}", b"It slept.", "text/plain")
+        assert found.status == 400 and name in found.json["error"]
+        found = service.ask(path, {"text": "It slept.", name: 10**30})
+        assert found.status == 400 and name in found.json["error"]
+
+
+def test_more_than_the_service_does_for_a_sentence(service: Running) -> None:
+    found = service.text("slept " * 500, "split=lines&k_best=500")
+    assert found.status == 413 and "expected at most 400" in found.json["error"]
+    found = service.text("slept " * 200, "split=lines&prune=0")
+    assert found.status == 400 and "too many parts" in found.json["error"]
+
+
+def test_connections_are_kept(service: Running) -> None:
+    connection = http.client.HTTPConnection(service.place, timeout=60)
+    for path in ("/health", "/", "/models", "/process?data=It+slept.&tokenizer=", "/health"):
+        connection.request("GET", path)
+        response = connection.getresponse()
+        assert response.status == 200 and response.getheader("connection") != "close"
+        response.read()
+    connection.close()
 
 
 def test_heads_of_conllu_are_kept(service: Running) -> None:

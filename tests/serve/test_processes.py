@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -137,6 +138,34 @@ def test_clients_that_leave_free_their_workers(service: Running) -> None:
     assert service.odd("slept").status == 200
     until(lambda: not service.ask("/health").json["busy"])
     assert time.monotonic() - started < 15
+
+
+def test_clients_that_do_not_read_free_their_workers(tmp_path: Path) -> None:
+    sentence = ["The", "small", "cat", "saw", "a", "dog", "near", "the", "stove", "."]
+    many = json.dumps({"words": [sentence] * 400, "k_best": 1000, "valid": "none"}).encode()
+    with running(tmp_path, stall=0.5) as service:
+        with connected(service, head(len(many), "application/json") + many) as slow:
+            slow.recv(1)
+            until(lambda: not service.ask("/health").json["busy"])
+            assert service.text("It slept.").status == 200
+    with running(tmp_path, stall=60.0) as service:  # its deadline ends it, too
+        many = many.replace(b"{", b'{"deadline": 3, ', 1)
+        with connected(service, head(len(many), "application/json") + many) as slow:
+            slow.recv(1)
+            until(lambda: not service.ask("/health").json["busy"])
+
+
+def test_deaths_are_told(tmp_path: Path) -> None:
+    with running(tmp_path, grace=0.2, patience=0.2) as service:
+        for name in ("die1", "die2"):
+            (service.folder / name).touch()
+        assert service.odd("They die .").status == 500
+        for _ in range(2):
+            assert service.told().endswith(" died of SIGKILL: there is a new one")
+        until(lambda: service.ask("/health").json["workers"] == 1)
+        assert service.odd("wait " * 20, deadline=0.2).status == 504
+        told = service.told()
+        assert "was killed, as its request did not end 0.4 s after its deadline" in told
 
 
 def test_slow_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

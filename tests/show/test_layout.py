@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from bbparse.show.layout import check_tree_columns, columns, levels, printable, text_width
+from bbparse.show.layout import (
+    Arc,
+    check_tree_columns,
+    columns,
+    lay_out,
+    levels,
+    printable,
+    text_width,
+)
 from tests.show.trees import any_heads, projective_heads
 
 
@@ -46,6 +54,23 @@ def test_widths() -> None:
     assert [columns(text) for text in ("word", "語", "e\u0301", "")] == [4, 2, 1, 0]
     assert text_width("WW", 10) > text_width("nn", 10) > text_width("ii", 10) > 0
     assert text_width("語", 10) == 10.0
+
+
+def test_words_stand_as_their_script_runs() -> None:
+    arcs = [Arc(2, 1, "a"), Arc(0, 2, "root"), Arc(2, 3, "b"), Arc(3, 4, "c")]
+    for forms, to_the_left in (
+        (["one", "two", "three", "."], False),
+        (["שלום", "2026", "Israel", "كلمة"], True),
+        (["1", "2", "3", "."], False),
+    ):
+        layout = lay_out(forms, arcs)
+        assert (layout.centres == sorted(layout.centres, reverse=to_the_left)) is True
+        assert 0.0 < min(layout.centres) and max(layout.centres) < layout.width
+        for placed in layout.arcs:
+            for place, word in ((placed.start, placed.arc.head), (placed.end, placed.arc.mod)):
+                if word:  # arcs end at their words
+                    near = [abs(x - place) for x in layout.centres]
+                    assert near.index(min(near)) == word - 1
 
 
 @pytest.mark.parametrize(

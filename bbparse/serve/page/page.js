@@ -165,6 +165,10 @@ function nearest(p) { // the word at a place; above all words, the root
     if (far < least) { least = far; best = i + 1; } });
   return best;
 }
+function runsToTheLeft() { // as Hebrew and Arabic do: the first word is on the right
+  const forms = [...$("drawing").querySelectorAll(".bbp-form")].map((word) => +word.getAttribute("x"));
+  return forms[0] > forms[forms.length - 1];
+}
 function hover(word) {
   $("drawing").querySelectorAll(".bbp-form").forEach((f, i) => f.classList.toggle("over", i + 1 === word));
 }
@@ -216,7 +220,7 @@ $("drawing").addEventListener("keydown", (event) => {
   else if (key === "0") fix(word, 0);
   else if (key === "Enter" || key === " ") { choose(word); $("head").focus(); }
   else if (key === "ArrowLeft" || key === "ArrowRight") {
-    const step = key === "ArrowLeft" ? -1 : 1;
+    const step = (key === "ArrowLeft") === runsToTheLeft() ? 1 : -1;
     let next = head + step;
     if (next === word) next += step;
     if (next < 0 || next > n) return;
