@@ -15,8 +15,8 @@ ROOT = Path(__file__).parent.parent
 
 #: Rooms of `bbparse`; a module imports from its own room and from those before it.
 ROOMS = (
-    "errors", "deadline", "jit", "storage", "problem", "oracle", "bounding", "search", "highs",
-    "ilp", "pricing", "agreement", "proof", "solving", "treebank", "validity", "show",
+    "errors", "options", "deadline", "jit", "storage", "problem", "oracle", "bounding", "search",
+    "highs", "ilp", "pricing", "agreement", "proof", "solving", "treebank", "validity", "show",
     "outside", "configuration", "factors", "network", "scoring", "tagging", "text", "model",
     "learning", "parsing", "phrases", "explain", "tuning", "corpus", "serve", "cli", "bbparse",
 )  # fmt: skip

@@ -38,7 +38,10 @@ FORMATS = ("ptb", "tree", "jsonl", "svg")
     "--format", "format_name", type=click.Choice(FORMATS), default="ptb", show_default=True,
     help="Brackets, trees drawn for reading, JSON lines, or one picture.",
 )  # fmt: skip
-@options.k_best(1, "Write the K best trees of each sentence, best first.")
+@options.k_best(
+    1, "Write the K best trees of each sentence, best first: those with the tags and arcs that the"
+    " models of --with agree on.",
+)  # fmt: skip
 @options.time_limit("For a sentence; the best tree found so far is written then.")
 @options.node_limit("Search nodes for one sentence; 1: no branching.")
 def phrases(
@@ -111,6 +114,7 @@ def _shown(found: PhraseParse, words: list[str], format_name: str) -> str:
         ],
         "heads": found.heads,
         "fallback": found.fallback,
+        "complete": found.complete,
         "agreement": None if agreement is None else {
             "status": agreement.status, "value": agreement.value, "bound": agreement.bound,
             "calls": agreement.calls, "nodes": agreement.nodes,

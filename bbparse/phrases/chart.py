@@ -199,7 +199,7 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
         np.zeros(2, np.int32), np.empty(room, np.int32), np.empty(room, np.int32),
         np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room),
         np.empty(room, np.int32),
-        np.full((n_pairs * STATES, n_leaves if lexical > 0 else 1), -1, np.int32),
+        np.full((max(n_pairs * STATES, n_symbols), n_leaves if lexical > 0 else 1), -1, np.int32),
         np.empty(room, np.int32),
     )  # fmt: skip
     first, last = np.zeros(n_cells, np.int32), np.zeros(n_cells, np.int32)  # phrases of a span

@@ -153,7 +153,10 @@ def _keys(heads, modifiers, forms, head_keys, label_keys, word_keys):
 
 @dataclass
 class Grammar:
-    """Symbols and probabilities; ``kind`` is what each symbol is between head and modifier."""
+    """Symbols and probabilities; ``kind`` is what each symbol is between head and modifier.
+
+    ``tag_number`` and ``number`` say which symbol a tag and a category is.
+    """
 
     symbols: list[str]  #: Tags first, then categories.
     n_tags: int
@@ -161,17 +164,17 @@ class Grammar:
     table: Table  #: Probabilities with words.
 
     def __post_init__(self) -> None:
-        self.number = {symbol: i for i, symbol in enumerate(self.symbols)}
+        # a tag may be written as a category is
+        self.tag_number = {tag: i for i, tag in enumerate(self.symbols[: self.n_tags])}
+        self.number = {s: i for i, s in enumerate(self.symbols) if i >= self.n_tags}
         plain = [symbol.split(SPLIT)[0] for symbol in self.symbols]
         base = [symbol.split(JOIN)[-1] for symbol in plain]
-        for i in range(self.n_tags):  # a tag may be written as a category is
-            plain[i] = base[i] = self.symbols[i]
-        categories = {s: i for i, s in enumerate(self.symbols) if i >= self.n_tags}
+        plain[: self.n_tags] = base[: self.n_tags] = self.symbols[: self.n_tags]
         self.kind = np.array([_kind(symbol) for symbol in plain], np.int32)
         self.forms = Forms(
             *(
                 np.array(
-                    [i if i < self.n_tags else categories[s] for i, s in enumerate(some)]
+                    [i if i < self.n_tags else self.number[s] for i, s in enumerate(some)]
                 ).astype(np.int32)
                 for some in (plain, base)
             )
@@ -227,7 +230,8 @@ def learn_grammar(
                 modifiers.append((side, p, h, state, t, w, -1, 0, 0))
         top = some[0]  # a tree is the modifier of nothing
         modifiers.append((2, 0, 0, 0, 0, 0, symbol(top), tag_of[top.tag], words[top.word]))
-    head_array, modifier_array = np.array(heads, np.int64), np.array(modifiers, np.int64)
+    head_array = np.array(heads, np.int64).reshape(-1, 4)  # none where all trees are single words
+    modifier_array = np.array(modifiers, np.int64)
     grammar.pairs = _pairs(head_array, modifier_array, roots, len(symbols))
     if with_words:
         grammar.table = _learn_table(head_array, modifier_array, grammar.forms)
@@ -295,6 +299,8 @@ def _pairs(heads: Any, modifiers: Any, roots: list[int], n_symbols: int) -> Pair
         np.array([p for p, _ in pairs], np.int32), np.array([h for _, h in pairs], np.int32),
         np.array(score, np.float32), stop.astype(np.float32), ptr.astype(np.int32),
         np.array([x for _, _, x in rules], np.int32), np.array([s for _, s, _ in rules], np.int32),
-        np.array([[value(s, x, label, f) for f in (0, 1)] for label, s, x in rules], np.float32),
+        np.array(
+            [[value(s, x, label, f) for f in (0, 1)] for label, s, x in rules], np.float32
+        ).reshape(-1, 2),
         root.astype(np.float32),
     )  # fmt: skip

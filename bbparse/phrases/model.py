@@ -17,6 +17,7 @@ from bbparse.phrases.counts import Table, open_table
 from bbparse.phrases.grammar import Grammar, Pairs
 from bbparse.phrases.parser import PhraseParser, PhraseSettings
 from bbparse.phrases.tagger import TrigramTagger
+from bbparse.phrases.trees import JOIN, SPLIT
 from bbparse.phrases.words import Vocabulary
 from bbparse.storage.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.storage.output import temporary_folder
@@ -24,7 +25,7 @@ from bbparse.tagging.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
 from bbparse.text.cutter import CUTTER_ARRAYS, Cutter
 
 KIND = "bbparse.Phrases"
-VERSION = 1
+VERSION = 2
 LEVELS = ("kinds", "plain", "split")
 
 
@@ -58,6 +59,7 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
         "entries": parser.vocabulary.entries,
         "symbols": [grammar.symbols for grammar in parser.grammars],
         "n_tags": parser.grammar.n_tags,
+        "marks": [JOIN, SPLIT],
         "settings": asdict(parser.settings),
         "tagger": {
             "scale": parser.tagger.scale, "weight": parser.tagger.weight,
@@ -92,8 +94,14 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
     try:
         header = json.loads(str(arrays["header"].item()))
         vocabulary = Vocabulary(header["entries"])
+        n_tags, marks = int(header["n_tags"]), header.get("marks", ["+", "~"])
+        of_today = str.maketrans(dict(zip(marks, (JOIN, SPLIT), strict=True)))
+        header["symbols"] = [
+            some[:n_tags] + [symbol.translate(of_today) for symbol in some[n_tags:]]
+            for some in header["symbols"]
+        ]
         grammars = [
-            _grammar(symbols, int(header["n_tags"]), _pairs(name, arrays, symbols, where))
+            _grammar(symbols, n_tags, _pairs(name, arrays, symbols, where))
             for name, symbols in zip(LEVELS, header["symbols"], strict=True)
         ]
         grammars[-1].table = _table("table", arrays)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.jit import kernel
-from bbparse.oracle.projective.passes import inside_pass, list_derivations, outside_pass
+from bbparse.oracle.projective.passes import inside_pass, outside_pass
 from bbparse.oracle.protocol import Best, Flags, Floats
 from bbparse.phrases.chart import Chart
+from bbparse.phrases.listing import Combine, Listing
 
 NEG = -np.inf
 _NONE = np.empty(0)
@@ -51,29 +54,26 @@ def coordinate_marginals(chart, weight, inside, outside, out):
 
 
 @kernel
-def best_steps(chart, inside, k):
-    """The k best derivations: float64[K] and, of each, its steps from the top."""
-    none, n = np.empty(0, np.int32), chart.size[0]
-    listed, place, _ = list_derivations(chart, np.empty(0), none, none, inside, k, NEG, np.inf)
-    best = listed[place[n - 1]]
-    values, found = np.empty(len(best)), [none for _ in range(len(best))]
-    stack, out = np.empty((n + 1, 2), np.int64), np.empty(n, np.int32)
-    for t in range(len(best)):
-        values[t] = -best[t][0]
-        stack[0, 0], stack[0, 1] = n - 1, t
-        depth, length = 1, 0
-        while depth > 0:
-            depth -= 1
-            i, rank = stack[depth]
-            if i != 0:
-                _, e, x, y, _ = listed[place[i]][rank]
-                out[length] = e
-                length += 1
-                stack[depth, 0], stack[depth, 1] = chart.left[e], x
-                stack[depth + 1, 0], stack[depth + 1, 1] = chart.right[e], y
-                depth += 2
-        found[t] = out[:length].copy()
-    return values, found
+def best_steps(chart, weight, inside):
+    """The steps of the best derivation, from the top; the first of those that are as good."""
+    n = inside.shape[0]
+    stack, out = np.empty(n + 1, np.int32), np.empty(n, np.int32)
+    stack[0] = n - 1
+    depth, length = 1, 0
+    while depth > 0:
+        depth -= 1
+        i = stack[depth]
+        if i != 0:
+            best, value = -1, NEG
+            for e in range(chart.item_ptr[i], chart.item_ptr[i + 1]):
+                own = inside[chart.left[e]] + inside[chart.right[e]] + weight[e]
+                if own > value:
+                    best, value = e, own
+            out[length] = best
+            length += 1
+            stack[depth], stack[depth + 1] = chart.left[best], chart.right[best]
+            depth += 2
+    return out[:length]
 
 
 class ChartOracle:
@@ -108,11 +108,20 @@ class ChartOracle:
         return float(inside_pass(self._swept, _NONE, self._inside))
 
     def best(self, scores: Floats) -> Best:
-        return next(iter(self.k_best(scores, 1)), Best(NEG, np.zeros(self.n_coordinates, np.bool_)))
+        value = self._sweep(scores)
+        if value == NEG:
+            return Best(NEG, np.zeros(self.n_coordinates, np.bool_))
+        return Best(value, self._on(best_steps(self.chart, self._weight, self._inside)))
 
     def k_best(self, scores: Floats, k: int) -> list[Best]:
-        """See `bbparse.oracle.protocol.Oracle`: derivations, as `k_steps` lists them."""
-        return [Best(value, self._on(steps)) for value, steps in self.k_steps(scores, k)]
+        """See `bbparse.oracle.protocol.Oracle`: different sets of coordinates, best first."""
+        coordinate = self.chart.coordinate.tolist()
+
+        def combine(step: int, left: Hashable, right: Hashable) -> Hashable:
+            own = frozenset(coordinate[step : step + 1] if coordinate[step] >= 0 else ())
+            return own.union(*(s for s in (left, right) if isinstance(s, frozenset)))
+
+        return [Best(value, self._on(steps)) for value, steps in self.k_steps(scores, k, combine)]
 
     def _on(self, steps: Ints) -> Flags:
         on = np.zeros(self.n_coordinates, np.bool_)
@@ -120,12 +129,17 @@ class ChartOracle:
         on[used[used >= 0]] = True
         return on
 
-    def k_steps(self, scores: Floats, k: int) -> list[tuple[float, Ints]]:
-        """The k best derivations with their scores, best first: numbers of steps, from the top."""
-        if self._sweep(scores) == NEG:
+    def k_steps(
+        self, scores: Floats, k: int, combine: Combine, deadline: Deadline = NO_DEADLINE
+    ) -> list[tuple[float, Ints]]:
+        """The k best structures, by what `combine` makes of derivations (`Listing.best`)."""
+        value = self._sweep(scores)
+        if value == NEG:
             return []
-        values, steps = best_steps(self._swept, self._inside, k)
-        return list(zip(values.tolist(), steps))
+        if k == 1:
+            return [(value, best_steps(self.chart, self._weight, self._inside))]
+        chart = self.chart._replace(weight=self._weight)
+        return Listing(chart, self._inside, combine).best(k, deadline)
 
     def with_each(self, scores: Floats) -> Floats:
         """See `bbparse.oracle.protocol.Oracle`; exact."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -11,16 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.agreement import Agreement, agree
+from bbparse.deadline import Deadline
 from bbparse.errors import ConfigError, ModelError
+from bbparse.options import check_options
 from bbparse.oracle.protocol import Oracle
 from bbparse.oracle.trees import ProjectiveTrees
 from bbparse.parsing.parser import Parser
 from bbparse.phrases.chart import FORBIDDEN, FREE, Chart, Leaves, build_chart
 from bbparse.phrases.grammar import Grammar
+from bbparse.phrases.listing import Combine
 from bbparse.phrases.oracles import ChartOracle
-from bbparse.phrases.prune import LEFT, dense_rules, divide, prune
+from bbparse.phrases.prune import LEFT, RIGHT, dense_rules, divide, prune
 from bbparse.phrases.tagger import TrigramTagger
-from bbparse.phrases.trees import ROOT, Phrase, PhraseTree, default_rules, from_phrase, sentence_of
+from bbparse.phrases.trees import (
+    ROOT,
+    SPLIT,
+    Phrase,
+    PhraseTree,
+    default_rules,
+    from_phrase,
+    sentence_of,
+)
 from bbparse.phrases.words import Vocabulary
 from bbparse.problem import Problem
 from bbparse.problem.parts import DTYPES
@@ -55,6 +66,8 @@ class PhraseParse:
     scores: list[float]
     #: The grammar has no tree for the sentence: it was parsed in parts, which are joined.
     fallback: bool
+    #: There are as many trees as were asked for, or all of the chart: no fallback, and in time.
+    complete: bool
     agreement: Agreement | None  #: Where models had to agree and could.
     #: Of the best tree: the head of each word, by the grammar's head rules; 0 for the root.
     heads: list[int] = field(default_factory=list)
@@ -94,16 +107,25 @@ class PhraseParser:
     ) -> PhraseParse:  # fmt: skip
         """Parse a sentence, whose tags are the tagger's where none are given.
 
-        `use`, one of `WITH`, says which models have to agree with the grammar. Of the `k` trees the
-        further ones are of the grammar alone, around the best one's tags and arcs. Only trees with
-        the `heads` given (0 for the root) are looked at, if there is any, with `use` none or tags.
-        Limits are those of `bbparse.agree`. `ConfigError` if `use` is impossible, or `heads` do not
-        go with it or with the words.
+        `use`, one of `WITH`, says which models have to agree with the grammar. The trees are the
+        `k` best different ones of the chart; the further ones by the score of the grammar alone,
+        with the tags and arcs on which the models agree in the best one. Only trees with the
+        `heads` given (0 for the root) are looked at, if there is any, with `use` none or tags.
+        Limits are those of `bbparse.agree`; the time limit is also one for finding further trees.
+        `ConfigError` if an argument is none that it can be, or does not go with the words.
         """
         if use not in WITH:
             raise ConfigError(f"with is {use!r}, expected one of {list(WITH)}")
         if use in ("arcs", "both") and self.dependencies is None:
             raise ConfigError(f"with is {use!r}: the model has no dependency parser")
+        check_options({"k_best": k, "time_limit": time_limit, "node_limit": node_limit})
+        if isinstance(words, str):
+            raise ConfigError(f"words are {words!r:.60}, expected a list of words")
+        for i, word in enumerate(words):
+            if not isinstance(word, str) or not word:
+                raise ConfigError(f"word {i + 1} is {word!r}, expected text")
+        if tags is not None and len(tags) != len(words):
+            raise ConfigError(f"tags: {len(tags)}, expected {len(words)}, one for each word")
         if heads is not None and (
             use in ("arcs", "both") or len(heads) != len(words)
             or not all(0 <= head <= len(words) for head in heads)
@@ -113,7 +135,7 @@ class PhraseParser:
                 f" {len(words)} and with none or tags"
             )
         if not words:
-            return PhraseParse([PhraseTree(ROOT)], [0.0], False, None)
+            return PhraseParse([PhraseTree(ROOT)], [0.0], False, True, None)
         sentence = _Sentence(self, words, tags, use)
         return sentence.parse(k, heads, time_limit, node_limit)
 
@@ -127,16 +149,14 @@ class _Sentence:
         self.parser, self.words, self.use = parser, list(words), use
         self.leaves, self.tag_scores, self.labels = parser.tagger.leaves(words)
         self.tag_oracle: ChartOracle | None = None
-        best = np.zeros(0, np.int64)
-        if tags is None:
+        known = parser.grammar.tag_number
+        self.tags = [] if tags is None else list(tags)
+        if tags is None or not known.keys() >= set(tags):
             chart = parser.tagger.chart(self.leaves, self.tag_scores, self.labels)
             self.tag_oracle = ChartOracle(chart, self.leaves.word)
             best = np.flatnonzero(self.tag_oracle.best(np.zeros(len(self.leaves.word))).on)
-        known = parser.grammar.number
-        self.tags = (
-            [parser.grammar.symbols[self.leaves.tag[q]] for q in best] if tags is None else
-            [tag if known.get(tag, 1 << 30) < parser.grammar.n_tags else "NN" for tag in tags]
-        )  # fmt: skip
+            own = [parser.grammar.symbols[self.leaves.tag[q]] for q in best]
+            self.tags = [a if a in known else b for a, b in zip(self.tags or own, own)]
         if tags is not None or use in ("none", "arcs"):
             self.tag_oracle = None
             n = len(self.words)
@@ -153,6 +173,7 @@ class _Sentence:
     ) -> PhraseParse:
         """With ever less asked for, until there is a tree."""
         s = self.parser.settings
+        deadline = Deadline.after(time_limit)
         if len(self.words) > LONGEST:
             return self._in_parts()
         problem = self._problem()
@@ -185,11 +206,13 @@ class _Sentence:
                     continue
                 on = found.on[0]
                 grammar = grammar.restrict(on, ~on)
-            best = grammar.k_steps(np.zeros(len(group)), k)
+            written = _written(self.parser.grammar, chart, step_of, self.leaves)
+            best = grammar.k_steps(np.zeros(len(group)), k, written, deadline)
             phrases = [_derived(self.parser.grammar, chart, step_of, st, self) for _, st in best]
             return PhraseParse(
                 [from_phrase(phrase, self.words) for phrase in phrases],
-                [score for score, _ in best], False, found, phrases[0].heads(),
+                [score for score, _ in best], False,
+                len(best) == k or not deadline.is_over(), found, phrases[0].heads(),
             )  # fmt: skip
         return self._in_parts()
 
@@ -238,7 +261,7 @@ class _Sentence:
         n = len(self.words)
         if n == 1:
             tree = PhraseTree(ROOT, (PhraseTree(self.tags[0], word=self.words[0]),))
-            return PhraseParse([tree], [-np.inf], True, None, [0])
+            return PhraseParse([tree], [-np.inf], True, False, None, [0])
         places = [
             i + 1 for i in range(n - 1) if self.tags[i] in (",", ":", ".") or self.tags[i] == "CC"
         ]
@@ -254,7 +277,34 @@ class _Sentence:
             top = heads.index(0) + 1 if heads else 0
             heads += [h + start if h else top for h in found.heads]
         joined = PhraseTree(ROOT, (PhraseTree("X", tuple(parts)),))
-        return PhraseParse([joined], [-np.inf], True, None, heads)
+        return PhraseParse([joined], [-np.inf], True, False, None, heads)
+
+
+def _written(grammar: Grammar, chart: Chart, step_of: Any, leaves: Leaves) -> Combine:
+    """What of a derivation is written: labels without splits, and nothing about heads.
+
+    Of phrases and words, a number for each; of what is on the way to a phrase, those of its parts.
+    """
+    item_of = np.repeat(np.arange(len(step_of)), np.diff(chart.item_ptr)).tolist()
+    labels = [symbol.partition(SPLIT)[0] for symbol in grammar.symbols]
+    numbers: dict[Hashable, int] = {}
+
+    def parts(item: int, structure: Any) -> Any:
+        return structure if step_of[item] else (structure,)
+
+    def combine(step: int, left: Any, right: Any) -> Hashable:
+        item = item_of[step]
+        if step_of[item] == RIGHT:
+            return (*parts(chart.left[step], left), right)
+        if step_of[item] == LEFT:
+            return (left, *parts(chart.right[step], right))
+        if item == len(step_of) - 1:
+            return left  # type: ignore[no-any-return]
+        inner = chart.left[step]
+        below = parts(inner, left) if inner else int(leaves.word[chart.head[item]])
+        return numbers.setdefault((labels[chart.symbol[item]], below), len(numbers))
+
+    return combine
 
 
 def _derived(

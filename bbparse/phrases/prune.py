@@ -341,15 +341,25 @@ def prune(
     return _prune(leaf, pairs, margin, *within)
 
 
+def _in_trees(pairs: Pairs) -> NDArray[np.bool_]:
+    """Whether some tree has each symbol, bool[S]."""
+    used = (np.diff(pairs.rule_ptr) > 0) | (pairs.root > NEG)
+    used[pairs.parent] = used[pairs.head] = True
+    return used
+
+
 def divide(coarse: Grammar, fine: Grammar, rules: HeadRules) -> Division:
     """How what a coarser grammar has is divided in a finer one; they have the same tags.
 
-    `KeyError` if the finer one has something of which the coarser one has nothing.
+    `KeyError` if the finer one has something of which the coarser one has nothing. That of symbols
+    that stand for others, and are in no tree, is 0.
     """
     symbol = list(range(fine.n_tags))
-    for label in fine.symbols[fine.n_tags :]:
+    used = _in_trees(fine.pairs)
+    for label, own in zip(fine.symbols[fine.n_tags :], used[fine.n_tags :].tolist()):
         plain = label.split(SPLIT)[0]
-        symbol.append(coarse.number[plain if plain in coarse.number else merged(plain, rules)])
+        name = plain if plain in coarse.number else merged(plain, rules)
+        symbol.append(coarse.number[name] if own else 0)
     pairs = zip(coarse.pairs.parent.tolist(), coarse.pairs.head.tolist())
     of = {pair: y for y, pair in enumerate(pairs)}
     pair = np.array(

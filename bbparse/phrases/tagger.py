@@ -127,8 +127,7 @@ class TrigramTagger:
         self.scale, self.weight, self.margin = scale, weight, margin
         self.n_tags = grammar.n_tags
         xpos = [label.partition("\t")[2] for label in tagger.tags.labels]
-        self._tag = np.array([grammar.number.get(tag, -1) for tag in xpos], np.int32)
-        self._tag[self._tag >= grammar.n_tags] = -1
+        self._tag = np.array([grammar.tag_number.get(tag, -1) for tag in xpos], np.int32)
 
     def leaves(self, words: Sequence[str]) -> tuple[Leaves, NDArray[np.float64], NDArray[np.int32]]:
         """The words with the tags that they may have, a coordinate for each; scores and labels."""

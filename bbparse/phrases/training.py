@@ -94,7 +94,7 @@ def train_phrases(
     grammar = grammars[-1]
     report("learning the tagger")
     sentences = [_sentence(tree, phrase) for tree, phrase in zip(trees, phrases)]
-    tags = [[grammar.number[tag] for tag in tree.tags] for tree in trees]
+    tags = [[grammar.tag_number[tag] for tag in tree.tags] for tree in trees]
     tagger = TrigramTagger(
         # its scores are those of the layer of tags, and no network's
         train_tagger(sentences, replace(tagger_settings or TaggerSettings(), network=None)),

@@ -2,15 +2,15 @@
 
 A file has any number of trees such as ``(ROOT (NP (NN Introduction)))``. The outermost bracket may
 be without a label, as in the Penn Treebank, or be labelled ROOT, TOP or S1; it is one and the same
-to us. What a word is must be neither space nor bracket; brackets of a text stand in files as -LRB-
-and -RRB-, and in trees as they are in the text.
+to us. Blanks separate, so words are escaped: brackets of a text stand in files as -LRB- and -RRB-,
+blanks as their code points (``New-U+0020-York``), and in trees as they are in the text.
 
 To a head-driven grammar, a phrase over a single phrase is joined with it: ``(S (VP …))`` becomes
-one phrase of the category ``S+VP``. So a phrase has two children or more, or is a word with its
+one phrase of both categories. So a phrase has two children or more, or is a word with its
 categories; a tree keeps no unary chains, and nothing is lost, as what is written is taken apart
 again.
 
-Grammars may see more categories, or fewer. ``NP~B^S`` is an NP within an S that has words only for
+Grammars may see more categories, or fewer. ``NP(B^S`` is an NP within an S that has words only for
 children: Johnson (1998) annotates parents; Collins (1999) sets apart noun phrases without phrases
 in them. The other way, categories of a kind become one, as on the coarse levels of Charniak et al.
 (2006).
@@ -32,8 +32,13 @@ from bbparse.treebank import Sentence
 
 ROOT = "ROOT"
 _TOPS = frozenset({"", "ROOT", "TOP", "S1", "VROOT"})
-_TOKEN = re.compile(r"[()]|[^\s()]+|\n")
-_ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
+_TOKEN = re.compile(r"[()]|[^ \t\r\f\v\n()]+|\n")  # other blanks may be parts of words
+_NAMES = {"(": "-LRB-", ")": "-RRB-"}
+_CHARACTERS = {name: character for character, name in _NAMES.items()}
+_ESCAPE = r"(?:LRB|RRB|U\+[0-9A-F]{4,6})"
+_ESCAPED = re.compile(rf"-{_ESCAPE}-")
+#: What cannot stand in a word as it is: brackets, blanks, and a dash that would begin an escape.
+_TO_ESCAPE = re.compile(rf"[()\s]|-(?={_ESCAPE}[-()\s])")
 _DEEPEST = 500
 
 
@@ -64,8 +69,30 @@ class PhraseTree:
     def __str__(self) -> str:
         """The tree in brackets, on one line."""
         if not self.children:
-            return f"({self.label} {''.join(_ESCAPES.get(c, c) for c in self.word)})"
+            return f"({self.label} {escaped(self.word)})"
         return f"({self.label} {' '.join(map(str, self.children))})"
+
+
+def escaped(word: str) -> str:
+    """The word as it stands in a file of bracketed trees."""
+
+    def escape(match: re.Match[str]) -> str:
+        return _NAMES.get(match[0]) or f"-U+{ord(match[0]):04X}-"
+
+    return _TO_ESCAPE.sub(escape, word)
+
+
+def unescaped(text: str) -> str:
+    """The word that a file of bracketed trees writes so: the inverse of `escaped`."""
+
+    def character(match: re.Match[str]) -> str:
+        if match[0] in _CHARACTERS:
+            return _CHARACTERS[match[0]]
+        code = int(match[0][3:-1], 16)
+        known = code == ord("-") or (code <= 0x10FFFF and chr(code).isspace())
+        return chr(code) if known else match[0]
+
+    return _ESCAPED.sub(character, text)
 
 
 def clean(tree: PhraseTree) -> PhraseTree | None:
@@ -97,7 +124,7 @@ def read_trees(path: str | os.PathLike[str]) -> Iterator[tuple[int, PhraseTree]]
     `TreebankError` if the file cannot be read or its brackets make no trees; names file and line.
     """
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:  # with a byte order mark or without
             text = file.read()
     except OSError as error:
         raise TreebankError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -149,9 +176,7 @@ def read_trees_text(text: str, name: str = "trees") -> Iterator[tuple[int, Phras
             elif children or word:
                 raise wrong(f"{token!r} after {word or 'a phrase'!r}", ") or (")
             else:
-                for bracket, written in _ESCAPES.items():
-                    token = token.replace(written, bracket)
-                stack[-1] = (start, label, children, token)
+                stack[-1] = (start, label, children, unescaped(token))
             opened = False
     if stack:
         raise TreebankError(
@@ -170,9 +195,9 @@ def sentence_of(
     return Sentence.from_words(words, upos=tags, xpos=tags, heads=heads, deprels=labels)
 
 
-JOIN = "+"
-#: Between a category and what it is split by.
-SPLIT = "~"
+#: Between categories that are joined, and between a category and what it is split by: neither can
+#: be part of a category in a file.
+JOIN, SPLIT = " ", "("
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from bbparse.errors import BBParseError
+from bbparse.errors import BBParseError, ProblemError
+from bbparse.options import check_options
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
 from bbparse.search.observer import Observer
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.solving.conflict import explain_infeasible
 from bbparse.solving.in_order import in_order
-from bbparse.solving.trees import Options, check_options, check_whole, find_trees
+from bbparse.solving.trees import Options, check_request, find_trees
 
 # Problems that a thread takes at a time: most take less time than passing them on does.
 _PER_TASK = 8
@@ -95,7 +96,7 @@ def solve(
         Where a method needs highspy, and it is not installed.
     """
     options = Options(k_best, time_limit, node_limit, work_limit, gap, backbone, settings, observer)
-    check_options(problem, method, options)
+    check_request(problem, method, options)
     found = find_trees(problem, method, options)
     if proof:
         found, _ = with_proof(problem, found, k_best, time_limit=options.deadline.limit())
@@ -131,7 +132,7 @@ def solve_batch(
     BBParseError
         As :func:`solve`, with the place of the problem; the first in order if there are several.
     """
-    check_whole("threads", threads)
+    check_options({"threads": threads}, ProblemError)
     given = list(problems)
 
     def some(start: int) -> list[Solution]:

@@ -17,6 +17,7 @@ from bbparse.bounding.state import no_trees
 from bbparse.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
+from bbparse.options import check_options
 from bbparse.oracle.projective.dense import eisner
 from bbparse.oracle.projective.recurrences import recurrence_for
 from bbparse.oracle.trees import restricted
@@ -55,7 +56,6 @@ class Options:
 
 
 _USUAL = Options(started=0.0)
-_BOOLS, _WHOLE, _REAL = (bool, np.bool_), (int, np.integer), (int, float, np.integer, np.floating)
 
 #: Of each method, what it takes besides ``k_best``, ``time_limit`` and ``gap``, which all take.
 #: auto is branch and bound, which can solve every problem.
@@ -67,18 +67,12 @@ METHODS: dict[str, frozenset[str]] = {
 }
 
 
-def check_options(problem: Any, method: Any, options: Options) -> None:
+def check_request(problem: Any, method: Any, options: Options) -> None:
     """Refuse impossible options, and options that a method does not take, with a ProblemError."""
     if not isinstance(problem, Problem):
         raise ProblemError(f"problem is of type {type(problem).__name__}, expected a Problem")
-    check_whole("k_best", options.k_best)
-    if options.time_limit is not None:
-        _check_real("time_limit", options.time_limit)
-    if options.node_limit is not None:
-        check_whole("node_limit", options.node_limit)
-    if options.work_limit is not None:
-        _check_real("work_limit", options.work_limit)
-    _check_real("gap", options.gap)
+    numbers = ("k_best", "time_limit", "node_limit", "work_limit", "gap")
+    check_options({name: getattr(options, name) for name in numbers}, ProblemError)
     if method not in METHODS:
         raise ProblemError(f"unknown method {method!r}: one of {', '.join(METHODS)}")
     if not isinstance(options.settings, SearchSettings):
@@ -89,21 +83,6 @@ def check_options(problem: Any, method: Any, options: Options) -> None:
         value = getattr(options, name)
         if name not in METHODS[method] and value != getattr(_USUAL, name):
             raise ProblemError(f"{name} is {value!r}: method {method!r} takes none")
-
-
-def check_whole(name: str, value: Any) -> None:
-    """Raise ProblemError unless an argument is a whole number of at least 1."""
-    if isinstance(value, _BOOLS) or not isinstance(value, _WHOLE):
-        raise ProblemError(f"{name} is {value!r}, expected a whole number")
-    if value < 1:
-        raise ProblemError(f"{name} is {value}, expected at least 1")
-
-
-def _check_real(name: str, value: Any) -> None:
-    if isinstance(value, _BOOLS) or not isinstance(value, _REAL):
-        raise ProblemError(f"{name} is {value!r}, expected a number")
-    if not value >= 0:
-        raise ProblemError(f"{name} is {value}, expected at least 0")
 
 
 Floats = NDArray[np.float64]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,16 @@ import numpy as np
 import pytest
 
 from bbparse.agreement import agree
-from bbparse.phrases.chart import FREE, build_chart
+from bbparse.deadline import Deadline
+from bbparse.phrases.chart import FREE, Chart, build_chart
 from bbparse.phrases.counts import backed_off
 from bbparse.phrases.grammar import FLOOR, head_weight, modifier_weight, next_state
+from bbparse.phrases.listing import Listing
 from bbparse.phrases.oracles import ChartOracle
+from bbparse.phrases.parser import _derived, _Sentence, _written
 from bbparse.phrases.prune import dense_rules, prune
-from bbparse.phrases.trees import SPLIT
+from bbparse.phrases.training import train_phrases
+from bbparse.phrases.trees import JOIN, SPLIT, clean, from_phrase, read_trees_text
 
 _spec = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("toy.py"))
 assert _spec is not None and _spec.loader is not None
@@ -159,8 +164,12 @@ def test_sweeps_are_those_of_all_derivations(lexical: float) -> None:
     chart, leaves, _ = _chart(words, lexical)
     oracle = ChartOracle(chart, leaves.word)
     every = sorted(_derivations(chart, len(chart.symbol) - 1), key=lambda d: -d[0])
-    listed = oracle.k_best(np.zeros(oracle.n_coordinates), 10)
-    assert [one.value for one in listed] == pytest.approx([v for v, _ in every[:10]])
+    sets: dict[frozenset[int], float] = {}
+    for value, on in every:
+        sets.setdefault(on, value)
+    listed = oracle.k_best(np.zeros(oracle.n_coordinates), len(sets) + 1)
+    assert [one.value for one in listed] == pytest.approx(list(sets.values()))
+    assert {frozenset(np.flatnonzero(one.on).tolist()) for one in listed} == sets.keys()
     q = max(every[0][1])
     flags = np.arange(oracle.n_coordinates) == q
     without = [v for v, on in every if q not in on]
@@ -172,6 +181,108 @@ def test_sweeps_are_those_of_all_derivations(lexical: float) -> None:
         having = [v for v, on in every if other in on]
         assert best.value == pytest.approx(max(having, default=-np.inf))
         assert not having or best.on[other]
+
+
+def _brackets(grammar: Any, chart: Any, step_of: Any, words: list[str]) -> dict[str, float]:
+    """All trees of a chart as they are written, each with the score of its best derivation."""
+    goal = len(step_of) - 1
+
+    @cache
+    def every(item: int) -> dict[tuple[str, ...], float]:
+        """The parts of all that an item may be; of phrases and words there is one."""
+        found: dict[tuple[str, ...], float] = {}
+        for e in range(chart.item_ptr[item], chart.item_ptr[item + 1]):
+            left, right = int(chart.left[e]), int(chart.right[e])
+            for (one, a), (other, b) in product(
+                (every(left) if left else {(): 0.0}).items(),
+                (every(right) if right else {(): 0.0}).items(),
+            ):
+                parts = one + other
+                if step_of[item] == 0 and item != goal:
+                    label = grammar.symbols[chart.symbol[item]].split(SPLIT)[0]
+                    text = " ".join(parts) or words[chart.head[item]]
+                    for name in reversed(label.split(JOIN)):
+                        text = f"({name} {text})"
+                    parts = (text,)
+                value = a + b + float(chart.weight[e])
+                found[parts] = max(value, found.get(parts, value))
+        return found
+
+    return {f"(ROOT {parts[0]})": value for parts, value in every(goal).items()}
+
+
+def _n_derivations(chart: Any) -> int:
+    count = [1]
+    for begin, end in pairwise(chart.item_ptr[1:].tolist()):
+        count.append(sum(count[chart.left[e]] * count[chart.right[e]] for e in range(begin, end)))
+    return count[-1]
+
+
+#: Trees of which a grammar learns to see one tree in several ways: with one head or another, and
+#: with a noun phrase that has words only as one with a phrase in it, too.
+AMBIGUOUS = """
+(ROOT (S (NP (DT the) (NN dog) (NN walk)) (VP (VBZ saw) (NP (NN park) (CC and) (NN fly))) (. .)))
+(ROOT (S (NP (DT the) (NN fly) (PP (IN in) (NP (NN park)))) (VP (VBZ saw) (NP (NN dog))) (. .)))
+(ROOT (S (NP (NN dog) (CC and) (NN fly) (PP (IN in) (NP (NN park) (NN walk)))) (VP (VBZ saw)
+  (NP (NP (DT the) (NN fly)) (PP (IN in) (NP (NN park))))) (. .)))
+(ROOT (S (NP (DT the) (NN fly) (CC and) (NN dog) (PP (IN in) (NP (DT the) (NN park)))) (VP
+  (VBZ saw) (NP (DT the) (NN dog)) (PP (IN in) (NP (DT the) (NN park)))) (. .)))
+"""
+
+
+@cache
+def _ambiguous() -> Any:
+    trees = [clean(tree) for _, tree in read_trees_text(AMBIGUOUS)]
+    return train_phrases([tree for tree in trees if tree is not None], config=None)
+
+
+@pytest.mark.parametrize(
+    ("text", "n_trees", "n_derivations"),
+    [
+        ("the dog saw the fly .", 1, 2),
+        ("the dog walk in the park saw the fly and dog .", 8, 18),
+        ("dog and fly park saw the dog and walk in park .", 24, 54),
+    ],
+)
+def test_the_best_trees_are_different_and_all_that_are_better(
+    text: str, n_trees: int, n_derivations: int
+) -> None:
+    words, p = text.split(), _ambiguous()
+    tag = {"the": "DT", "saw": "VBZ", "in": "IN", "and": "CC", ".": "."}
+    sentence = _Sentence(p, words, [tag.get(word, "NN") for word in words], "none")
+    made = sentence._chart(None, None, 5.0)
+    assert made is not None
+    expected = _brackets(p.grammar, *made, words)
+    for k in (1, 2, 7, len(expected) + 5):
+        oracle = ChartOracle(made[0], sentence.leaves.word)
+        combine = _written(p.grammar, *made, sentence.leaves)
+        found = oracle.k_steps(np.zeros(oracle.n_coordinates), k, combine)
+        trees = [
+            str(from_phrase(_derived(p.grammar, *made, steps, sentence), words))
+            for _, steps in found
+        ]
+        assert len(set(trees)) == len(trees) == min(k, len(expected))
+        assert [expected[tree] for tree in trees] == pytest.approx([value for value, _ in found])
+        best = sorted(expected.values(), reverse=True)[:k]
+        assert [value for value, _ in found] == pytest.approx(best)
+    assert (len(expected), _n_derivations(made[0])) == (n_trees, n_derivations)
+
+
+def test_structures_are_listed_in_time_however_many_derivations_they_have() -> None:
+    n = 200  # items, each made of the one before by any of three steps, of which two are one
+    left = np.repeat(np.arange(n + 1), 3).astype(np.int32)
+    chart = Chart(
+        np.append(0, np.arange(n + 2) * 3).astype(np.int32), left, np.zeros_like(left),
+        np.tile([0.0, -0.5, -1.0], n + 1), left, left, left,
+    )  # fmt: skip
+    inside = np.zeros(n + 2)
+    listing = Listing(chart, inside, lambda step, one, _: ((step % 3) // 2, one))
+    found = listing.best(50)
+    assert [value for value, _ in found[:2]] == [0.0, -1.0]
+    assert found[49][0] == -1.0 and len({tuple(steps) for _, steps in found}) == 50
+    alike = Listing(chart, inside, lambda step, one, _: one)
+    assert [value for value, _ in alike.best(50)] == [0.0]
+    assert len(Listing(chart, inside, lambda step, one, _: (step, one)).best(500, Deadline(0.0))) < 500
 
 
 def _leaf(words: list[str]) -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from bbparse.cli.main import cli
 from bbparse.errors import BBParseError, ConfigError, ModelError
 from bbparse.parsing.parser import Parser
 from bbparse.phrases.model import KIND, load_phrases, save_phrases
-from bbparse.phrases.trees import read_trees
+from bbparse.phrases.training import train_phrases
+from bbparse.phrases.trees import JOIN, SPLIT, clean, read_trees, read_trees_text
 from bbparse.storage.archive import write_archive
+from bbparse.treebank import Sentence, write_conllu
 
 _spec = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("toy.py"))
 assert _spec is not None and _spec.loader is not None
@@ -100,6 +103,84 @@ def test_heads_that_are_given_are_kept() -> None:
     assert alone.heads[3] in seen and len(seen) == 2
     with pytest.raises(ConfigError, match="heads"):
         toy.parser().parse(words, use="none", heads=[0])
+
+
+def test_the_k_best_trees_of_a_parse_are_different() -> None:
+    for tree in toy.trees(6, seed=3):
+        for use in ("none", "tags"):
+            found = toy.parser().parse(tree.words, use=use, k=8)
+            assert found.complete
+            assert len({str(one) for one in found.trees}) == len(found.trees)
+            assert found.scores == sorted(found.scores, reverse=True)
+            alone = toy.parser().parse(tree.words, use=use)
+            assert found.trees[0] == alone.trees[0] and found.heads == alone.heads
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(S (NP-SBJ-1 (-NONE- *T*-1)) (VP (V go)))",
+        "(ROOT (NN a))",
+        "(ROOT (verb (verb a) (noun b)))",
+        "(X (Y~Z (NN a) (N b)) (A+B (N b)))",
+        "(ROOT (S+VP (VP (A New-U+0020-York) (B -LRB-))))",
+        f"(ROOT (X {' '.join(f'(T{i} w{i})' for i in range(40))}))",  # many symbols, one pair
+    ],
+)
+def test_one_tree_is_enough_to_learn_from(text: str, tmp_path: Path) -> None:
+    (tree,) = (clean(tree) for _, tree in read_trees_text(text))
+    assert tree is not None
+    save_phrases(train_phrases([tree], config=None), tmp_path / "a.model")
+    parser = load_phrases(tmp_path / "a.model")
+    assert parser.parse(tree.words, tree.tags, use="none").trees == [tree]
+    own = parser.parse(tree.words, use="none").trees
+    assert parser.parse(tree.words, use="tags").trees[0].words == tree.words
+    # tags that the grammar does not know are the tagger's
+    assert parser.parse(tree.words, ["?"] * len(tree.words), use="none").trees == own
+
+
+def test_models_of_version_1_are_read(model: Path, tmp_path: Path) -> None:
+    with np.load(model) as archive:
+        arrays = {name: archive[name] for name in archive.files if name not in ("kind", "version")}
+    header = json.loads(str(arrays["header"]))
+    assert header.pop("marks") == [JOIN, SPLIT]
+    tags = header["n_tags"]
+    header["symbols"] = [
+        some[:tags] + [s.replace(JOIN, "+").replace(SPLIT, "~") for s in some[tags:]]
+        for some in header["symbols"]
+    ]
+    old = tmp_path / "old.model"
+    write_archive(old, KIND, 1, {**arrays, "header": np.array(json.dumps(header))})
+    assert load_phrases(old).grammar.symbols == toy.parser().grammar.symbols
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "message"),
+    [
+        (["a"], {"k": 0}, "k_best is 0, expected at least 1"),
+        (["a"], {"k": "2"}, "k_best is '2', expected a whole number"),
+        (["a", ""], {}, "word 2 is '', expected text"),
+        ([1], {}, "word 1 is 1, expected text"),
+        (["a"], {"tags": []}, "tags: 0, expected 1, one for each word"),
+        (["a"], {"time_limit": -1}, "time_limit is -1, expected at least 0"),
+        (["a"], {"node_limit": 0}, "node_limit is 0, expected at least 1"),
+        ("a b", {}, "words are 'a b', expected a list of words"),
+    ],
+)
+def test_wrong_arguments_are_named(words: Any, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        toy.parser().parse(words, **{"use": "none", **given})
+
+
+def test_a_word_with_a_blank_is_written_so_that_it_can_be_read(
+    model: Path, tmp_path: Path
+) -> None:
+    source, out = tmp_path / "a.conllu", tmp_path / "out.ptb"
+    forms = ["New York", "sees", "10\u00a0000", "(:", "-LRB-"]
+    write_conllu(source, [Sentence.from_words(forms)])
+    done = _run("phrases", str(source), "--model", str(model), "--with", "tags", "-o", str(out))
+    assert done.exit_code == 0
+    assert [tree.words for _, tree in read_trees(out)] == [forms]
 
 
 def test_commands(model: Path, tmp_path: Path) -> None:

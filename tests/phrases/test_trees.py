@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from bbparse.errors import TreebankError
 from bbparse.phrases.evaluation import brackets, compare_trees
@@ -44,6 +46,24 @@ def test_brackets_of_the_text_are_escaped_in_files_only() -> None:
     assert str(tree) == text
 
 
+@given(st.text(st.sampled_from("-()LRBU+0123 a\u00a0\u2028\t\n\x1f"), min_size=1))
+@example("New York")
+@example("-LRB(")
+@example("-U+0020-")
+def test_words_are_read_as_they_were_before_they_were_written(word: str) -> None:
+    tree = PhraseTree("ROOT", (PhraseTree("NN", word=word), PhraseTree("NN", word="b")))
+    assert len(str(tree).split()) == 5  # in brackets nothing else is a blank
+    ((_, again),) = read_trees_text(str(tree))
+    assert again == tree
+
+
+def test_escapes_of_others_are_words() -> None:
+    ((_, tree),) = read_trees_text("(ROOT (NN -U+0041-) (NN -U+110000-) (NN 10\u00a0000))")
+    assert tree.words == ["-U+0041-", "-U+110000-", "10\u00a0000"]
+    ((_, again),) = read_trees_text(str(tree))
+    assert again == tree
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -70,6 +90,8 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     file.write_bytes(b"(ROOT (NN \xe9))")
     with pytest.raises(TreebankError, match=r"latin\.ptb: not UTF-8 at byte 10"):
         list(read_trees(file))
+    file.write_text("\ufeff(ROOT (NN a))", encoding="utf-8")
+    assert [str(tree) for _, tree in read_trees(file)] == ["(ROOT (NN a))"]
     file.write_text("(ROOT (S (-NONE- *)))")
     with pytest.raises(TreebankError, match=r"latin\.ptb:1: a tree without words"):
         read_treebank(str(file))
@@ -113,6 +135,7 @@ def test_trees_survive_their_phrases() -> None:
         "(ROOT (FRAG (NP (NN End))))",
         "(ROOT (NN End))",
         "(ROOT (SBAR (S (VP (VBG going) (PRT (RP on)))) (. .)))",
+        "(ROOT (A+B~C (NN a) (D~E^F (NN+VB b))))",
     ):
         tree = _tree(text)
         phrase = to_phrase(tree, default_rules())
