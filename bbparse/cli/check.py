@@ -21,7 +21,9 @@ def check(source: str, valid: str) -> None:
     """Say which trees of INPUT break which rules, line by line.
 
     Rules are those on heads and relations only, see 'bbparse rules'; warnings are about trees that
-    may be right. The exit status is 1 if there are faults that are no warnings.
+    may be right. Heads that make no tree, and relations that the rules do not know, are faults,
+    too; words without a head are none. The exit status is 1 if there are faults that are no
+    warnings.
 
     \b
     Examples:
@@ -36,7 +38,7 @@ def check(source: str, valid: str) -> None:
         found = table.faults(sentence)
         wrong = False
         for fault in found:
-            warning = table.entries[fault.entry].rule.warning
+            warning = table.is_warning(fault)
             warnings += warning
             wrong |= not warning
             counts[fault.name] += not warning

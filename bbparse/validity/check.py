@@ -6,10 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from bbparse.treebank import Sentence
+from bbparse.treebank.sentence import find_cycle
 from bbparse.validity.table import RuleTable
 
 #: The word that faults are reported at, by kind; it is the arc's modifier for others.
 _AT = {"beside": "head", "inside": "head", "below": "other"}
+
+#: The entry of faults that are no rule's: of what is no tree, or has relations of another scheme.
+NO_ENTRY = -1
 
 #: An arc, as (head, modifier), of which some labels are meant.
 Arc = tuple[int, int]
@@ -23,7 +27,7 @@ class Fault(NamedTuple):
     #: The words whose arcs break it together: of the first and the second arc, and of others that
     #: these are in each other's way by.
     arcs: tuple[int, ...]
-    entry: int  #: Which of `Rules.entries`.
+    entry: int  #: Which of `Rules.entries`; `NO_ENTRY`: of none.
 
     def text(self, sentence: Sentence, heads: Sequence[int], labels: Sequence[str]) -> str:
         """The fault in words, of a tree with its heads and labels of the words 1 to n."""
@@ -33,6 +37,23 @@ class Fault(NamedTuple):
             return f"{head} -{labels[m - 1]}-> {sentence.forms[m - 1]}"
 
         return f"{self.name}: " + ", ".join(f"word {m}: {arc(m)}" for m in self.arcs)
+
+
+def tree_faults(heads: Sequence[int], *, single_root: bool) -> list[Fault]:
+    """What keeps heads from being a tree, by the names of UD's official validator where it has one.
+
+    Words that are their own head, a cycle, and more roots than one if there may be but one. Words
+    without a head (-1) are in nobody's way.
+    """
+    words = range(1, len(heads) + 1)
+    found = [Fault("head-self-loop", m, (m,), NO_ENTRY) for m in words if heads[m - 1] == m]
+    cycle = tuple(find_cycle(heads))
+    if len(cycle) > 1:
+        found.append(Fault("non-tree", min(cycle), cycle, NO_ENTRY))
+    roots = tuple(m for m in words if heads[m - 1] == 0)
+    if single_root and len(roots) > 1:
+        found.append(Fault("multiple-roots", roots[1], roots, NO_ENTRY))
+    return found
 
 
 class RuledSentence:

@@ -20,7 +20,8 @@ import numpy as np
 from bbparse.errors import ConfigError, ProblemError
 from bbparse.problem import Problem
 from bbparse.treebank import Sentence
-from bbparse.validity.check import Fault, RuledSentence
+from bbparse.treebank.sentence import NO_HEAD, find_cycle
+from bbparse.validity.check import NO_ENTRY, Fault, RuledSentence, tree_faults
 from bbparse.validity.constraints import Arcs, all_constraints, constrained
 from bbparse.validity.table import (
     KINDS,
@@ -77,15 +78,31 @@ class Rules(RuleTable):
             table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{where}: {error}") from None
-        return cls(_rules_of(table, text.splitlines(), where))
+        relations = table.get("relations", RELATIONS)
+        return cls(_rules_of(table, text.splitlines(), where), relations)
 
     def faults(self, sentence: Sentence) -> list[Fault]:
         """What is wrong with the tree that a sentence has, each thing once for the word it is
-        reported at, by word."""
+        reported at, by word.
+
+        First that it is none, or that its relations are not among those of the rules; a sentence
+        whose heads form a cycle is compared with no rule.
+        """
+        heads, labels, known = sentence.heads, sentence.deprels, self.relations
+        found = tree_faults(heads, single_root="root" in known)
+        for m, (head, label) in enumerate(zip(heads, labels), start=1):
+            if known and head != NO_HEAD and label.partition(":")[0] not in known:
+                found.append(Fault("unknown-deprel", m, (m,), NO_ENTRY))
+        if not find_cycle(heads):
+            found += RuledSentence(self, sentence).faults(heads, labels)
         seen: dict[tuple[str, int], Fault] = {}
-        for fault in RuledSentence(self, sentence).faults(sentence.heads, sentence.deprels):
+        for fault in found:
             seen.setdefault((fault.name, fault.word), fault)
         return sorted(seen.values(), key=lambda fault: fault.word)
+
+    def is_warning(self, fault: Fault) -> bool:
+        """Whether a fault is of a rule that trees need not keep."""
+        return fault.entry != NO_ENTRY and self.entries[fault.entry].rule.warning
 
     def onto(self, problem: Problem, sentence: Sentence, labels: Sequence[str] = ()) -> Problem:
         """The problem of a sentence with all that the rules forbid; see `Problem.with_rules`."""
@@ -107,7 +124,7 @@ class Rules(RuleTable):
 @cache
 def _of_ud() -> Rules:
     text = (files("bbparse.validity") / "ud.toml").read_text("utf-8")
-    return Rules(_rules_of(tomllib.loads(text), text.splitlines(), "ud.toml"))
+    return Rules._parsed(text, "ud.toml")
 
 
 def _rules_of(table: dict[str, Any], lines: list[str], where: str) -> list[Rule]:

@@ -258,10 +258,11 @@ class Entry(NamedTuple):
 
 
 class RuleTable:
-    """Several rules, and what is worked out of them."""
+    """Several rules, the relations that there are, if known, and what is worked out of them."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[Rule], relations: Collection[str] = ()) -> None:
         self.rules = tuple(rules)
+        self.relations = tuple(relations)
         self.entries = [
             Entry(rule, arc, other, rule.unless)
             for rule in self.rules
@@ -291,10 +292,12 @@ class RuleTable:
         return len(self.rules)
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(self.rules + other.rules)
+        return type(self)(
+            self.rules + other.rules, dict.fromkeys(self.relations + other.relations)
+        )
 
     @cached_property
     def binding(self) -> Self:
         """Those that are no mere warnings."""
         kept = [rule for rule in self.rules if not rule.warning]
-        return self if len(kept) == len(self) else type(self)(kept)
+        return self if len(kept) == len(self) else type(self)(kept, self.relations)
