@@ -24,13 +24,15 @@ def format_sentence(
     first: bool = True,
     last: bool = True,
 ) -> str:
-    """Text of a sentence, with the line breaks around it; only HEAD and DEPREL can change.
+    """Text of a sentence, with the line breaks around it; HEAD and DEPREL can change.
 
-    Where neither heads (-1 is written as ``_``) nor deprels are given, what was read comes out as
-    the same text. Comments, with or without the ``# `` before them, come after the sentence's own;
-    confidences go into MISC as ``Confidence=0.97``, if the words have that column. To write several
-    trees of one sentence, give `first` with the first and `last` with the last of them only, so
-    that what surrounded the sentence is written once.
+    Where one of them is another than what was read, DEPS becomes ``_`` in all lines: the graph that
+    is there extends another tree. So do PHEAD and PDEPREL of CoNLL-X. Where neither heads (-1 is
+    written as ``_``) nor deprels are given, what was read comes out as the same text. Comments,
+    with or without the ``# `` before them, come after the sentence's own; confidences go into MISC
+    as ``Confidence=0.97``, if the words have that column. To write several trees of one sentence,
+    give `first` with the first and `last` with the last of them only, so that what surrounded the
+    sentence is written once.
 
     `ValueError` if a column has another length than the sentence, a head is out of range, or a
     label or comment has a tab or line break in it.
@@ -44,7 +46,14 @@ def format_sentence(
             columns[6] = _head_texts(sentence, heads)
         if deprels is not None:
             columns[7] = checked_column("deprels", deprels, n)
+        changed = columns.get(7, sentence.deprels) != sentence.deprels or (
+            heads is not None and list(heads) != sentence.heads
+        )
+        if changed:
+            columns[8] = ["_"] * n
         lines = with_fields(sentence, columns)
+        if changed:
+            _drop_graph(sentence, lines)
         for i, chance in zip(sentence.word_lines, confidences):
             lines[i] = _with_confidence(lines[i], chance)
     if comments:
@@ -61,6 +70,21 @@ def format_sentence(
     before = sentence.before if first else ""
     after = sentence.after if last else _whole_break(sentence)
     return before + "\n".join(lines) + after
+
+
+def _drop_graph(sentence: Sentence, lines: list[str]) -> None:
+    """Write ``_`` for DEPS of empty nodes, and for PDEPREL of words that have a PHEAD."""
+    words = sentence.word_lines
+    if len(lines) > len(words):
+        for i in set(range(len(lines))).difference(words):
+            cells = lines[i].split("\t")
+            if "." in cells[0] and len(cells) == 10 and not lines[i].startswith("#"):
+                cells[8] = "_"
+                lines[i] = "\t".join(cells)
+    if sentence.lines[words[0]].split("\t")[8].isdigit():
+        for i in words:
+            before, tab, last = lines[i].rpartition("\t")
+            lines[i] = before + tab + ("_\r" if last.endswith("\r") else "_")
 
 
 def _whole_break(sentence: Sentence) -> str:
