@@ -45,7 +45,8 @@ def check_number(
     if value is None and within.optional:
         return
     right, kind = (Integral, "a whole number") if within.whole else (Real, "a number")
+    number: Any = value
     if isinstance(value, bool) or not isinstance(value, right):
         raise error(f"{name} is {value!r:.60}, expected {kind}")
-    if not value >= within.least:  # so that nan is none
+    if not number >= within.least:  # so that nan is none
         raise error(f"{name} is {value}, expected at least {within.least}")

@@ -299,7 +299,7 @@ def _written(grammar: Grammar, chart: Chart, step_of: Any, leaves: Leaves) -> Co
         if step_of[item] == LEFT:
             return (left, *parts(chart.right[step], right))
         if item == len(step_of) - 1:
-            return left  # type: ignore[no-any-return]
+            return left
         inner = chart.left[step]
         below = parts(inner, left) if inner else int(leaves.word[chart.head[item]])
         return numbers.setdefault((labels[chart.symbol[item]], below), len(numbers))
