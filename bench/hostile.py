@@ -4,19 +4,26 @@
 
 Repeated tokens, rulers, tables, mixed scripts, single characters and 2,000 words, through
 `Parser.parse`, text, CoNLL-U and spaCy's pipe, each without a limit of its own. All must have a
-tree and a valid bound. Writes bench/results/hostile.json.
+tree and a valid bound. Then requests to a service that nobody would send who means well, each with
+a deadline of a second: none may be answered by 5xx, take much longer, or cost a worker. Writes
+bench/results/hostile.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from click.testing import CliRunner
 from measure import in_own_process, machine, markdown, peak_memory_mb, write_result
@@ -111,6 +118,69 @@ def through(way: str, model: str, count: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def requests() -> list[tuple[str, dict[str, Any]]]:
+    """Requests to ``/v1/parse``, with what each is."""
+    rng = random.Random(2)
+
+    def words(count: int) -> dict[str, Any]:
+        choices = ["a", "dog", "saw", "the", "cat", ","]
+        return {"words": [[rng.choice(choices) for _ in range(count)]]}
+
+    some, huge = words(6), 10**30
+    constraints: dict[str, list[dict[str, Any]]] = {
+        "own head": [{"heads": {"1": 1}}],
+        "two heads": [{"heads": {"1": 2}}, {"heads": {"1": 3}}],
+        "a circle": [{"heads": {"1": 2, "2": 1}}],
+        "no such sentence": [{"sentence": 99, "heads": {"1": 2}}],
+        "no such word": [{"heads": {"99": 2}}],
+        "30 digits": [{"heads": {"1": huge}}],
+        "an arc of 30 digits": [{"forbid": [[huge, 1]]}],
+        "a factor of own heads": [{"factors": [{"arcs": [[1, 1], [2, 2]], "weight": 1e300}]}],
+        "a factor of one arc twice": [{"factors": [{"arcs": [[1, 2], [1, 2]]}]}],
+    }
+    return [
+        *((name, {**some, "constraints": given}) for name, given in constraints.items()),
+        *((name, {**some, name: huge}) for name in ("k_best", "prune", "node_limit", "sentence")),
+        ("1,000 trees of 1,000 words", {**words(1000), "k_best": 1000}),
+        ("200 trees of 1,000 words", {**words(1000), "k_best": 200}),
+        ("1,000 trees of 200 words", {**words(200), "k_best": 1000}),
+        ("500 trees of equal words", {"words": [["dog"] * 400], "k_best": 500}),
+        ("drawings of 100 trees", {**words(1000), "k_best": 100, "drawings": True}),
+        ("all heads of 60 words", {**words(60), "prune": 0}),
+        ("all heads of 1,000 words", {**words(1000), "prune": 0}),
+        ("5,000 sentences", {"words": words(30)["words"] * 5000}),
+    ]
+
+
+def over_http(model: str) -> dict[str, Any]:
+    """Status and seconds of each request; workers that died of them."""
+    command = [sys.executable, "-m", "bbparse", "serve", "--model", model, "--port", "0"]
+    service = subprocess.Popen([*command, "--workers", "1"], stderr=subprocess.PIPE, text=True)
+    assert service.stderr is not None
+    try:
+        line = next(line for line in service.stderr if "http://" in line)
+        url = "http://" + line.strip().partition("http://")[2]
+        rows = {}
+        for name, body in requests():
+            data = json.dumps({"deadline": 1.0, **body}).encode()
+            kind = {"Content-Type": "application/json"}
+            started = time.perf_counter()
+            try:
+                with urlopen(Request(f"{url}/v1/parse", data, kind)) as answer:
+                    status = answer.status
+                    answer.read()
+            except HTTPError as error:
+                status = error.code
+            rows[name] = {"status": status, "seconds": time.perf_counter() - started}
+        with urlopen(f"{url}/metrics") as answer:
+            numbers = answer.read().decode()
+    finally:
+        service.terminate()
+        service.wait()
+    deaths = float(numbers.partition("\nbbparse_worker_deaths_total ")[2].split()[0])
+    return {"requests": rows, "deaths": deaths}
+
+
 def main() -> None:
     """Measure and write the result."""
     arguments = argparse.ArgumentParser(description=__doc__)
@@ -119,8 +189,6 @@ def main() -> None:
     arguments.add_argument("--way", choices=WAYS, help="print what one way gives")
     given = arguments.parse_args()
     if given.way:
-        import json
-
         print(json.dumps(through(given.way, given.model, given.sentences)))
         return
     rows = {}
@@ -139,7 +207,13 @@ def main() -> None:
         ("memory, MB", lambda row: f"{row['memory_mb']:.0f}"),
         ("without tree or bound", lambda row: str(len(row["failed"]))),
     ))  # fmt: skip
-    write_result("hostile", {"machine": machine(), "rows": rows}, text)
+    service = over_http(given.model)
+    print(service, flush=True)
+    text += "\n" + markdown("request", service["requests"].items(), (
+        ("status", lambda row: str(row["status"])), ("s", lambda row: f"{row['seconds']:.2f}"),
+    ))  # fmt: skip
+    text += f"\nWorkers that died: {service['deaths']:.0f}.\n"
+    write_result("hostile", {"machine": machine(), "rows": rows, "service": service}, text)
 
 
 if __name__ == "__main__":

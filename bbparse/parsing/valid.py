@@ -58,6 +58,7 @@ def fill_in(
     wider = ((prune, None), (prune, np.inf), (0, None))
     for heads, margin in wider[:1] if prune == 0 else wider:
         head, mod = maker.pruner.candidates(values, heads, margin)
+        maker.check_size(sentence, len(head))  # before anything is made of all arcs
         candidates = set(zip(head.tolist(), mod.tolist())) | {(h, m) for m, h in given.items()}
         head, mod = np.array(sorted(candidates), np.int32).T.copy()
         marks = maker.marks([sentence], [values], [(head, mod)])[0]
@@ -69,6 +70,8 @@ def fill_in(
         open_ = solution.status not in ("optimal", "infeasible") or wanted.deadline.is_over()
         if len(solution) >= wanted.k_best or open_:
             break
+    if solution.status == "infeasible" and not whole:
+        raise TreebankError(f"{where} tree was found in time: give it more, or fewer constraints")
     if solution.status == "infeasible":
         conflict = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
         kind = "projective tree" if maker.config.projective else "tree"

@@ -204,6 +204,16 @@ class ProblemMaker:
         outside = self._vectors([sentence]) if asked else [None]
         return self._score([sentence], [values], [(arc_head, arc_mod)], [marks], outside)[0].problem
 
+    def check_size(self, sentence: Sentence, n_arcs: int) -> None:
+        """Refuse, by `ProblemError`, so many arcs that their parts would not fit into memory."""
+        n = sentence.n_words
+        per_word = n_arcs / n
+        if n_arcs * per_word * (1.0 + per_word / 4.0) > self.max_parts:
+            raise ProblemError(
+                f"{sentence.source or 'input'}, {sentence.name}: {n} words with "
+                f"{per_word:.0f} candidate heads each are too many parts for memory; prune more"
+            )
+
     def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:
         """What families see of some arcs of a sentence, sorted by (head, mod)."""
         values = encode(sentence)  # labels do not depend on the other arcs
@@ -239,7 +249,7 @@ class ProblemMaker:
     ) -> list[Scored]:
         """Problems over candidate arcs; marks that are missing are asked for."""
         for sentence, (head, _) in zip(sentences, arcs):
-            _check_size(sentence, len(head), self.max_parts)
+            self.check_size(sentence, len(head))
         if any(given is None for given in marks):
             marks = self._marks(values, arcs, outside)
         config = self.config
@@ -299,13 +309,3 @@ def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[li
         raise
     if batch:
         yield batch
-
-
-def _check_size(sentence: Sentence, n_arcs: int, most: int) -> None:
-    n = sentence.n_words
-    per_word = n_arcs / n
-    if n_arcs * per_word * (1.0 + per_word / 4.0) > most:
-        raise ProblemError(
-            f"{sentence.source or 'input'}, {sentence.name}: {n} words with "
-            f"{per_word:.0f} candidate heads each are too many parts for memory; prune more"
-        )

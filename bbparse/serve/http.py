@@ -47,6 +47,7 @@ _SAFE = {
 _KINDS = {
     "jsonl": "application/x-ndjson", "conllu": "text/x-conllu", "tree": "text/plain",
 }  # fmt: skip
+_TYPES = sorted(set(_KINDS.values()))
 _CHUNK = 1 << 16  # bytes of an answer that are sent at a time
 _ANYONE = {"Access-Control-Allow-Origin": "*"}  # as UDPipe's
 
@@ -88,7 +89,11 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
         given = {"model": model_of(fields["model"]), **pool.settings.of_jobs()}
         return pool.answer({**fields, **given, "kind": kind}, deadline)
 
-    @app.post("/v1/parse", summary="Parse text, CoNLL-U or words", tags=["parse"])
+    @app.post(
+        "/v1/parse", summary="Parse text, CoNLL-U or words", tags=["parse"],
+        response_class=_Stream,
+        responses={200: {"content": {kind: {"schema": {"type": "string"}} for kind in _TYPES}}},
+    )  # fmt: skip
     async def parse(request: Request, options: Annotated[Options, Query()]) -> Response:
         """One piece for each sentence, as it is done: JSON lines, CoNLL-U or drawn trees.
 
@@ -99,11 +104,14 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
         first = await anext(pieces, b"")
         return _Stream(_told(first, pieces, kind), media_type=f"{kind}; charset=utf-8")
 
-    @app.post("/v1/explain", summary="Why a tree is the best, as a page", tags=["parse"])
+    page = {"tags": ["parse"], "response_class": HTMLResponse}
+    why = "Why a tree is the best, as a page"
+
+    @app.post("/v1/explain", summary=why, **page)
     async def explain(request: Request, options: Annotated[Options, Query()]) -> Response:
         return HTMLResponse(await _joined(answer("explain", await _fields(request, options))))
 
-    @app.get("/v1/explain", summary="Why a tree is the best, as a page", tags=["parse"])
+    @app.get("/v1/explain", summary=why, **page)
     async def explain_text(options: Annotated[TextOptions, Query()]) -> Response:
         return HTMLResponse(await _joined(answer("explain", options.model_dump())))
 
@@ -141,7 +149,9 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
         status = {"status": "ok" if good else "no workers", "version": __version__}
         return JSONResponse(status | facts, 200 if good else 503)
 
-    @app.get("/metrics", tags=["service"], summary="For Prometheus")
+    @app.get(
+        "/metrics", tags=["service"], summary="For Prometheus", response_class=PlainTextResponse
+    )
     async def numbers() -> Response:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 

@@ -20,7 +20,7 @@ class Settings:
     stall: float = 10.0  #: or to take what was sent, some 64 kB.
     connections: int = 1000  #: Open ones.
     grace: float = 5.0  #: Seconds after its deadline when a request is given up.
-    patience: float = 25.0  #: Seconds after that when the worker is killed.
+    patience: float = 55.0  #: Seconds after that when the worker is killed.
 
     def of_jobs(self) -> dict[str, int]:
         """Limits that workers look at."""

@@ -27,6 +27,7 @@ from pydantic import Field, PrivateAttr
 from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.errors import BBParseError
 from bbparse.explain import explain, page
+from bbparse.parsing.confidence import NOTE
 from bbparse.parsing.parse import Parse
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import sentence_of
@@ -249,12 +250,18 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
     """Have compiled code in memory before requests come, and before there are workers."""
     words = [[["The", "DET"], ["cat", "NOUN"], ["slept", "VERB"], [".", "PUNCT"]]]
     for name, parser in parsers.items():
-        ways: list[dict[str, Any]] = [{}, {"k_best": 2}, {"constraints": [{"forbid": [(1, 2)]}]}]
+        ways: list[dict[str, Any]] = [
+            {}, {"k_best": 2}, {"prune": 0}, {"constraints": [{"forbid": [(1, 2)]}]},
+            {"constraints": [{"factors": [{"arcs": [(3, 2), (2, 1)]}]}]},
+        ]  # fmt: skip
+        if NOTE in parser.notes:
+            ways += [{"confidence": True}]
         if parser.labeller is not None:  # with a tree that breaks rules
             two = {"heads": {1: 3, 2: 3}, "labels": {1: "nsubj", 2: "nsubj"}}
             ways += [{"constraints": [two]}]
         for way in ways:
             list(pieces(parsers, Job(kind="parse", model=name, words=words, **way)))
+        list(pieces(parsers, Job(kind="explain", model=name, words=words)))
         if parser.tagger is not None and parser.cutter is not None:
             list(pieces(parsers, Job(kind="parse", model=name, text="A cat slept. Two did.")))
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from bbparse.deadline import Deadline
 from bbparse.errors import TreebankError
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline
-from bbparse.problem import Solution
+from bbparse.problem import Problem, Solution
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
 from bbparse.treebank.writing import with_columns
@@ -120,3 +121,17 @@ def test_contradictory_heads_of_a_model_that_may_cross() -> None:
         "small-dev-002: no tree with one root has all heads that are given:"
         " word 1 must hang from word 2; word 2 must hang from word 1"
     )
+
+
+def test_no_tree_among_likely_arcs_is_no_proof() -> None:
+    """Where time is over before all arcs were tried, it is not said that there is none."""
+    sentence, parser = with_heads(toy.dev_sentences()[0], {}, {}), toy.parser()
+
+    def without_heads_of_one(problem: Problem) -> Problem:
+        into = problem.arc_mod == 1
+        return problem.without_arcs([(int(h), 1) for h in problem.arc_head[into]])
+
+    for over, text in ((True, "no tree was found in time"), (False, "no projective tree")):
+        until = Deadline.after(0.0 if over else 600.0)
+        with pytest.raises(TreebankError, match=text):
+            list(parser.parse_around([sentence], restrict=without_heads_of_one, until=until))
