@@ -4,7 +4,11 @@ A linear program is kept in HiGHS between solves, and its bounds do not rest on 
 
 **Bounds.** For any row duals y, Σ y⁺U + Σ y⁻L + Σ_j max over [l_j, u_j] of (c_j − yA_j) x_j is at
 least c·x of every feasible x (weak duality). It is recomputed from the matrix after each solve, so
-that a wrong answer of the solver can make a bound loose, never invalid.
+that a wrong answer of the solver can make a bound loose, never invalid. That nothing is feasible is
+believed where such a bound of the costs 0 is negative (Farkas).
+
+**Units.** HiGHS's tolerances are absolute. Costs are told to it in a power of two by which the
+largest has some thousand units, so that nothing is rounded and tolerances are 1e-12 of it.
 
 **Warm starts.** HiGHS keeps its basis as rows, columns and bounds change. It has been reported to
 give wrong objectives, or none, after that; so where its point breaks a row, its value and the bound
@@ -49,7 +53,7 @@ def _silent_solver(highspy: Any) -> Any:
     name and version in that call unless its output is off.
     """
 
-    class SilentHighs(highspy.Highs):  # type: ignore[misc]
+    class SilentHighs(highspy.Highs):
         def enableCallbacks(self) -> None:
             self.setOptionValue("output_flag", False)
             super().enableCallbacks()
@@ -73,6 +77,11 @@ def status_of(solver: Any) -> str:
     return {
         "kOptimal": "optimal", "kInfeasible": "infeasible", "kTimeLimit": "time_limit"
     }.get(solver.getModelStatus().name, "failed")  # fmt: skip
+
+
+def unit_of(largest: float) -> float:
+    """Return the power of two of which a cost of this magnitude has between 512 and 1024."""
+    return math.ldexp(1.0, max(math.frexp(largest)[1], -900) - 10) if largest > 0.0 else 1.0
 
 
 class Program:
@@ -172,15 +181,17 @@ def solve_whole(
 ) -> WholeAnswer:
     """Solve a program from scratch, with other costs and upper bounds than its own.
 
-    Costs are scaled to at most 1, so that scores of 1e9 and of 1e-6 alike are far from HiGHS's
-    tolerances. Always cold: HiGHS has been reported to give wrong objectives after changes.
+    ``tolerance`` is in the units of :func:`unit_of`. Always cold: HiGHS has been reported to give
+    wrong objectives after changes.
     """
     highspy = load_highspy()
-    scale = float(np.abs(cost).max(initial=0.0)) or 1.0
+    scale = unit_of(float(np.abs(cost).max(initial=0.0)))
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(cost), len(program.low)
     lp.sense_ = highspy.ObjSense.kMaximize
-    lp.col_cost_, lp.offset_ = cost / scale, program.constant / scale
+    # a share of the objective needs all of it; otherwise it would only hide small differences
+    offset = program.constant if gap > 0.0 else 0.0
+    lp.col_cost_, lp.offset_ = cost / scale, offset / scale
     lp.col_lower_, lp.col_upper_ = np.array(program.lower), upper
     lp.row_lower_, lp.row_upper_ = np.array(program.low), np.array(program.high)
     matrix = lp.a_matrix_
@@ -202,14 +213,16 @@ def solve_whole(
         and info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     ):
         values = np.array(solver.getSolution().col_value)
+    rest = program.constant - offset
     return WholeAnswer(
-        status, values, float(info.objective_function_value) * scale,
-        float(info.mip_dual_bound) * scale, max(0, int(info.mip_node_count)),
+        status, values, float(info.objective_function_value) * scale + rest,
+        float(info.mip_dual_bound) * scale + rest, max(0, int(info.mip_node_count)),
     )  # fmt: skip
 
 
 Floats = NDArray[np.float64]
-_SLACK = 1e-7  # of the scaled objective, and of rows
+_SLACK = 1e-7  # of rows, and of the objective in sums of 1024 units
+_HALF_ULP = 2.0**-53  # the relative rounding error of one addition or product
 
 
 @dataclass(slots=True)
@@ -230,18 +243,26 @@ class LinearAnswer:
 class Linear:
     """A program in HiGHS. It may grow, and its costs and bounds may change, between solves.
 
-    Its rows and columns stay as they are once made. Costs are divided by ``scale``, their size.
-    ``pivots`` are simplex iterations of all solves, ``colds`` those started from scratch again.
+    Its rows and columns stay as they are once made. ``largest`` is the magnitude of the largest
+    cost so far of a column that may be used; costs are told to HiGHS in units of it. ``pivots`` are
+    simplex iterations of all solves, ``colds`` those started from scratch again.
     """
 
-    def __init__(self, program: Program, scale: float) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
-        self.scale = scale
+        self.largest = 0.0
         self.pivots = self.colds = 0
         self._solver = new_solver(presolve="off", solver="simplex")
         self._solver.changeObjectiveSense(load_highspy().ObjSense.kMaximize)
         self._columns = self._rows = self._entries = 0
         self._cost = self._lower = self._upper = np.zeros(0)
+
+    def measure(self, lower: Floats, upper: Floats) -> Floats:
+        """Look for the largest cost, of columns within bounds float64[C]; all costs."""
+        cost = np.array(self.program.cost)
+        used = (lower < 0.0) | (upper > 0.0)
+        self.largest = max(self.largest, float(np.abs(cost[used]).max(initial=0.0)))
+        return cost
 
     def _send(self, lower: Floats, upper: Floats) -> None:
         """Tell HiGHS what is new: columns with their entries in old rows, rows, costs, bounds."""
@@ -249,7 +270,9 @@ class Linear:
         row, column, value = p.entries(self._entries)
         self._entries += len(row)
         columns, rows = len(p.cost) - self._columns, len(p.low) - self._rows
-        cost = np.array(p.cost) / self.scale
+        # only a column that is not used may cost more than the largest, and it may as well cost 0
+        cost = self.measure(lower, upper) / unit_of(self.largest)
+        cost[np.abs(cost) > 1024.0] = 0.0
         old = row < self._rows
         if columns:
             new = slice(self._columns, None)
@@ -301,23 +324,40 @@ class Linear:
         status = status_of(solver)
         found = solver.getSolution()
         x, dual = np.array(found.col_value), np.array(found.row_dual)
-        if status != "optimal" or not (np.isfinite(x).all() and np.isfinite(dual).all()):
-            status = "failed" if status == "optimal" else status
-            return LinearAnswer(status, x[:0], dual[:0], x[:0], math.inf)
-        row, column, value = matrix
         low, high = np.array(self.program.low), np.array(self.program.high)
-        bound, dual, reduced = dual_bound(self._cost, matrix, low, high, lower, upper, dual)
-        sums = np.bincount(row, value * x[column], len(low))
-        broken = max(
-            np.max(low - sums, initial=0.0), np.max(sums - high, initial=0.0),
-            np.max(lower - x, initial=0.0), np.max(x - upper, initial=0.0),
-        )  # fmt: skip
-        worth = float(self._cost @ x)
-        if broken > _SLACK or abs(bound - worth) > _SLACK * max(1.0, abs(worth)):
+        if status == "infeasible" and not self._is_infeasible(matrix, low, high, lower, upper):
             status = "failed"
-        scale = self.scale
-        return LinearAnswer(
-            status, x, dual * scale, reduced * scale, bound * scale + self.program.constant
+        elif status == "optimal" and not (np.isfinite(x).all() and np.isfinite(dual).all()):
+            status = "failed"
+        elif status == "optimal":
+            bound, dual, reduced = dual_bound(self._cost, matrix, low, high, lower, upper, dual)
+            row, column, value = matrix
+            sums = np.bincount(row, value * x[column], len(low))
+            broken = max(
+                np.max(low - sums, initial=0.0), np.max(sums - high, initial=0.0),
+                np.max(lower - x, initial=0.0), np.max(x - upper, initial=0.0),
+            )  # fmt: skip
+            worth = float(self._cost @ x)
+            if broken > _SLACK or abs(bound - worth) > _SLACK * max(1024.0, abs(worth)):
+                status = "failed"
+            unit, constant = unit_of(self.largest), self.program.constant
+            bound = bound * unit + constant
+            bound += 2.0 * _HALF_ULP * (abs(bound) + abs(constant))
+            return LinearAnswer(status, x, dual * unit, reduced * unit, bound)
+        return LinearAnswer(status, x[:0], dual[:0], x[:0], math.inf)
+
+    def _is_infeasible(
+        self, matrix: tuple[NDArray[np.int32], NDArray[np.int32], Floats],
+        low: Floats, high: Floats, lower: Floats, upper: Floats,
+    ) -> bool:  # fmt: skip
+        """Whether a ray of the dual proves that no point keeps all rows and bounds."""
+        _, known, ray = self._solver.getDualRay()
+        if not known or len(ray) != len(low) or not np.isfinite(ray).all():
+            return False
+        nothing = np.zeros(len(lower))
+        return any(
+            dual_bound(nothing, matrix, low, high, lower, upper, sign * np.asarray(ray))[0] < 0.0
+            for sign in (1.0, -1.0)
         )
 
 
@@ -338,9 +378,14 @@ def dual_bound(
     row, column, value = matrix
     dual = np.where((dual > 0.0) & np.isinf(high), 0.0, dual)
     dual = np.where((dual < 0.0) & np.isinf(low), 0.0, dual)
-    reduced = cost - np.bincount(column, value * dual[row], len(cost))
+    products = value * dual[row]
+    reduced = cost - np.bincount(column, products, len(cost))
+    # of a sum of k terms the error is at most k times the magnitudes (Higham 2002, §4.2)
+    sizes = np.abs(cost) + np.bincount(column, np.abs(products), len(cost))
+    error = _HALF_ULP * (np.bincount(column, minlength=len(cost)) + 3.0) * sizes
     sides = np.where(dual > 0.0, high, np.where(dual < 0.0, low, 0.0))
-    terms = np.concatenate((dual * sides, np.maximum(reduced * lower, reduced * upper)))
-    # more than all rounding in the sums above
-    rounding = 1e-15 * (np.abs(terms).sum() + np.abs(value * dual[row]).sum())
+    least, most = reduced - error, reduced + error
+    corners = (least * lower, most * lower, least * upper, most * upper)
+    terms = np.concatenate((dual * sides, np.max(corners, axis=0)))
+    rounding = 4.0 * _HALF_ULP * float(np.abs(terms).sum())  # of these products
     return math.fsum(terms.tolist()) + rounding, dual, reduced

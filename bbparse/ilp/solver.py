@@ -20,8 +20,10 @@ from bbparse.ilp.program import TreeProgram
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import ranked, with_sorted_scores
 
-#: HiGHS decides up to this share of the largest score.
-TOLERANCE = 1e-9
+#: What HiGHS decides by may be wrong by this share of the largest score for each word, and of what
+#: all trees score.
+TOLERANCE = 1e-12
+_ABSOLUTE = 1e-9  # HiGHS's own, in its units
 # A penalty this much larger than all smaller scores together decides by itself.
 _HEAVY = 1e4
 
@@ -34,10 +36,10 @@ def solve_ilp(
 ) -> Solution:
     """Find the k best trees of a problem by an integer program: see `bbparse.solve`.
 
-    Each further tree is the best one that differs from all trees before it. ``optimal`` and
-    ``infeasible`` are proved to HiGHS's tolerance, `TOLERANCE` times the largest score, and bounds
-    hold to the same. Stats: ``nodes`` of HiGHS's own search, ``solves``, ``rows``, ``columns``,
-    ``seconds``. A BBParseError where highspy is not installed, or HiGHS gives no usable answer.
+    Each further tree is the best one that differs from all trees before it. Stats: ``tolerance``,
+    which ``optimal`` and bounds hold to; ``nodes`` of HiGHS's own search, ``solves``, ``rows``,
+    ``columns``, ``seconds``. A BBParseError where highspy is not installed, or HiGHS gives no
+    usable answer.
     """
     started = time.perf_counter()
     deadline = math.inf if time_limit is None else started + time_limit
@@ -45,6 +47,7 @@ def solve_ilp(
     trees: list[NDArray[np.int32]] = []
     bound, status = math.inf, "optimal"
     nodes = solves = 0
+    largest = 0.0
     while len(trees) < k_best:
         left = deadline - time.perf_counter()
         if left <= 0.0:
@@ -53,6 +56,7 @@ def solve_ilp(
         answer = _best_tree(program, left, gap)
         solves += 1
         nodes += answer.nodes
+        largest = max(largest, answer.largest)
         bound = min(bound, answer.bound)
         if answer.arcs is not None:
             trees.append(answer.arcs)
@@ -63,6 +67,7 @@ def solve_ilp(
         if answer.arcs is None:
             break
     stats: dict[str, float | int] = {
+        "tolerance": TOLERANCE * (problem.n_words * largest + abs(program.constant)),
         "nodes": nodes,
         "solves": solves,
         "rows": len(program.low),
@@ -80,6 +85,7 @@ class _Answer:
     bound: float
     done: bool
     nodes: int
+    largest: float = 0.0  # magnitude of the costs that it was decided by
 
 
 def _best_tree(program: TreeProgram, time_limit: float, gap: float) -> _Answer:
@@ -97,7 +103,7 @@ def _best_tree(program: TreeProgram, time_limit: float, gap: float) -> _Answer:
         return answer
     left = time_limit - (time.perf_counter() - started)
     if not answer.done or left <= 0.0:
-        return _Answer(answer.arcs, math.inf, False, answer.nodes)
+        return _Answer(answer.arcs, math.inf, False, answer.nodes, answer.largest)
     rest = _solved(program, left, gap, heavy[:0])
     rest.nodes += answer.nodes
     return rest
@@ -120,7 +126,7 @@ def _attempt(
     cost, upper = np.array(program.cost), np.array(program.upper)
     cost[without], upper[without] = 0.0, 0.0
     scale = float(np.abs(cost).max(initial=0.0)) or 1.0
-    found = solve_whole(program, cost, upper, time_limit, gap, TOLERANCE, presolve)
+    found = solve_whole(program, cost, upper, time_limit, gap, _ABSOLUTE, presolve)
     if found.status == "infeasible":
         return _Answer(None, -math.inf, True, found.nodes)
     if found.status == "failed":
@@ -135,9 +141,9 @@ def _attempt(
     if done and abs(score - found.value) > slack:
         return None
     bound = max(found.bound, score)
-    if done and (gap <= 0.0 or bound - score <= TOLERANCE * scale):
+    if done and (gap <= 0.0 or bound - score <= TOLERANCE * scale * program.n):
         bound = score
-    return _Answer(arcs, bound, done, found.nodes)
+    return _Answer(arcs, bound, done, found.nodes, scale)
 
 
 def _tree(p: Problem, values: NDArray[np.float64]) -> NDArray[np.int32] | None:

@@ -22,8 +22,10 @@ from bbparse.pricing.points import Tree, broken_sets, broken_spans
 from bbparse.problem import Problem
 
 Floats = NDArray[np.float64]
+#: What bounds may be wrong by, of the largest score for each word and of what all trees score.
+TOLERANCE = 1e-12
 _USED = 1e-9  # an arc with less is not used
-_LEAST = 1e-10  # of the largest score: no more is a positive reduced cost
+_LEAST = 1e-13  # of the largest score: no more is a positive reduced cost
 #: What may tie triples to arcs (RSM12 §3.2): z_gp + z_pc - 1 <= y_gpc; y_gpc <= z_gp and z_pc;
 #: Σ_g y_gpc = z_pc; Σ_c y_gpc <= n z_gp.
 CONSTRAINTS = ("ArcGP", "GPArc", "OneGP", "NoGP")
@@ -130,10 +132,14 @@ class Master:
 
     def begin(self) -> None:
         """Start the linear program."""
-        p = self.program
-        used = np.array(p.upper) > 0.0
-        self.scale = float(np.abs(np.array(p.cost)[used]).max(initial=0.0)) or 1.0
-        self.linear = Linear(p, self.scale)
+        self.linear = Linear(self.program)
+        self.linear.measure(np.array(self.program.lower), np.array(self.program.upper))
+
+    @property
+    def tolerance(self) -> float:
+        """Bounds this much above a score, and less, do not count."""
+        sums = self.linear.largest * self.problem.n_words + abs(self.program.constant)
+        return TOLERANCE * sums
 
     # ---- growing -------------------------------------------------------------------------------
 
@@ -240,7 +246,7 @@ class Master:
         if not self.settings.raised:
             room[:] = 0.0
         each = 0.0 if "GPArc" in kinds else 1.0 / self.problem.n_words
-        return Duals(one, no, room, "OneGP" in kinds, each, _LEAST * self.scale)
+        return Duals(one, no, room, "OneGP" in kinds, each, _LEAST * self.linear.largest)
 
     def _open_used(self, x: Floats, room: Floats) -> int:
         """Open the closed arcs of a point, and some that are near to being used; how many."""

@@ -59,7 +59,9 @@ def best_tree(problem: Problem, weight: Floats) -> Tree | None:
         if score == -np.inf:
             return None
         arcs = place[heads[1:], np.arange(1, p.n_words + 1)]
-    return Tree(arcs.astype(np.int32), most, loss, 1e-15 * p.n_words * float(largest[0]))
+    # each word adds up at most as many numbers as there are contractions
+    noise = 2.0**-51 * p.n_words * (p.n_words + 4) * float(largest[0])
+    return Tree(arcs.astype(np.int32), most, loss, noise)
 
 
 @kernel

@@ -25,8 +25,6 @@ from bbparse.problem.order import ranked, with_sorted_scores
 from bbparse.problem.tree import heads_of
 
 Floats = NDArray[np.float64]
-#: Bounds this share of the largest score, and less, above a score do not count, for each word.
-TOLERANCE = 1e-9
 _WHOLE = 1e-6  # what is as near to a whole number is one
 _TREES = 30  # at most, before the first linear program
 _DEFAULT = PricingSettings()
@@ -48,12 +46,12 @@ def price_and_cut(
     that cross are cut off. Options as for `bbparse.solve`; ``columns`` has triples beside those of
     the problem, which must then have no grandchildren.
 
-    ``optimal`` or ``infeasible`` are proved to `TOLERANCE` times the largest score for each word.
-    Stats: ``nodes``; ``rounds``, ``pivots`` and ``cold_starts`` of the linear programs; ``rows``
-    and ``columns`` at the end, ``cuts`` among the rows; ``triples``, and how many of them were
-    ``scored`` and ``added``; ``share_scored``; ``opened`` arcs; ``root_bound``;
-    ``integral_at_root``, 1 if its optimum is a tree's, else 0; ``lp_seconds``, ``pricing_seconds``,
-    ``scoring_seconds``, ``seconds``. A BBParseError where highspy is not installed.
+    Stats: ``tolerance``, which trees may be wrong by where the status is optimal; ``nodes``;
+    ``rounds``, ``pivots`` and ``cold_starts`` of the linear programs; ``rows`` and ``columns`` at
+    the end, ``cuts`` among the rows; ``triples``, and how many of them were ``scored`` and
+    ``added``; ``share_scored``; ``opened`` arcs; ``root_bound``; ``integral_at_root``, 1 if its
+    optimum is a tree's, else 0; ``lp_seconds``, ``pricing_seconds``, ``scoring_seconds``,
+    ``seconds``. A BBParseError where highspy is not installed.
     """
     return _Search(problem, k_best, columns, settings).run(time_limit, node_limit, gap)
 
@@ -81,7 +79,6 @@ class _Search:
         self.lower = np.array(program.lower[: self.master.static])
         self.upper = np.array(program.upper[: self.master.static])
         self.whole = np.flatnonzero(program.whole[: self.master.static])
-        self.tolerance = TOLERANCE * self.master.scale * problem.n_words
         self.nodes = 0
         self.root_bound = self.master.bound
         self.integral_at_root = False
@@ -96,7 +93,7 @@ class _Search:
             queue.append((-self.root_bound, next(numbers), ()))
         while queue:
             bound, floor = -queue[0][0], self._floor()
-            if bound <= floor + self.tolerance:
+            if self._is_closed(bound):
                 queue.clear()
                 break
             full = floor > -math.inf
@@ -120,6 +117,10 @@ class _Search:
         if len(self.found) < self.k_best:
             return -math.inf
         return heapq.nlargest(self.k_best, self.found.values())[-1]
+
+    def _is_closed(self, bound: float) -> bool:
+        """Whether no tree within a bound would be among the k best."""
+        return bound <= self._floor() + self.master.tolerance
 
     def _try(self, weight: Floats) -> Tree | None:
         """The best tree by weights of arcs float64[A]; scored, if the problem allows it."""
@@ -145,14 +146,15 @@ class _Search:
         for column, low, high in fixed:
             lower[column], upper[column] = low, high
         self.nodes += 1
-        found, x = self.master.solve(lower, upper, self._floor() + self.tolerance, deadline)
+        floor = self._floor() + self.master.tolerance
+        found, x = self.master.solve(lower, upper, floor, deadline)
         bound, arcs = min(bound, found), self.master.program.count
         solved = x is not None
-        if not solved and bound > self._floor() + self.tolerance and time.perf_counter() < deadline:
+        if not solved and not self._is_closed(bound) and time.perf_counter() < deadline:
             x = upper  # HiGHS has no answer: the node is divided at any arc
         tree = None if x is None else self._try(x[:arcs])
         off = np.zeros(1) if x is None else np.abs(x[self.whole] - np.rint(x[self.whole]))
-        closed = bound <= self._floor() + self.tolerance
+        closed = self._is_closed(bound)
         if self.nodes == 1:
             self.root_bound = found
             self.integral_at_root = closed or (solved and off.max() <= _WHOLE)
@@ -189,7 +191,8 @@ class _Search:
             "columns": len(master.program.cost), "cuts": master.cuts, "triples": columns.total,
             "scored": columns.scored, "added": master.added,
             "share_scored": columns.scored / max(1, columns.total), "opened": master.opened,
-            "root_bound": self.root_bound, "integral_at_root": int(self.integral_at_root),
+            "tolerance": master.tolerance, "root_bound": self.root_bound,
+            "integral_at_root": int(self.integral_at_root),
             "lp_seconds": master.seconds["lp"], "scoring_seconds": columns.seconds,
             "pricing_seconds": master.seconds["pricing"],
             "seconds": time.perf_counter() - self.started,

@@ -40,10 +40,10 @@ def test_growing_gives_what_a_fresh_start_gives() -> None:
     rng = np.random.default_rng(191)
     for _ in range(20):
         program = random_program(rng, 6, 4)
-        linear = Linear(program, 1.0)
+        linear = Linear(program)
         for _ in range(4):
             answer = linear.solve(*bounds(program))
-            fresh = Linear(program, 0.5).solve(*bounds(program))
+            fresh = Linear(program).solve(*bounds(program))
             assert answer.status == fresh.status == "optimal"
             assert answer.bound == pytest.approx(fresh.bound, abs=1e-7)
             assert answer.bound == pytest.approx(np.array(program.cost) @ answer.x, abs=1e-7)
@@ -58,7 +58,7 @@ def test_no_point_exceeds_the_bound_of_any_duals() -> None:
     for _ in range(50):
         program = random_program(rng, 5, 4)
         lower, upper = bounds(program)
-        best = Linear(program, 1.0).solve(lower, upper).bound
+        best = Linear(program).solve(lower, upper).bound
         bound, dual, reduced = dual_bound(
             np.array(program.cost), program.entries(), np.array(program.low),
             np.array(program.high), lower, upper, rng.normal(size=4),
@@ -73,7 +73,7 @@ def test_what_cannot_be() -> None:
     program = Program()
     column = program.column(1.0, 1.0)
     program.at_least([(column, 1.0)], 2.0)
-    linear = Linear(program, 1.0)
+    linear = Linear(program)
     assert linear.solve(*bounds(program)).status == "infeasible"
     assert linear.colds == 1  # it was asked twice
     assert not program.impossible()
@@ -81,9 +81,45 @@ def test_what_cannot_be() -> None:
     assert program.impossible()
 
 
+def test_infeasible_only_with_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program()
+    columns = [program.column(1.0, 1.0) for _ in range(3)]
+    program.equal([(column, 1.0) for column in columns], 2.0)
+    program.at_most([(column, 1.0) for column in columns], 1.0)
+    linear = Linear(program)
+    assert linear.solve(*bounds(program)).status == "infeasible"
+    monkeypatch.setattr(linear._solver, "getDualRay", lambda: (None, True, np.ones(2)))
+    assert linear.solve(*bounds(program)).status == "failed"
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-12, 1.0, 1e12, 1e90])
+def test_units_change_nothing(scale: float) -> None:
+    rng = np.random.default_rng(194)
+    for _ in range(10):
+        program = random_program(rng, 6, 4)
+        expected = Linear(program).solve(*bounds(program))
+        program.cost = [cost * scale for cost in program.cost]
+        answer = Linear(program).solve(*bounds(program))
+        assert answer.status == expected.status == "optimal"
+        worth = np.array(program.cost) @ answer.x
+        assert worth <= answer.bound * (1.0 + 1e-15)
+        assert answer.bound / scale == pytest.approx(expected.bound, rel=1e-12, abs=1e-12)
+
+
+def test_a_column_that_is_not_used_may_cost_anything() -> None:
+    program = random_program(np.random.default_rng(195), 6, 4)
+    lower, upper = bounds(program)
+    upper[2] = 0.0
+    expected = Linear(program).solve(lower, upper).bound
+    program.cost[2] = -3e38
+    linear = Linear(program)
+    assert linear.solve(lower, upper).bound == pytest.approx(expected, rel=1e-12)
+    assert linear.largest < 10.0
+
+
 def test_a_wrong_answer_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     program = random_program(np.random.default_rng(193), 6, 4)
-    linear = Linear(program, 1.0)
+    linear = Linear(program)
     true = linear.solve(*bounds(program))
     genuine, wrong = linear._solver.getSolution, [True]
 

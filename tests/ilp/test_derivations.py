@@ -58,7 +58,7 @@ def test_without_factors_the_linear_program_is_whole() -> None:
         if program.impossible():
             assert not expected
             continue
-        answer = Linear(program, 1.0).solve(np.array(program.lower), np.array(program.upper))
+        answer = Linear(program).solve(np.array(program.lower), np.array(program.upper))
         assert answer.status == ("optimal" if expected else "infeasible")
         if expected:
             assert answer.bound == pytest.approx(expected[0][0], abs=1e-7)

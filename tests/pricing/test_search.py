@@ -143,13 +143,27 @@ def test_bounds_of_the_constraint_sets_are_in_order() -> None:
     assert strict
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e6])
+@pytest.mark.parametrize("scale", [1e-12, 1e-6, 1e6, 1e12])
 def test_tiny_and_huge_scores(scale: float) -> None:
     p = with_triples(np.random.default_rng(175), 9)
     small = p.changed(arc_score=p.arc_score * scale, gc_score=p.gc_score * scale)
     s, expected = price_and_cut(small), price_and_cut(p)
     assert s.status == "optimal"
     assert s.heads.tolist() == expected.heads.tolist()
+
+
+@pytest.mark.parametrize("method", ["price-and-cut", "ilp"])
+def test_differences_far_below_the_largest_score(method: str) -> None:
+    rng = np.random.default_rng(183)
+    for _ in range(8):
+        scores = np.rint(rng.normal(size=(6, 6)) * 4.0) + 1e-10 * rng.normal(size=(6, 6))
+        p = Problem.from_arc_scores(scores, projective=False)
+        p = p.with_factors([([(1, 2), (2, 3)], 2.0 + 1e-10), ([(0, 1), (1, 4)], -2.0)])
+        expected = [score for score, _ in enumerate_trees(p)[:3]]
+        s = solve(p, k_best=3, method=method)
+        assert s.status == "optimal"
+        assert s.scores == pytest.approx(expected, rel=0.0, abs=1e-11)
+        assert s.stats["tolerance"] < 1e-9
 
 
 def test_a_bound_above_the_scores_is_enough() -> None:
