@@ -17,6 +17,7 @@ about structures with it, `with_each`, does not.
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -27,86 +28,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ConfigError
-from bbparse.oracle.protocol import Flags, Floats, Oracle, OracleError
-
-Ints = NDArray[np.intp]
-
-
-class Shared:
-    """Which coordinates of K oracles must have the same value: those of the same name.
-
-    ``names`` has those that two oracles or more have, S of them; ``own[k]`` the coordinates of
-    oracle k that are shared, ``number[k]`` their places in `names`, both int[M_k]; ``has``
-    bool[K, S] whether an oracle has a name, and ``degree`` float64[S] how many have it. What is
-    given is checked: see `agree`.
-    """
-
-    def __init__(
-        self, oracles: Sequence[Oracle], names: Sequence[Sequence[Hashable | None]]
-    ) -> None:
-        if len(oracles) < 2 or len(names) != len(oracles):
-            raise OracleError(
-                f"{len(oracles)} oracles and names for {len(names)}, expected two or more of both"
-            )
-        found: list[dict[Hashable, int]] = []
-        for k, (oracle, some) in enumerate(zip(oracles, names)):
-            if len(some) != oracle.n_coordinates:
-                raise OracleError(
-                    f"oracle {k + 1}: {len(some)} names, expected {oracle.n_coordinates},"
-                    " one for each coordinate"
-                )
-            if isinstance(some, np.ndarray):
-                pairs = [(int(name), c) for c, name in enumerate(some.tolist()) if name >= 0]
-            else:
-                pairs = [(name, c) for c, name in enumerate(some) if name is not None]
-            places = dict(pairs)
-            if len(places) != len(pairs):
-                twice = next(name for name, c in pairs if places[name] != c)
-                raise OracleError(f"oracle {k + 1}: two coordinates have the name {twice!r}")
-            found.append(places)
-        count: dict[Hashable, int] = {}
-        for places in found:
-            for name in places:
-                count[name] = count.get(name, 0) + 1
-        self.names = [name for name, c in count.items() if c > 1]
-        number = {name: s for s, name in enumerate(self.names)}
-        self.own: list[Ints] = []
-        self.number: list[Ints] = []
-        self.has = np.zeros((len(oracles), len(self.names)), np.bool_)
-        for k, places in enumerate(found):
-            both = [(c, number[name]) for name, c in places.items() if name in number]
-            self.own.append(np.array([c for c, _ in both], np.intp))
-            self.number.append(np.array([s for _, s in both], np.intp))
-            self.has[k, self.number[k]] = True
-        self.degree = self.has.sum(0).astype(np.float64)
-
-    def scores(self, k: int, multipliers: Floats, n: int) -> Floats:
-        """Multipliers [S] as scores of the coordinates of oracle k, float64[n]."""
-        out = np.zeros(n)
-        out[self.own[k]] = multipliers[self.number[k]]
-        return out
-
-    def read(self, k: int, on: Flags) -> Flags:
-        """A structure of oracle k on the shared coordinates, bool[S]; off where it has none."""
-        out = np.zeros(len(self.names), np.bool_)
-        out[self.number[k]] = on[self.own[k]]
-        return out
-
-    def restrict(self, k: int, oracle: Oracle, on: Flags, off: Flags) -> Oracle:
-        """Oracle k with shared coordinates fixed, bool[S] each; itself if it has none of them."""
-        if not (self.has[k] & (on | off)).any():
-            return oracle
-        required = np.zeros(oracle.n_coordinates, np.bool_)
-        forbidden = np.zeros(oracle.n_coordinates, np.bool_)
-        required[self.own[k]] = on[self.number[k]]
-        forbidden[self.own[k]] = off[self.number[k]]
-        return oracle.restrict(required, forbidden)
-
+from bbparse.oracle.protocol import Flags, Floats, Oracle
+from bbparse.oracle.shared import Shared
 
 NEG = -np.inf
 METHODS = ("paper", "polyak")
-#: Relative to the size of scores: bounds closer than this are the same.
-TOLERANCE = 1e-9
+#: Of the sum of the magnitudes of the oracles' scores: bounds closer than this are the same.
+TOLERANCE = 1e-10
+#: Rounding errors of a bound stay below this share of what it adds up.
+_ROUNDING = 1e-14
 #: Calls without a better bound after which Polyak's step is halved.
 PATIENCE = 3
 
@@ -155,6 +85,8 @@ class _Node:
     multipliers: Floats  # [K, S]
     bound: float
     dispute: Floats  # [S]
+    fixed: Flags  # [S]
+    noise: float = 0.0  # what the bound may be wrong by
 
 
 def agree(
@@ -183,7 +115,8 @@ def agree(
         Step of the subgradient: α = step·2^−η, η being how often the bound has risen (RSCJ10,
         Appendix B), or (bound − value to beat) / |subgradient|² (Polyak 1969).
     step : float
-        The first step of ``paper``, in units of scores.
+        The first step of ``paper``, in units of scores; less where the best scores of all oracles
+        add up to less.
     root_calls, node_calls : int
         Most calls of every oracle at the root and at every other node.
     node_limit : int, optional
@@ -228,6 +161,7 @@ class _Search:
         self.method, self.step = method, step
         self.end = None if time_limit is None else time.monotonic() + time_limit
         self.value, self.on = NEG, tuple[NDArray[np.bool_], ...]()
+        self.tolerance = 0.0
         self.calls = 0
         self.history: list[Moment] = []
         self.seen: set[tuple[int, bytes]] = set()
@@ -236,8 +170,9 @@ class _Search:
         """Best first, until nothing open can beat what was found."""
         n_shared = len(self.shared.names)
         root = _Node(
-            self.oracles, np.zeros((len(self.oracles), n_shared)), np.inf, np.zeros(n_shared)
-        )
+            self.oracles, np.zeros((len(self.oracles), n_shared)), np.inf, np.zeros(n_shared),
+            np.zeros(n_shared, np.bool_),
+        )  # fmt: skip
         order = count()
         waiting: list[tuple[float, int, _Node]] = []
         nodes, status = 0, ""
@@ -247,13 +182,14 @@ class _Search:
             for node in fresh:
                 nodes += 1
                 self._bound(node, calls, nodes == 1)
-                if node.bound > self._to_beat():
-                    heapq.heappush(waiting, (-node.bound, next(order), node))
+                heapq.heappush(waiting, (-node.bound, next(order), node))
             if nodes == 1:
                 root_done = self.calls
+            while waiting and self._closed(waiting[0][2]):
+                heapq.heappop(waiting)
             bound = max(self.value, -waiting[0][0]) if waiting else self.value
             self.history.append(Moment(self.calls, bound, self.value))
-            if not waiting or -waiting[0][0] <= self._to_beat():
+            if not waiting:
                 status = "optimal" if self.on else "infeasible"
                 bound = self.value
             elif self._late():
@@ -275,27 +211,36 @@ class _Search:
     def _late(self) -> bool:
         return self.end is not None and time.monotonic() >= self.end
 
-    def _to_beat(self) -> float:
-        return self.value + TOLERANCE * max(1.0, abs(self.value)) if self.on else NEG
+    def _closed(self, node: _Node) -> bool:
+        """Whether nothing of a node is better than what was found."""
+        return node.bound + self._doubt(node) <= self.value + self.tolerance
+
+    def _doubt(self, node: _Node) -> float:
+        """What has to be added to a node's bound, where rounding matters."""
+        return node.noise if node.noise > self.tolerance else 0.0
 
     def _ask(self, node: _Node) -> tuple[float, list[Flags]]:
         """The bound under a node's multipliers, and the structures that it comes from."""
         self.calls += 1
-        total, found = 0.0, []
+        total, size, found = 0.0, 0.0, []
         for k, oracle in enumerate(node.oracles):
             scores = self.shared.scores(k, node.multipliers[k], oracle.n_coordinates)
             best = oracle.best(scores)
             if best.value == NEG:
                 return NEG, []
             total += best.value
+            size += abs(best.value) + float(np.abs(scores[best.on]).sum())
             found.append(best.on)
+        if self.calls == 1 and size > 0.0:
+            self.step = min(self.step, size)
+        node.noise = max(node.noise, _ROUNDING * size)
         return total, found
 
     def _bound(self, node: _Node, calls: int, at_root: bool) -> None:
         """Lower a node's bound, round after round as long as coordinates can go."""
         while True:
             best = self._descend(node, calls, at_root)
-            if node.bound <= self._to_beat() or self._late():
+            if self._closed(node) or self._late():
                 return
             node.multipliers = best
             gone = self._beaten(node)
@@ -306,12 +251,14 @@ class _Search:
     def _descend(self, node: _Node, calls: int, at_root: bool) -> Floats:
         """Subgradient steps; returns the multipliers of the best bound."""
         shared = self.shared
-        step, last, stale = self.step, np.inf, 0
+        last, stale = np.inf, 0
         lowest, best = np.inf, node.multipliers
         node.multipliers = best.copy()
         node.dispute = np.zeros(len(shared.names))
+        step = np.inf
         for call in range(1, calls + 1):
             bound, found = self._ask(node)
+            step = min(step, self.step)
             if bound == NEG:
                 node.bound = NEG
                 return best
@@ -323,16 +270,17 @@ class _Search:
                 stale += 1
             agreed = not excess.any()
             if agreed:
-                self._offer(found, bound)
-                lowest = min(lowest, bound)
+                self._agreed(np.asarray(y.any(0)))
             elif call & (call - 1) == 0:
                 self._complete(node, found)
             node.bound = min(node.bound, lowest)
             if at_root:
                 self.history.append(Moment(self.calls, max(node.bound, self.value), self.value))
-            if agreed or node.bound <= self._to_beat() or self._late():
-                if agreed:  # nothing of this node is better
-                    node.bound = min(node.bound, self.value)
+            if agreed and (node.noise <= self.tolerance or node.fixed.all()):
+                node.bound, node.noise = min(node.bound, self.value), 0.0  # nothing is better
+            elif agreed:
+                node.dispute[:] = 0.0
+            if agreed or self._closed(node) or self._late():
                 return best
             node.dispute += excess.any(0)
             if self.method == "paper" or not self.on:
@@ -345,9 +293,20 @@ class _Search:
             last = bound
         return best
 
-    def _offer(self, found: list[Flags], value: float) -> None:
+    def _agreed(self, on: Flags) -> None:
+        """Offer the best that oracles have without multipliers where all share a choice."""
+        best = []
+        for k, whole in enumerate(self.oracles):
+            oracle = self.shared.restrict(k, whole, on, ~on)
+            best.append(oracle.best(np.zeros(oracle.n_coordinates)))
+        self._offer([one.on for one in best], [one.value for one in best])
+
+    def _offer(self, found: list[Flags], scores: list[float]) -> None:
+        """Take a joint structure, if it is the best so far by the oracles' own scores."""
+        value = math.fsum(scores)
         if value > self.value:
-            self.value, self.on = float(value), tuple(found)
+            self.value, self.on = value, tuple(found)
+            self.tolerance = TOLERANCE * math.fsum(map(abs, scores))
 
     def _complete(self, node: _Node, found: list[Flags]) -> None:
         """Joint structures that agree with what each oracle wants."""
@@ -358,17 +317,17 @@ class _Search:
                 continue
             self.seen.add(key)
             fixed = self.shared.has[k].copy()
-            joint, total = list(found), 0.0
+            joint, scores = list(found), [NEG] * len(found)
             for j in [k] + [j for j in range(len(found)) if j != k]:
                 oracle = self.shared.restrict(j, self.oracles[j], on & fixed, ~on & fixed)
                 best = oracle.best(np.zeros(oracle.n_coordinates))
-                total += best.value
-                if total == NEG:
+                if best.value == NEG:
                     break
-                joint[j] = best.on
+                joint[j], scores[j] = best.on, best.value
                 on |= self.shared.read(j, best.on)
                 fixed |= self.shared.has[j]
-            self._offer(joint, total)
+            else:
+                self._offer(joint, scores)
 
     def _beaten(self, node: _Node) -> Flags:
         """Shared coordinates that are on in no structure of a node that is worth finding."""
@@ -378,18 +337,30 @@ class _Search:
             with_each = np.full(len(total), oracle.best(scores).value)
             with_each[self.shared.number[k]] = oracle.with_each(scores)[self.shared.own[k]]
             total += with_each
-        return total <= self._to_beat()
+        return total + self._doubt(node) <= self.value + self.tolerance
 
     def _restricted(self, oracles: list[Oracle], on: Flags, off: Flags) -> list[Oracle]:
         return [self.shared.restrict(k, oracle, on, off) for k, oracle in enumerate(oracles)]
 
     def _children(self, node: _Node) -> list[_Node]:
-        """A node with the coordinate in dispute on, and off: most often, and for the most."""
+        """A node with the coordinate in dispute on, and off: most often, and for the most.
+
+        Where there is none, but multipliers are so large that rounding matters, a free one, and
+        multipliers start anew.
+        """
         size = np.abs(node.multipliers).max(0)
         chosen = np.zeros(len(size), np.bool_)
-        chosen[np.argmax(node.dispute * (size + 1e-6))] = True
+        dispute = node.dispute * (size + 1e-6)
+        multipliers = node.multipliers
+        if not dispute.any():
+            dispute = np.where(node.fixed, -1.0, size)
+            multipliers = np.zeros_like(multipliers)
+        chosen[np.argmax(dispute)] = True
         none = np.zeros_like(chosen)
         return [
-            replace(node, oracles=self._restricted(node.oracles, on, off))
+            replace(
+                node, oracles=self._restricted(node.oracles, on, off), multipliers=multipliers,
+                bound=node.bound + self._doubt(node), fixed=node.fixed | chosen, noise=0.0,
+            )
             for on, off in ((chosen, none), (none, chosen))
-        ]
+        ]  # fmt: skip

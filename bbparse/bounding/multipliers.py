@@ -140,7 +140,8 @@ def step_subgradient(factors, chosen, alpha, by_weight, scratch):
         lo = fac_ptr[c]
         hi = fac_ptr[c + 1]
         weight = fac_weight[c]
-        step = alpha * weight * weight if by_weight else alpha
+        # no step need be longer than this: where it leads, all it takes from is 0 already
+        step = min(alpha * weight * weight, 4.0 * abs(weight)) if by_weight else alpha
         on = 0
         for i in range(lo, hi):
             on += chosen[fac_arcs[i]]

@@ -36,7 +36,6 @@ from bbparse.bounding.multipliers import (
     step_subgradient,
     subgradient_norm,
 )
-from bbparse.bounding.state import noise_of
 from bbparse.jit import kernel
 from bbparse.jit.clock import is_over
 from bbparse.oracle.calls import (
@@ -44,7 +43,6 @@ from bbparse.oracle.calls import (
     eliminate,
     hold,
     inner_gaps,
-    inner_noise,
     inner_norm,
     inner_step,
     is_exact,
@@ -131,17 +129,6 @@ def _note(node, bound, incumbents, counters, record):
 
 
 @kernel
-def _unit(node):
-    """The size of a step for count factors, which have no weight: the largest finite score."""
-    unit = 1.0
-    counts = node.counts
-    for i in range(counts.score_ptr[counts.size[0]]):
-        if counts.score[i] > NEG:
-            unit = max(unit, abs(counts.score[i]))
-    return unit
-
-
-@kernel
 def _first_step(node):
     """The paper's first step: max_c 1 / |φ_c| (QL13 §3.2)."""
     alpha = 0.0
@@ -204,9 +191,7 @@ def bound_node(node, incumbents, limits, counters, record):
     mild = 1.0  # damping of Polyak steps
     waited = 0
     rises = 0
-    unit = _unit(node)
-    alpha = _first_step(node) if method == PAPER else 0.0
-    alpha = alpha if alpha > 0.0 else 1.0 / unit
+    alpha = _first_step(node)
     exact = is_exact(oracle)
     listed = _LISTED * max(1, n_words) / limits.full_size  # work for a tree
     fewest = np.full(1, np.inf)
@@ -228,10 +213,6 @@ def bound_node(node, incumbents, limits, counters, record):
         if goal == NEG:
             return Verdict(CLOSED, NEG, -1, lower, tree, slack)
         bound = goal + shift
-        if limits.wild and not exact:
-            tree_of(oracle, scratch, arc_score, tree)
-            inner = inner_noise(oracle, scratch)
-            slack = min(limits.slack, noise_of(node, arc_score, tree, shift, inner))
         if bound < floor_to_beat(incumbents, limits.quantum, slack):
             return Verdict(CLOSED, min(best_bound, bound), -1, lower, tree, slack)
         linear = exact and factors.size[0] + counts.size[0] == 0
@@ -298,13 +279,13 @@ def bound_node(node, incumbents, limits, counters, record):
             if 0.0 <= fell <= limits.precision:
                 break
             rises += fell < 0.0
-            step = alpha * 0.5**rises
-            step_subgradient(factors, chosen, step, True, simplex)
-            step_counts(counts, copy, chosen, step * unit)
-            inner = inner_norm(oracle, scratch, chosen)
-            if inner > 0.0:  # the paper has none of these: Polyak's length, and its way to shrink
+            step_subgradient(factors, chosen, alpha * 0.5**rises, True, simplex)
+            norm = disagreement(counts, copy, chosen) + inner_norm(oracle, scratch, chosen)
+            if norm > 0.0:  # the paper has none of these: Polyak's length, and its way to shrink
                 gap = bound - lower if lower > NEG else abs(bound)
-                inner_step(oracle, scratch, chosen, 0.5**rises * max(gap, slack) / inner)
+                length = 0.5**rises * max(gap, slack) / norm
+                step_counts(counts, copy, chosen, length)
+                inner_step(oracle, scratch, chosen, length)
             continue
         if by_leads and factors.size[0] > 0:
             if tight:

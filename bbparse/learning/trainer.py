@@ -321,4 +321,4 @@ def gold_score(problem: Problem, gold: NDArray[np.int32], right: Flags) -> float
     arcs = np.empty((1, problem.n_words), np.int32)
     own = np.flatnonzero(right).astype(np.int32)
     arcs[0, problem.arc_mod[own] - 1] = own
-    return float(rescore(problem, arcs, gold[np.newaxis])[0])
+    return float(rescore(problem, arcs, gold[np.newaxis])[0, 0])

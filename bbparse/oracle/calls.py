@@ -26,7 +26,6 @@ own; `best` bounds from above, and the tree is one of its components'.
   is -inf where an arc is dead, and factors of weight ``-hard`` stay
 * ``inner_norm(oracle, scratch, chosen)``: squared length of the subgradient of its multipliers
 * ``inner_step(oracle, scratch, chosen, alpha)``: one step of them at a tree
-* ``inner_noise(oracle, scratch)``: the largest numbers that it added multipliers of its own to
 * ``inner_gaps(oracle, scratch, chosen, arc_gap)``: add to arcs what the components' values exceed
   their scores of a tree by
 """
@@ -57,5 +56,4 @@ k_best = by_type({Chart: projective.chart_k_best, Automata: nonprojective.automa
 hold = by_type({Chart: None, Automata: automata_hold})
 inner_norm = by_type({Chart: 0.0, Automata: nonprojective.automata_norm})
 inner_step = by_type({Chart: None, Automata: nonprojective.automata_step})
-inner_noise = by_type({Chart: 0.0, Automata: nonprojective.automata_noise})
 inner_gaps = by_type({Chart: None, Automata: nonprojective.automata_gaps})

@@ -16,6 +16,9 @@ With T the k-th score, or -inf where fewer than k trees exist, the leaves are
   must be forbidden; or, with multipliers, hard constraints that no tree of the subspace can keep
   together, as the bound is negative when every finite score is replaced by zero.
 
+Leaves are about the problem without what no tree of a score of T can pay (`hardened`): they take
+penalties out of proportion for constraints, or else no sum of floats could tell anything near T.
+
 Multipliers belong to the problem as it was given. With z the arcs of a tree and lam the row
 ``node_vector`` of the multipliers, aligned with ``factor_arcs``, ``count_arcs`` and the literals of
 the parts (QL13 §3.2):
@@ -36,19 +39,23 @@ the parts (QL13 §3.2):
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem.parts import FIELDS, ProblemArrays
+from bbparse.problem.parts import FIELDS, PART_NAMES, ProblemArrays
+
+P = TypeVar("P", bound=ProblemArrays)
 
 SPLIT, BOUND, TREE, EMPTY = 0, 1, 2, 3
 
-#: Bounds and scores are compared up to this share of the largest score a tree could have.
-TOLERANCE = 1e-9
+#: Bounds and scores are compared up to this share of what the last tree is made of; and where that
+#: is nothing at all, of the largest score that a tree could have.
+TOLERANCE, ZERO_TOLERANCE = 1e-9, 1e-13
 
 #: Name → dtype and number of dimensions.
 ARRAYS: dict[str, tuple[type, int]] = {
@@ -168,30 +175,101 @@ def digest(problem: ProblemArrays) -> str:
     return state.hexdigest()
 
 
-def tolerances(problem: ProblemArrays) -> tuple[float, float]:
-    """How far rounding may reach, and how far above T a bound may stay.
+def hardened(problem: P, terms: list[float]) -> P:
+    """A problem with the same trees of no less than a score, which these terms add up to.
 
-    The first is `TOLERANCE` times the largest magnitude a tree's score could have: the sum over
-    words of their largest arc score and part scores, and over factors of their largest scores. The
-    second is the same; or, where all scores are integer multiples of ``problem.quantum``, half of
-    it if that is more, because the next score above T is a quantum higher.
+    What no such tree can pay is forbidden: with P the sum of what words, parts, factors and count
+    factors can score at most, each by itself, an arc, factor or number of arcs that lacks more than
+    P less the score. A part that does gets a score that is just low enough.
+    """
+    p = problem
+    best = np.full(p.n_words + 1, -np.inf)
+    usable = p.arc_state != -1
+    np.maximum.at(best, p.arc_mod[usable], p.arc_score[usable])
+    if (best[1:] == -np.inf).any():
+        return p
+    peaks = [best[1:], np.maximum(p.factor_score, 0.0)]
+    of_part = {}
+    parts: dict[str, Any] = dict(zip(PART_NAMES, p.parts))
+    for name, part in parts.items():
+        words, scores = part[-2:]  # the last word of a part is its modifier
+        of_part[name] = np.zeros(p.n_words + 1)
+        np.maximum.at(of_part[name], words, scores)
+        peaks.append(of_part[name])
+    sizes = np.diff(p.count_score_ptr)
+    if len(sizes):
+        peaks.append(np.maximum.reduceat(p.count_score, p.count_score_ptr[:-1]))
+        if (peaks[-1] == -np.inf).any():
+            return p
+    most = math.fsum(np.concatenate(peaks).tolist() + [-x for x in terms]) * (1.0 + 1e-9)
+    if most <= 0.0:
+        most = 1e-300
+    changes = {
+        "arc_state": np.where(
+            (best[p.arc_mod] - p.arc_score > most) & (p.arc_state == 0), -1, p.arc_state
+        ).astype(np.int8),
+        "factor_score": np.where(p.factor_score < -most, -np.inf, p.factor_score),
+    }
+    if len(sizes):
+        lacks = np.repeat(peaks[-1], sizes) - p.count_score
+        changes["count_score"] = np.where(lacks > most, -np.inf, p.count_score)
+    for name, part in parts.items():
+        words, scores = part[-2:]
+        low = of_part[name][words] - 2.0 * most
+        changes[f"{name}_score"] = np.maximum(scores, low)
+    return p.changed(**changes)
+
+
+def rounding_of(terms: list[float]) -> float:
+    """How far rounding may reach at a tree whose score these terms add up to."""
+    return TOLERANCE * math.fsum(map(abs, terms))
+
+
+def largest_score(problem: ProblemArrays) -> float:
+    """The largest magnitude that a tree's score could have.
+
+    That is the sum over words of their largest arc score and part scores, and over factors of their
+    largest scores; 1 where all are 0.
     """
     p = problem
     largest = 0.0
-    for part in (p.arcs[:3], *p.parts):
-        peaks = np.zeros(p.n_words + 1)
-        words, scores = part[-2:]  # the last word of a part is its modifier
+    usable = p.arc_state != -1
+    arcs = (p.arc_mod[usable], p.arc_score[usable])
+    for words, scores in (arcs, *((part[-2], part[-1]) for part in p.parts)):
+        peaks = np.zeros(p.n_words + 1)  # the last word of a part is its modifier
         np.maximum.at(peaks, words, np.abs(scores))
         largest += float(peaks.sum())
-    soft = np.where(np.isfinite(p.factor_score), p.factor_score, 0.0)
-    largest += float(np.abs(soft).sum())
-    table = np.where(np.isfinite(p.count_score), np.abs(p.count_score), 0.0)
+    largest += float(np.abs(_soft(p)).sum())
+    table = _table(p)
     if len(table):
         largest += float(np.maximum.reduceat(table, p.count_score_ptr[:-1]).sum())
-    rounding = TOLERANCE * (largest or 1.0)
+    return largest or 1.0
+
+
+def _soft(p: ProblemArrays) -> NDArray[np.float64]:
+    return np.where(np.isfinite(p.factor_score), p.factor_score, 0.0)
+
+
+def _table(p: ProblemArrays) -> NDArray[np.float64]:
+    return np.where(np.isfinite(p.count_score), np.abs(p.count_score), 0.0)
+
+
+def tolerances(problem: ProblemArrays, terms: list[float] | None) -> tuple[float, float]:
+    """How far rounding may reach, and how far above T a bound may stay.
+
+    The first is `TOLERANCE` times what the terms of the last tree's score add up to by their
+    magnitudes; where they are all 0, or there is none, a share of `largest_score`. The second is
+    the same; or, where all scores are integer multiples of ``problem.quantum``, half of it if that
+    is more, because the next score above T is a quantum higher.
+    """
+    p = problem
+    rounding = rounding_of(terms or [])
+    if rounding == 0.0:
+        rounding = (TOLERANCE if terms is None else ZERO_TOLERANCE) * largest_score(p)
     if p.quantum <= 4.0 * rounding:
         return rounding, rounding
-    scores = np.concatenate([p.arc_score, *(part[-1] for part in p.parts), soft, table])
+    usable = p.arc_score[p.arc_state != -1]
+    scores = np.concatenate([usable, *(part[-1] for part in p.parts), _soft(p), _table(p)])
     off = float(np.abs(scores - np.round(scores / p.quantum) * p.quantum).max(initial=0.0))
-    terms = 5 * p.n_words + len(p.factor_ptr) + len(p.count_ptr)
-    return rounding, p.quantum / 2.0 if off * terms <= p.quantum / 4.0 else rounding
+    count = 5 * p.n_words + len(p.factor_ptr) + len(p.count_ptr)
+    return rounding, p.quantum / 2.0 if off * count <= p.quantum / 4.0 else rounding

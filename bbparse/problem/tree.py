@@ -134,6 +134,11 @@ def count_terms(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.f
 def tree_score(problem: ProblemArrays, arcs: NDArray[np.int32]) -> float:
     """φ of a tree given by the arc index of each word, correctly rounded; -inf if a hard factor
     fires or a number of arcs is not allowed."""
+    return math.fsum(tree_terms(problem, arcs))
+
+
+def tree_terms(problem: ProblemArrays, arcs: NDArray[np.int32]) -> list[float]:
+    """What φ of a tree adds up."""
     p = problem
     heads = heads_of(p, arcs)
     terms: list[NDArray[Any]] = [p.arc_score[arcs]]
@@ -141,7 +146,8 @@ def tree_score(problem: ProblemArrays, arcs: NDArray[np.int32]) -> float:
         terms += [part[-1][on] for part, on in zip(p.parts, fired_parts(p, heads))]
     terms.append(p.factor_score[fired_factors(p, arcs)])
     terms.append(count_terms(p, arcs))
-    return math.fsum(np.concatenate(terms).tolist())
+    found: list[float] = np.concatenate(terms).tolist()
+    return found
 
 
 def broken_constraint(problem: ProblemArrays, arcs: NDArray[np.int32]) -> str:

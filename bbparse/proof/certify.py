@@ -25,8 +25,18 @@ from numpy.typing import NDArray
 
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order
-from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
-from bbparse.problem.tree import broken_constraint, tree_score
+from bbparse.problem.proof import (
+    BOUND,
+    EMPTY,
+    SPLIT,
+    TREE,
+    Proof,
+    digest,
+    hardened,
+    largest_score,
+    tolerances,
+)
+from bbparse.problem.tree import broken_constraint, tree_score, tree_terms
 from bbparse.proof.crossing import pairs_of
 from bbparse.proof.relaxation import Bound, Relaxation, Space
 
@@ -77,9 +87,12 @@ class _BetterTree(Exception):
 class _Certifier:
     def __init__(self, problem: Problem, solution: Solution, k_best: int) -> None:
         self.given, self.k_best = problem, k_best
-        self.problem, self.order = in_order(problem)
-        rounding, above = tolerances(problem)
         self.all_trees = len(solution) < k_best
+        terms = None if self.all_trees else tree_terms(problem, solution.arcs[-1])
+        if terms is not None:
+            problem = hardened(problem, terms)
+        self.problem, self.order = in_order(problem)
+        rounding, above = tolerances(problem, terms)
         self.trees = solution.arcs
         if self.order is not None:
             self.trees = np.argsort(self.order).astype(np.int32)[solution.arcs]
@@ -91,7 +104,7 @@ class _Certifier:
             self.scores = np.zeros_like(solution.scores)
         else:
             # half the tolerance, so that the checker's rounding has the other half
-            self.target, hard = float(solution.scores[-1]), 4.0 * rounding / 1e-9
+            self.target, hard = float(solution.scores[-1]), 4.0 * largest_score(problem)
             self.precision = 0.5 * rounding
             self.limit = self.target + max(0.5 * rounding, above - rounding)
             self.scores = solution.scores

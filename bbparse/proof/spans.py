@@ -86,6 +86,10 @@ class Trees(Reading):
 
     def phi(self, arcs: Sequence[int]) -> float:
         """φ of a tree, from its definition."""
+        return math.fsum(self.terms(arcs))
+
+    def terms(self, arcs: Sequence[int]) -> list[float]:
+        """What φ of a tree adds up."""
         heads = [-1] + [self.head[a] for a in arcs]
         chosen = set(arcs)
         terms = [self.score[a] for a in arcs]
@@ -106,7 +110,7 @@ class Trees(Reading):
             table[len(chosen.intersection(arcs_of))]
             for arcs_of, table in zip(self.sets, self.tables)
         ]
-        return math.fsum(terms)
+        return terms
 
 
 #: Best score of a thing without a marked arc in it, and with at least one.

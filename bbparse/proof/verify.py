@@ -13,7 +13,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bbparse.errors import VerificationError
-from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
+from bbparse.problem.proof import (
+    BOUND,
+    EMPTY,
+    SPLIT,
+    TREE,
+    Proof,
+    digest,
+    hardened,
+    rounding_of,
+    tolerances,
+)
 from bbparse.proof.crossing import Crossing, pairs_of
 from bbparse.proof.spans import Spans, Trees
 
@@ -52,20 +62,25 @@ def verify(problem: Problem, solution: Solution) -> None:
         raise VerificationError("the solution has no proof")
     if proof.problem != digest(problem):
         raise VerificationError("the proof is of another problem")
-    rounding, above = tolerances(problem)
     trees = Trees(problem)
-    _check_trees(trees, solution, proof, rounding)
+    _check_trees(trees, solution, proof)
+    terms = None
+    if len(solution.scores) == proof.k_best:
+        terms = trees.terms(solution.arcs[-1].tolist())
+        problem = hardened(problem, terms)
+        trees = Trees(problem)
+    rounding, above = tolerances(problem, terms)
     _Check(problem, trees, solution, proof, rounding, above).run()
 
 
-def _check_trees(trees: Trees, solution: Solution, proof: Proof, rounding: float) -> None:
+def _check_trees(trees: Trees, solution: Solution, proof: Proof) -> None:
     count, n = len(solution.scores), trees.n
     if count > proof.k_best or proof.k_best < 1:
         raise VerificationError(
             f"the solution has {count} trees, and the proof is of the {proof.k_best} best"
         )
-    if solution.status == "infeasible" and count:
-        raise VerificationError(f"the status is infeasible, and there are {count} trees")
+    if solution.status != ("optimal" if count else "infeasible"):
+        raise VerificationError(f"the status is {solution.status}, and there are {count} trees")
     for name, width in (("heads", n + 1), ("arcs", n)):
         shape = getattr(solution, name).shape
         if shape != (count, width):
@@ -83,6 +98,7 @@ def _check_trees(trees: Trees, solution: Solution, proof: Proof, rounding: float
         if fault:
             raise VerificationError(f"tree {t} {fault}")
         score, phi = float(solution.scores[t]), trees.phi(arcs)
+        rounding = rounding_of(trees.terms(arcs))
         if not abs(score - phi) <= rounding:
             raise VerificationError(f"tree {t}: its score is given as {score}, and is {phi}")
         if not score <= last:
@@ -377,6 +393,7 @@ class _Check:
                 raise VerificationError(f"{name} has multipliers beyond its weight {weight}")
             shares = [-lam[0]] * len(arcs)
             bounder.constant += lam[0] * (len(arcs) - 1)
+        bounder.constant += max(0.0, weight - total)
         for a, x in zip(arcs, shares):
             bounder.score[a] += x
         bounder.size += total * len(arcs)

@@ -35,8 +35,6 @@ class Left(NamedTuple):
     margin: float  # by how much a tree must be better than the k-th one to change the k best
     slack: float  # this and the next: see :class:`bbparse.bounding.state.Limits`
     hard: float
-    size: float  # of a root, the largest sum of magnitudes of a tree, and of its positive scores
-    high: float
     moved_factors: int  # of a root, factors that the oracle took over
 
 

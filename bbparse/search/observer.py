@@ -3,7 +3,9 @@
 An observer is an object with the hooks of `Observer`, which do nothing by themselves. They are
 called in the order of what happens, between nodes, and must leave the search alone. All arcs are
 numbered as in the problem that was given to `solve`; nodes are numbered from 1, the root, in the
-order in which they are made. Nothing is recorded where nobody watches.
+order in which they are made. Nothing is recorded where nobody watches. Where scores are out of
+proportion, and a problem is solved again (:mod:`bbparse.solving.proportion`), they are told of the
+first search.
 """
 
 from __future__ import annotations

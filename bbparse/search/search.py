@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sortedcontainers import SortedKeyList
 
 from bbparse.bounding.node import CLOSED, SOLVED, WAITS
-from bbparse.bounding.state import IMBALANCE, LEAST_SLACK, RELATIVE_SLACK, Incumbents
+from bbparse.bounding.state import Incumbents
 from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.search.nodes import BOUND, NO_ARCS, START, WATCH, Left, Open, divided
 from bbparse.search.observer import NOT_RECORDED, Finished, Observer, Watch, n_factors
@@ -27,9 +27,6 @@ from bbparse.search.settings import METHODS, SearchSettings
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-# Oracle calls that look for a tree without the largest penalties, where these are out of
-# proportion.
-_PROBE_CALLS = 5
 #: Calls to count as one in the settings: those of automata are cheaper than those of charts, and
 #: more of them are needed. By whether trees are projective.
 CALLS = {True: 1, False: 12}
@@ -73,7 +70,6 @@ class Search:
         self._made = 1  # nodes, so that each has a number
         self._deadline = NO_DEADLINE
         self._most_nodes = self._most_work = np.inf
-        self._wild, self._high = root.size > IMBALANCE * root.high, root.high
         self.root = Open(
             root.node, bound=root.bound, arc=root.arc, lower=root.lower, margin=root.margin
         )
@@ -127,7 +123,7 @@ class Search:
         s = self.settings
         return (
             METHODS[s.method], calls, self._most_work, self._deadline.at, s.eliminate_every,
-            s.close_k, s.precision, self.quantum, self.slack, self.hard, self._wild,
+            s.close_k, s.precision, self.quantum, self.slack, self.hard,
             float(max(1, self.full_size)),
         )  # fmt: skip
 
@@ -182,8 +178,6 @@ class Search:
         """Look for trees before the root is bounded, where that is asked for or needed."""
         if int(self.root.state[5][-1][0]):  # π has no form for count factors
             return
-        if self._wild:
-            self._probe()
         if self.settings.lower_start and n_factors(self.root.state):
             self._start_with(self.settings.lower_start)
 
@@ -192,25 +186,6 @@ class Search:
             START, self.root.state, NO_ARCS, self.best, self._limits(calls), self.counters,
             NOT_RECORDED,
         )  # fmt: skip
-
-    def _probe(self) -> None:
-        """Reduce the slack where it comes from penalties that no good tree pays.
-
-        A tree that scores L has positive terms of at most H in all, so its negative terms are at
-        most H - L. Arcs and factors that cost more are in no tree that matters: such arcs go, and
-        such factors keep just enough weight to stay out.
-        """
-        self._start_with(_PROBE_CALLS)
-        k = len(self.best.scores)
-        if self.best.found[0] < k:
-            return
-        reach = 2.0 * self._high + abs(float(self.best.scores[k - 1]))
-        self.slack = min(self.slack, max(RELATIVE_SLACK * reach, LEAST_SLACK))
-        _, _, base, _, factors, _ = self.root.state
-        weight = factors[2]
-        base[base < -2.0 * reach] = -np.inf
-        soft = weight > -self.hard
-        weight[soft] = np.maximum(weight[soft], -2.0 * reach)
 
     # --- orders -----------------------------------------------------------------------------------
 

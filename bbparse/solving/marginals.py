@@ -88,13 +88,13 @@ def _marginals(mode, n, single_root, arcs, parts, factors, heads, trees):
     scratch, each = chart_scratch(chart), np.full(n_arcs, NEG)
     if chart_best(chart, scratch, score) > NEG:
         chart_with_each(chart, scratch, score, each)
-    rest, nothing = np.empty(1), np.empty(0, np.int32)
+    rest, nothing = np.empty((3, 1)), np.empty(0, np.int32)
     rescore_trees(
         n, given, named, Factors(np.zeros(1, np.int64), nothing, np.empty(0)),
         Counts(np.zeros(1, np.int64), nothing, np.zeros(1, np.int64), np.empty(0)),
         heads, trees, rest,
     )  # fmt: skip
-    return own, each, rest[0]
+    return own, each, rest[0, 0]
 
 
 def max_marginals(problem: Problem, arcs: NDArray[np.int32]) -> Marginals:

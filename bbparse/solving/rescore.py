@@ -1,7 +1,8 @@
 """φ of whole trees, in the order of the problem's arrays.
 
 The search adds the same numbers in another order at every node; this gives the score a user sees,
-the same however the tree was found and in whatever order the factors are given.
+the same however the tree was found and in whatever order the factors are given. How large these
+numbers are says how exact a score has to be.
 """
 
 from __future__ import annotations
@@ -14,14 +15,20 @@ from bbparse.problem import Problem
 
 
 @inlined
-def _add(total, low, value):
-    """Add to a sum kept as two doubles (Neumaier 1974): as good as exact, whatever the order."""
+def _add(total, low, size, least, value):
+    """Add to a sum kept as two doubles (Neumaier 1974): as good as exact, whatever the order.
+
+    The sum of magnitudes and the least of them that is not 0 go along.
+    """
     new = total + value
     if abs(total) >= abs(value):
         low += (total - new) + value
     else:
         low += (value - new) + total
-    return new, low
+    own = abs(value)
+    if 0.0 < own < least:
+        least = own
+    return new, low, size + own, least
 
 
 @kernel
@@ -79,9 +86,11 @@ def tree_parts(heads):
 
 @kernel
 def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
-    """Write φ of the trees ``trees`` int32[K, n], ``heads`` int32[K, n+1] to ``out`` float64[K].
+    """Write what the trees ``trees`` int32[K, n], ``heads`` int32[K, n+1] score: float64[3, K].
 
-    ``arcs``, ``parts``, ``factors`` and ``counts`` are those of the problem.
+    The rows of ``out`` are φ, the sum of the magnitudes of all terms of a tree, and the least of
+    these magnitudes that is not 0 (inf: there is none). ``arcs``, ``parts``, ``factors`` and
+    ``counts`` are those of the problem.
     """
     sib, gc, ogc, gsib = parts
     last_sib, before_sib = _by_arc(n, sib.head, sib.outer)
@@ -97,33 +106,32 @@ def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
     for t in range(trees.shape[0]):
         head = heads[t]
         _, inner, outermost = tree_parts(head)
-        score = 0.0
-        low = 0.0
+        score, low, size, least = 0.0, 0.0, 0.0, np.inf
         for m in range(n):
-            score, low = _add(score, low, arcs.score[trees[t, m]])
+            score, low, size, least = _add(score, low, size, least, arcs.score[trees[t, m]])
         for m in range(1, n + 1):
             h = head[m]
             i = last_sib[_place(h, m, last_sib)]
             while i >= 0:
                 if sib.outer[i] == m and sib.head[i] == h and inner[m] == sib.inner[i]:
-                    score, low = _add(score, low, sib.score[i])
+                    score, low, size, least = _add(score, low, size, least, sib.score[i])
                 i = before_sib[i]
             i = last_gc[_place(h, m, last_gc)]
             while i >= 0:
                 if gc.mod[i] == m and gc.head[i] == h and head[h] == gc.grand[i]:
-                    score, low = _add(score, low, gc.score[i])
+                    score, low, size, least = _add(score, low, size, least, gc.score[i])
                 i = before_gc[i]
             i = last_ogc[_place(h, m, last_ogc)]
             while i >= 0:
                 if ogc.mod[i] == m and ogc.head[i] == h and head[h] == ogc.grand[i]:
                     if outermost[m] == 1:
-                        score, low = _add(score, low, ogc.score[i])
+                        score, low, size, least = _add(score, low, size, least, ogc.score[i])
                 i = before_ogc[i]
             i = last_gsib[_place(h, m, last_gsib)]
             while i >= 0:
                 if gsib.outer[i] == m and gsib.head[i] == h and inner[m] == gsib.inner[i]:
                     if h == 0 or head[h] == gsib.grand[i]:
-                        score, low = _add(score, low, gsib.score[i])
+                        score, low, size, least = _add(score, low, size, least, gsib.score[i])
                 i = before_gsib[i]
             c = last_factor[_place(h, m, last_factor)]
             while c >= 0:
@@ -134,20 +142,22 @@ def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
                         fires = False
                         break
                 if fires:
-                    score, low = _add(score, low, factors.score[c])
+                    score, low, size, least = _add(score, low, size, least, factors.score[c])
                 c = before_factor[c]
         for c in range(counts.ptr.shape[0] - 1):
             number = 0
             for i in range(counts.ptr[c], counts.ptr[c + 1]):
                 a = counts.arcs[i]
                 number += trees[t, arcs.mod[a] - 1] == a
-            score, low = _add(score, low, counts.score[counts.score_ptr[c] + number])
-        out[t] = score + low if score > -np.inf else score
+            value = counts.score[counts.score_ptr[c] + number]
+            score, low, size, least = _add(score, low, size, least, value)
+        out[0, t] = score + low if score > -np.inf else score
+        out[1, t], out[2, t] = size, least
 
 
 def rescore(problem: Problem, arcs: NDArray[np.int32], heads: NDArray[np.int32]) -> NDArray:
-    """Scores float64[K] of trees given as ``Solution.arcs`` and ``Solution.heads``."""
+    """What `rescore_trees` says of trees given as ``Solution.arcs`` and ``Solution.heads``."""
     p = problem
-    out = np.empty(arcs.shape[0])
+    out = np.empty((3, arcs.shape[0]))
     rescore_trees(p.n_words, p.arcs, p.parts, p.factors, p.counts, heads, arcs, out)
     return out

@@ -16,7 +16,6 @@ from bbparse.bounding.incumbents import floor_to_beat, lower_bound_start, margin
 from bbparse.bounding.multipliers import start_multipliers
 from bbparse.bounding.node import CLOSED, WAITS, Verdict, bound_node
 from bbparse.bounding.state import (
-    IMBALANCE,
     Incumbents,
     Limits,
     Node,
@@ -78,11 +77,9 @@ class Made(NamedTuple):
     """A root that is not bounded."""
 
     node: Node
-    order: Ints  # this and the next five: see :class:`bbparse.search.nodes.Left`
+    order: Ints  # this and the next three: see :class:`bbparse.search.nodes.Left`
     slack: float
     hard: float
-    size: float
-    high: float
     moved: int
 
 
@@ -172,7 +169,7 @@ def _made(kind, arcs, parts, factors, counts, choices):
     fac_ptr, fac_arcs, fac_weight = left.ptr[: n_factors + 1], left.arcs, left.score[:n_factors]
     oracle = make(kind, n, group_head, group_mod, single_root, index, weights, group_ptr)
     node_counts = _node_counts(counts, place)
-    size, high = score_spread(n, base, weights_of(oracle), fac_weight, node_counts.score)
+    size = score_spread(n, base, weights_of(oracle), fac_weight, node_counts.score)
     slack, hard = slack_of(size), hard_weight(size)
     for f in range(n_factors):
         if fac_weight[f] == NEG:
@@ -183,7 +180,7 @@ def _made(kind, arcs, parts, factors, counts, choices):
         oracle, mod, base, np.zeros(1),
         NodeFactors(fac_ptr, fac_arcs, fac_weight, lam, np.full(1, n_factors)), node_counts,
     )  # fmt: skip
-    return Made(node, order, slack, hard, size, high, moved)
+    return Made(node, order, slack, hard, moved)
 
 
 @kernel
@@ -201,15 +198,12 @@ def _call(
 ):  # fmt: skip
     """See :func:`call_projective`; ``kind`` selects the oracle."""
     task, n = choices.task, choices.n_words
-    node, order, slack, hard, size, high, moved = Made(
-        parent, dead, limits.slack, limits.hard, 0.0, 0.0, 0
-    )
+    node, order, slack, hard, moved = Made(parent, dead, limits.slack, limits.hard, 0)
     work, full_size = limits.work, limits.full_size
     if task < BOUND:
-        node, order, slack, hard, size, high, moved = _made(
-            kind, arcs, parts, factors, counts, choices
-        )
+        node, order, slack, hard, moved = _made(kind, arcs, parts, factors, counts, choices)
         full_size = float(size_of(node.oracle))
+        counters[3] = slack
         work /= max(1.0, full_size)
     elif task < START:
         node = _lacking(parent, dead)
@@ -217,19 +211,18 @@ def _call(
         lower_bound_start(node, best, limits, counters)
     verdict = Verdict(WAITS, np.inf, -1, NEG, best.trees[0], slack)
     closed = False
-    if _SOLVE <= task <= WATCH and size <= IMBALANCE * high:
+    if _SOLVE <= task <= WATCH:
         verdict = bound_node(
             node, best, Limits(
                 limits.method, limits.calls, work, limits.until, limits.eliminate_every,
-                limits.close_k, limits.precision, limits.quantum, slack, hard, limits.wild,
-                max(1.0, full_size),
+                limits.close_k, limits.precision, limits.quantum, slack, hard, max(1.0, full_size),
             ), counters, record,
         )  # fmt: skip
         floor = floor_to_beat(best, limits.quantum, verdict.slack)
         closed = verdict.status == CLOSED or verdict.bound < floor
     found = best.found[0] if task == _SCORE or (closed and task == _SOLVE) else 0
     heads = np.full((found, n + 1), np.int32(-1))
-    trees, exact = np.empty((found, n), np.int32), np.empty(found)
+    trees, exact = np.empty((found, n), np.int32), np.empty((3, found))
     for t in range(found):
         for m in range(1, n + 1):
             a = order[best.trees[best.place[t], m - 1]]
@@ -243,7 +236,7 @@ def _call(
         node = copy_node(node)  # what waits is no larger than it has to be
     return heads, trees, exact, full_size, (
         plain_node(node), order, verdict.status, verdict.bound, verdict.arc, verdict.lower,
-        verdict.tree, margin_of(limits.quantum, verdict.slack), slack, hard, size, high, moved,
+        verdict.tree, margin_of(limits.quantum, verdict.slack), slack, hard, moved,
     )  # fmt: skip
 
 
@@ -258,13 +251,14 @@ def call_projective(
     :mod:`bbparse.bounding.state`. ``mode`` is that of the recurrence; ``parent`` what is left of
     the parent of a node, from `plain_node`, and stays as it is; ``dead`` int32[] the parent's arcs
     that die, or where trees are scored, all arcs. At the root, slack, hard and full size are found
-    here, and work counts the oracle's places. ``counters`` as `bound_node` takes them.
+    here, and work counts the oracle's places. ``counters`` as `bound_node` takes them, and one more
+    for the slack.
 
     If the root is closed, or they are to be scored, the first three are the trees in the arcs of
     the problem, best first, none where none is feasible: heads int32[K, n + 1], arcs int32[K, n]
-    and scores float64[K]. Then the size of the oracle at the root, 0 where some word has no arc,
-    and the fields of a :class:`bbparse.search.nodes.Left`; None if the node is closed and not
-    watched, or is not to be bounded.
+    and what `rescore_trees` says of them, float64[3, K]. Then the size of the oracle at the root,
+    0 where some word has no arc, and the fields of a :class:`bbparse.search.nodes.Left`; None if
+    the node is closed and not watched, or is not to be bounded.
     """
     return _call(
         Projective(mode), Arcs(*arcs), _named(parts), Factors(*factors), Counts(*counts),
@@ -289,7 +283,7 @@ def call_nonprojective(
 _KERNELS = {True: call_projective, False: call_nonprojective}
 NO_NODE = {True: empty_node(Chart), False: empty_node(Automata, ("place",))}
 _NO_PROBLEM = Problem.trusted(0, NO_ARCS.copy(), NO_ARCS.copy(), np.empty(0)).plain()
-_NO_LIMITS = (0, 0, 0.0, 0.0, 0, 0, 0.0, 0.0, 0.0, 0.0, False, 0.0)
+_NO_LIMITS = (0, 0, 0.0, 0.0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class Called(NamedTuple):
@@ -297,7 +291,7 @@ class Called(NamedTuple):
 
     heads: Ints
     arcs: Ints
-    scores: Floats
+    scores: Floats  # [3, K], see `rescore_trees`
     full_size: float
     left: tuple[Any, ...] | None
     best: Incumbents
@@ -307,7 +301,7 @@ class Called(NamedTuple):
 def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...]) -> Called:
     """Make the root of a problem; bound it, too, if it is not to wait."""
     best = no_trees(k, p.n_words)
-    counters = np.zeros(3)
+    counters = np.zeros(4)
     task = _MAKE if waits else _SOLVE
     heads, arcs, scores, full_size, left = _KERNELS[p.projective](
         mode, *p.plain(), (task, p.n_words, p.arc_label is not None, p.projective, p.single_root),
@@ -329,16 +323,16 @@ def call_node(
 
 
 def call_scores(p: Problem, trees: Ints) -> Floats:
-    """Scores of trees int32[K, n] in the arcs of a problem, by code that is there."""
+    """What `rescore_trees` says of trees int32[K, n] of a problem, by code that is there."""
     k = len(trees)
     if not k:  # kernels read a first tree
-        return np.empty(0)
+        return np.empty((3, 0))
     best = no_trees(k, p.n_words)._replace(
         trees=np.ascontiguousarray(trees), found=np.full(1, k)
     )
     _, _, scores, *_ = _KERNELS[p.projective](
         0, *p.plain(), (_SCORE, p.n_words, False, True, True), NO_NODE[p.projective],
-        np.arange(len(p.arc_head), dtype=np.int32), tuple(best), _NO_LIMITS, np.zeros(3),
+        np.arange(len(p.arc_head), dtype=np.int32), tuple(best), _NO_LIMITS, np.zeros(4),
         NOT_RECORDED,
     )  # fmt: skip
     return scores

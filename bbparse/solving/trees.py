@@ -8,12 +8,13 @@ Nothing is checked, explained or proved here: `bbparse.solving.solve` does that 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.bounding.state import no_trees
+from bbparse.bounding.state import no_trees, slack_of
 from bbparse.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
@@ -24,12 +25,14 @@ from bbparse.oracle.trees import restricted
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_sets
+from bbparse.problem.parts import FIELDS
 from bbparse.problem.tree import most_trees
 from bbparse.search.nodes import Left
 from bbparse.search.observer import Finished, Observer
 from bbparse.search.search import CALLS, Outcome, Search
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.search.settings import METHODS as MULTIPLIERS
+from bbparse.solving.proportion import Answer, in_doubt, in_proportion
 from bbparse.solving.rescore import rescore
 from bbparse.solving.root import Called, call_node, call_root, call_scores
 
@@ -92,6 +95,8 @@ Ints = NDArray[np.int32]
 #: have together: listing takes a hundred bytes for each.
 MOST_TREES, MOST_TREE_WORDS = 1_000_000, 20_000_000
 _ONE = np.ones(1, np.bool_)
+#: How much less exact HiGHS is, at the least, than sums are.
+_INEXACT = 10.0
 
 
 def find_trees(problem: Problem, method: str, options: Options) -> Solution:
@@ -106,17 +111,41 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
         options = replace(options, k_best=most)
     ordered, order = in_order(problem)
     o = options
-    if method == "ilp":
-        found = solve_ilp(ordered, o.k_best, o.deadline.limit(), o.gap)
-    elif method == "price-and-cut":
+    if method == "price-and-cut":
         found = price_and_cut(ordered, o.k_best, o.deadline.limit(), o.node_limit, o.gap)
-    else:
+        return in_rank(found, problem, order)
+    run = _integer_program
+    if method != "ilp":
+        ordered = with_sorted_sets(ordered, "count")
         given = None if order is None else order.astype(np.int32)
-        found = _branch_and_bound(with_sorted_sets(ordered, "count"), given, o)
+        run = partial(_branch_and_bound, given)
+    answer = run(ordered, o)
+    found = answer.solution
+    if _in_doubt(ordered, answer, o.k_best):
+        found = in_proportion(ordered, answer, run, o)
     return in_rank(found, problem, order)
 
 
-def _branch_and_bound(problem: Problem, given: Ints | None, options: Options) -> Solution:
+def _in_doubt(problem: Problem, answer: Answer, k: int) -> bool:
+    """Whether trees of a solution are made of numbers that its slack could hide."""
+    solution, slack, sizes = answer
+    all_trees = len(solution) < k and solution.status in ("optimal", "infeasible")
+    if all_trees or problem.quantum > 2.0 * slack:
+        return False
+    return any(in_doubt(slack, size, least) for size, least in sizes.T.tolist())
+
+
+def _integer_program(problem: Problem, options: Options) -> Answer:
+    """Solve with HiGHS, which is told the scores as shares of the largest."""
+    o = options
+    found = solve_ilp(problem, o.k_best, o.deadline.limit(), o.gap)
+    scores = [getattr(problem, name) for name in FIELDS if name.endswith("_score")]
+    largest = max(float(np.abs(x[np.isfinite(x)]).max(initial=0.0)) for x in scores)
+    slack = _INEXACT * slack_of(largest)
+    return Answer(found, slack, rescore(problem, found.arcs, found.heads)[1:])
+
+
+def _branch_and_bound(given: Ints | None, problem: Problem, options: Options) -> Answer:
     """Solve with one jitted call, and a search below where that leaves the root open.
 
     ``given[a]`` is arc a in the problem that the user gave; None: a.
@@ -143,7 +172,7 @@ def _branch_and_bound(problem: Problem, given: Ints | None, options: Options) ->
         observer, root.order if given is None else given[root.order], problem.projective,
     )  # fmt: skip
     outcome = search.run(options.deadline, options.node_limit, options.work_limit, options.gap)
-    return _solution(problem, outcome, options)
+    return _solution(problem, outcome, options, root.slack)
 
 
 def make_root(p: Problem, options: Options, waits: bool) -> Called:
@@ -152,7 +181,7 @@ def make_root(p: Problem, options: Options, waits: bool) -> Called:
     limits = (
         MULTIPLIERS[s.method], s.root_calls * CALLS[p.projective],
         np.inf if options.work_limit is None else float(options.work_limit), options.deadline.at,
-        s.eliminate_every, s.close_k, s.precision, p.quantum, 0.0, 0.0, False, 0.0,
+        s.eliminate_every, s.close_k, s.precision, p.quantum, 0.0, 0.0, 0.0,
     )  # fmt: skip
     mode = recurrence_for(p, options.backbone).mode
     return call_root(p, mode, waits, options.k_best, limits)
@@ -167,7 +196,7 @@ def _is_dense(problem: Problem) -> bool:
     )
 
 
-def _solve_dense(problem: Problem, options: Options) -> Solution:
+def _solve_dense(problem: Problem, options: Options) -> Answer:
     """Solve a problem of arcs alone; no bound is needed where one pass finds the best tree."""
     p, n = problem, problem.n_words
     table = np.full((n + 1, n + 1), -np.inf)
@@ -181,14 +210,15 @@ def _solve_dense(problem: Problem, options: Options) -> Solution:
     wanted = heads[1:].astype(np.int64) * (n + 1) + np.arange(1, n + 1)
     arcs = np.searchsorted(keys, wanted).astype(np.int32)
     scores = rescore(p, arcs[np.newaxis], heads[np.newaxis])
-    best = no_trees(1, n)._replace(scores=scores)
-    found = Called(heads[np.newaxis], arcs[np.newaxis], scores, 0.0, None, best, np.ones(3))
+    best = no_trees(1, n)._replace(scores=scores[0])
+    work = np.array([1.0, 1.0, 1.0, 0.0])
+    found = Called(heads[np.newaxis], arcs[np.newaxis], scores, 0.0, None, best, work)
     return _solved(p, found, options)
 
 
-def _solved(problem: Problem, found: Called, options: Options) -> Solution:
-    heads, arcs, scores = found.heads, found.arcs, found.scores
-    calls, work, tried = found.counters.tolist()
+def _solved(problem: Problem, found: Called, options: Options) -> Answer:
+    heads, arcs, (scores, *_) = found.heads, found.arcs, found.scores
+    calls, work, tried, slack = found.counters.tolist()
     stats: dict[str, float | int] = {
         "nodes": 1, "dp_calls": int(calls), "dp_work": work, "trees_tried": int(tried),
         "closed_at_root": 1, "edges": int(found.full_size),
@@ -196,33 +226,38 @@ def _solved(problem: Problem, found: Called, options: Options) -> Solution:
     }  # fmt: skip
     if not len(scores):
         return _nothing(problem, options, stats)
+    if options.k_best == 1 and len(problem.factor_ptr) == len(problem.count_ptr) == 1:
+        slack *= not problem.projective  # one pass, and no bound
     if len(scores) > 1 and (scores[1:] > scores[:-1]).any():  # only rounding makes them rise
         order = np.argsort(-scores, kind="stable")
         heads, arcs, scores = heads[order], arcs[order], scores[order]
     stats["seconds"] = clock() - options.started
     proved = _ONE if len(scores) == 1 else np.ones(len(scores), np.bool_)
-    return Solution.trusted(heads, arcs, scores, scores, proved, "optimal", stats)
+    solution = Solution.trusted(heads, arcs, scores, scores, proved, "optimal", stats)
+    return Answer(solution, slack, found.scores[1:])
 
 
-def _solution(problem: Problem, outcome: Outcome, options: Options) -> Solution:
+def _solution(problem: Problem, outcome: Outcome, options: Options, slack: float) -> Answer:
     """What a search found, in the arcs of the problem, scored anew and in order."""
     if outcome.status == "infeasible":
         return _nothing(problem, options, outcome.stats, told=True)
     arcs = outcome.trees
     scores = call_scores(problem, arcs)
     stats = {**outcome.stats, "seconds": clock() - options.started}
-    return ranked(problem, arcs, scores, outcome.bound, outcome.status, stats)
+    solution = ranked(problem, arcs, scores[0], outcome.bound, outcome.status, stats)
+    return Answer(solution, slack, scores[1:])
 
 
 def _nothing(
     problem: Problem, options: Options, stats: dict[str, float | int] | None = None,
     told: bool = False,
-) -> Solution:  # fmt: skip
+) -> Answer:  # fmt: skip
     if options.observer is not None and not told:
         options.observer.finished(Finished("infeasible", -np.inf, -np.inf, 0, 0))
     n, none = problem.n_words, np.empty(0)
-    return Solution.trusted(
+    solution = Solution.trusted(
         np.empty((0, n + 1), np.int32), np.empty((0, n), np.int32), none, none.copy(),
         np.empty(0, bool), "infeasible",
         {**(stats or {}), "seconds": clock() - options.started},
     )  # fmt: skip
+    return Answer(solution, 0.0, np.empty((2, 0)))

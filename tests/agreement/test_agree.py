@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from itertools import pairwise
+import math
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ _spec = importlib.util.spec_from_file_location("listed", Path(__file__).with_nam
 assert _spec is not None and _spec.loader is not None
 listed = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(listed)
+
+NEG = -np.inf
 
 
 def _random(seed: int) -> tuple[list[Any], list[list[str | None]]]:
@@ -67,6 +70,46 @@ def test_bounds_hold_where_the_search_is_cut_short() -> None:
     for seed in range(200):
         _check(seed, root_calls=3, node_limit=1)
         _check(seed, root_calls=1, node_calls=1, node_limit=3)
+
+
+def _joint(oracles: list[Any], shared: list[list[str | None]]) -> tuple[float, float]:
+    """Score of the best joint structure, and the magnitudes that it adds up; -inf: there is none.
+    """
+    found = [(NEG, 0.0)]
+    for chosen in product(*(range(len(oracle.scores)) for oracle in oracles)):
+        value: dict[str, bool] = {}
+        if all(
+            value.setdefault(name, bool(on)) == on
+            for oracle, names, i in zip(oracles, shared, chosen)
+            for name, on in zip(names, oracle.structures[i])
+            if name is not None
+        ):
+            terms = [float(oracle.scores[i]) for oracle, i in zip(oracles, chosen)]
+            found.append((math.fsum(terms), math.fsum(map(abs, terms))))
+    return max(found)
+
+
+@pytest.mark.parametrize("method", ["paper", "polyak"])
+@pytest.mark.parametrize("kind", ["tiny", "large", "masks", "rewards"])
+def test_scores_of_every_size(kind: str, method: str) -> None:
+    """A billionth of the oracles' own scores is all that an answer may be wrong by."""
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        oracles, shared = _random(seed)
+        for oracle in oracles:
+            some = rng.random(len(oracle.scores)) < 0.3
+            sizes = 10.0 ** rng.integers(6, 39, len(some))
+            oracle.scores = {
+                "tiny": 1e-9 * oracle.scores, "large": 1e60 * oracle.scores,
+                "masks": np.where(some, -sizes, oracle.scores),
+                "rewards": np.where(some, sizes, oracle.scores),
+            }[kind]  # fmt: skip
+        best, size = _joint(oracles, shared)
+        found = agree(oracles, shared, method=method, root_calls=8, node_calls=4)
+        assert found.status == ("optimal" if best > NEG else "infeasible")
+        assert found.value == best if best == NEG else abs(found.value - best) <= 1e-9 * size
+        own = [o.scores[(o.structures == on).all(1)].max() for o, on in zip(oracles, found.on)]
+        assert found.value == (math.fsum(own) if found.on else NEG)
 
 
 @pytest.mark.fuzz

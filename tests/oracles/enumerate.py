@@ -128,6 +128,10 @@ class TreeScorer:
         ]
 
     def __call__(self, arcs: tuple[int, ...]) -> float:
+        return math.fsum(self.terms(arcs))
+
+    def terms(self, arcs: tuple[int, ...]) -> list[float]:
+        """What φ adds up."""
         heads = [-1] + [self.head[a] for a in arcs]
         chosen = set(arcs)
         terms = [self.arc[a] for a in arcs]
@@ -143,7 +147,7 @@ class TreeScorer:
                     terms.append(self.ogc.get((grand, h, m), 0.0))
         terms.extend(weight for factor, weight in self.factors if factor <= chosen)
         terms.extend(table[len(arcs & chosen)] for arcs, table in self.counts)
-        return math.fsum(terms)
+        return terms
 
 
 def _table(scores: Any, *columns: Any) -> dict[tuple[int, ...], float]:

@@ -126,17 +126,16 @@ def test_digest_sees_every_field_and_no_copy() -> None:
     )
 
 
-def test_tolerances_follow_the_scale() -> None:
+def test_tolerances_follow_the_last_tree() -> None:
     scores = np.arange(16.0).reshape(4, 4)
     p = Problem.from_arc_scores(scores)
-    rounding = 1e-9 * (13 + 14 + 11)
-    assert tolerances(p) == pytest.approx((rounding, rounding))
-    larger = Problem.from_arc_scores(1e6 * scores)
-    assert tolerances(larger)[0] == pytest.approx(1e6 * rounding)
+    assert tolerances(p, [3.0, -1.0]) == pytest.approx((4e-9, 4e-9))
     whole = dataclasses.replace(p, quantum=1.0)
-    assert tolerances(whole) == pytest.approx((rounding, 0.5))
+    assert tolerances(whole, [3.0, -1.0]) == pytest.approx((4e-9, 0.5))
+    assert tolerances(p, [0.0]) == pytest.approx((1e-13 * (13 + 14 + 11),) * 2)
+    assert tolerances(p, None) == pytest.approx((1e-9 * (13 + 14 + 11),) * 2)
     zero = Problem.from_arc_scores(0.0 * scores)
-    assert tolerances(zero) == (1e-9, 1e-9)
+    assert tolerances(zero, None) == (1e-9, 1e-9)
 
 
 @pytest.mark.parametrize("k", [1, 3])

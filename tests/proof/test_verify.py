@@ -13,7 +13,8 @@ import pytest
 
 from bbparse.errors import VerificationError
 from bbparse.problem import Problem, Solution
-from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, tolerances
+from bbparse.problem.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, hardened, tolerances
+from bbparse.problem.tree import tree_terms
 from bbparse.proof.crossing import pairs_of
 from bbparse.proof.spans import Trees
 from bbparse.proof.verify import verify
@@ -72,7 +73,7 @@ def test_lowered_bound() -> None:
 def test_bound_above_the_last_tree() -> None:
     for p, _, solution, proof in cases(92, 30, least_trees=6):
         for node in np.flatnonzero(proof.node_kind == BOUND):
-            high = float(solution.scores[-1]) + tolerances(p)[1] + 1e-3
+            high = float(solution.scores[-1]) + tolerances(p, None)[1] + 1e-3
             bounds = with_element(proof.node_bound, node, high)
             refused(p, changed(solution, node_bound=bounds), "is above the last tree's score")
 
@@ -203,8 +204,9 @@ def test_illegal_multipliers() -> None:
     spoiled = 0
     for p, _, solution, proof in cases(99, 25):
         used = proof.node_vector[proof.node_kind == BOUND]
+        weights = hardened(p, tree_terms(p, solution.arcs[-1])).factor_score
         for row in np.unique(used).tolist():
-            for f, weight in enumerate(p.factor_score.tolist()):
+            for f, weight in enumerate(weights.tolist()):
                 first = int(p.factor_ptr[f])
                 lam = proof.factor_multipliers
                 wrong = [-1e-3, np.nan, np.inf]

@@ -213,20 +213,6 @@ def automata_step(o, s, chosen, alpha):
 
 
 @kernel
-def automata_noise(o, s):
-    """The largest numbers among multipliers, values and what the arborescence adds up."""
-    n = o.in_ptr.shape[0] - 2
-    most = s.largest[0]
-    if o.flags[1]:
-        for h in range(n + 1):
-            most = max(most, abs(s.value[h]))
-        for c in range(o.head.shape[0]):
-            if s.gscore[c] > NEG:
-                most = max(most, abs(o.u[c]), abs(o.v[c]))
-    return most
-
-
-@kernel
 def automata_gaps(o, s, chosen, arc_gap):
     """Automata's values above their scores of the tree, on the arcs that they differ in."""
     if not o.flags[1]:

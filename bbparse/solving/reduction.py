@@ -1,0 +1,331 @@
+"""A problem as far as trees matter that score no less than one that is known.
+
+With P the sum of what words, parts, factors and count factors can score at most, each by itself, a
+tree of score L lacks P - L in all. Nothing can lack more in a tree that is as good. So arcs that
+lack more are forbidden, and so are factors and numbers of arcs; factors and parts whose absence
+lacks more are required; and what each word and each count factor can score at most is taken out.
+What is left is of the size of P - L, whatever the scores were that decide so much: penalties of
+masks and rewards that force an arc are constraints, and no part of any sum.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.problem import Problem
+from bbparse.problem.parts import PART_NAMES, take_sets
+
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+NEG = -np.inf
+#: Beyond what may be lacking by this share is more, in spite of rounding.
+_MARGIN = 1.0 + 1e-9
+
+
+class Nothing(Exception):
+    """No tree of a problem scores more than the one that is known."""
+
+
+@dataclass(slots=True)
+class Choice:
+    """Something that trees have or lack, and by how much they differ in that at most."""
+
+    size: float
+    kind: str  # "arc", "factor", "count", or a kind of part
+    index: int
+    number: int = 0  # of a count factor
+
+
+@dataclass(eq=False)
+class Reduction:
+    """The trees of a problem that keep to ``alive`` arcs; a part of score -inf is in none."""
+
+    problem: Problem
+    lacking: float = np.inf  # more than the trees that matter lack in all
+    alive: Flags = field(init=False)
+    peaks: list[float] = field(init=False)  # they add up to P
+
+    def __post_init__(self) -> None:
+        p = self.problem
+        words = np.repeat(np.arange(len(p.factor_score)), np.diff(p.factor_ptr)) * (p.n_words + 1)
+        words += p.arc_mod[p.factor_arcs]
+        distinct = np.bincount(np.unique(words) // (p.n_words + 1), minlength=len(p.factor_score))
+        self._fit = distinct == np.diff(p.factor_ptr)  # factors without two arcs of a word
+        self._find_alive()
+
+    # ---- what is possible, and what is certain ---------------------------------------------------
+
+    def _find_alive(self) -> None:
+        p = self.problem
+        required = np.bincount(p.arc_mod[p.arc_state == 1], minlength=p.n_words + 1)[p.arc_mod]
+        self.alive = (p.arc_state == 1) | ((p.arc_state == 0) & (required == 0))
+        self.alive &= required <= 1
+        pairs = p.arc_head.astype(np.int64) * (p.n_words + 1) + p.arc_mod
+        self._heads = [set[int]() for _ in range(p.n_words + 1)]
+        for h, m in zip(p.arc_head[self.alive].tolist(), p.arc_mod[self.alive].tolist()):
+            self._heads[m].add(h)
+        self._pairs = np.unique(pairs[self.alive])
+        self._choices = np.bincount(p.arc_mod[self.alive], minlength=p.n_words + 1)
+        if (self._choices[1:] == 0).any():
+            raise Nothing
+
+    def kill(self, arcs: Any) -> None:
+        """Forbid arcs."""
+        state = np.where(self.alive, 0, -1).astype(np.int8)
+        state[arcs] = -1
+        self.problem = self.problem.changed(arc_state=state)
+        self._find_alive()
+
+    def change(self, name: str, index: Any, value: Any) -> None:
+        """Change scores."""
+        scores = getattr(self.problem, name).copy()
+        scores[index] = value
+        self.problem = self.problem.changed(**{name: scores})
+
+    def _joined(self, head: Ints, mod: Ints) -> Flags:
+        """Whether an arc that is alive joins these words; -1 stands for no word."""
+        keys = head.astype(np.int64) * (self.problem.n_words + 1) + mod
+        return (head < 0) | (mod < 0) | np.isin(keys, self._pairs)
+
+    def _arcs_of(self, kind: str, row: int) -> list[tuple[int, int]]:
+        """The pairs of words that a part joins."""
+        names = PART_NAMES[kind]
+        words = {name.split("_")[1]: int(getattr(self.problem, name)[row]) for name in names[:-1]}
+        h, m = words["head"], words.get("mod", words.get("outer", -1))
+        pairs = [(h, m), (words.get("grand", -1), h), (h, words.get("inner", -1))]
+        return [pair for pair in pairs if min(pair) >= 0]
+
+    def _between(self, kind: str, row: int) -> list[tuple[int, int]]:
+        """The pairs of words that a part must not have, of those that are alive."""
+        if kind == "gc":
+            return []
+        (h, m), *others = self._arcs_of(kind, row)
+        if kind == "ogc":
+            words = range(m + 1, self.problem.n_words + 1) if m > h else range(1, m)
+        else:
+            inner = next((k for g, k in others if g == h), h)
+            words = range(min(inner, m) + 1, max(inner, m))
+        return [(h, k) for k in words if k != h and h in self._heads[k]]
+
+    def _certain(self, kind: str, row: int) -> bool:
+        """Whether all trees have a part, which is possible."""
+        alone = all(self._heads[m] == {h} for h, m in self._arcs_of(kind, row))
+        return alone and not self._between(kind, row)
+
+    def _parts(self) -> dict[str, tuple[Floats, Flags, Floats]]:
+        """Of each kind that has some: scores, which parts are possible, peaks of modifiers."""
+        found = {}
+        p = self.problem
+        for kind, names in PART_NAMES.items():
+            *words, score = (getattr(p, name) for name in names)
+            if not len(score):
+                continue
+            by_name = {name.split("_")[1]: word for name, word in zip(names, words)}
+            head, mod = by_name["head"], words[-1]
+            possible = self._joined(head, mod)
+            for above, below in (
+                (by_name.get("grand", mod[:0]), head), (head, by_name.get("inner", mod[:0])),
+            ):  # fmt: skip
+                if len(above) == len(below):
+                    possible &= self._joined(above, below)
+            alone = np.array([len(heads) == 1 for heads in self._heads])
+            peaks = np.zeros(p.n_words + 1)
+            np.maximum.at(peaks, mod[possible], score[possible])
+            for row in np.flatnonzero(possible & alone[mod]).tolist():
+                if self._certain(kind, row):
+                    peaks[mod[row]] = score[row]
+                    if score[row] == NEG:
+                        raise Nothing
+            found[kind] = score, possible & (score > NEG), peaks
+        return found
+
+    def _factors(self) -> tuple[Flags, Flags]:
+        """Which factors are possible, and which are certain."""
+        p = self.problem
+        if not len(p.factor_score):
+            return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
+        both = [self.alive, self.alive & (self._choices == 1)[p.arc_mod]]
+        possible, certain = (
+            np.logical_and.reduceat(of[p.factor_arcs], p.factor_ptr[:-1]) & self._fit for of in both
+        )
+        if (certain & (p.factor_score == NEG)).any():
+            raise Nothing
+        return possible, certain
+
+    def _counts(self) -> list[tuple[slice, Floats]]:
+        """Of each count factor, where its scores are, and those of the numbers that can be."""
+        p, found = self.problem, []
+        for (lo, hi), (start, end) in zip(pairwise(p.count_ptr), pairwise(p.count_score_ptr)):
+            arcs = p.count_arcs[lo:hi]
+            own = np.bincount(p.arc_mod[arcs[self.alive[arcs]]], minlength=p.n_words + 1)
+            least, most = int(((own > 0) & (own == self._choices)).sum()), int((own > 0).sum())
+            table = np.full(end - start, NEG)
+            table[least : most + 1] = p.count_score[start + least : start + most + 1]
+            if not (table > NEG).any():
+                raise Nothing
+            found.append((slice(int(start), int(end)), table))
+        return found
+
+    # ---- reduction -------------------------------------------------------------------------------
+
+    def reduce(self, terms: list[float]) -> None:
+        """Keep the trees that score as much as these terms add up to; `Nothing` if none is better.
+        """
+        while self._reduced(terms):
+            pass
+
+    def _reduced(self, terms: list[float]) -> bool:
+        """Reduce once; whether arcs died."""
+        p = self.problem
+        best = np.full(p.n_words + 1, NEG)
+        np.maximum.at(best, p.arc_mod[self.alive], p.arc_score[self.alive])
+        parts, counts = self._parts(), self._counts()
+        possible, certain = self._factors()
+        weights = p.factor_score[possible]
+        gains = np.where(certain[possible], weights, np.maximum(weights, 0.0))
+        self.peaks = best[1:].tolist() + gains.tolist() + [float(t.max()) for _, t in counts]
+        for _, _, peaks in parts.values():
+            self.peaks += peaks.tolist()
+        lacking = math.fsum(self.peaks + [-x for x in terms])
+        if lacking <= 0.0:
+            raise Nothing
+        self.lacking = most = lacking * _MARGIN
+        dead = self.alive & (best[p.arc_mod] - p.arc_score > most)
+        for f in np.flatnonzero(possible & (p.factor_score > most)).tolist():
+            arcs = p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]]
+            rivals = np.isin(p.arc_mod, p.arc_mod[arcs])
+            rivals[arcs] = False
+            dead |= self.alive & rivals
+        for kind, (score, may, peaks) in parts.items():
+            mod = getattr(p, PART_NAMES[kind][-2])
+            for m in np.flatnonzero(peaks > most).tolist():
+                rows = np.flatnonzero(may & (mod == m) & (score >= peaks[m] - most))
+                if len(rows) == 1:
+                    dead |= self.alive & self._rivals(kind, int(rows[0]))
+            self.change(f"{kind}_score", may & (peaks[mod] - score > most), NEG)
+        self.change("factor_score", p.factor_score < -most, NEG)
+        for where, table in counts:
+            table[table < table.max() - most] = NEG
+            self.change("count_score", where, table)
+        if dead.any():
+            self.kill(dead)
+        return bool(dead.any())
+
+    def _rivals(self, kind: str, row: int) -> Flags:
+        """The arcs that no tree with a part has."""
+        p = self.problem
+        rivals = np.zeros(len(self.alive), np.bool_)
+        for h, m in self._arcs_of(kind, row):
+            rivals |= (p.arc_mod == m) & (p.arc_head != h)
+        for h, m in self._between(kind, row):
+            rivals |= (p.arc_mod == m) & (p.arc_head == h)
+        return rivals
+
+    def normal(self) -> tuple[Problem, float]:
+        """A problem with these trees, whose scores differ from theirs in a constant and a unit.
+
+        What is in no tree that matters may have any score that keeps it out. The unit is a power of
+        two, of about the size of what may be lacking.
+        """
+        p, most = self.problem, self.lacking
+        unit = 2.0 ** -math.frexp(most)[1] if most > 1e-300 else 2.0**1000
+        best = np.full(p.n_words + 1, NEG)
+        np.maximum.at(best, p.arc_mod[self.alive], p.arc_score[self.alive])
+        changes: dict[str, Any] = {
+            "arc_state": np.where(self.alive, 0, -1).astype(np.int8),
+            "arc_score": np.where(self.alive, (p.arc_score - best[p.arc_mod]) * unit, 0.0),
+            "count_score": p.count_score.copy(), "quantum": p.quantum * unit,
+        }  # fmt: skip
+        for where, table in self._counts():
+            changes["count_score"][where] = (table - table.max()) * unit
+        for kind, (score, may, peaks) in self._parts().items():
+            names = PART_NAMES[kind]
+            mod = getattr(p, names[-2])
+            out = np.where(score > NEG, score, peaks[mod] - 2.0 * most) * unit
+            kept = (may | (score == NEG)) & ~self._sure(kind, may)
+            changes |= {name: getattr(p, name)[kept] for name in names[:-1]}
+            changes[names[-1]] = out[kept]
+        possible, certain = self._factors()
+        kept = possible & ~certain
+        changes["factor_ptr"], changes["factor_arcs"] = take_sets(p.factor_ptr, p.factor_arcs, kept)
+        changes["factor_score"] = p.factor_score[kept] * unit
+        return p.changed(**changes), unit
+
+    def _sure(self, kind: str, may: Flags) -> Flags:
+        rows = [row for row in np.flatnonzero(may).tolist() if self._certain(kind, row)]
+        sure = np.zeros(len(may), np.bool_)
+        sure[rows] = True
+        return sure
+
+    # ---- branching -------------------------------------------------------------------------------
+
+    def children(self) -> list[Reduction]:
+        """These trees in two: with and without what decides most; rewards come first."""
+        gains, losses = self._choose()
+        gain = max(gains, key=lambda c: c.size, default=None)
+        loss = max(losses, key=lambda c: c.size, default=None)
+        if gain is None or (loss is not None and 1e4 * gain.size < loss.size):
+            gain = loss
+        if gain is None:
+            return []
+        found = []
+        for present in (True, False):
+            child = Reduction(self.problem)
+            try:
+                child._decide(gain, present)
+            except Nothing:
+                continue
+            found.append(child)
+        return found
+
+    def _decide(self, c: Choice, present: bool) -> None:
+        p = self.problem
+        if c.kind == "arc":
+            rivals = (p.arc_mod == p.arc_mod[c.index]) & (np.arange(len(self.alive)) != c.index)
+            self.kill(rivals if present else [c.index])
+        elif c.kind == "count":
+            lo, hi = p.count_score_ptr[c.index : c.index + 2].tolist()
+            others = np.arange(lo, hi) != lo + c.number
+            self.change("count_score", np.arange(lo, hi)[others if present else ~others], NEG)
+        elif not present:
+            self.change(f"{c.kind}_score", c.index, NEG)
+        elif c.kind == "factor":
+            arcs = p.factor_arcs[p.factor_ptr[c.index] : p.factor_ptr[c.index + 1]]
+            rivals = np.isin(p.arc_mod, p.arc_mod[arcs])
+            rivals[arcs] = False
+            self.kill(rivals)
+        else:
+            self.kill(self._rivals(c.kind, c.index))
+
+    def _choose(self) -> tuple[list[Choice], list[Choice]]:
+        """What trees may have that scores more than else, and less."""
+        p = self.problem
+        gains, losses = [], []
+        for m in np.flatnonzero(self._choices > 1).tolist():
+            into = np.flatnonzero(self.alive & (p.arc_mod == m))
+            into = into[np.argsort(-p.arc_score[into], kind="stable")]
+            best, second, last = (float(p.arc_score[into[i]]) for i in (0, 1, -1))
+            gains.append(Choice(best - second, "arc", int(into[0])))
+            losses.append(Choice(best - last, "arc", int(into[-1])))
+        possible, certain = self._factors()
+        scored = {"factor": (p.factor_score, possible & ~certain & (p.factor_score > NEG))}
+        for kind, (score, may, _) in self._parts().items():
+            scored[kind] = score, may & ~self._sure(kind, may)
+        for kind, (score, may) in scored.items():
+            for row in np.flatnonzero(may & (score != 0.0)).tolist():
+                one = Choice(abs(float(score[row])), kind, row)
+                (gains if score[row] > 0.0 else losses).append(one)
+        for c, (_, table) in enumerate(self._counts()):
+            order = np.argsort(-table, kind="stable")[: int((table > NEG).sum())].tolist()
+            if len(order) > 1:
+                best, second, last = (float(table[order[i]]) for i in (0, 1, -1))
+                gains.append(Choice(best - second, "count", c, order[0]))
+                losses.append(Choice(best - last, "count", c, order[-1]))
+        return gains, losses

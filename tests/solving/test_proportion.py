@@ -1,0 +1,175 @@
+"""Scores out of proportion, against enumeration in exact arithmetic."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.problem import FIELDS, Problem, Solution
+from bbparse.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
+from bbparse.solving.solve import solve
+from tests.oracles.enumerate import TreeScorer, trees
+from tests.strategies import random_problem
+
+SCALES = (1.0, 1.0, 1e-4, 1e-9, 1e-12, 1e6, 1e60, 1e-60, 1e-295)
+#: Of scores of size 1; nothing is beyond 1e100.
+HUGE = (1e4, 1e9, 1e11, 1e12, 3.4e38, 1e100)
+
+
+def out_of_proportion(rng: np.random.Generator, p: Problem) -> Problem:
+    """The problem at another scale, with some scores that are far larger or far smaller."""
+    scale = float(rng.choice(SCALES))
+    kind = str(rng.choice(["scale", "masks", "masks", "rewards", "both", "mixed"]))
+    share = float(rng.choice([0.05, 0.2, 0.5]))
+    only = str(rng.choice(["", "arc", "factor", "count"]))
+    changes = {}
+    for name in (field for field in FIELDS if field.endswith("_score")):
+        scores = getattr(p, name).copy()
+        finite = np.isfinite(scores)
+        picked = finite & (rng.random(len(scores)) < share) & name.startswith(only)
+        sizes = rng.choice(HUGE, 2)[rng.integers(0, 2, len(scores))]
+        signs = {"masks": -1.0, "rewards": 1.0, "both": rng.choice([-1.0, 1.0], len(scores))}
+        if kind in signs:
+            scores = np.where(picked, signs[kind] * sizes, scores)
+        if kind == "mixed":
+            scores *= 10.0 ** rng.integers(-12, 13, len(scores))
+        changes[name] = np.where(finite, np.clip(scores * scale, -1e100, 1e100), scores)
+    return dataclasses.replace(p, **changes, quantum=0.0)
+
+
+def check(p: Problem, s: Solution, k: int) -> None:
+    """The k best trees are right to a billionth of what each is made of."""
+    score = TreeScorer(p)
+    all_terms = {tree: score.terms(tree) for tree in trees(p)}
+    exact = {
+        tree: sum(map(Fraction, terms))
+        for tree, terms in all_terms.items()
+        if -math.inf not in terms
+    }
+    truth = sorted(exact.values(), reverse=True)[:k]
+    assert s.status == ("optimal" if truth else "infeasible")
+    found = [tuple(tree) for tree in s.arcs.tolist()]
+    assert len(found) == len(set(found)) == len(truth)
+    for tree, given, best in zip(found, s.scores.tolist(), truth):
+        size = Fraction(math.fsum(map(abs, all_terms[tree])))
+        assert abs(exact[tree] - best) <= size / 10**9
+        assert abs(exact[tree] - Fraction(given)) <= size / 10**15
+
+
+def random_problems(seed: int, count: int, **options: Any) -> list[tuple[Problem, int]]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        p = random_problem(
+            rng, min_words=2, max_words=5, max_counts=int(rng.choice([0, 3])),
+            scale=str(rng.choice(["normal", "ties"])), **options,
+        )  # fmt: skip
+        found.append((out_of_proportion(rng, p), int(rng.choice([1, 1, 2, 5, 10]))))
+    return found
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_random_problems_out_of_proportion(seed: int) -> None:
+    for p, k in random_problems(seed, 400):
+        check(p, solve(p, k_best=k, explain=False), k)
+
+
+@pytest.mark.parametrize(
+    "settings", [DEFAULT.with_(method="paper"), DEFAULT.with_(method="polyak"), AS_PUBLISHED]
+)
+def test_the_settings_do_not_matter(settings: SearchSettings) -> None:
+    for p, k in random_problems(4, 150):
+        check(p, solve(p, k_best=k, explain=False, settings=settings), k)
+
+
+@pytest.mark.fuzz
+def test_many_random_problems_out_of_proportion() -> None:
+    for seed in range(100, 140):
+        for p, k in random_problems(seed, 500):
+            check(p, solve(p, k_best=k, explain=False), k)
+
+
+def masked(mask: float, single_root: bool = True) -> Problem:
+    """Twelve words, of whose arcs some are masked; the rest has a tree."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(13, 13))
+    scores[rng.random((13, 13)) < 0.3] = mask
+    return Problem.from_arc_scores(scores, single_root=single_root)
+
+
+MASKS = (-1e9, -1e11, -1e12, float(np.finfo(np.float32).min), -1e100)
+
+
+def constrained(p: Problem) -> list[Problem]:
+    factor = [([(0, 3), (3, 5)], -2.0), ([(2, 4), (4, 3)], 3.0)]
+    return [
+        p.with_valency(range(1, 13), high=2), p.with_subtree([2, 3, 4]), p.with_factors(factor),
+        dataclasses.replace(p, projective=False).with_valency([1, 2, 3], high=1),
+        p.with_valency([4], high=1).with_factors(factor),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("k", [1, 5])
+def test_masks_of_every_size_forbid(k: int) -> None:
+    plain = masked(-np.inf)
+    for i, expected in enumerate(constrained(plain)):
+        best = solve(expected, k_best=k)
+        assert best.status == "optimal"
+        for mask in MASKS:
+            p = constrained(masked(mask))[i]
+            s = solve(p, k_best=k)
+            assert (s.status, s.heads.tolist()) == ("optimal", best.heads.tolist())
+            assert s.scores.tolist() == best.scores.tolist()
+
+
+def test_penalties_in_a_count_factor() -> None:
+    p = Problem(
+        3, [2, 3, 0, 1, 3, 0, 1], [1, 1, 2, 2, 2, 3, 3], [0.0] * 7, single_root=False,
+        count_ptr=[0, 6], count_arcs=[0, 5, 6, 3, 2, 1],
+        count_score=[0, 0, -1e-4, 0, 0, 0, -1e9],
+    )  # fmt: skip
+    assert solve(p).scores.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("reward", [1e9, 1e12, 1e38, 1e100])
+def test_rewards_force_an_arc(reward: float) -> None:
+    """The other scores still choose, though the sum can no longer tell."""
+    p = masked(-np.inf).with_valency(range(1, 13), high=2)
+    free = solve(p)
+    arc = next(
+        (h, m) for h, m in zip(p.arc_head.tolist(), p.arc_mod.tolist()) if free.heads[0, m] != h
+        and solve(p.with_heads({m: h})).status == "optimal"
+    )  # fmt: skip
+    forced = solve(p.with_heads({arc[1]: arc[0]}))
+    s = solve(p.with_factors([([arc], reward)]))
+    assert s.heads.tolist() == forced.heads.tolist()
+
+
+def test_a_tree_of_size_one_behind_large_ones() -> None:
+    """And large penalties behind it."""
+    scores = np.array([[0, 1e12, 1e12, 0.25], [0, 0, 0.5, 1], [0, 1, 0, 1], [0, -1e12, -1e12, 0]])
+    p = Problem.from_arc_scores(scores, single_root=True)
+    for k in range(1, 8):
+        check(p, solve(p, k_best=k), k)
+
+
+def test_limits_claim_no_more_than_is_known() -> None:
+    cut = 0
+    for p, k in random_problems(5, 200, parts=()):
+        weak = DEFAULT.with_(root_calls=1, node_calls=1, eliminate_every=0, close_k=1)
+        s = solve(p, k_best=k, settings=weak, node_limit=2, explain=False)
+        if s.status in ("optimal", "infeasible"):
+            continue
+        score = TreeScorer(p)
+        terms = [found for found in map(score.terms, trees(p)) if -math.inf not in found]
+        truth = sorted(map(math.fsum, terms), reverse=True)
+        for bound, best in zip(s.upper_bounds.tolist(), truth):
+            size = max(math.fsum(map(abs, found)) for found in terms)
+            assert bound >= best - 1e-15 * size
+            cut += 1
+    assert cut > 3
