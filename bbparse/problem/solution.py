@@ -133,7 +133,10 @@ class Solution:
                 raise ProblemError(f"heads[{k}, 0] is {self.heads[k, 0]}, expected -1")
             check.check_range(f"heads[{k}, 1:]", self.heads[k, 1:], 0, n)
             check.check_range(f"arcs[{k}]", self.arcs[k], 0, np.iinfo(np.int32).max)
-        check.check_scores("scores", self.scores)
+        check.refuse(
+            ~np.isfinite(self.scores),
+            lambda i: f"scores[{i}] is {self.scores[i]}, expected a finite number",
+        )
         check.refuse(
             np.isnan(self.upper_bounds), lambda i: f"upper_bounds[{i}] is nan, expected a number"
         )

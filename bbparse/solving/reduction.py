@@ -210,7 +210,7 @@ class Reduction:
                 if len(rows) == 1:
                     dead |= self.alive & self._rivals(kind, int(rows[0]))
             self.change(f"{kind}_score", may & (peaks[mod] - score > most), NEG)
-        self.change("factor_score", p.factor_score < -most, NEG)
+        self.change("factor_score", ~certain & (p.factor_score < -most), NEG)
         for where, table in counts:
             table[table < table.max() - most] = NEG
             self.change("count_score", where, table)

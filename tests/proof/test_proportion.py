@@ -93,3 +93,11 @@ def test_trees_of_a_search_that_was_stopped_are_not_the_best() -> None:
     s = solve(p, k_best=2, proof=True)
     verify(p, s)
     refused(p, dataclasses.replace(s, status="gap"), "the status is gap")
+
+
+def test_sums_of_the_largest_scores() -> None:
+    """They are larger than any score may be."""
+    p = Problem.from_arc_scores(np.full((4, 4), -1e100))
+    s = solve(p, proof=True)
+    assert s.scores.tolist() == pytest.approx([-3e100])
+    verify(p, s)

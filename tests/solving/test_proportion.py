@@ -136,6 +136,19 @@ def test_penalties_in_a_count_factor() -> None:
     assert solve(p).scores.tolist() == [0.0]
 
 
+def test_a_penalty_that_all_trees_pay_is_no_prohibition() -> None:
+    """It lacks more than trees may, until all its arcs are seen to be in all that matter."""
+    p = Problem(
+        4, [0, 0, 0, 2, 3, 3, 4, 4], [2, 3, 4, 1, 2, 2, 1, 3],
+        [0.2, 0.7, 0.4, 0.0, 0.6, 0.3, 0.1, 0.3], [0, 0, 0, 2, 0, 2, 1, 0],
+        ogc_grand=[0], ogc_head=[4], ogc_mod=[3], ogc_score=[-1e11],
+        factor_ptr=[0, 3, 5, 8, 10], factor_arcs=[6, 7, 2, 6, 7, 2, 7, 6, 4, 7],
+        factor_score=[12.5, 0.1, -1.36, -1.32],
+    )  # fmt: skip
+    for k in (1, 2, 3):
+        check(p, solve(p, k_best=k), k)
+
+
 @pytest.mark.parametrize("reward", [1e9, 1e12, 1e38, 1e100])
 def test_rewards_force_an_arc(reward: float) -> None:
     """The other scores still choose, though the sum can no longer tell."""
