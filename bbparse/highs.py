@@ -81,7 +81,7 @@ def status_of(solver: Any) -> str:
 
 def unit_of(largest: float) -> float:
     """Return the power of two of which a cost of this magnitude has between 512 and 1024."""
-    return math.ldexp(1.0, max(math.frexp(largest)[1], -900) - 10) if largest > 0.0 else 1.0
+    return math.ldexp(1.0, max(math.frexp(largest)[1], -1010) - 10) if largest > 0.0 else 1.0
 
 
 class Program:
@@ -171,19 +171,14 @@ class WholeAnswer:
 
 
 def solve_whole(
-    program: Program,
-    cost: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    time_limit: float,
-    gap: float,
-    tolerance: float,
-    presolve: str = "choose",
+    program: Program, time_limit: float, gap: float, tolerance: float, presolve: str = "choose"
 ) -> WholeAnswer:
-    """Solve a program from scratch, with other costs and upper bounds than its own.
+    """Solve a program from scratch.
 
     ``tolerance`` is in the units of :func:`unit_of`. Always cold: HiGHS has been reported to give
     wrong objectives after changes.
     """
+    cost = np.array(program.cost)
     highspy = load_highspy()
     scale = unit_of(float(np.abs(cost).max(initial=0.0)))
     lp = highspy.HighsLp()
@@ -192,7 +187,7 @@ def solve_whole(
     # a share of the objective needs all of it; otherwise it would only hide small differences
     offset = program.constant if gap > 0.0 else 0.0
     lp.col_cost_, lp.offset_ = cost / scale, offset / scale
-    lp.col_lower_, lp.col_upper_ = np.array(program.lower), upper
+    lp.col_lower_, lp.col_upper_ = np.array(program.lower), np.array(program.upper)
     lp.row_lower_, lp.row_upper_ = np.array(program.low), np.array(program.high)
     matrix = lp.a_matrix_
     matrix.format_ = highspy.MatrixFormat.kRowwise

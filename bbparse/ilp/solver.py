@@ -24,8 +24,6 @@ from bbparse.problem.order import ranked, with_sorted_scores
 #: all trees score.
 TOLERANCE = 1e-12
 _ABSOLUTE = 1e-9  # HiGHS's own, in its units
-# A penalty this much larger than all smaller scores together decides by itself.
-_HEAVY = 1e4
 
 
 def solve_ilp(
@@ -89,44 +87,22 @@ class _Answer:
 
 
 def _best_tree(program: TreeProgram, time_limit: float, gap: float) -> _Answer:
-    """The best tree that the rows allow.
-
-    Penalties that outweigh all other scores together are tried as prohibitions first, so that
-    the others keep their digits; a tree without them beats every tree with one.
-    """
+    """The best tree that the rows allow."""
     if not program.count or program.impossible():
         return _Answer(None, -math.inf, True, 0)
-    started = time.perf_counter()
-    heavy = _heavy_columns(np.array(program.cost))
-    answer = _solved(program, time_limit, gap, heavy)
-    if not len(heavy) or (answer.arcs is not None and answer.done):
-        return answer
-    left = time_limit - (time.perf_counter() - started)
-    if not answer.done or left <= 0.0:
-        return _Answer(answer.arcs, math.inf, False, answer.nodes, answer.largest)
-    rest = _solved(program, left, gap, heavy[:0])
-    rest.nodes += answer.nodes
-    return rest
-
-
-def _solved(
-    program: TreeProgram, time_limit: float, gap: float, without: NDArray[np.int64]
-) -> _Answer:
     for presolve in ("choose", "off"):
-        answer = _attempt(program, time_limit, gap, without, presolve)
+        answer = _attempt(program, time_limit, gap, presolve)
         if answer is not None:
             return answer
     raise BBParseError("the integer program failed: HiGHS gives no usable answer")
 
 
 def _attempt(
-    program: TreeProgram, time_limit: float, gap: float, without: NDArray[np.int64], presolve: str
+    program: TreeProgram, time_limit: float, gap: float, presolve: str
 ) -> _Answer | None:
     """One run of HiGHS; None if its answer does not hold."""
-    cost, upper = np.array(program.cost), np.array(program.upper)
-    cost[without], upper[without] = 0.0, 0.0
-    scale = float(np.abs(cost).max(initial=0.0)) or 1.0
-    found = solve_whole(program, cost, upper, time_limit, gap, _ABSOLUTE, presolve)
+    scale = max(map(abs, program.cost)) or 1.0
+    found = solve_whole(program, time_limit, gap, _ABSOLUTE, presolve)
     if found.status == "infeasible":
         return _Answer(None, -math.inf, True, found.nodes)
     if found.status == "failed":
@@ -155,12 +131,3 @@ def _tree(p: Problem, values: NDArray[np.float64]) -> NDArray[np.int32] | None:
     arcs = chosen[np.argsort(mods)]
     return arcs if p.is_feasible(arcs) else None
 
-
-def _heavy_columns(cost: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Columns whose penalties each outweigh all lesser scores together; empty if there are none."""
-    sizes = np.sort(np.abs(cost[cost != 0.0]))
-    lesser = np.cumsum(sizes) - sizes
-    steps = np.flatnonzero((sizes > _HEAVY * lesser) & (lesser > 0.0))
-    if not len(steps) or cost.max() >= sizes[steps[0]]:
-        return np.zeros(0, dtype=np.int64)
-    return np.flatnonzero(cost <= -sizes[steps[0]])

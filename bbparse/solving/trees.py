@@ -7,6 +7,7 @@ Nothing is checked, explained or proved here: `bbparse.solving.solve` does that 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.bounding.state import no_trees, slack_of
+from bbparse.bounding.state import no_trees
 from bbparse.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
@@ -25,7 +26,6 @@ from bbparse.oracle.trees import restricted
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_sets
-from bbparse.problem.parts import FIELDS
 from bbparse.problem.tree import most_trees
 from bbparse.search.nodes import Left
 from bbparse.search.observer import Finished, Observer
@@ -95,8 +95,6 @@ Ints = NDArray[np.int32]
 #: have together: listing takes a hundred bytes for each.
 MOST_TREES, MOST_TREE_WORDS = 1_000_000, 20_000_000
 _ONE = np.ones(1, np.bool_)
-#: How much less exact HiGHS is, at the least, than sums are.
-_INEXACT = 10.0
 
 
 def find_trees(problem: Problem, method: str, options: Options) -> Solution:
@@ -111,11 +109,10 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
         options = replace(options, k_best=most)
     ordered, order = in_order(problem)
     o = options
-    if method == "price-and-cut":
-        found = price_and_cut(ordered, o.k_best, o.deadline.limit(), o.node_limit, o.gap)
-        return in_rank(found, problem, order)
-    run = _integer_program
-    if method != "ilp":
+    run: Callable[[Problem, Options], Answer]
+    if method in ("ilp", "price-and-cut"):
+        run = partial(_by_programs, method)
+    else:
         ordered = with_sorted_sets(ordered, "count")
         given = None if order is None else order.astype(np.int32)
         run = partial(_branch_and_bound, given)
@@ -135,14 +132,15 @@ def _in_doubt(problem: Problem, answer: Answer, k: int) -> bool:
     return any(in_doubt(slack, size, least) for size, least in sizes.T.tolist())
 
 
-def _integer_program(problem: Problem, options: Options) -> Answer:
-    """Solve with HiGHS, which is told the scores as shares of the largest."""
+def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
+    """Solve with HiGHS, which is exact to what the method calls its tolerance."""
     o = options
-    found = solve_ilp(problem, o.k_best, o.deadline.limit(), o.gap)
-    scores = [getattr(problem, name) for name in FIELDS if name.endswith("_score")]
-    largest = max(float(np.abs(x[np.isfinite(x)]).max(initial=0.0)) for x in scores)
-    slack = _INEXACT * slack_of(largest)
-    return Answer(found, slack, rescore(problem, found.arcs, found.heads)[1:])
+    if method == "ilp":
+        found = solve_ilp(problem, o.k_best, o.deadline.limit(), o.gap)
+    else:
+        found = price_and_cut(problem, o.k_best, o.deadline.limit(), o.node_limit, o.gap)
+    sizes = rescore(problem, found.arcs, found.heads)[1:]
+    return Answer(found, float(found.stats["tolerance"]), sizes)
 
 
 def _branch_and_bound(given: Ints | None, problem: Problem, options: Options) -> Answer:

@@ -59,7 +59,7 @@ def test_a_huge_penalty_does_not_blur_small_differences(penalty: float) -> None:
         p = Problem.from_arc_scores(scores, projective=False)
         p = p.with_factors([([(0, 2), (4, 5)], penalty), ([(2, 3), (2, 4)], 1e-4)])
         expected = [score for score, _ in enumerate_trees(p)[:3]]
-        assert solve_ilp(p, 3).scores == pytest.approx(expected, rel=1e-6)
+        assert solve(p, k_best=3, method="ilp").scores == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_penalty_that_cannot_be_avoided() -> None:
