@@ -22,11 +22,12 @@ from bbparse.pricing.master import Master, PricingSettings
 from bbparse.pricing.points import Tree, best_tree
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import ranked, with_sorted_scores
-from bbparse.problem.tree import heads_of
+from bbparse.problem.tree import heads_of, tree_terms
 
 Floats = NDArray[np.float64]
 _WHOLE = 1e-6  # what is as near to a whole number is one
 _TREES = 30  # at most, before the first linear program
+_EXACT = 1e-9  # share of a tree's own terms that its score may be wrong by
 _DEFAULT = PricingSettings()
 
 
@@ -46,6 +47,10 @@ def price_and_cut(
     that cross are cut off. Options as for `bbparse.solve`; ``columns`` has triples beside those of
     the problem, which must then have no grandchildren.
 
+    Where the scores of a problem are out of proportion, so that the tolerance of linear programs is
+    more than a billionth of what the last tree adds up, the status is ``gap``; `bbparse.solve` then
+    solves it again.
+
     Stats: ``tolerance``, which trees may be wrong by where the status is optimal; ``nodes``;
     ``rounds``, ``pivots`` and ``cold_starts`` of the linear programs; ``rows`` and ``columns`` at
     the end, ``cuts`` among the rows; ``triples``, and how many of them were ``scored`` and
@@ -53,6 +58,27 @@ def price_and_cut(
     optimum is a tree's, else 0; ``lp_seconds``, ``pricing_seconds``, ``scoring_seconds``,
     ``seconds``. A BBParseError where highspy is not installed.
     """
+    found = within_tolerance(problem, k_best, time_limit, node_limit, gap, columns, settings)
+    if found.status != "optimal" or len(found) < k_best:
+        return found
+    size = math.fsum(map(abs, [*tree_terms(problem, found.arcs[-1]), found.scores[-1]]))
+    tolerance = float(found.stats["tolerance"])
+    if tolerance <= _EXACT * size:
+        return found
+    bound = float(found.scores[-1]) + tolerance
+    return ranked(problem, found.arcs, found.scores, bound, "gap", found.stats)
+
+
+def within_tolerance(
+    problem: Problem,
+    k_best: int = 1,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    gap: float = 0.0,
+    columns: Columns | None = None,
+    settings: PricingSettings = _DEFAULT,
+) -> Solution:
+    """As `price_and_cut`, where ``optimal`` means so within the tolerance, whatever its size."""
     return _Search(problem, k_best, columns, settings).run(time_limit, node_limit, gap)
 
 

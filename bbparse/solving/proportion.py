@@ -92,7 +92,9 @@ class Proportion:
         if self.status == "optimal":
             proved[:] = True
         bounds = np.where(proved, scores, scores + self.error)
-        bounds = np.maximum.accumulate(bounds[::-1])[::-1].copy()
+        bounds = np.maximum.accumulate(bounds[::-1])[::-1]
+        # no tree that comes after one that is proved scores more
+        bounds = np.minimum(bounds, np.minimum.accumulate(np.where(proved, scores, np.inf)))
         self.stats |= {"upper_bound": float(bounds[0]), "searches": self.solved}
         return Solution.trusted(
             heads_of(self.problem, arcs), arcs, scores, bounds, proved, self.status, self.stats

@@ -23,7 +23,7 @@ from bbparse.options import check_options
 from bbparse.oracle.projective.dense import eisner
 from bbparse.oracle.projective.recurrences import recurrence_for
 from bbparse.oracle.trees import restricted
-from bbparse.pricing import price_and_cut
+from bbparse.pricing.search import within_tolerance
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_sets
 from bbparse.problem.tree import most_trees
@@ -138,7 +138,7 @@ def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
     if method == "ilp":
         found = solve_ilp(problem, o.k_best, o.deadline.limit(), o.gap)
     else:
-        found = price_and_cut(problem, o.k_best, o.deadline.limit(), o.node_limit, o.gap)
+        found = within_tolerance(problem, o.k_best, o.deadline.limit(), o.node_limit, o.gap)
     sizes = rescore(problem, found.arcs, found.heads)[1:]
     return Answer(found, float(found.stats["tolerance"]), sizes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bbparse.pricing import PricingSettings, price_and_cut
 from bbparse.problem import Problem
 from bbparse.solving.solve import solve
 from tests.solving.test_proportion import check, random_problems
@@ -57,3 +58,15 @@ def test_a_penalty_that_no_tree_pays(method: str) -> None:
         s = solve(p, method=method)
         assert s.status == "optimal"
         assert s.scores.tolist() == pytest.approx([best])
+
+
+def test_price_and_cut_by_itself_claims_no_more_than_its_tolerance() -> None:
+    p = Problem(
+        4, [1, 0, 0, 1, 4, 4, 1], [2, 1, 1, 3, 3, 1, 4], [0.0, 0.0, 0.03, 0.0, 0.02, -1e14, 0.0],
+        arc_label=[2, 0, 2, 2, 1, 0, 2], arc_state=[0, 0, 0, 1, 0, 0, 0],
+        projective=False, single_root=False,
+    )  # fmt: skip
+    settings = PricingSettings(("OneGP", "GPArc"), connectivity="flow", raised=False)
+    s = price_and_cut(p, settings=settings)
+    assert s.status == "gap" and not s.proved[0] and s.upper_bounds[0] >= 0.03
+    assert solve(p, method="price-and-cut").scores.tolist() == pytest.approx([0.03])

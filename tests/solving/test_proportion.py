@@ -186,3 +186,13 @@ def test_limits_claim_no_more_than_is_known() -> None:
             assert bound >= best - 1e-15 * size
             cut += 1
     assert cut > 3
+
+
+def test_bounds_of_trees_that_are_proved_are_their_scores_at_a_limit() -> None:
+    p = Problem(
+        3, [0, 1, 2, 2, 3], [2, 2, 1, 3, 1], [0.0] * 5, count_ptr=[0, 2], count_arcs=[0, 4],
+        count_score=[0.0, 0.0, 1e-4], projective=False, single_root=False,
+    )  # fmt: skip
+    found = solve(p, k_best=2, work_limit=10.0)
+    assert found.proved[0] and found.upper_bounds[0] == found.scores[0]
+    assert (found.upper_bounds >= found.scores).all()
