@@ -1,9 +1,14 @@
-"""The code of the README and of docs/ runs, and Python prints what stands below its prints.
+"""The code of the README and of docs/ runs, and prints what the pages say.
 
 Blocks of a page run in their order, in one folder, which holds a small treebank as train.conllu and
 dev.conllu. Blocks marked ``python`` share one interpreter; each block marked ``sh`` is a script of
 its own, which fails with the first command that fails. What installs the package is marked
 ``text``: .ci/run does that.
+
+What Python prints stands in comments below its prints, what a command prints in a block marked
+``output`` after its own; ``make parse TEXT=…`` is run as the Makefile does it. All of it is
+compared, scores included: numbers of four decimals and more may differ in their last digits, as
+sums do between processors. ``…`` stands for any text, and alone on a line for any lines.
 """
 
 from __future__ import annotations
@@ -43,18 +48,35 @@ def blocks_of(page: Path) -> list[tuple[int, str, list[str]]]:
 def python_of(page: Path) -> str:
     """What a page does as one program, each block at its line numbers; shell blocks are calls."""
     lines: list[str] = []
-    for number, language, block in blocks_of(page):
+    blocks = blocks_of(page)
+    for (number, language, block), (_, following, _) in zip(blocks, [*blocks[1:], (0, "", [])]):
         if language == "python":
             lines += [""] * (number - 1 - len(lines)) + block
-        elif language == "sh":
-            command = ["bash", "-euo", "pipefail", "-c", "\n".join(block)]
+        elif script := script_of(language, block, shown=following == "output"):
+            command = ["bash", "-euo", "pipefail", "-c", script]
             call = f"_p.run({command!r}, check=True, stdout=2)"
+            if following == "output":
+                call = f"print(_p.run({command!r}, check=True, stdout=-1, encoding='utf-8').stdout)"
             lines += [""] * (number - 1 - len(lines)) + [call]
     return "\n".join(lines) + "\n"
 
 
+def script_of(language: str, block: list[str], *, shown: bool) -> str:
+    """The script of a block of commands; empty if none is to be run."""
+    if language == "sh":
+        return "\n".join(block)
+    text = re.search(r"^make parse TEXT=(.*)$", "\n".join(block), re.MULTILINE)
+    if not shown or text is None:
+        return ""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipe = re.search(r"^parse:.*\n\t@(.*)$", makefile, re.MULTILINE)
+    assert recipe is not None
+    return f"TEXT={text[1]}; " + recipe[1].replace("$$", "$").replace("$(BIN)/", "")
+
+
 def promised(page: Path) -> list[str]:
-    """The comments that follow a print, or another such comment, at the start of a line."""
+    """The comments that follow a print, or another such comment, at the start of a line; and the
+    lines of blocks of output."""
     found: list[str] = []
     for _, language, block in blocks_of(page):
         after_print = False
@@ -63,7 +85,39 @@ def promised(page: Path) -> list[str]:
                 found.append(line[2:])
             else:
                 after_print = line.lstrip().startswith("print(")
+        found += block if language == "output" else []
     return found
+
+
+_NUMBER = re.compile(r"(-?\d+\.\d{4,})")
+
+
+def same_line(expected: str, printed: str) -> bool:
+    """Whether a line is the one expected, but for … and the last digits of numbers."""
+    if "…" in expected:
+        pattern = ".*".join(map(re.escape, expected.split("…")))
+        return re.fullmatch(pattern, printed) is not None
+    ours, theirs = _NUMBER.split(expected), _NUMBER.split(printed)
+    return ours[::2] == theirs[::2] and all(
+        float(a) == pytest.approx(float(b), rel=1e-5) for a, b in zip(ours[1::2], theirs[1::2])
+    )
+
+
+def check_printed(expected: list[str], printed: list[str]) -> None:
+    """Compare lines, empty ones aside; … alone on a line is for any lines."""
+    waiting = [line for line in printed if line.strip()]
+    skipping = False
+    for line in expected:
+        if line.strip() in ("", "…"):
+            skipping |= line.strip() == "…"
+            continue
+        while skipping and waiting and not same_line(line, waiting[0]):
+            waiting.pop(0)
+        assert waiting, f"expected {line!r}, and nothing more was printed"
+        assert same_line(line, waiting[0]), f"expected {line!r}, printed {waiting[0]!r}"
+        waiting.pop(0)
+        skipping = False
+    assert skipping or not waiting, f"printed, and not on the page: {waiting[0]!r}"
 
 
 @pytest.fixture(scope="module")
@@ -101,24 +155,49 @@ def test_a_page(page: Path, programs: Path, tmp_path: Path) -> None:
         shutil.copy(ROOT / "tests" / "data" / f"small-{part}.conllu", tmp_path / f"{part}.conllu")
     script = tmp_path / f"{page.stem}.py"
     script.write_text(PRELUDE + python_of(page), encoding="utf-8")
-    # Shell output does not count: only what Python prints is promised.
     done = subprocess.run(
         [str(programs / "python"), script.name], cwd=tmp_path, capture_output=True, text=True,
         encoding="utf-8", timeout=900, env=environment(programs),
     )  # fmt: skip
     assert done.returncode == 0, f"{page.name}:\n{done.stderr}"
-    if promised(page):
-        assert done.stdout.splitlines() == promised(page)
+    if expected := promised(page):
+        check_printed(expected, done.stdout.splitlines())
 
 
 def test_the_pages_have_code() -> None:
     names = {page.name for page in PAGES}
     assert {"README.md", "other-parsers.md", "constraints.md", "training.md"} <= names
     assert len(promised(ROOT / "docs" / "other-parsers.md")) > 10
-    known = {"python", "sh", "text", "toml", "{toctree}", "{eval-rst}"}
+    known = {"python", "sh", "output", "text", "toml", "{toctree}", "{eval-rst}"}
     for page in PAGES:
-        for number, language, _ in blocks_of(page):
+        for number, language, block in blocks_of(page):
             assert language in known, f"{page.name}, line {number}: a block marked {language!r}"
+            # a tree that is printed would be compared with nothing
+            drawn = language == "text" and any("►" in line for line in block)
+            assert not drawn, f"{page.name}, line {number}: a tree in a block of text, not output"
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "same"),
+    [
+        (["a", "score 1.23456"], ["a", "score 1.23457"], True),
+        (["score 1.2345"], ["score 1.3345"], False),
+        (["score 1.2"], ["score 1.3"], False),
+        (["x", "…"], ["x", "y", "z"], True),
+        (["…", "y"], ["x", "y", "z"], False),
+        (["…", "y", "…"], ["x", "y", "z"], True),
+        (["x"], ["x", "y"], False),
+        (["x", "y"], ["x"], False),
+        (["score …, proved"], ["score 2.0, proved"], True),
+        (["score …, proved"], ["score 2.0, not"], False),
+    ],
+)
+def test_what_is_printed_is_compared(expected: list[str], printed: list[str], same: bool) -> None:
+    if same:
+        check_printed(expected, printed)
+    else:
+        with pytest.raises(AssertionError, match=r"expected|printed"):
+            check_printed(expected, printed)
 
 
 def test_the_readme_is_for_a_newcomer() -> None:
