@@ -6,11 +6,25 @@ Whether a file can be read or written is for what reads or writes it to say, in 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 FILE = click.Path(readable=False, allow_dash=True)
+
+
+class RealRange(click.FloatRange):
+    """Numbers within a range; nan, which is within none, is refused."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number."""
+        number: float = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
 
 
 class FileOrName(click.Path):

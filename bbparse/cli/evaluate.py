@@ -11,7 +11,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from bbparse.cli.common import FILE, aligned
+from bbparse.cli.common import FILE, RealRange, aligned
 from bbparse.errors import TreebankError
 from bbparse.treebank import (
     BREAKDOWNS,
@@ -70,7 +70,7 @@ _TAGS = {
 )  # fmt: skip
 @click.option(
     "--confidence", default=0.95, show_default=True, metavar="SHARE",
-    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    type=RealRange(0.0, 1.0, min_open=True, max_open=True),
     help="Of the interval of --against.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, shares from 0 to 1.")

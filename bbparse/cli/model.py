@@ -19,6 +19,7 @@ from bbparse.errors import ModelError
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.model.file import load_model, load_tagger, save_model
 from bbparse.model.model import card
+from bbparse.parsing.confidence import FEWEST
 from bbparse.treebank import read_conllu
 
 
@@ -133,3 +134,9 @@ def calibrate(treebank: str, model: str, output: str, tags: str) -> None:
     right = parser.calibrate(gold)
     parser.save(output)
     click.echo(f"wrote {output}: {right.mean():.2%} of {len(right):,} arcs are right", err=True)
+    if len(right) < FEWEST:
+        click.echo(
+            f"warning: chances that are learned from so few arcs say little, expected {FEWEST:,} or"
+            " more",
+            err=True,
+        )

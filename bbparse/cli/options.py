@@ -11,12 +11,16 @@ from typing import Any
 
 import click
 
-from bbparse.cli.common import FILE, FileOrName
+from bbparse.cli.common import FILE, FileOrName, RealRange
 from bbparse.model import DEFAULT_MODEL, MODELS
+from bbparse.options import OPTIONS
 from bbparse.text.cutting import SPLITS, Split
 
 #: Search nodes of one sentence, where nothing else is said.
 NODE_LIMIT = 200
+
+#: Threads, or processes, at the same time.
+THREADS = click.IntRange(OPTIONS["threads"].least, int(OPTIONS["threads"].most))
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -112,22 +116,22 @@ new_model = click.option(
 def k_best(default: int, text: str) -> Decorator:
     """``--k-best K``."""
     return click.option(
-        "--k-best", type=click.IntRange(1), default=default, show_default=default > 1, metavar="K",
-        help=text,
+        "--k-best", type=click.IntRange(OPTIONS["k_best"].least), metavar="K", default=default,
+        show_default=default > 1, help=text,
     )  # fmt: skip
 
 
 def time_limit(text: str, default: float | None = None) -> Decorator:
     """``--time-limit SECONDS``."""
     return click.option(
-        "--time-limit", type=click.FloatRange(0.0, min_open=True), metavar="SECONDS",
-        default=default, show_default=default is not None, help=text,
+        "--time-limit", type=RealRange(OPTIONS["time_limit"].least, min_open=True),
+        metavar="SECONDS", default=default, show_default=default is not None, help=text,
     )  # fmt: skip
 
 
 def node_limit(text: str, default: int | None = NODE_LIMIT) -> Decorator:
     """``--node-limit N``."""
     return click.option(
-        "--node-limit", type=click.IntRange(1), metavar="N", default=default,
-        show_default=default is not None, help=text,
+        "--node-limit", type=click.IntRange(OPTIONS["node_limit"].least), metavar="N",
+        default=default, show_default=default is not None, help=text,
     )  # fmt: skip

@@ -63,7 +63,7 @@ from bbparse.treebank.sections import Section
 )  # fmt: skip
 @options.prune
 @click.option(
-    "--threads", type=click.IntRange(1), default=1, show_default=True, metavar="T",
+    "--threads", type=options.THREADS, default=1, show_default=True, metavar="T",
     help="Processors to use: T processes parse at the same time (threads on macOS and Windows).",
 )  # fmt: skip
 @options.time_limit(

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FileOrName
+from bbparse.cli.common import FileOrName, RealRange
 from bbparse.errors import ModelError, ServiceError
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.parsing.compiling import load_compiled
@@ -40,12 +40,12 @@ from bbparse.parsing.parser import Parser
     help="Requests that may wait for a worker; others are told to come back (429).",
 )  # fmt: skip
 @click.option(
-    "--deadline", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+    "--deadline", type=RealRange(0, min_open=True), default=60.0, show_default=True,
     metavar="SECONDS",
     help="For a request; searches that it interrupts give the best trees so far.",
 )  # fmt: skip
 @click.option(
-    "--max-size", type=click.FloatRange(0, min_open=True), default=4.0, show_default=True,
+    "--max-size", type=RealRange(0, min_open=True), default=4.0, show_default=True,
     metavar="MB", help="Of a request.",
 )  # fmt: skip
 @click.option(

@@ -7,7 +7,7 @@ import json
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, aligned
+from bbparse.cli.common import FILE, RealRange, aligned
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
 from bbparse.show.formats import finite
@@ -31,7 +31,7 @@ _MEANING = {
 @options.time_limit("Stop after so long, with the best trees found so far.")
 @options.node_limit("Stop after so many search nodes.", default=None)
 @click.option(
-    "--gap", type=click.FloatRange(0.0), default=0.0, metavar="G",
+    "--gap", type=RealRange(0.0), default=0.0, metavar="G",
     help="Stop when bound and score differ by this share, such as 0.01.",
 )  # fmt: skip
 @click.option(

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bbparse.cli import options
-from bbparse.cli.common import FILE, aligned
+from bbparse.cli.common import FILE, RealRange, aligned
 from bbparse.cli.sources import load_parser
 from bbparse.treebank import read_conllu
 from bbparse.tuning import Setting, Suggestion, measure_settings, suggest
@@ -45,7 +45,7 @@ class PruneList(click.ParamType):
     metavar="K,K…", help="Numbers of candidate heads to try; none: all words.",
 )  # fmt: skip
 @click.option(
-    "--max-loss", type=click.FloatRange(0.0), default=0.1, show_default=True, metavar="POINTS",
+    "--max-loss", type=RealRange(0.0), default=0.1, show_default=True, metavar="POINTS",
     help="Loss against the most accurate setting, in percentage points, that speed is worth.",
 )  # fmt: skip
 @click.option(

@@ -22,6 +22,7 @@ from importlib.metadata import entry_points
 
 from bbparse.errors import FactorError
 from bbparse.factors.family import FactorFamily, told_of
+from bbparse.options import check_type
 
 GROUP = "bbparse.factors"
 _NAME = re.compile(r"[^\s,:=]+")
@@ -84,6 +85,7 @@ def load_families(
     `FactorError` if a name is unknown (the message lists those that exist), a family cannot be
     imported, is no family, or two have the same name.
     """
+    check_type("factors", families, Iterable, "names or families", FactorError)
     stand_ins: dict[str, FactorFamily] = {}
     for known in given:
         family = _make(known, f"factor family {known!r}")

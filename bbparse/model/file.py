@@ -7,6 +7,7 @@ greatest common divisor of all, both in the narrowest type.
 
 from __future__ import annotations
 
+import copyreg
 import json
 import os
 from collections.abc import Iterable
@@ -32,6 +33,7 @@ from bbparse.storage.archive import (
     REALS,
     TEXT,
     Rule,
+    archive_bytes,
     archive_kind,
     read_archive,
     write_archive,
@@ -73,6 +75,23 @@ _OPTIONAL = {
 
 def save_model(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model file, whole or not at all; `OutputError` if it cannot be written."""
+    write_archive(path, KIND, VERSION, _arrays_of(model))
+
+
+def model_bytes(model: Model) -> bytes:
+    """Return what `model_of_bytes` makes the same model of."""
+    return archive_bytes(KIND, VERSION, _arrays_of(model))
+
+
+def _reduced(model: Model) -> tuple[Any, ...]:
+    """Pickle a model as its file, with its families: a fifth of what is in memory."""
+    return model_of_bytes, (model_bytes(model), tuple(model.maker.families))
+
+
+copyreg.pickle(Model, _reduced)
+
+
+def _arrays_of(model: Model) -> dict[str, NDArray[Any]]:
     maker = model.maker
     header = {
         "bbparse": __version__,
@@ -102,7 +121,7 @@ def save_model(model: Model, path: str | os.PathLike[str]) -> None:
         arrays.update(tagger_arrays(model.tagger))
     if model.cutter is not None:
         arrays.update(model.cutter.to_arrays())
-    write_archive(path, KIND, VERSION, arrays)
+    return arrays
 
 
 def load_model(
@@ -116,8 +135,21 @@ def load_model(
     is missing, truncated, no model, or of a newer version; `FactorError` if a family is missing.
     """
     path = MODELS.path(name_or_path)
-    arrays = _arrays(path)
-    where = os.fspath(path)
+    return _model(_arrays(path), os.fspath(path), factors)
+
+
+def model_of_bytes(
+    data: bytes, factors: Iterable[str | type[FactorFamily] | FactorFamily] = ()
+) -> Model:
+    """Read what `model_bytes`, or a model file, has; see `load_model`."""
+    return _model(_arrays(data), "bytes", factors)
+
+
+def _model(
+    arrays: dict[str, NDArray[Any]],
+    where: str,
+    factors: Iterable[str | type[FactorFamily] | FactorFamily],
+) -> Model:
     try:
         header = json.loads(str(arrays["header"].item()))
         config = Configuration.from_table(_current(header["configuration"], where))
@@ -193,8 +225,8 @@ def _cutter(arrays: dict[str, NDArray[Any]], where: str) -> Cutter | None:
     return None if arrays.keys().isdisjoint(CUTTER_ARRAYS) else Cutter.from_arrays(arrays, where)
 
 
-def _arrays(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    return read_archive(path, KIND, VERSION, _RULES, _OPTIONAL, error=ModelError)
+def _arrays(source: str | os.PathLike[str] | bytes) -> dict[str, NDArray[Any]]:
+    return read_archive(source, KIND, VERSION, _RULES, _OPTIONAL, error=ModelError)
 
 
 def _current(table: dict[str, Any], where: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.errors import ModelError
+from bbparse.errors import ModelError, TreebankError
 from bbparse.factors.view import NO_LABEL
 from bbparse.model.model import Model
 from bbparse.oracle.trees import Arborescences
@@ -38,6 +38,8 @@ NOTE = "confidence"
 KNOTS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
 #: Steps of the guide's odds from this one on are evidence each of its own.
 STEPS = np.arange(3, 12)
+#: Arcs to learn chances from: with fewer, there are too few wrong ones to tell them by.
+FEWEST = 1000
 #: Columns of evidence, where a model has all that it is made of.
 N_COLUMNS = 8 + len(KNOTS) + len(STEPS)
 
@@ -208,8 +210,10 @@ class Calibration:
 
     @classmethod
     def fitted(cls, rows: Iterable[Judged]) -> Calibration:
-        """Fitted to trees."""
+        """Fitted to trees; `TreebankError` if there are none."""
         trees = list(rows)
+        if not trees:
+            raise TreebankError("there are no trees to learn from how sure a model may be")
         columns = [one.evidence.columns for one in trees]
         together = np.concatenate(columns)
         arc = fit(together, np.concatenate([one.right for one in trees]))

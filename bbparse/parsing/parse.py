@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypedDict
 
 from bbparse.deadline import NO_DEADLINE, Deadline
+from bbparse.errors import ProblemError
+from bbparse.options import check_options
 from bbparse.parsing.confidence import Calibration, Confidences
 from bbparse.problem import Solution
 from bbparse.treebank import Sentence
@@ -47,6 +49,11 @@ class Wanted:
     calibration: Calibration | None = None
     until: Deadline = NO_DEADLINE  #: Of all sentences.
     deadline: Deadline = NO_DEADLINE
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range; raises `ProblemError`."""
+        numbers = ("k_best", "prune", "time_limit", "node_limit")
+        check_options({name: getattr(self, name) for name in numbers}, ProblemError)
 
     def begun(self) -> Wanted:
         """The same for a sentence whose time begins now."""

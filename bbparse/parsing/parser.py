@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.errors import ModelError
+from bbparse.errors import ModelError, ProblemError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
+from bbparse.options import check_options
 from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of, judged
 from bbparse.parsing.own_tags import with_own_tags
 from bbparse.parsing.parse import Asked, Limits, Parse, Wanted
@@ -72,6 +73,9 @@ class Parser:
     ) -> Parser:
         """Read a model file; see `bbparse.model.file.load_model`."""
         return cls(load_model(path, factors))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Parser, (self.model,)  # of which all is made
 
     def needed_cutter(self) -> Cutter:
         """What cuts running text; raises `ModelError` if the model has none."""
@@ -286,11 +290,12 @@ class Parser:
         keep_heads : bool
             Find the best trees around the heads and labels that sentences have, one by one.
         threads : int
-            Batches of sentences that are parsed at the same time. Threads take turns in Python, a
-            fifth of the work; ``bbparse parse`` has processes instead.
+            Batches that are parsed at the same time. Threads take turns in Python, a fifth of the
+            work; ``bbparse parse`` has processes instead.
         asked
             As for `parse`.
         """
+        check_options({"threads": threads}, ProblemError)
         if keep_heads:
             yield from self.parse_around(sentences, **asked)
             return
@@ -369,16 +374,12 @@ class Parser:
         return parses
 
     def calibrate(self, sentences: Iterable[Sentence]) -> NDArray[np.bool_]:
-        """Note in the model how sure it may be, and tell which arcs are right.
+        """Note in the model how sure it may be, and tell which arcs are right, bool[arcs].
 
         Parameters
         ----------
         sentences : iterable of Sentence
             Gold trees that it was not trained on.
-
-        Returns
-        -------
-        bool[arcs]
         """
         rows = list(self.judged(sentences))
         self.notes[NOTE] = Calibration.fitted(rows).note()

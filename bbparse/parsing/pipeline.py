@@ -10,6 +10,7 @@ from bbparse.errors import ModelError, TreebankError
 from bbparse.factors import FactorFamily
 from bbparse.model import DEFAULT_MODEL
 from bbparse.model.model import card
+from bbparse.options import check_type
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.document import Document, ParsedSentence
 from bbparse.parsing.parser import Parser
@@ -65,6 +66,7 @@ class Pipeline:
     """
 
     def __init__(self, parser: Parser) -> None:
+        check_type("parser", parser, Parser, "a Parser: bbparse.load reads one")
         self.parser = parser
 
     @property
@@ -217,6 +219,8 @@ def sentence_of(words: Iterable[Token], number: int = 1) -> Sentence:
                 f"sentence {number}, word {i} is {word!r}, expected text or a tuple of"
                 f" {', '.join(_COLUMNS)}"
             )
+        if not row[0].strip():
+            raise TreebankError(f"sentence {number}, word {i} is {row[0]!r}, expected text")
         rows.append(row + ("_",) * (len(_COLUMNS) - len(row)))
     if not rows:
         raise TreebankError(f"sentence {number} has no words")

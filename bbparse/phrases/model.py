@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
+from bbparse.model.file import model_bytes, model_of_bytes
 from bbparse.parsing.parser import Parser
 from bbparse.phrases.counts import Table, open_table
 from bbparse.phrases.grammar import Grammar, Pairs
@@ -20,7 +20,6 @@ from bbparse.phrases.tagger import TrigramTagger
 from bbparse.phrases.trees import JOIN, SPLIT
 from bbparse.phrases.words import Vocabulary
 from bbparse.storage.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
-from bbparse.storage.output import temporary_folder
 from bbparse.tagging.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
 from bbparse.text.cutter import CUTTER_ARRAYS, Cutter
 
@@ -79,10 +78,7 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
     if parser.cutter is not None:
         arrays |= parser.cutter.to_arrays()
     if parser.dependencies is not None:
-        with temporary_folder() as folder:
-            file = Path(folder) / "model"
-            parser.dependencies.save(file)
-            arrays["dependencies"] = np.frombuffer(file.read_bytes(), np.uint8)
+        arrays["dependencies"] = np.frombuffer(model_bytes(parser.dependencies.model), np.uint8)
     write_archive(path, KIND, VERSION, arrays)
 
 
@@ -116,13 +112,10 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
         raise ModelError(f"{where}: the header is damaged: {error}") from None
     dependencies = None
     if "dependencies" in arrays:
-        with temporary_folder() as folder:
-            file = Path(folder) / "model"
-            file.write_bytes(arrays["dependencies"].tobytes())
-            try:
-                dependencies = Parser.load(file)
-            except ModelError as error:
-                raise ModelError(f"{where}: its dependency parser: {error}") from None
+        try:
+            dependencies = Parser(model_of_bytes(arrays["dependencies"].tobytes()))
+        except ModelError as error:
+            raise ModelError(f"{where}: its dependency parser: {error}") from None
     cutter = None
     if not arrays.keys().isdisjoint(CUTTER_ARRAYS):
         cutter = Cutter.from_arrays(arrays, where)

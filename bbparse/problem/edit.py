@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bbparse.errors import ProblemError
+from bbparse.options import check_type
 from bbparse.problem.check import MAX_SCORE, as_count, as_floats, check_scores, off_quantum
 from bbparse.problem.parts import ProblemArrays, SetRow, set_fields, set_rows
 
@@ -92,6 +93,7 @@ def with_factors(
     ProblemError
         Naming the factor by its place in `factors`.
     """
+    check_type("factors", factors, Iterable, "pairs of (arcs, weight)", ProblemError)
     index = arc_index(problem)
     new: list[SetRow] = []
     arc_score = problem.arc_score.copy()
@@ -188,6 +190,7 @@ def without_arcs(problem: P, arcs: Iterable[Sequence[int]]) -> P:
     ProblemError
         If an arc is no arc between two words of the sentence, or is required.
     """
+    check_type("arcs", arcs, Iterable, "arcs", ProblemError)
     index = arc_index(problem)
     state = problem.arc_state.copy()
     for i, arc in enumerate(arcs):
@@ -232,6 +235,7 @@ def expand_count_factors(problem: P) -> P:
     factor can be made at least as tight as that of its expansion, as the envelope of a sum lies
     below the sum of the envelopes; this is for other solvers, and to check one with the other.
     """
+    check_type("problem", problem, ProblemArrays, "a Problem", ProblemError)
     p, rows = problem, set_rows(problem, "count")
     small = [len(arcs) <= MOST_ARCS and bool(np.isfinite(table).all()) for arcs, table in rows]
     if not any(small):

@@ -13,7 +13,7 @@ scores -inf, and, as the flags say, it is projective and the root has exactly on
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bbparse.errors import ProblemError
+from bbparse.options import check_type
 from bbparse.problem import check, constraints, edit
 from bbparse.problem.files import read_problem, write_problem
 from bbparse.problem.parts import DTYPES, FIELDS, KINDS, ProblemArrays
@@ -213,7 +214,10 @@ class Problem(ProblemArrays):
         ProblemError
             As `from_arc_scores`, with the place of the sentence.
         """
+        check_type("scores", scores, Iterable, "matrices", ProblemError)
         matrices = list(scores)
+        if lengths is not None:
+            check_type("lengths", lengths, Sized, "numbers", ProblemError)
         if lengths is not None and len(lengths) != len(matrices):
             raise ProblemError(f"{len(lengths)} lengths, expected {len(matrices)}, one a matrix")
         found = []
@@ -257,6 +261,8 @@ class Problem(ProblemArrays):
             If words or labels do not fit the problem, or rules about crossing arcs depend on more
             of a tree than a few arcs (in problems that are not projective).
         """
+        if not hasattr(rules, "onto"):
+            raise ProblemError(f"rules is of type {type(rules).__name__}, expected Rules")
         return rules.onto(self, words, labels)
 
     # ---- looking at problems -------------------------------------------------------------------

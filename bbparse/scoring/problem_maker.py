@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.errors import ProblemError
+from bbparse.errors import ProblemError, TreebankError
 from bbparse.factors import FactorFamily, FactorTable, FactorView, alive_counts, alive_factors
+from bbparse.options import check_options, check_type
 from bbparse.outside import Outside
 from bbparse.problem import Problem
 from bbparse.problem.parts import Counts, Factors, names_of
@@ -149,8 +150,9 @@ class ProblemMaker:
         largest log-odds of a candidate head against the word's best. `ProblemError` if so many arcs
         are left that the parts would not fit into memory, or `prune` is negative.
         """
-        if prune is not None and prune < 0:
-            raise ProblemError(f"prune is {prune}, expected 0 (all arcs) or more")
+        check_options({"prune": prune}, ProblemError)
+        for sentence in sentences:
+            check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
         values = [encode(sentence) for sentence in sentences]
         arcs = [self.pruner.candidates(own, prune, margin) for own in values]
         outside = self._vectors(sentences)
@@ -294,10 +296,12 @@ def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[li
     The scored parts of a batch are in memory at the same time: it has some thousand words. Where
     the sentences end in an error, those before it come first.
     """
+    check_type("sentences", sentences, Iterable, "sentences", TreebankError)
     batch: list[Sentence] = []
     words = 0
     try:
         for sentence in sentences:
+            check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
             if batch and (not together or words + sentence.n_words > SECTION_WORDS):
                 yield batch
                 batch, words = [], 0

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.errors import ProblemError
+from bbparse.options import Range, check_number, check_options, check_type
 from bbparse.problem import Problem
 from bbparse.problem.parts import take_sets
 from bbparse.solving.trees import Options, find_trees
@@ -65,6 +67,9 @@ def explain_infeasible(
     2 k log(N / k) searches for k out of N constraints, in two orders, of which the smaller result
     is given. The smallest conflict of all may be smaller still.
     """
+    check_type("problem", problem, Problem, "a Problem", ProblemError)
+    check_options({"time_limit": time_limit}, ProblemError)
+    check_number("node_limit", node_limit, Range(0), ProblemError)
     lost = _unreachable(problem)
     if lost:
         return [f"no candidate arcs lead from the root to {listed('word', lost)}"]

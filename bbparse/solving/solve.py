@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bbparse.errors import BBParseError, ProblemError
-from bbparse.options import check_options
+from bbparse.options import check_options, check_type
 from bbparse.problem import Problem, Solution
 from bbparse.proof.certify import with_proof
 from bbparse.search.observer import Observer
@@ -133,6 +133,7 @@ def solve_batch(
         As :func:`solve`, with the place of the problem; the first in order if there are several.
     """
     check_options({"threads": threads}, ProblemError)
+    check_type("problems", problems, Iterable, "problems", ProblemError)
     given = list(problems)
 
     def some(start: int) -> list[Solution]:

@@ -19,7 +19,7 @@ from bbparse.bounding.state import no_trees
 from bbparse.deadline import NO_DEADLINE, Deadline, clock
 from bbparse.errors import ProblemError
 from bbparse.ilp import solve_ilp
-from bbparse.options import check_options
+from bbparse.options import check_options, check_type
 from bbparse.oracle.projective.dense import eisner
 from bbparse.oracle.projective.recurrences import recurrence_for
 from bbparse.oracle.trees import restricted
@@ -72,16 +72,16 @@ METHODS: dict[str, frozenset[str]] = {
 
 def check_request(problem: Any, method: Any, options: Options) -> None:
     """Refuse impossible options, and options that a method does not take, with a ProblemError."""
-    if not isinstance(problem, Problem):
-        raise ProblemError(f"problem is of type {type(problem).__name__}, expected a Problem")
+    check_type("problem", problem, Problem, "a Problem", ProblemError)
     numbers = ("k_best", "time_limit", "node_limit", "work_limit", "gap")
     check_options({name: getattr(options, name) for name in numbers}, ProblemError)
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ProblemError(f"unknown method {method!r}: one of {', '.join(METHODS)}")
-    if not isinstance(options.settings, SearchSettings):
-        raise ProblemError(
-            f"settings is of type {type(options.settings).__name__}, expected SearchSettings"
-        )
+    check_type("settings", options.settings, SearchSettings, "SearchSettings", ProblemError)
+    if options.backbone is not None:
+        check_type("backbone", options.backbone, str, "str or None", ProblemError)
+    if options.observer is not None:
+        check_type("observer", options.observer, Observer, "Observer or None", ProblemError)
     for name in ("node_limit", "work_limit", "backbone", "settings", "observer"):
         value = getattr(options, name)
         if name not in METHODS[method] and value != getattr(_USUAL, name):

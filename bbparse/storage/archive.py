@@ -7,17 +7,19 @@ in the same folder first, so that no half-written one is left behind.
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import zipfile
 from collections.abc import Set
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from bbparse.errors import BBParseError, OutputError
+from bbparse.options import check_type
 from bbparse.storage.output import replacing
 
 #: No array of an honest file is larger: 2 GiB.
@@ -47,39 +49,55 @@ def write_archive(
 
     With `compress` it is smaller, without it faster to write.
     """
-    method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
-    marks = {"kind": np.array(kind), "version": np.array(version, dtype=np.int32)}
+    check_type("path", path, (str, os.PathLike), "a path", OutputError)
     name = os.fspath(path)
     try:
-        # Not numpy's savez, which writes pickled objects where it is given some.
-        with (
-            replacing(os.path.realpath(name), name) as file,
-            zipfile.ZipFile(file, "w", method) as archive,
-        ):
-            for field, array in {**marks, **arrays}.items():
-                with archive.open(f"{field}.npy", "w", force_zip64=True) as member:
-                    npy.write_array(member, np.asarray(array), allow_pickle=False)
+        with replacing(os.path.realpath(name), name) as file:
+            _write(file, kind, version, arrays, None if compress else 0)
     except OSError as error:
         raise OutputError(f"{name}: cannot be written: {error.strerror or error}") from error
 
 
+def archive_bytes(kind: str, version: int, arrays: dict[str, NDArray[Any]]) -> bytes:
+    """Return an archive for `read_archive`: larger than that in a file, and made much faster."""
+    file = io.BytesIO()
+    _write(file, kind, version, arrays, 1)
+    return file.getvalue()
+
+
+def _write(
+    file: IO[bytes], kind: str, version: int, arrays: dict[str, NDArray[Any]], level: int | None
+) -> None:
+    """Write an archive; the level of compression is zlib's, None its usual one, and 0 none."""
+    method = zipfile.ZIP_STORED if level == 0 else zipfile.ZIP_DEFLATED
+    marks = {"kind": np.array(kind), "version": np.array(version, dtype=np.int32)}
+    # Not numpy's savez, which writes pickled objects where it is given some.
+    with zipfile.ZipFile(file, "w", method, compresslevel=level) as archive:
+        for field, array in {**marks, **arrays}.items():
+            with archive.open(f"{field}.npy", "w", force_zip64=True) as member:
+                npy.write_array(member, np.asarray(array), allow_pickle=False)
+
+
 def read_archive(
-    path: str | os.PathLike[str],
+    source: str | os.PathLike[str] | bytes,
     kind: str,
     version: int,
     rules: dict[str, Rule],
     optional: Set[str] = frozenset(),
     error: type[BBParseError] = BBParseError,
 ) -> dict[str, NDArray[Any]]:
-    """The arrays of an archive, after its headers have been checked.
+    """The arrays of an archive, a file or its bytes, after its headers have been checked.
 
     The archive must be of the kind and of no newer version, and each field what its rule says;
     those that are `optional` may be missing. Where anything is wrong, `error` is raised, naming the
     file and the field.
     """
-    where = os.fspath(path)
+    check_type("path", source, (str, os.PathLike, bytes), "a path", error)
+    where = "bytes" if isinstance(source, bytes) else os.fspath(source)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(
+            io.BytesIO(source) if isinstance(source, bytes) else source
+        ) as archive:
             return _read(archive, kind, version, rules, optional)
     except _Damaged as problem:
         raise error(f"{where}: {problem}") from problem.__cause__

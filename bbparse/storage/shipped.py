@@ -36,6 +36,11 @@ class Shipped(NamedTuple):
 
         Where there is neither, the error says which names there are.
         """
+        if not isinstance(name_or_path, str | os.PathLike):
+            raise self.error(
+                f"{self.kind} is {name_or_path!r:.60}, expected a path or one of"
+                f" {', '.join(self.names())}"
+            )
         path, files = Path(name_or_path), self._files()
         name = path.as_posix().removeprefix(f"{self.folder}/").removesuffix(self.ending)
         if path.exists():

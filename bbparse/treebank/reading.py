@@ -119,6 +119,9 @@ def no_sentence(name: str) -> TreebankError:
 def open_source(source: Source) -> Iterator[tuple[Any, str]]:
     """Yield a stream, which gives lines (bytes or str), and the name for messages."""
     if not isinstance(source, str | os.PathLike):
+        if not isinstance(source, Iterator) and not hasattr(source, "readline"):
+            what = type(source).__name__
+            raise TreebankError(f"source is of type {what}, expected a path or an open file")
         name = getattr(source, "name", None)
         yield source, name if isinstance(name, str) else "input"
         return

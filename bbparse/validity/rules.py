@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.errors import ConfigError, ProblemError
+from bbparse.options import check_type
 from bbparse.problem import Problem
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import NO_HEAD, find_cycle
@@ -50,6 +51,7 @@ class Rules(RuleTable):
             If there is no such file and no such name, or a file is malformed: says where, and what
             was expected.
         """
+        check_type("name", name, str, "the name or the file of rules")
         if name == "ud":
             return _of_ud()
         path = Path(name)

@@ -14,6 +14,7 @@ import pytest
 
 import bbparse
 from bbparse import BBParseError, Document, ModelError, Pipeline, Sentence, TreebankError
+from bbparse.model.file import model_bytes
 from bbparse.parsing.document import ParsedSentence
 from bbparse.parsing.parser import ScoredTree
 from bbparse.treebank import read_conllu
@@ -176,7 +177,10 @@ def test_what_is_neither_text_nor_words(reader: Pipeline, nothing: Any) -> None:
 
 
 def test_pipelines_can_be_sent_to_other_processes(reader: Pipeline) -> None:
-    again = pickle.loads(pickle.dumps(reader))
+    sent = pickle.dumps(reader)
+    # the model's file, and what families remember: networks and tables are made anew of it
+    assert len(sent) < 50_000 + len(model_bytes(reader.parser.model))
+    again = pickle.loads(sent)
     text = "She slept. I saw the stars."
     assert [s.heads for s in again(text)] == [s.heads for s in reader(text)]
     assert again(text)[0].score == reader(text)[0].score
