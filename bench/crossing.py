@@ -70,7 +70,7 @@ def compared(
     settings = {}
     for title, parser in zip(ROWS, parsers):
         (settings[title],) = measure_settings(
-            parser, sentences, [parser.maker.pruner.k], passes=given.repeat,
+            parser, sentences, [parser.config.pruner.k], passes=given.repeat,
             time_limit=given.time_limit, valid="none", clock=clock,
         )  # fmt: skip
         print(name, title, settings[title].as_dict(), flush=True)

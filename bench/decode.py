@@ -226,7 +226,7 @@ def main() -> None:
     result = {
         "machine": machine("highspy", "ortools", "pytoulbar2", "ad3"),
         "model": Path(given.model).name, "k": given.k,
-        "margin": given.margin or parser.maker.pruner.margin,
+        "margin": given.margin or parser.config.pruner.margin,
         "heads_a_word": sum(len(p.arc_head) for p in problems) / sum(lengths),
         "sentences": len(sentences),
         "time_limit": given.time_limit, "not_installed": missing, "words": lengths,

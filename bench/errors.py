@@ -18,9 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bbparse.configuration import Configuration
-from bbparse.learning.candidates import prune_all
 from bbparse.learning.data import prepare
-from bbparse.learning.run import Run, held_out_problems
+from bbparse.learning.network import held_out_problems
+from bbparse.learning.run import Run
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 
@@ -136,11 +136,11 @@ def table(title: str, rows: list[str], columns: list[dict[str, int]], names: lis
 
 
 def parse(train: str, out: str, config_name: str) -> None:
-    """Write the trees that backbones find for sentences they did not see."""
+    """Write the trees that networks find for sentences they did not see."""
     config = Configuration.load(config_name).with_("factors", families=())
     sentences = list(read_conllu(train, require_heads=True))
     data = prepare(sentences, config.model)
-    run = Run(config, data, prune_all(data, config), say=print)
+    run = Run(config, data, None, say=print)
     texts = []
     for sentence, problem in zip(sentences, held_out_problems(run)):
         solution = solve(problem, node_limit=config.learning.node_limit, **config.method)

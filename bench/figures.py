@@ -107,7 +107,7 @@ SECTIONS = (
      "130 is the status that commands end with; Python's own KeyboardInterrupt, or the signal (-2),"
      " ends what has not begun with the command's code."),
     ("Choices of learning", "learning",
-     "Each choice against the one before it; see [Learning](learning.md)."),
+     "Each choice against the network of the configuration; see [Learning](learning.md)."),
 )  # fmt: skip
 
 #: Random problems: the mode of bench/exactness.py and what it does.

@@ -1,13 +1,11 @@
-"""Choices of learning, each judged on the dev set against the one before it.
+"""Choices of learning, each judged on the dev set against another.
 
     python bench/learning.py TRAIN DEV [--config english] [--only NAME,NAME…] [--sentences N]
 
-Trains the backbone of a configuration (no factors) under each of the choices of `CHOICES`, all on
-the same candidate arcs. Every row changes the row it is compared with, as said there; p-values are
-those of the paired bootstrap over the sentences of the dev set, seconds the processor's. With
-``--labels`` trees are labelled, too, which takes a minute a row more. Figures of rows that were
-done before are kept in ``--store``, and not made again. Writes bench/results/learning.json and
-learning.md.
+Trains the network of a configuration (no factors) under each of the choices of `CHOICES`. Every row
+changes the row it is compared with, as said there; p-values are those of the paired bootstrap over
+the sentences of the dev set, seconds the processor's. Figures of rows that were done before are
+kept in ``--store``, and not made again. Writes bench/results/learning.json and learning.md.
 """
 
 from __future__ import annotations
@@ -15,17 +13,15 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from measure import machine, markdown, read_sample, write_result
 
 from bbparse.configuration import Configuration
-from bbparse.configuration.templates import KINDS
-from bbparse.learning.candidates import guide_all, prune_all
 from bbparse.learning.data import prepare
-from bbparse.learning.labeller import train_labeller
+from bbparse.learning.network import learn_with_network
 from bbparse.learning.run import Run
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, Tally, compare_tallies
@@ -40,32 +36,26 @@ class Choice:
     changes: dict[str, Any]
 
 
-#: Learning as it was, one change after the other up to what `english` has, and rivals of these.
+#: The network of a configuration, and others.
 CHOICES = (
-    Choice("plain", None, {
-        "guide.epochs": 0, "guide.least": 0, "learning.start": 1.0, "learning.rate": 0.1,
-        "learning.average_from": 1, "learning.restarts": 1,
-        "learning.keep": 1.0, "learning.bits": 32,
-    }),
-    Choice("cost 1", "plain", {"learning.cost": 1.0}),
-    Choice("perceptron", "plain", {"learning.method": "perceptron", "learning.cost": 0.0}),
-    Choice("passive-aggressive", "plain",
-           {"learning.method": "passive-aggressive", "learning.rate": 0.01, "learning.cost": 1.0}),
-    Choice("slow start", "plain", {"learning.start": 50.0, "learning.rate": 0.25}),
-    Choice("late average", "slow start", {"learning.average_from": 3}),
-    Choice("three restarts", "late average", {"learning.restarts": 3}),
-    Choice("network", "three restarts",
-           {"guide.epochs": 10, "guide.rate": 0.004}),
-    Choice("fewer candidates", "network", {"guide.least": 1}),
-    Choice("fewer weights", "fewer candidates", {"learning.keep": 0.3, "learning.bits": 8}),
-)  # fmt: skip
+    Choice("network", None, {}),
+    Choice("another seed", "network", {"learning.seed": 2}),
+    Choice("convolutions alone", "network", {"network.layers": "ccc"}),
+    Choice("one recurrence", "network", {"network.layers": "r"}),
+    Choice("half the width", "network", {"network.word": 48, "network.width": 96}),
+    Choice("twice the width", "network", {"network.width": 384}),
+    Choice("small parts", "network", {"network.parts": 16}),
+    Choice("ten passes", "network", {"network.epochs": 10}),
+    Choice("less dropout", "network", {"network.dropout": 0.2}),
+    Choice("all words known", "network", {"network.word_dropout": 0.0}),
+)
 
 COLUMNS = (
     ("against", lambda row: row["base"] or ""),
     ("UAS", lambda row: f"{100 * row['uas']:.2f}"),
     ("+ (p)", lambda row: _gain(row, "uas")),
-    ("LAS", lambda row: f"{100 * row['las']:.2f}" if row["las"] is not None else ""),
-    ("training UAS", lambda row: f"{100 * row['train_uas']:.2f}" if row["train_uas"] else ""),
+    ("LAS", lambda row: f"{100 * row['las']:.2f}"),
+    ("+ (p)", lambda row: _gain(row, "las")),
     ("seconds", lambda row: f"{row['seconds']:.0f}"),
 )
 
@@ -76,76 +66,29 @@ def _gain(row: dict[str, Any], measure: str) -> str:
 
 
 def configured(base: Configuration, changes: dict[str, Any]) -> Configuration:
-    """A configuration with changes; without a guide its templates lose the guide's atoms."""
-    table = base.to_table()
+    """A configuration with changes, without factors."""
+    config = base.with_("factors", families=())
     for name, value in changes.items():
         part, key = name.split(".")
-        table[part][key] = value
-    table["factors"]["families"] = []
-    if not table["guide"]["epochs"]:
-        for templates in (table["templates"], table["labels"]["templates"]):
-            for kind in KINDS:
-                templates[kind] = [line for line in templates.get(kind, ()) if not _asks(line)]
-    return Configuration.from_table(table)
+        config = config.with_(part, **{key: value})
+    return config
 
 
-def _asks(line: str) -> bool:
-    """Whether a line of templates asks the guide."""
-    return any(f"@{name}" in line for name in ("label", "odds", "slabel", "glabel"))
-
-
-class Experiment:
-    """Training under several choices over the same candidate arcs.
-
-    Parameters
-    ----------
-    train, dev : list of Sentence
-    base : Configuration
-    labels : bool
-        Whether to label the trees.
-    """
-
-    def __init__(
-        self, train: list[Sentence], dev: list[Sentence], base: Configuration, labels: bool
-    ) -> None:
-        self.dev, self.base, self.labels = dev, base, labels
-        self.data = prepare(train, base.model)
-        self.pruner = prune_all(self.data, base)
-        self.candidates = self.data.arcs
-        self.guides: dict[str, tuple[Any, list, list]] = {}
-
-    def run(self, config: Configuration) -> tuple[list[list[int]], list[list[str]], dict[str, Any]]:
-        """Heads and labels of the dev set, and figures."""
-        started = time.process_time()
-        self._guide(config)
-        lines: list[str] = []
-        run = Run(config, self.data, self.pruner, self.dev, lambda line: _say(line, lines))
-        model = run.thinned(run.learn())
-        if self.labels:
-            model.labeller = train_labeller(config, self.data)
-        seconds = time.process_time() - started
-        heads, labels = [], []
-        for found in Parser(model).parse_all(self.dev, node_limit=config.learning.node_limit):
-            heads.append(found.solution.heads[0, 1:].tolist())
-            labels.append(found.labels[0] if found.labels else [])
-        training = [line.split(" on training")[0].split()[-1] for line in lines if "epoch" in line]
-        return heads, labels, {
-            "seconds": seconds, "train_uas": float(training[-1]) / 100 if training else None,
-            "lines": lines,
-        }  # fmt: skip
-
-    def _guide(self, config: Configuration) -> None:
-        """The guide of a configuration, trained once."""
-        table = config.to_table()
-        key = json.dumps([table["guide"], table["network"]])
-        if key not in self.guides:
-            self.data = replace(
-                self.data, guide=None, marks=[], arcs=self.candidates
-            )
-            guide_all(self.data, config)
-            self.guides[key] = (self.data.guide, self.data.marks, self.data.arcs)
-        guide, marks, arcs = self.guides[key]
-        self.data = replace(self.data, guide=guide, marks=marks, arcs=arcs)
+def trained(
+    train: list[Sentence], dev: list[Sentence], config: Configuration
+) -> tuple[list[list[int]], list[list[str]], dict[str, Any]]:
+    """Heads and labels of the dev set by a network that is trained now, and figures."""
+    started = time.process_time()
+    lines: list[str] = []
+    data = prepare(train, config.model)
+    run = Run(config, data, None, dev, lambda line: _say(line, lines))
+    parser = Parser(learn_with_network(run, ()))
+    seconds = time.process_time() - started
+    heads, labels = [], []
+    for found in parser.parse_all(dev, node_limit=config.learning.node_limit):
+        heads.append(found.solution.heads[0, 1:].tolist())
+        labels.append(found.labels[0] if found.labels else [])
+    return heads, labels, {"seconds": seconds, "lines": lines}
 
 
 def _say(line: str, lines: list[str]) -> None:
@@ -170,7 +113,6 @@ def main() -> None:
     arguments.add_argument("dev")
     arguments.add_argument("--config", default="english")
     arguments.add_argument("--only", help="names of rows, separated by commas")
-    arguments.add_argument("--labels", action="store_true", help="label the trees, too")
     arguments.add_argument("--sentences", type=int, help="train on so many only")
     arguments.add_argument("--store", default="build/learning", help="folder of finished rows")
     given = arguments.parse_args()
@@ -182,11 +124,9 @@ def main() -> None:
 
     base = Configuration.load(given.config)
     train, dev = read_sample(given.train, given.sentences), read_sample(given.dev, None)
-    labelled = "labels" if given.labels else "heads"
-    label = "_".join([Path(given.config).stem, Path(given.train).stem, labelled])
+    label = "_".join([Path(given.config).stem, Path(given.train).stem])
     store = Path(given.store) / (f"{label}_{given.sentences}" if given.sentences else label)
     store.mkdir(parents=True, exist_ok=True)
-    experiment: Experiment | None = None
     rows: dict[str, dict[str, Any]] = {}
     tallies: dict[str, Tally] = {}
     for choice in CHOICES:
@@ -198,8 +138,7 @@ def main() -> None:
         kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
         if kept is None or kept["config"] != config.to_table():
             print(choice.name, flush=True)
-            experiment = experiment or Experiment(train, dev, base, given.labels)
-            heads, labels, figures = experiment.run(config)
+            heads, labels, figures = trained(train, dev, config)
             kept = {
                 "config": config.to_table(), "heads": heads, "labels": labels, "figures": figures
             }  # fmt: skip
@@ -210,7 +149,7 @@ def main() -> None:
         found = compare_tallies(tallies[choice.name], other) if other is not None else {}
         rows[choice.name] = {
             "base": choice.base, "changes": changes, "uas": scores.uas,
-            "las": scores.las if given.labels else None, **kept["figures"],
+            "las": scores.las, **kept["figures"],
             "differences": {
                 name: {"difference": d.difference, "p_value": d.p_value}
                 for name, d in found.items()

@@ -135,7 +135,7 @@ def main() -> None:
     arguments.add_argument("--cpu", action="store_true", help="by the clock of the processor")
     given = arguments.parse_args()
     parser = Parser.load(given.model)
-    prune = parser.maker.pruner.k if given.prune is None else prune_of(given.prune)
+    prune = parser.config.pruner.k if given.prune is None else prune_of(given.prune)
     sentences = read_sample(given.dev, given.sentences)
     (setting,) = measure_settings(
         parser, sentences, [prune], passes=given.repeat, node_limit=200, valid="none",

@@ -1,4 +1,4 @@
-"""Parsers that differ in their factors only: one backbone, many sets of families."""
+"""Parsers that differ in their factors only: one network, many sets of families."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from pathlib import Path
 
 from bbparse.configuration import Configuration
 from bbparse.factors import load_families, specification
-from bbparse.learning.candidates import guide_all, prune_all
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import prepare
-from bbparse.learning.labeller import train_labeller
-from bbparse.learning.run import Run, learn_backbone, learn_factors
+from bbparse.learning.network import held_out_problems, learn_with_network
+from bbparse.learning.run import Run, learn_factors
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, read_conllu
 
 
 class OneBackbone:
-    """Pruner, guide, backbone and labeller of a treebank, and the fold backbones' scores.
+    """The network of a treebank, and what those of the folds score.
 
     Parameters
     ----------
     train, dev : path
         Treebanks.
     config : Configuration
-        Factors are learned in a stage of their own, whatever it says.
+        With a network.
     checkpoint : path
         An interrupted run goes on from there.
 
@@ -37,17 +36,17 @@ class OneBackbone:
     """
 
     def __init__(self, train: Path, dev: Path, config: Configuration, checkpoint: Path) -> None:
+        if not config.network.epochs:
+            raise SystemExit("network.epochs is 0, expected a configuration with a network")
         started = time.process_time()
         self.sentences = list(read_conllu(train, require_heads=True))
         dev_sentences: Sequence[Sentence] = list(read_conllu(dev, require_heads=True))
-        config = config.with_("factors", stage="jackknife", families=())
+        config = config.with_("factors", families=())
         data = prepare(self.sentences, config.model)
         kept = Checkpoint(checkpoint, (*self.sentences, *dev_sentences))
-        pruner = prune_all(data, config, kept)
-        guide_all(data, config, kept)
-        self.run = Run(config, data, pruner, dev_sentences, _say, kept)
-        self.backbone, self.problems = learn_backbone(self.run)
-        self.backbone.labeller = train_labeller(config, data)
+        self.run = Run(config, data, None, dev_sentences, _say, kept)
+        self.backbone = learn_with_network(self.run, ())
+        self.problems = held_out_problems(self.run)
         self.seconds = time.process_time() - started
 
     def parser(self, names: Sequence[str]) -> Parser:

@@ -1,14 +1,13 @@
 """QL13's Tables 2 and 3 and Figures 4 and 5 on treebanks of one's own.
 
     python bench/tables.py TREEBANK… [--models DIR] [--rows baseline,siblings,all] [--epochs N]
-        [--restarts N] [--tags gold|predicted|dev|both] [--prune-time-limit SECONDS]
+        [--tags gold|predicted|dev|both] [--prune-time-limit SECONDS]
 
 A TREEBANK is a folder with one file ``*train*.conllu`` and one ``*dev*.conllu``. Its configuration
 goes by the folder's name (english for en_…, chinese for zh_…, else universal) unless --config names
 one. Each row of Table 2 is a model: the backbone alone, the backbone with one factor family, with
-all families of the configuration. All rows of a treebank have the same backbone, pruner, guide and
-labeller, so that they differ in their factors only; these are learned in a stage of their own,
-whatever ``factors.stage`` says. Table 3 and the figures are measured with the last row's model.
+all families of the configuration. All rows of a treebank have the same network, so that they differ
+in their factors only. Table 3 and the figures are measured with the last row's model.
 
 With predicted tags (lemmas and features, too) the dev file is tagged by a tagger that learned from
 the training file, and the training file by ten taggers that each learned from the other nine tenths
@@ -131,7 +130,6 @@ class Treebank:
         parts = [self.folder, self.config.replace("/", "-")]
         parts += ["predicted"] if predicted else []
         parts += [f"e{given.epochs}"] if given.epochs else []
-        parts += [f"r{given.restarts}"] if given.restarts else []
         parts += [f"s{given.sentences}"] if given.sentences else []
         self.store = Path(given.models) / "_".join(parts)
         self.store.mkdir(parents=True, exist_ok=True)
@@ -175,9 +173,8 @@ class Treebank:
     def settings(self) -> Configuration:
         """The configuration with what the command line changes in it."""
         given = self.given
-        config = Configuration.load(self.config)
-        config = config.with_("learning", epochs=given.epochs, restarts=given.restarts)
-        return config.with_("factors", fold_epochs=given.epochs, fold_restarts=given.restarts)
+        config = Configuration.load(self.config).with_("network", epochs=given.epochs)
+        return config.with_("factors", fold_epochs=given.epochs)
 
     def rows(self) -> dict[str, list[str]]:
         """Name of each row of Table 2 → its factor families."""
@@ -209,7 +206,7 @@ class Treebank:
             self._shared.parser(families).save(model)
             clock.write_text(str(self._shared.seconds + time.process_time() - started))
         parser = Parser.load(model)
-        (found,) = self.measured(parser, [parser.maker.pruner.k], list(self.sentences()))
+        (found,) = self.measured(parser, [parser.config.pruner.k], list(self.sentences()))
         # where a run was interrupted, training took longer than the clock says
         seconds = float(clock.read_text()) if clock.exists() else 0.0
         figures = {
@@ -290,8 +287,7 @@ def main() -> None:
     parser.add_argument("--models", default="build/tables", metavar="DIR")
     parser.add_argument("--config")
     parser.add_argument("--rows", help="rows of Table 2, separated by commas; default: all")
-    parser.add_argument("--epochs", type=int, help="of backbones, also those of the folds")
-    parser.add_argument("--restarts", type=int, help="the same of restarts")
+    parser.add_argument("--epochs", type=int, help="of networks, also those of the folds")
     parser.add_argument("--tags", choices=("gold", "predicted", "dev", "both"), default="gold")
     parser.add_argument("--prune", default="none,20,10,5,3", help="columns of Table 3; '' for none")
     parser.add_argument("--prune-sentences", type=int, help="for Table 3, a random choice of dev")
@@ -309,9 +305,8 @@ def main() -> None:
         config = treebank.settings()
         found[treebank.name] = {
             "config": treebank.config,
-            "epochs": config.learning.epochs, "restarts": config.learning.restarts,
-            "fold_epochs": config.factors.fold_epochs,
-            "fold_restarts": config.factors.fold_restarts,
+            "runs": f"{config.network.epochs} epochs for the network,"
+            f" {config.factors.fold_epochs} for those of the folds.",
             "table_2": dict(treebank.table_2()),
         }  # fmt: skip
         if given.prune:
@@ -324,10 +319,7 @@ def main() -> None:
 
 def text_of(name: str, table: dict[str, Any]) -> str:
     """The tables of a treebank in Markdown."""
-    runs = (
-        f"{table['config']}.toml; {table['restarts']} runs of {table['epochs']} epochs for the"
-        f" backbone, {table['fold_restarts']} of {table['fold_epochs']} for those of the folds."
-    )
+    runs = f"{table['config']}.toml; {table['runs']}"
     text = f"## {name}\n\n{runs}\n\n{markdown('model', table['table_2'].items(), TABLE_2)}"
     if "table_3" in table:
         text += "\n" + markdown("candidate heads", table["table_3"].items(), TABLE_3)

@@ -106,11 +106,11 @@ def errors_found(sure: np.ndarray, right: np.ndarray, share: float) -> float:
 
 
 def softmax(evidence: np.ndarray) -> list[float]:
-    """Logarithm of what the guide and the labeller give arcs by themselves, from the evidence."""
+    """Logarithm of what the network gives arcs and labels by themselves, from the evidence."""
     lowest = np.log([0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999])
-    hot = evidence[:, -4 - len(STEPS) : -4]
-    guide = np.where(hot.any(axis=1), hot @ lowest, np.log(0.001))
-    return (guide + evidence[:, -2]).tolist()
+    hot = evidence[:, -3 - len(STEPS) : -3]
+    heads = np.where(hot.any(axis=1), hot @ lowest, np.log(0.001))
+    return (heads + evidence[:, -2]).tolist()
 
 
 def confidence(parser: Parser, gold: list[Sentence], k: int = 8) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 *He came and he saw*, *in A and in B*, *$ 5 for A, $ 6 for B*: where two words are joined, they tend
 to have modifiers of one kind. The two modifiers are as far apart as can be in the tree's terms, so
-that no part of a backbone sees both. What kind a modifier is, the guide's labels say.
+that no part of a backbone sees both. What kind a modifier is, the network's labels say.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorView, TemplateFamily
-from bbparse.factors.view import NO_LABEL
+from bbparse.factors.view import MOST_LABELS
 
 _JOINS = frozenset(("conj", "appos", "parataxis", "list"))
 
 
 @lru_cache(maxsize=8)
 def _joining(names: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Which numbers are those of labels that join, for all numbers that marks can hold."""
-    joins = np.zeros(NO_LABEL + 1, np.bool_)
+    """Which numbers are those of labels that join, for all numbers of labels."""
+    joins = np.zeros(MOST_LABELS + 1, np.bool_)
     joins[1 : len(names) + 1] = [name in _JOINS for name in names]
     return joins
 
@@ -30,7 +30,7 @@ def _joining(names: tuple[str, ...]) -> NDArray[np.bool_]:
 class ParallelLabels(TemplateFamily):
     """Two words that are joined, and a modifier of each, both by one label.
 
-    Joined are words with an arc from one to the other that the guide would label conj, appos,
+    Joined are words with an arc from one to the other that the network would label conj, appos,
     parataxis or list (Universal Dependencies).
     """
 

@@ -45,10 +45,10 @@ class AllSiblings(TemplateFamily):
 
 
 class SiblingLabels(TemplateFamily):
-    """All pairs of arcs with a common head, by the labels that the guide would give them.
+    """All pairs of arcs with a common head, by the labels that the network would give them.
 
     A verb takes one subject, and conjuncts that another conjunct separates have still the head of
-    the first: adjacent parts see neither. The guide's label is known before there is a tree.
+    the first: adjacent parts see neither. The network's label is known before there is a tree.
     """
 
     name = "sibling-labels"

@@ -72,7 +72,7 @@ def _warm_up(folder: Path) -> None:
 
 
 def _train_small_networks() -> None:
-    """Let taggers and guides have small networks, and divide a treebank in two and not in four.
+    """Let taggers and parsers have small networks, and divide a treebank in two and not in four.
 
     These networks, and what is trained on the other parts, take most of the time.
     """
@@ -83,9 +83,12 @@ def _train_small_networks() -> None:
 
     def small(name: str | Path) -> Configuration:
         config = load(name)
-        config = config.with_("guide", epochs=min(config.guide.epochs, 8), folds=2)
-        config = config.with_("factors", folds=2)
-        return config.with_("network", word=16, width=32, layers=1, shared=32, pairs=16, batch=8)
+        config = config.with_("factors", folds=2, fold_epochs=4)
+        sizes = dict.fromkeys(("word", "width", "pairs", "shared", "parts", "naming"), 16)
+        return config.with_(
+            "network", epochs=min(config.network.epochs, 12), layers="r", batch=60, rate=0.01,
+            **sizes,
+        )  # fmt: skip
 
     Configuration.load = small
 

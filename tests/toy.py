@@ -24,7 +24,9 @@ DEV = DATA / "small-dev.conllu"
 
 #: How taggers are trained whose network need not be good.
 TAGGER = TaggerSettings(
-    network=NetworkSettings(word=8, width=16, layers=1, hidden=12, epochs=3, batch=4)
+    network=NetworkSettings(
+        layers="r", word=16, width=16, hidden=16, epochs=8, batch=40, rate=0.02, cutoff=1
+    )
 )
 
 TOML = """
@@ -75,14 +77,16 @@ def configuration() -> Configuration:
     return Configuration.from_table(tomllib.loads(TOML))
 
 
-def guided_configuration(**guide: Any) -> Configuration:
-    """The same with a small guide, whose marks templates look at."""
+def network_configuration(**network: Any) -> Configuration:
+    """One with a small network in place of templates."""
     table = tomllib.loads(TOML)
-    table["guide"] = {"epochs": 10, "rate": 0.02, "folds": 3, **guide}
-    table["network"] = {"word": 8, "width": 16, "layers": 2, "shared": 12, "pairs": 8, "batch": 4}
-    table["templates"]["arc"] += ["h.upos m.upos @odds @label"]
-    table["templates"]["grandsibling"] += ["h.upos @glabel @slabel @label"]
-    table["labels"]["templates"]["sibling"] = ["h.upos s.upos @slabel @label"]
+    sizes = dict.fromkeys(("word", "width", "pairs", "shared", "parts", "naming"), 16)
+    small = {"epochs": 12, "rate": 0.01, "layers": "rc", "batch": 60, "dropout": 0.1, **sizes}
+    table["network"] = {**small, **network}
+    table["factors"] |= {"folds": 2, "fold_epochs": 4}
+    for name in ("templates", "labels"):
+        del table[name]
+    table["pruner"] = {"k": 4, "margin": 8.0}
     return Configuration.from_table(table)
 
 
@@ -138,9 +142,7 @@ def crossing_parser() -> Parser:
     return changed(parser(), config=configuration().with_("model", projective=False))
 
 
-def part_configuration() -> Configuration:
-    """The guided one, with a small network that scores parts of trees."""
-    table = guided_configuration(epochs=3).to_table()
-    table["trees"] |= {**table["network"], "epochs": 3, "parts": 8}
-    table["templates"]["sibling"] = []
-    return Configuration.from_table(table)
+@cache
+def network_parser() -> Parser:
+    """A parser with a small network, trained on all training sentences."""
+    return Parser.train(sentences(), config=network_configuration())

@@ -52,11 +52,11 @@ def explain(
     """Say why the best tree of a sentence is the best, as one page of HTML.
 
     The input is CoNLL-U, CoNLL-X or running text, as for `parse`; what has a space in it and is the
-    name of no file is the text itself. The page needs no network. It shows the k best trees and
+    name of no file is the text itself. The page needs no connection. It shows the k best trees and
     where they differ; what the best tree would lose without each of its arcs; the arcs, parts and
-    factors its score is made of; the bounds of the search; and what was eliminated when. Where the
-    best tree breaks rules of valid trees, it says what keeping each of them costs, and shows the
-    best tree that does.
+    factors its score is made of, with the words that the network looked at for them; the bounds of
+    the search; and what was eliminated when. Where the best tree breaks rules of valid trees, it
+    says what keeping each of them costs, and shows the best tree that does.
 
     \b
     Examples:

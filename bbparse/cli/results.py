@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from bbparse.cli.common import aligned
 from bbparse.model.model import Model
-from bbparse.parsing.own_tags import with_own_tags
 from bbparse.parsing.parser import Parser
 from bbparse.text import sentences_of_text
 from bbparse.text.raw import plain_text
@@ -44,7 +43,7 @@ def results(model: Model, dev: Sequence[Sentence]) -> Results:
     whole, words, text = _TITLES
     add(whole, dev)
     if model.tagger is not None:
-        add(words, (with_own_tags(one, model.tagger, model.maker) for one in dev))
+        add(words, map(model.tagger, dev))
     if model.cutter is not None and model.takes_words:
         add(text, map(parser.tagged, sentences_of_text(plain_text(dev), model.cutter)))
     return found

@@ -109,7 +109,9 @@ def train(
       bbparse train train.conllu --dev dev.conllu --config mine.toml --model mine.model
     """
     config = Configuration.load(config_name)
-    config = config.with_("pruner", k=prune).with_("learning", epochs=epochs, seed=seed)
+    learner = "network" if config.network.epochs else "learning"
+    config = config.with_("pruner", k=prune).with_("learning", seed=seed)
+    config = config.with_(learner, epochs=epochs)
     if projective is not None:
         choice = {"yes": True, "no": False}.get(projective, projective)
         config = config.with_("model", projective=choice)

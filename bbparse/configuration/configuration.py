@@ -14,18 +14,15 @@ from typing import Any
 
 from bbparse.configuration.records import (
     FactorConfig,
-    GuideConfig,
     LabelConfig,
     LearningConfig,
     ModelConfig,
     NetworkConfig,
     PrunerConfig,
-    TreesConfig,
     read_record,
     record_table,
 )
 from bbparse.configuration.templates import (
-    KINDS,
     TemplateSet,
     check_label_templates,
     default_label_templates,
@@ -40,13 +37,11 @@ CONFIGURATIONS = Shipped("configuration", "configs", ".toml", ConfigError)
 class Configuration:
     """All choices of a parser; see the records of its parts."""
 
-    templates: TemplateSet
-    pruner_templates: TemplateSet
+    templates: TemplateSet = field(default_factory=lambda: TemplateSet.from_table({}))
+    pruner_templates: TemplateSet = field(default_factory=lambda: TemplateSet.from_table({}))
     model: ModelConfig = field(default_factory=ModelConfig)
     pruner: PrunerConfig = field(default_factory=PrunerConfig)
-    guide: GuideConfig = field(default_factory=GuideConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
-    trees: TreesConfig = field(default_factory=TreesConfig)
     factors: FactorConfig = field(default_factory=FactorConfig)
     learning: LearningConfig = field(default_factory=LearningConfig)
     search: SearchSettings = field(default_factory=SearchSettings)
@@ -54,25 +49,16 @@ class Configuration:
     label_templates: TemplateSet = field(default_factory=default_label_templates)
 
     def __post_init__(self) -> None:
-        if atoms := sorted(self.pruner_templates.guide_atoms()):
-            raise ConfigError(f"pruner.templates has @{atoms[0]}, but pruning comes before guiding")
-        for where, templates in (
-            ("templates", self.templates), ("labels.templates", self.label_templates)
-        ):  # fmt: skip
-            if (atoms := sorted(templates.guide_atoms())) and not self.guide.epochs:
-                raise ConfigError(
-                    f"{where} has @{atoms[0]}, which needs a guide: give guide.epochs"
-                )
-        if self.trees.epochs:
-            kinds = [name for name in KINDS if name not in ("arc", "grandsibling")]
+        if self.network.epochs:
             for wrong, expected in (
                 (self.model.backbone != "grandsib", "the backbone grandsib"),
                 (self.model.solver != "bb", "the solver bb"),
-                (any(self.templates.templates[name] for name in kinds),
-                 "templates of arcs and grand-siblings only"),
+                (self.templates.lines or self.pruner_templates.lines, "no templates"),
             ):  # fmt: skip
                 if wrong:
-                    raise ConfigError(f"trees.epochs is {self.trees.epochs}, it needs {expected}")
+                    raise ConfigError(
+                        f"network.epochs is {self.network.epochs}, it needs {expected}"
+                    )
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Configuration:
@@ -82,6 +68,8 @@ class Configuration:
         """
         tables = [*_RECORDS, "templates"]
         for name, value in table.items():
+            if name in _NO_MORE:
+                raise ConfigError(f"[{name}] is no more: {_NO_MORE[name]}")
             if name not in tables:
                 raise ConfigError(f"unknown table [{name}]; there are {', '.join(tables)}")
             if not isinstance(value, Mapping):
@@ -95,7 +83,7 @@ class Configuration:
         ):
             if given is not None:
                 found[name] = TemplateSet.from_table(given, where)
-            elif name != "label_templates":
+            elif name != "label_templates" and not parts["network"].get("epochs"):
                 raise ConfigError(f"there is no table [{where}]")
         if "label_templates" in found:
             check_label_templates(found["label_templates"])
@@ -152,6 +140,8 @@ class Configuration:
         return replace(self, **{part: replace(getattr(self, part), **changes)})
 
 
+#: Tables of earlier versions, and what replaces them.
+_NO_MORE = dict.fromkeys(("guide", "trees"), "one [network] scores arcs, parts and labels")
 #: The class of each table but for those of templates.
 _RECORDS: dict[str, Any] = {
     one.name: one.default_factory for one in fields(Configuration) if "templates" not in one.name

@@ -17,7 +17,6 @@ T = TypeVar("T")
 
 METHODS = ("adagrad", "passive-aggressive", "perceptron")
 SOLVERS = ("bb", "price-and-cut")
-STAGES = ("joint", "jackknife")
 
 
 def _checked(default: Any, right: Callable[[Any], bool], expected: str, **others: Any) -> Any:
@@ -94,7 +93,7 @@ class ModelConfig(Record):
 
 @dataclass(frozen=True, slots=True)
 class PrunerConfig(Record):
-    """The first-order classifier that keeps a few heads for each word."""
+    """Which heads of a word are candidates; beside templates, by a first-order classifier."""
 
     table = "pruner"
     #: Most heads of a word; 0: all.
@@ -110,72 +109,41 @@ class PrunerConfig(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class GuideConfig(Record):
-    """The classifier whose opinion on single arcs the templates of the model build on.
-
-    It is a small neural network (:mod:`bbparse.scoring.network`), which `NetworkConfig` says more
-    about.
-    """
-
-    table = "guide"
-    #: Passes over the training data, and the step of Adam. With 0 epochs there is no guide.
-    epochs: int = _whole(0, 0)
-    rate: float = _positive(0.004)
-    #: Training sentences get the opinion of a guide that did not see them, trained on the other
-    #: folds; 1: of the guide itself.
-    folds: int = _whole(4, 1)
-    #: Candidate arcs below this step of the guide's odds (0 to 11) are dropped, as long as there
-    #: is a tree of the others: fewer arcs, and many fewer parts.
-    least: int = _between(0, 0, 11)
-    #: Whether words without tags get those that tagger and guide like best together, instead of the
-    #: tagger's: that takes time, and pays where the tagger learned from a large treebank.
-    tags: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class NetworkConfig(Record):
-    """The guide's network.
+    """The network that scores arcs, siblings, grandchildren and labels, in place of templates.
 
-    Sizes of vectors are multiples of 4, the width of 16.
+    Sizes are multiples of 16.
     """
 
     table = "network"
-    #: Length of the vectors of words by themselves, and in their context.
-    word: int = _size(64)
-    width: int = _size(128, 16)
-    #: Convolutions over three words at a time, after the first over five.
-    layers: int = _between(2, 0, 16)
-    #: Length of the vectors that say what head and modifier add up to, and what their product is.
-    shared: int = _size(96)
-    pairs: int = _size(64)
-    #: Shares of the numbers between layers, and of the attributes of words, that are left out at
-    #: random in training.
-    dropout: float = _dropout(0.2)
-    word_dropout: float = _dropout(0.12)
-    #: Sentences for each step.
-    batch: int = _whole(32, 1)
+    #: Most passes over the training data, words that are learned from in all, and the largest step
+    #: of Adam. With 0 epochs there is no network, and the templates score.
+    epochs: int = _whole(0, 0)
+    words: int = _whole(4_200_000, 1)
+    rate: float = _positive(0.003)
+    #: Layers after the first, a convolution over five words: r for a recurrence over the sentence,
+    #: c for a convolution over three words.
+    layers: str = _checked(
+        "rcr", lambda v: set(v) <= {"r", "c"} and len(v) <= 8, "at most 8 letters r and c"
+    )
+    #: Lengths of the vectors of words, by themselves and in their sentence.
+    word: int = _size(96, 16)
+    width: int = _size(192, 16)
+    #: Lengths of the vectors of words as ends of arcs, in products and in sums; of siblings and
+    #: grandchildren; and of labels.
+    pairs: int = _size(96, 16)
+    shared: int = _size(64, 16)
+    parts: int = _size(32, 16)
+    naming: int = _size(96, 16)
+    #: Fractions that are left out at random in training: of the numbers between layers, of the
+    #: words (of which then only tags are known), and of single attributes.
+    dropout: float = _dropout(0.33)
+    word_dropout: float = _dropout(0.15)
+    attribute_dropout: float = _dropout(0.08)
+    #: Words for each step.
+    batch: int = _whole(1024, 1)
     #: Values of attributes that are there less often have no vectors.
     cutoff: int = _whole(2, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class TreesConfig(NetworkConfig):
-    """A network beside the guide, learned from the likelihood of whole trees.
-
-    It scores arcs, siblings and grandchildren; that is added to what the templates say.
-    """
-
-    table = "trees"
-    width: int = _size(192, 16)
-    dropout: float = _dropout(0.3)
-    word_dropout: float = _dropout(0.2)
-    #: Passes over the training data, and the step of Adam. With 0 epochs there is none.
-    epochs: int = _whole(0, 0)
-    rate: float = _positive(0.004)
-    #: Length of the vectors that score siblings and grandchildren.
-    parts: int = _size(32)
-    #: By what its scores are multiplied.
-    weight: float = _positive(2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,18 +160,12 @@ class FactorConfig(Record):
     #: Learning rate of their weights, as a share of the backbone's. Rare evidence that overlaps
     #: with the backbone's learns too much otherwise, and large weights make loose bounds.
     rate: float = _positive(0.2)
-    #: Whether they are learned together with the backbone, or in a stage of their own on
-    #: sentences that the backbone did not see: see :mod:`bbparse.learning.run`. The keys
-    #: below are for that stage.
-    stage: str = _one_of("joint", STAGES)
-    #: Into how many parts the training data is divided; each is scored by a backbone that was
-    #: trained on the others.
+    #: Beside a network, factors are learned from sentences that it did not see: into how many
+    #: parts the training data is divided, each scored by a network that was trained on the others,
+    #: in so many passes. The keys below are for that, too; beside templates, factors are learned
+    #: together with them.
     folds: int = _whole(4, 2)
-    #: Passes over the training data for these backbones.
-    fold_epochs: int = _whole(3, 1)
-    #: Each of these backbones is the mean of so many runs, as `learning.restarts` says it of the
-    #: backbone: factors learn from errors like those they will meet.
-    fold_restarts: int = _whole(1, 1)
+    fold_epochs: int = _whole(6, 1)
     #: Passes for the factors.
     epochs: int = _whole(3, 1)
     #: Added to every wrong arc while decoding.

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 from bbparse.errors import ConfigError
@@ -70,14 +70,7 @@ ARC_ATOMS: dict[str, ArcAtom] = {
     "npunct": ArcAtom("direction, and number of PUNCTs between", 8, arc_only=True),
     "nconj": ArcAtom("direction, and number of CCONJs between", 8, arc_only=True),
     "betweenset": ArcAtom("the set of the UPOS between h and m", 0, arc_only=True),
-    "label": ArcAtom("the label that the guide gives h→m", 0),
-    "odds": ArcAtom("how likely the guide finds h→m, in 12 steps", 0),
-    "slabel": ArcAtom("the label that the guide gives h→s", 0, "hsm"),
-    "glabel": ArcAtom("the label that the guide gives g→h", 0, "ghm"),
 }
-
-#: Arc atoms that there must be a guide for (`bbparse.scoring.network`).
-GUIDE_ATOMS = ("label", "odds", "slabel", "glabel")
 
 #: A "+@name" needs a slot of the 16 of a memory line for each value; one is the plain feature's.
 MAX_ALSO = 15
@@ -253,19 +246,13 @@ class TemplateSet:
         if isinstance(bits, bool) or not isinstance(bits, int) or not MIN_BITS <= bits <= MAX_BITS:
             raise ConfigError(f"{where}.bits is {bits!r}, expected {MIN_BITS} to {MAX_BITS}")
         templates = {kind: _templates(kind, table.get(kind, ()), where) for kind in KINDS}
-        return cls({kind: tuple(table.get(kind, ())) for kind in KINDS}, bits, templates)
+        lines = {kind: tuple(table[kind]) for kind in KINDS if table.get(kind)}
+        return cls(lines, bits, templates)
 
     def to_table(self) -> dict[str, Any]:
         """What `from_table` reads, made of lists, strings and numbers."""
         table: dict[str, Any] = {kind: list(lines) for kind, lines in self.lines.items() if lines}
         return {"bits": self.bits, **table}
-
-    def guide_atoms(self) -> set[str]:
-        """Those of `GUIDE_ATOMS` that a template uses."""
-        used: set[str] = set()
-        for template in chain.from_iterable(self.templates.values()):
-            used.update(template.arcs)
-        return used.intersection(GUIDE_ATOMS)
 
 
 @cache
@@ -295,10 +282,5 @@ def check_label_templates(templates: TemplateSet) -> TemplateSet:
             raise ConfigError(
                 f"labels.templates: {str(template)!r} looks at the words between ('b.'),"
                 " which labels cannot"
-            )
-        if "odds" in template.arcs:
-            raise ConfigError(
-                f"labels.templates: {str(template)!r} has @odds, which say nothing about arcs of"
-                " a tree that is given"
             )
     return templates

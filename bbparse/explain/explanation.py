@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.errors import ProblemError
-from bbparse.explain.terms import Feature, Term, terms_of, with_features
+from bbparse.explain.terms import PARTS, Feature, Term, names_of, terms_of, with_features
 from bbparse.explain.trace import Trace, trace_search
 from bbparse.parsing.valid import rules_for
 from bbparse.problem import Problem
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from bbparse.problem import Solution
     from bbparse.treebank import Sentence
     from bbparse.treebank.sentence import ScoredTree
+
+K = TypeVar("K", str, tuple[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,23 @@ class Explanation:
         """Candidate arcs (head, modifier), whatever their labels."""
         return set(zip(self.problem.arc_head.tolist(), self.problem.arc_mod.tolist()))
 
+    def in_words(self, term: Term) -> str:
+        """The words of a term, as its kind reads them."""
+        forms = ["root", *names_of(self.sentence)]
+        if term.kind in ("sib", "gsib"):
+            *above, inner, outer = term.words
+            chain = " → ".join(forms[w] for w in above)
+            beside = f"{forms[inner]}, " if inner >= 0 else "nearest: "
+            return f"{chain} → {beside}{forms[outer]}"
+        if term.kind in PARTS:
+            return " → ".join(forms[w] for w in term.words)
+        return ", ".join(f"{forms[h]} → {forms[m]}" for h, m in term.arcs)
+
+    @property
+    def by_network(self) -> bool:
+        """Whether a network scores arcs and parts."""
+        return any(term.without for terms in self.terms for term in terms)
+
     def feature_balance(self, k: int) -> list[tuple[tuple[str, str], float]]:
         """What each feature is worth in the best tree less what it is in tree k (from 0).
 
@@ -195,19 +214,40 @@ class Explanation:
         -------
         list of ((kind, feature), difference)
             The differences that are not 0, the largest magnitude first; they add up to the
-            difference of the scores. A term without known features counts as one feature.
+            difference of the scores. A term without features, such as those of a network, counts
+            as one, which is named by its words.
         """
-        sums: dict[tuple[str, str], list[float]] = {}
-        for sign, terms in ((1.0, self.terms[0]), (-1.0, self.terms[k])):
-            for term in terms:
-                features = term.features or (Feature("score of " + str(term.words), term.value),)
-                for feature in features:
-                    key = (term.kind, feature.text)
-                    sums.setdefault(key, []).append(sign * feature.weight)
-        nets = ((key, math.fsum(values)) for key, values in sums.items())
-        return sorted(
-            ((key, net) for key, net in nets if net), key=lambda entry: (-abs(entry[1]), entry[0])
+        return _nets(
+            ((term.kind, feature.text), sign * feature.weight)
+            for sign, terms in ((1.0, self.terms[0]), (-1.0, self.terms[k]))
+            for term in terms
+            for feature in term.features or (Feature(self.in_words(term), term.value),)
         )
+
+    def word_balance(self, k: int) -> list[Feature]:
+        """How much less the best tree is ahead of tree k (from 0) where nothing is known of a word.
+
+        By what the network scores; words that change nothing are left out, and the largest
+        magnitude comes first.
+        """
+        nets = _nets(
+            (word.text, sign * word.weight)
+            for sign, terms in ((1.0, self.terms[0]), (-1.0, self.terms[k]))
+            for term in terms
+            for word in term.without
+        )
+        return [Feature(*entry) for entry in nets]
+
+
+def _nets(weights: Iterable[tuple[K, float]]) -> list[tuple[K, float]]:
+    """Sums by key that are not 0, the largest magnitude first."""
+    sums: dict[K, list[float]] = {}
+    for key, weight in weights:
+        sums.setdefault(key, []).append(weight)
+    nets = ((key, math.fsum(values)) for key, values in sums.items())
+    return sorted(
+        ((key, net) for key, net in nets if net), key=lambda entry: (-abs(entry[1]), entry[0])
+    )
 
 
 def explain(
@@ -261,7 +301,6 @@ def explain(
             (heads, terms_of(problem, arcs, parser, sentence))
             for arcs, heads in zip(solution.arcs, solution.heads)
         ],
-        prune,
     )
     losses = arc_losses(
         problem, solution.arcs[0], float(solution.scores[0]), watch=watch, deadline=deadline,

@@ -72,7 +72,7 @@ def page(explanation: Explanation, *, model: str = "") -> str:
     largest = (abs(math.fsum(t.value for t in terms)) for terms in groups.values())
     return _templates().get_template("page.html").render(
         e=e, model=model, version=__version__, names=PARTS, infinity=math.inf,
-        forms=["root", *e.sentence.forms], word=arcs.word, in_words=arcs.in_words,
+        forms=["root", *e.sentence.forms], word=arcs.word, in_words=e.in_words,
         changes=arcs.changes, image=arcs.best_tree(), lines=lines,
         rivals=[arcs.rival(k) for k in range(1, len(e.trees))],
         losses=[(loss, by_word[loss.mod]) for loss in e.losses],
@@ -105,17 +105,6 @@ class _Arcs:
             form if len(form) <= 9 else form[:8] + "…" for form in (self.forms[w] for w in arc)
         )
         return f"{mod} ← {head}"
-
-    def in_words(self, term: Term) -> str:
-        """The words of a term, as its kind reads them."""
-        if term.kind in ("sib", "gsib"):
-            *above, inner, outer = term.words
-            chain = " → ".join(self.forms[w] for w in above)
-            beside = f"{self.forms[inner]}, " if inner >= 0 else "nearest: "
-            return f"{chain} → {beside}{self.forms[outer]}"
-        if term.kind in PARTS:
-            return " → ".join(self.forms[w] for w in term.words)
-        return ", ".join(f"{self.forms[h]} → {self.forms[m]}" for h, m in term.arcs)
 
     def changes(self, rival: dict[str, Any]) -> Markup:
         """What a tree does differently from the best, in one sentence."""
@@ -171,7 +160,7 @@ class _Arcs:
         rank = ordinal(k + 1)
         return {
             "tree": tree, "rank": rank, "less": best.score - tree.score, "changed": changed,
-            "balance": e.feature_balance(k),
+            "balance": e.feature_balance(k), "words": e.word_balance(k),
             "image": self._image(arcs, k, f"The {rank} best tree"),
         }  # fmt: skip
 

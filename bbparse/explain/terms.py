@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -21,6 +22,7 @@ from bbparse.treebank.encode import encode
 if TYPE_CHECKING:
     from bbparse.parsing.parser import Parser
     from bbparse.problem import Problem
+    from bbparse.scoring.arc_network import ArcNetwork
     from bbparse.treebank import Sentence
 
 #: Kinds of term that a dynamic program scores: name of the arrays → what it is called.
@@ -36,7 +38,7 @@ _TEMPLATES_OF = dict(zip(PARTS, KINDS))
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A feature that fired, and its weight."""
+    """What part of a score is owed to: a feature that fired, with its weight, or a word."""
 
     text: str
     weight: float
@@ -54,7 +56,14 @@ class Term:
     words: tuple[int, ...]
     arcs: tuple[tuple[int, int], ...]  #: What has to be in the tree.
     value: float
-    features: tuple[Feature, ...] = ()  #: Largest magnitude first; empty where they are not known.
+    #: What adds up to the value, largest magnitude first; empty where a network scores the term.
+    features: tuple[Feature, ...] = ()
+    #: Where a network scores the term: what the value loses without each word of the sentence (by
+    #: its form; with its number, if several have that form), largest magnitude first. For an arc it
+    #: is what its lead over the other heads of the word loses: what all heads lose is nothing to
+    #: the choice among trees. Words that change nothing are left out. Words work together, so this
+    #: adds up to nothing.
+    without: tuple[Feature, ...] = ()
 
 
 def terms_of(
@@ -154,30 +163,26 @@ def with_features(
     parser: Parser,
     sentence: Sentence,
     trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
-    prune: int | None = None,
 ) -> list[list[Term]]:
-    """Terms of trees, given as (heads, terms), with the features of their arcs and parts.
+    """Terms of trees, given as (heads, terms), with what their arcs and parts owe their scores to.
 
-    The weight of a template at a place depends on no other template, so each template is scored by
-    itself, over the arcs of each tree. The guide's opinion of an arc depends on the other
-    candidates, and so on `prune`.
+    A network's terms get `Term.without`, those of templates `Term.features`.
     """
+    if parser.maker.network is not None:
+        return _without_words(parser, parser.maker.network, sentence, trees)
+    scorer = parser.maker.scorer
+    assert scorer is not None  # there is one or the other
     values = encode(sentence)
     wanted: list[dict[tuple[str, tuple[int, ...]], list[Feature]]] = [
         {(t.kind, t.words): [] for t in terms if t.kind in PARTS} for _, terms in trees
     ]
     projective, single_root = parser.config.projective, parser.config.model.single_root
-    maker = parser.maker
-    labels = tuple(maker.label_names)
-    marks = maker.marks([sentence], [values], [maker.pruner.candidates(values, prune)])[0]
-    views = [FactorView.of_tree(sentence, heads, values, marks, labels) for heads, _ in trees]
+    views = [FactorView.of_tree(sentence, heads, values) for heads, _ in trees]
     for kind, name in _TEMPLATES_OF.items():
-        for template in maker.scorer.templates.templates[name]:
-            scorer = _alone(maker.scorer, name, template)
+        for template in scorer.templates.templates[name]:
+            alone = _alone(scorer, name, template)
             for view, found in zip(views, wanted):
-                scores = scorer.score(
-                    values, view.arc_head, view.arc_mod, projective, single_root, marks
-                )
+                scores = alone.score(values, view.arc_head, view.arc_mod, projective, single_root)
                 columns = (
                     [view.arc_head, view.arc_mod]
                     if kind == "arc"
@@ -189,22 +194,72 @@ def with_features(
                     if (kind, words) in found:
                         text = _filled(template, name, words, view)
                         found[kind, words].append(Feature(text, float(value[i])))
-    rest = "the network" if parser.config.trees.epochs else "a less likely label"
     return [
         [
-            _with(term, found[term.kind, term.words], rest) if term.kind in PARTS else term
+            replace(term, features=_largest(found[term.kind, term.words]))
+            if term.kind in PARTS else term
             for term in terms
         ]
         for (_, terms), found in zip(trees, wanted)
+    ]  # fmt: skip
+
+
+def _without_words(
+    parser: Parser,
+    network: ArcNetwork,
+    sentence: Sentence,
+    trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
+) -> list[list[Term]]:
+    """Terms with what their values lose where nothing is known of a word, for each word.
+
+    From the values of arcs those of other heads than in the first tree are taken.
+    """
+    outside = parser.maker.outside
+    vectors = None if outside is None else outside([sentence])[0]
+    values, best, quantum = encode(sentence), trees[0][0], parser.maker.quantum
+    kind = parser.config.projective, parser.config.model.single_root, quantum
+    tree_arcs, lost = [], []
+    for heads, terms in trees:
+        mods = np.arange(1, len(heads), dtype=np.int32)
+        order = np.lexsort((mods, heads[1:]))
+        tree_arcs.append((np.asarray(heads, np.int32)[mods[order]], mods[order]))
+        lost.append({(t.kind, t.words): (t.value, list[Feature]()) for t in terms})
+    others = network.without_words(values, vectors)
+    rivals = _rivals(network([values], [vectors])[0].scores, best, quantum)
+    for name, scores in zip(names_of(sentence), others):
+        less = rivals - _rivals(scores.scores, best, quantum)
+        for (head, mod), own in zip(tree_arcs, lost):
+            fields = {**scores.fields(head, mod, *kind), "arc_head": head, "arc_mod": mod}
+            for part in ("arc", *network.KINDS):
+                columns = PART_NAMES.get(part, ("arc_head", "arc_mod", "arc_score"))
+                for *words, score in zip(*(fields[column].tolist() for column in columns)):
+                    if (key := (part, tuple(words))) in own:
+                        value, found = own[key]
+                        loss = value - score - (less[words[1]] if part == "arc" else 0.0)
+                        if loss:
+                            found.append(Feature(name, float(loss)))
+    return [
+        [replace(t, without=_largest(own[t.kind, t.words][1])) for t in terms]
+        for (_, terms), own in zip(trees, lost)
     ]
 
 
-def _with(term: Term, features: list[Feature], what: str) -> Term:
-    """A term with its features; what they do not explain is something else."""
-    rest = term.value - math.fsum(f.weight for f in features)
-    if abs(rest) > 1e-9 * (1.0 + abs(term.value)):
-        features = [*features, Feature(what, rest)]
-    return replace(term, features=_largest(features))
+def _rivals(
+    scores: NDArray[np.float32], best: NDArray[np.int32], quantum: float
+) -> NDArray[np.float64]:
+    """What all heads of each word but its best one score together (log of the sum of exponentials),
+    float64[n + 1], in quanta; 0 where there is no other head."""
+    others = scores.astype(np.float64)
+    others[best[1:], np.arange(1, len(best))] = -np.inf
+    sums = np.logaddexp.reduce(others, axis=0)
+    return np.where(np.isfinite(sums), np.rint(sums / quantum) * quantum, 0.0)
+
+
+def names_of(sentence: Sentence) -> list[str]:
+    """Names of words: their forms, with their numbers where several have the same."""
+    times = Counter(sentence.forms)
+    pairs = enumerate(sentence.forms, start=1)
+    return [f"{form} ({word})" if times[form] > 1 else form for word, form in pairs]
 
 
 def _alone(scorer: PartScorer, kind: str, template: Template) -> PartScorer:
@@ -214,10 +269,6 @@ def _alone(scorer: PartScorer, kind: str, template: Template) -> PartScorer:
         dict.fromkeys(KINDS, ()), scorer.templates.bits, {**empty, kind: (template,)}
     )
     return PartScorer(templates, scorer.weights, scorer.quantum)
-
-
-#: Atoms that tell the label that the guide gives an arc, with the roles of its words.
-_LABEL_ATOMS = {"label": "hm", "slabel": "hs", "glabel": "gh"}
 
 
 def _filled(template: Template, kind: str, words: tuple[int, ...], view: FactorView) -> str:
@@ -233,11 +284,7 @@ def _filled(template: Template, kind: str, words: tuple[int, ...], view: FactorV
         else:
             pieces.append(f"{atom}={view.attribute(place + atom.offset, atom.attribute)}")
     for name in template.arcs:
-        if name in _LABEL_ATOMS:
-            head, mod = (roles[role] for role in _LABEL_ATOMS[name])
-            pieces.append(f"@{name}={view.label_name(head, mod)}")
-        else:
-            pieces.append(f"@{name}")
+        pieces.append(f"@{name}")
     if template.also:
         pieces.append(f"+@{template.also}")
     return " ".join(pieces)

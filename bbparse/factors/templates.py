@@ -25,7 +25,7 @@ from bbparse.factors.batch import FactorBatch, pointers
 from bbparse.factors.family import FactorFamily
 from bbparse.factors.table import ALL_PASS, FactorTable, mix_all, salt, shift_of
 from bbparse.factors.template_kernels import Family, Shape, Terms, find_sets, score_sets
-from bbparse.factors.view import NO_LABEL, FactorView
+from bbparse.factors.view import MOST_LABELS, FactorView
 from bbparse.jit import plain
 from bbparse.problem.parts import Factors
 from bbparse.treebank.encode import ATTRIBUTES
@@ -47,7 +47,7 @@ class TemplateFamily(FactorFamily):
     A template is text such as ``"h.lemma m1.lexpos m2-1.upos distance"``: terms are word, offset
     from it in words (optional, at most three), attribute (`ATTRIBUTES` of
     `bbparse.treebank.encode` lists them); ``distance`` stands for the distance class, ``@m1`` for
-    the label that the guide (`bbparse.scoring.network`) would give the arc to m1. The attributes of
+    the label that the network would give the arc to m1. The attributes of
     the gate and the order class are part of every template without being named; ``""`` is the gate
     alone. To change the features of a family, derive a class from it, with another name.
 
@@ -65,7 +65,7 @@ class TemplateFamily(FactorFamily):
         The order class: ``{"h m": 2, "m c": 1}`` adds 2 if h is left of m, and 1 if m is left of c;
         ``{"m = c": 1}`` adds 1 if both are the same word in lower case.
     alike : str
-        The word, if any, whose arc must have the guide's label of the arc to the last word.
+        The word, if any, whose arc must have the network's label of the arc to the last word.
     distance : dict
         The distance class: ``{"h m": (2, 5)}`` tells lengths of 1 from 2 to 4 and more.
 
@@ -272,7 +272,7 @@ class TemplateFamily(FactorFamily):
         if not used.any():
             return np.zeros((0, 1, len(texts)), np.uint64)
         salts = self._salts([(text, "label", s) for s in range(len(self.arcs)) for text in texts])
-        numbers = np.arange(NO_LABEL + 1, dtype=np.uint64)[:, np.newaxis]
+        numbers = np.arange(MOST_LABELS + 1, dtype=np.uint64)[:, np.newaxis]
         hashes = mix_all(salts.reshape(used.shape) ^ numbers)
         return np.where(used, hashes, np.uint64(0))
 

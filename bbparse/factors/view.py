@@ -13,10 +13,8 @@ from bbparse.jit import kernel
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_values, encode
 
-#: So many lower bits of a mark hold 1 + the number of the label that the guide would give the arc.
-LABEL_BITS = 10
-NO_LABEL = (1 << LABEL_BITS) - 1  # of an arc that is not there
-_NO_MARKS = np.zeros((0, 0), np.uint16)
+#: Largest number that a label may have.
+MOST_LABELS = 1023
 
 ROOT = "<root>"
 """What stands for the root, word 0, in the lists of a view."""
@@ -49,11 +47,10 @@ class FactorView:
     values : uint64[n + 1 + 2 * PAD, len(ATTRIBUTES)], optional
         What `bbparse.treebank.encode.encode` made of the sentence; made here if left out. Hashes
         of attributes, for kernels; row PAD + i is word i.
-    marks : uint16[n + 1, n + 1], optional
-        What the guide says of the arcs (`bbparse.scoring.network`); None where there is no guide.
-        Families read `arc_labels` instead.
+    arc_labels : int32[A], optional
+        Number of the label that the network would give each arc, from 1; 0 where there is none.
     label_names : sequence of str, optional
-        The guide's labels, in order.
+        The network's labels, in order.
 
     Attributes
     ----------
@@ -61,8 +58,7 @@ class FactorView:
     head_ptr : int32[n + 2]
         The arcs from head h are those with indices ``head_ptr[h]`` to ``head_ptr[h + 1] - 1``.
     arc_labels : int32[A]
-        Number of the guide's label for each arc, from 1; 0 where there is no guide. The label that
-        an arc would have does not depend on which other arcs there are.
+        The label that an arc would have does not depend on which other arcs there are.
     arcs : tuple
         For kernels: ``arc_head``, ``arc_mod``, ``head_ptr`` and ``arc_labels``.
     """
@@ -73,7 +69,7 @@ class FactorView:
         arc_head: ArrayLike,
         arc_mod: ArrayLike,
         values: NDArray[np.uint64] | None = None,
-        marks: NDArray[np.uint16] | None = None,
+        arc_labels: NDArray[np.int32] | None = None,
         label_names: Sequence[str] = (),
     ) -> None:
         self.label_names = label_names
@@ -90,8 +86,10 @@ class FactorView:
             )
         self.head_ptr = np.zeros(self.n_words + 2, dtype=np.int32)
         self.arc_labels = np.zeros(self.n_arcs, np.int32)
+        if arc_labels is not None:
+            self.arc_labels[:] = arc_labels
         self.arcs = self.arc_head, self.arc_mod, self.head_ptr, self.arc_labels
-        wrong = _index(*self.arcs, _NO_MARKS if marks is None else marks)
+        wrong = _index(*self.arcs[:3])
         if wrong >= 0:
             raise FactorError(
                 f"arc {wrong} is {self.arc_head[wrong]} → {self.arc_mod[wrong]}: expected heads in "
@@ -105,10 +103,11 @@ class FactorView:
         sentence: Sentence,
         heads: ArrayLike,
         values: NDArray[np.uint64] | None = None,
-        marks: NDArray[np.uint16] | None = None,
+        labels: NDArray[np.int32] | None = None,
         label_names: Sequence[str] = (),
     ) -> FactorView:
-        """The view over the arcs of one tree; what is optional is as for `FactorView`.
+        """The view over the arcs of one tree; what is optional is as for `FactorView`, but that
+        labels (int32[n]) are those of the arcs to each word.
 
         ``heads[m]`` (int[n + 1]) is the head of word m, negative for none; ``heads[0]`` is not
         read. Rows of `Solution.heads` are of this kind. `FactorError` if there are not n + 1 heads,
@@ -123,7 +122,8 @@ class FactorView:
         mods = np.flatnonzero(head_of[1:] >= 0) + 1
         order = np.argsort(head_of[mods], kind="stable")
         mods = mods[order]
-        return cls(sentence, head_of[mods], mods, values, marks, label_names)
+        arc_labels = None if labels is None else labels[mods - 1]
+        return cls(sentence, head_of[mods], mods, values, arc_labels, label_names)
 
     # --- words, with index 0 for the root -------------------------------------------------------
 
@@ -157,7 +157,7 @@ class FactorView:
         return len(self.arc_head)
 
     def label_name(self, head: int, mod: int) -> str:
-        """The guide's label of an arc as text; its number where names are not known."""
+        """The network's label of an arc as text; its number where names are not known."""
         index = self.arc_index(head, mod)
         number = int(self.arc_labels[index]) if index >= 0 else 0
         if 0 < number <= len(self.label_names):
@@ -200,12 +200,10 @@ def _index(
     arc_head: NDArray[np.int32],
     arc_mod: NDArray[np.int32],
     head_ptr: NDArray[np.int32],
-    arc_labels: NDArray[np.int32],
-    marks: NDArray[np.uint16],
 ) -> int:
     """The index of the first arc that is wrong or out of order, or -1.
 
-    Fills `head_ptr` (zeros) and, if there are any marks, `arc_labels`.
+    Fills `head_ptr` (zeros).
     """
     n = head_ptr.shape[0] - 2
     for i in range(arc_head.shape[0]):
@@ -215,8 +213,6 @@ def _index(
         if i > 0 and (h < arc_head[i - 1] or (h == arc_head[i - 1] and m <= arc_mod[i - 1])):
             return i
         head_ptr[h + 1] += 1
-        if marks.shape[0] > 0:
-            arc_labels[i] = marks[h, m] & NO_LABEL
     for h in range(n + 1):
         head_ptr[h + 1] += head_ptr[h]
     return -1

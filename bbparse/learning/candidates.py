@@ -1,8 +1,6 @@
-"""Candidate arcs of training sentences, and the guide's marks of them.
+"""Candidate arcs of training sentences, by a pruner that did not see them.
 
-Both come from classifiers that did not see the sentence. A pruner would leave its own training
-sentences far fewer rivals than it leaves new ones; a guide finds the heads of its own far too
-easily, and a model that trusts it would be misled by new ones.
+It would leave its own training sentences far fewer rivals than it leaves new ones.
 
 The pruner is log-linear head selection, learned with AdaGrad: each word chooses its head among all
 others with probability ∝ exp(score); the gradient of the log-likelihood touches every arc of the
@@ -17,11 +15,8 @@ from numpy.typing import NDArray
 from bbparse.configuration import Configuration
 from bbparse.jit import kernel
 from bbparse.learning.checkpoint import Checkpoint, key_of
-from bbparse.learning.data import TrainingData, folds_of, labels_of
-from bbparse.learning.network import train_guide, train_trees
+from bbparse.learning.data import TrainingData, folds_of
 from bbparse.problem.quantum import QUANTUM
-from bbparse.scoring.marks import steps_of
-from bbparse.scoring.network import NETWORK_ARRAYS, TREES_ARRAYS, Network, PartNetwork
 from bbparse.scoring.problem_maker import Pruner, with_arcs_of
 from bbparse.scoring.scorer import PartScorer
 from bbparse.storage.archive import INTS, Rule
@@ -133,53 +128,3 @@ def prune_all(
     words = sum(len(heads) - 1 for heads in data.heads)
     data.recall = (words - missing) / max(1, words)
     return pruner
-
-
-def guide_all(
-    data: TrainingData, config: Configuration, checkpoint: Checkpoint = _NOTHING
-) -> None:
-    """Train the guide, and give every training sentence marks of a guide that did not see it.
-
-    Candidate arcs below `guide.least` are dropped, but for those of the gold trees. Does nothing
-    where the configuration has no guide. `TreebankError` if there are more labels than
-    `MAX_LABELS`.
-    """
-    if not config.guide.epochs:
-        return
-    labels = tuple(labels_of(data.sentences))
-    everything = np.arange(len(data.sentences))
-
-    def train(chosen: NDArray[np.int64], part: str) -> Network:
-        arrays = checkpoint.once(
-            part, key_of(config), NETWORK_ARRAYS,
-            lambda: train_guide(config, data, chosen, labels).to_arrays(),
-        )  # fmt: skip
-        return Network.from_arrays(arrays, part)
-
-    data.guide = train(everything, "guide")
-    data.marks = [np.zeros((1, 1), np.uint16)] * len(everything)
-    kept = list(data.arcs)  # guides of other folds are trained on all candidates
-    folds = folds_of(len(everything), config.guide.folds, [config.learning.seed, 1])
-    for fold, (others, own) in enumerate(folds, start=1):
-        judge = train(others, f"guide fold {fold}") if len(folds) > 1 else data.guide
-        for i in own:
-            head, mod = data.arcs[i]
-            more = None if data.outside is None else data.outside([data.sentences[i]])[0]
-            data.marks[i] = judge.marks(data.values[i], head, mod, more)
-            likely = steps_of(data.marks[i][head, mod]) >= config.guide.least
-            likely |= data.heads[i][mod] == head
-            kept[i] = head[likely], mod[likely]
-    data.arcs = kept
-
-
-def learn_trees(
-    data: TrainingData, config: Configuration, checkpoint: Checkpoint = _NOTHING
-) -> None:
-    """Train the network that scores parts of trees, on all sentences; does nothing where the
-    configuration has none. `TreebankError` as `guide_all`."""
-    if config.trees.epochs:
-        arrays = checkpoint.once(
-            "trees", key_of(config), TREES_ARRAYS,
-            lambda: train_trees(config, data, tuple(labels_of(data.sentences))).to_arrays(),
-        )  # fmt: skip
-        data.trees = PartNetwork.from_arrays(arrays, "trees")

@@ -14,7 +14,6 @@ from bbparse.errors import TreebankError
 from bbparse.oracle.projective.dense import eisner
 from bbparse.outside import Outside
 from bbparse.scoring.labeller import MAX_LABELS
-from bbparse.scoring.network import Network, PartNetwork
 from bbparse.treebank import Sentence, is_projective
 from bbparse.treebank.encode import encode
 from bbparse.treebank.progress import watched
@@ -37,19 +36,11 @@ class TrainingData:
     arcs: list[tuple[Ints, Ints]] = field(default_factory=list)
     #: Share of gold arcs that were candidates before they were added.
     recall: float = 1.0
-    #: Trained on all sentences.
-    guide: Network | None = None
-    #: Trained on all sentences, and so of no use for what is learned from these.
-    trees: PartNetwork | None = None
-    #: Vectors that guides take besides.
+    #: list of int32[A]: labels that a network that has not seen the sentence gives the candidate
+    #: arcs, by number from 1; empty without one.
+    arc_labels: list[Ints] = field(default_factory=list)
+    #: Pretrained vectors that networks take besides.
     outside: Outside | None = None
-    #: list of uint16[n+1, n+1]: what a guide that has not seen them says of the candidate arcs;
-    #: empty without a guide.
-    marks: list[NDArray[np.uint16]] = field(default_factory=list)
-
-    def marks_of(self, i: int) -> NDArray[np.uint16] | None:
-        """Marks of sentence i; None without a guide."""
-        return self.marks[i] if self.marks else None
 
 
 def prepare(sentences: Sequence[Sentence], model: ModelConfig) -> TrainingData:
@@ -94,7 +85,7 @@ def subset(data: TrainingData, chosen: Iterable[int]) -> TrainingData:
     places = list(chosen)
     columns: dict[str, Any] = {
         name: [column[i] for i in places]
-        for name in ("sentences", "values", "heads", "arcs", "marks")
+        for name in ("sentences", "values", "heads", "arcs", "arc_labels")
         if (column := getattr(data, name))
     }
     return replace(data, **columns)

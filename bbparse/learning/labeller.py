@@ -18,7 +18,6 @@ from bbparse.learning.data import TrainingData, labels_of
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import label_features
 from bbparse.scoring.labeller import LABEL_QUANTUM, Labeller
-from bbparse.scoring.marks import checked_marks
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
 
@@ -38,7 +37,6 @@ def _step(
     values: NDArray[np.uint64],
     heads: Ints,
     templates: tuple[Any, ...],
-    marks: NDArray[np.uint16],
     gold: Ints,
     root: int,
     rate: float,
@@ -51,7 +49,7 @@ def _step(
     learned the weights, the changes of each times their moments, and the squares of its gradients.
     """
     weights, sums, squares = learned
-    owner, indices = label_features(values, heads, templates, marks)
+    owner, indices = label_features(values, heads, templates)
     n = heads.shape[0] - 1
     n_labels = weights.shape[1]
     scores = np.zeros((n + 1, n_labels), np.float32)
@@ -111,17 +109,16 @@ def train_labeller(config: Configuration, data: TrainingData) -> Labeller | None
     labels = [label for label in labels_of(sentences) if label != "_"]
     if not labels or not config.labels.epochs:
         return None
-    root = _root_label(sentences, labels)
+    root = root_label(sentences, labels)
     number = {label: i for i, label in enumerate(labels)}
     labeller = Labeller(config.label_templates, tuple(labels), root)
     lessons = []
-    for i, sentence in enumerate(sentences):
+    for sentence in sentences:
         tree = np.array([0, *sentence.heads], np.int32)
-        own = checked_marks(data.marks_of(i), len(tree), labeller.guided)
         gold = np.array([-1] + [number.get(label, -1) for label in sentence.deprels], np.int32)
         if root >= 0:  # the rule decides, there is nothing to learn
             gold[(tree == 0) | (gold == root)] = -1
-        lessons.append((tree, own, gold))
+        lessons.append((tree, gold))
     compiled = plain(compile_templates(labeller.templates))
     shape = (len(labeller.weights), len(labels))
     weights, sums = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
@@ -133,9 +130,9 @@ def train_labeller(config: Configuration, data: TrainingData) -> Labeller | None
             sums[:] = 0.0
             clock = 1
         for i in watched(random.permutation(len(lessons)), "labels"):
-            tree, own, gold = lessons[i]
+            tree, gold = lessons[i]
             _step(
-                values[i], tree, compiled, own, gold, root, config.labels.rate, clock, learned
+                values[i], tree, compiled, gold, root, config.labels.rate, clock, learned
             )  # fmt: skip
             clock += 1
     weights -= sums / np.float32(clock)
@@ -146,7 +143,7 @@ def train_labeller(config: Configuration, data: TrainingData) -> Labeller | None
     return labeller
 
 
-def _root_label(sentences: Sequence[Sentence], labels: Sequence[str]) -> int:
+def root_label(sentences: Sequence[Sentence], labels: Sequence[str]) -> int:
     """The label that all arcs from the root have, and no other arc; -1 if there is none."""
     of_root: set[str] = set()
     of_others: set[str] = set()

@@ -1,11 +1,6 @@
 """Training runs: epochs of whatever learns, the best on dev kept, resumed after a break.
 
-The finished model has the largest of the weights that were learned, in few bits. In a run of
-stages, the training data is divided into folds (QL13 §4.2 does so for tags). A backbone trained on
-all of them but one scores the sentences of that one, which it did not see; from these scores and
-the gold trees the factors' weights are learned (:mod:`bbparse.learning.trainer`). They are used
-with the backbone that was trained on everything: its scores of new sentences are like those of the
-folds' backbones for the sentences they did not see.
+The finished model has the largest of the weights that were learned, in few bits.
 """
 
 from __future__ import annotations
@@ -21,7 +16,7 @@ from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError
 from bbparse.factors import FactorFamily
 from bbparse.learning.checkpoint import Checkpoint, key_of
-from bbparse.learning.data import TrainingData, folds_of, subset
+from bbparse.learning.data import TrainingData
 from bbparse.learning.trainer import Trainer
 from bbparse.model.model import Model
 from bbparse.problem import Problem
@@ -41,7 +36,7 @@ class Run:
     config: Configuration
     #: With candidate arcs.
     data: TrainingData
-    pruner: Pruner
+    pruner: Pruner | None
     #: Without any, the last epoch of everything is kept.
     dev: Sequence[Sentence] = ()
     #: Takes lines of text.
@@ -83,7 +78,7 @@ class Run:
             return trainer.model(weights, own)
         mean = np.rint(sum(one.astype(np.int64) for one in found) / count).astype(np.int32)
         model = trainer.model(mean, {"epochs": [own["epoch"] for own in notes]})
-        self._judge(model, f"mean of {count} restarts:")
+        self.judge(model, f"mean of {count} restarts:")
         return model
 
     def epochs(self, trainer: Trainer, count: int) -> tuple[NDArray[np.int32], dict[str, Any]]:
@@ -125,6 +120,7 @@ class Run:
         share, bits = self.config.learning.keep, self.config.learning.bits
         if share >= 1.0 and bits >= 32:
             return model
+        assert model.maker.scorer is not None and model.maker.pruner is not None
         backbone, pruner = model.maker.scorer, model.maker.pruner.scorer
         if share < 1.0:
             backbone = backbone.with_weights(keep_largest(backbone.weights, share))
@@ -135,10 +131,10 @@ class Run:
             )
         pruned = replace(model.maker.pruner, scorer=pruner)
         thin = Model(replace(model.maker, scorer=backbone, pruner=pruned), notes=dict(model.notes))
-        self._judge(thin, f"the largest {100 * share:g} % of the weights kept, in {bits} bits:")
+        self.judge(thin, f"the largest {100 * share:g} % of the weights kept, in {bits} bits:")
         return thin
 
-    def _judge(self, model: Model, what: str) -> None:
+    def judge(self, model: Model, what: str) -> None:
         """Note how good a model is on dev, and say it."""
         if self.dev:
             model.notes["dev_uas"] = uas = self._uas(model.maker)
@@ -194,53 +190,17 @@ def rounded_to(weights: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
     return np.clip(np.rint(weights / step), -highest, highest).astype(np.int32) * np.int32(step)
 
 
-def train_in_stages(run: Run, families: Sequence[FactorFamily]) -> Model:
-    """The backbone of a run, and factors learned from its errors on unseen sentences."""
-    return learn_factors(run, *learn_backbone(run), families)
-
-
-def learn_backbone(run: Run) -> tuple[Model, list[Problem]]:
-    """The backbone of a run, and what factors are learned from: see `held_out_problems`.
-
-    Several sets of families may be learned for one backbone: it depends on the folds only.
-    """
-    problems = held_out_problems(run)
-    backbone = run.of("backbone")
-    return backbone.thinned(backbone.learn()), problems
-
-
 def learn_factors(
     run: Run, backbone: Model, problems: Sequence[Problem], families: Sequence[FactorFamily]
 ) -> Model:
-    """The backbone with factors whose weights are learned from the scores of its fold backbones.
-
-    Both from `learn_backbone`, neither is changed; of the run's configuration, `factors` may
-    differ.
+    """A model of arcs and parts with factors whose weights are learned from ``problems``: the
+    training sentences, in order, scored by others of its kind that did not see them.
     """
     trainer = Trainer(
-        run.config, run.data, run.pruner, families, below=backbone.maker, problems=problems
+        run.config, run.data, None, families, below=backbone.maker, problems=problems
     )
     factors = sum(map(len, trainer.proposals)) / len(problems)
     run.say(f"{len(trainer.table)} factor features; {factors:.0f} factors a sentence")
     weights, notes = run.of("families").epochs(trainer, run.config.factors.epochs)
     before = {f"backbone_{key}": value for key, value in backbone.notes.items()}
     return trainer.model(weights, {**before, **notes})
-
-
-def held_out_problems(run: Run) -> list[Problem]:
-    """Every training sentence, in order, scored by a backbone trained without it; no factors."""
-    config, data = run.config, run.data
-    factors, count = config.factors, len(data.sentences)
-    own = config.with_("learning", epochs=factors.fold_epochs, restarts=factors.fold_restarts)
-    problems: dict[int, Problem] = {}
-    for fold, (seen, unseen) in enumerate(folds_of(count, factors.folds, config.learning.seed), 1):
-        # the network of trees has seen these sentences
-        learned_from = replace(subset(data, seen), trees=None)
-        rest = run.of(f"fold {fold}", config=own, data=learned_from, dev=())
-        judge = rest.thinned(rest.learn())
-        for i in unseen.tolist():
-            head, mod = data.arcs[i]
-            problems[i] = judge.maker.over_arcs(
-                data.sentences[i], data.values[i], head, mod, data.marks_of(i)
-            )
-    return [problems[i] for i in range(count)]

@@ -1,4 +1,4 @@
-"""Training from sentences to a model: pruner, guide, backbone, factors, labeller."""
+"""Training from sentences to a model: a network and factors, or templates and a labeller."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, TreebankError
 from bbparse.factors import FactorFamily, load_families, specification
-from bbparse.learning.candidates import guide_all, learn_trees, prune_all
+from bbparse.learning.candidates import prune_all
 from bbparse.learning.checkpoint import Checkpoint
 from bbparse.learning.data import prepare
 from bbparse.learning.labeller import train_labeller
+from bbparse.learning.network import learn_with_network
 from bbparse.learning.reading import Reading
-from bbparse.learning.run import Run, train_in_stages
+from bbparse.learning.run import Run
 from bbparse.model.file import save_model
 from bbparse.model.model import NOTE, Model, card_note
 from bbparse.outside import Outside, one_source
@@ -84,8 +85,8 @@ def train(
         _check_labels(sentence)
     families = load_families(config.factors.families if factors is None else factors)
     config = config.with_("factors", families=tuple(specification(family) for family in families))
-    if outside is not None and not (config.guide.epochs or config.trees.epochs):
-        raise ConfigError("guide.epochs is 0, and only networks take vectors from outside")
+    if outside is not None and not config.network.epochs:
+        raise ConfigError("network.epochs is 0, and only networks take vectors from outside")
     with progress_bars(progress):
         source = None if outside is None else outside(sentences, dev)
         kept = Checkpoint(checkpoint, (*sentences, *dev), None if source is None else source.note)
@@ -121,25 +122,24 @@ def _learned(
             f"{data.projectivised} of {len(sentences)} training trees are not projective;"
             " learning from the closest projective trees"
         )
+    notes = {
+        "sentences": len(sentences), "projectivised": data.projectivised,
+        "tagged": any(one.has_tags for one in sentences),
+    }  # fmt: skip
+    if config.network.epochs:
+        best = learn_with_network(Run(config, data, None, dev, say, checkpoint), families)
+        best.notes.update(notes)
+        say(f"trained in {time.perf_counter() - started:.0f} s")
+        return best
     pruner = prune_all(data, config, checkpoint)
     candidates = sum(len(arcs[0]) for arcs in data.arcs) / sum(s.n_words for s in sentences)
     say(
         f"pruner trained: {candidates:.2f} candidate heads a word,"
         f" {100 * data.recall:.2f} % of gold heads among them"
     )
-    learn_trees(data, config, checkpoint)  # of all candidates: the guide drops some
-    guide_all(data, config, checkpoint)
-    if data.guide is not None:
-        say(f"guide trained: {len(data.guide.labels)} labels")
     run = Run(config, data, pruner, dev, say, checkpoint)
-    if families and config.factors.stage == "jackknife":
-        best = train_in_stages(run, families)
-    else:
-        best = run.thinned(run.learn(families))
-    best.notes.update(
-        sentences=len(sentences), projectivised=data.projectivised, pruner_recall=data.recall,
-        candidates_per_word=candidates, tagged=any(one.has_tags for one in sentences),
-    )  # fmt: skip
+    best = run.thinned(run.learn(families))
+    best.notes.update(notes, pruner_recall=data.recall, candidates_per_word=candidates)
     best.labeller = train_labeller(config, data)
     if best.labeller is not None:
         say(f"{len(best.labeller.labels)} labels learned")

@@ -163,7 +163,7 @@ class Trainer:
         self,
         config: Configuration,
         data: TrainingData,
-        pruner: Pruner,
+        pruner: Pruner | None,
         families: Sequence[FactorFamily],
         restart: int = 0,
         *,
@@ -180,9 +180,7 @@ class Trainer:
         if below is None:
             scorer = PartScorer(config.templates, quantum=QUANTUM)
             self.n_backbone = len(scorer.weights)
-            self.maker = ProblemMaker(
-                config, pruner, scorer, families, guide=data.guide, outside=data.outside
-            )
+            self.maker = ProblemMaker(config, None, pruner, scorer, families)
         else:
             self.n_backbone = 0
             self.maker = replace(below, config=config, families=families)
@@ -195,7 +193,7 @@ class Trainer:
             (self.n_backbone, len(self.table)), learning.method,
             (learning.rate, learning.rate * factors.rate), (learning.start, factors.start),
         )  # fmt: skip
-        if self.n_backbone:
+        if self.n_backbone and self.maker.scorer is not None:
             self.maker.scorer.weights = self.learner.weights[: self.n_backbone]
         # As long as the backbone learns, there may be many factors, and they would fill the memory.
         self.proposals = [self._propose(i) for i in range(len(problems))]
@@ -206,9 +204,9 @@ class Trainer:
     def _view(self, i: int, arcs: NDArray[np.int64] | slice = slice(None)) -> FactorView:
         """What families see of a sentence and some of its candidate arcs."""
         data, (head, mod) = self.data, self.data.arcs[i]
+        labels = data.arc_labels[i][arcs] if data.arc_labels else None
         names = self.maker.label_names
-        marks = data.marks_of(i)
-        return FactorView(data.sentences[i], head[arcs], mod[arcs], data.values[i], marks, names)
+        return FactorView(data.sentences[i], head[arcs], mod[arcs], data.values[i], labels, names)
 
     def _table(self) -> FactorTable:
         """The features that fire in enough gold trees.
@@ -261,8 +259,8 @@ class Trainer:
         if not self.n_backbone:
             problem, proposals = self.problems[i], self.proposals[i]
         else:
-            marks = data.marks_of(i)
-            problem = self.maker.over_arcs(data.sentences[i], data.values[i], *data.arcs[i], marks)
+            scored = self.maker.over_arcs(data.sentences[i], data.values[i], *data.arcs[i])
+            problem = scored.problem
             if len(self.table):
                 proposals = self._propose(i)
         if proposals is not None:
@@ -286,8 +284,8 @@ class Trainer:
             return
         report.updates += 1
         steps = []
-        if self.n_backbone:
-            steps.append(self.maker.scorer.tree_difference(data.values[i], gold, heads, marks))
+        if self.n_backbone and self.maker.scorer is not None:
+            steps.append(self.maker.scorer.tree_difference(data.values[i], gold, heads))
         if proposals is not None:
             other = np.zeros(len(right), np.bool_)
             other[solution.arcs[0]] = True
@@ -299,11 +297,11 @@ class Trainer:
     def model(
         self, weights: NDArray[np.int32], notes: Mapping[str, Any] | None = None
     ) -> Model:
-        """The model with some weights of what learns, and the network of trees beside them."""
+        """The model with some weights of what learns."""
         own, factors = np.split(weights, [self.n_backbone])
         table = FactorTable(self.table.keys, self.table.gates, factors * QUANTUM)
-        maker = replace(self.maker, table=table, trees=self.data.trees)
-        if self.n_backbone:
+        maker = replace(self.maker, table=table)
+        if self.n_backbone and maker.scorer is not None:
             maker = replace(maker, scorer=maker.scorer.with_weights(own))
         return Model(maker, notes=dict(notes or {}))
 

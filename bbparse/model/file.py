@@ -10,7 +10,7 @@ from __future__ import annotations
 import copyreg
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ from bbparse.model import MODELS
 from bbparse.model.model import Model
 from bbparse.outside import OUTSIDE_ARRAYS, outside_from
 from bbparse.problem.quantum import QUANTUM
-from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller
-from bbparse.scoring.network import NETWORK_ARRAYS, TREES_ARRAYS, Network, PartNetwork
+from bbparse.scoring.arc_network import ARC_ARRAYS, ArcNetwork
+from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller, Labelling
 from bbparse.scoring.problem_maker import ProblemMaker, Pruner
 from bbparse.scoring.scorer import PartScorer, Weights, aligned_zeros
 from bbparse.storage.archive import (
@@ -54,23 +54,31 @@ def packed_rules(name: str) -> dict[str, Rule]:
     }
 
 
+TEMPLATE_ARRAYS = {**packed_rules("backbone"), **packed_rules("pruner")}
+_ANEW = "of an earlier version: train the model anew with 'bbparse train'"
+#: Arrays of networks of earlier versions.
+_EARLIER: dict[str, Rule] = {
+    f"{name}_{field}": rule
+    for name in ("network", "trees", "tagger_network")
+    for field, rule in (
+        ("names", (TEXT, 1, None)), ("sizes", (INTS, 1, None)), ("keys", ("u", 1, None)),
+        ("vectors", ("i", 2, None)), ("weights", ("f", 1, None)),
+    )
+}  # fmt: skip
 _RULES: dict[str, Rule] = {
     "header": (TEXT, 0, None),
-    **packed_rules("backbone"),
-    **packed_rules("pruner"),
+    **TEMPLATE_ARRAYS,
     "factor_keys": ("u", 1, "factor_keys"),
     "factor_gates": ("u", 1, "factor_keys"),
     "factor_weights": (REALS, 1, "factor_keys"),
     **LABEL_ARRAYS,
-    **NETWORK_ARRAYS,
-    **TREES_ARRAYS,
+    **ARC_ARRAYS,
+    **_EARLIER,
     **OUTSIDE_ARRAYS,
     **TAGGER_ARRAYS,
     **CUTTER_ARRAYS,
 }
-_OPTIONAL = {
-    *LABEL_ARRAYS, *NETWORK_ARRAYS, *TREES_ARRAYS, *OUTSIDE_ARRAYS, *TAGGER_ARRAYS, *CUTTER_ARRAYS,
-}  # fmt: skip
+_OPTIONAL = set(_RULES) - {"header", "factor_keys", "factor_gates", "factor_weights"}
 
 
 def save_model(model: Model, path: str | os.PathLike[str]) -> None:
@@ -100,20 +108,20 @@ def _arrays_of(model: Model) -> dict[str, NDArray[Any]]:
         "notes": model.notes,
     }
     arrays: dict[str, NDArray[Any]] = {"header": np.array(json.dumps(header, sort_keys=True))}
-    for name, scorer, quantum in (
-        ("backbone", maker.scorer, maker.quantum), ("pruner", maker.pruner.scorer, QUANTUM),
-    ):  # fmt: skip
-        times = round(scorer.quantum / quantum)
-        arrays |= pack(name, scorer.weights.astype(np.int64) * times)
+    if maker.network is not None:
+        arrays |= maker.network.to_arrays()
+    if maker.scorer is not None and maker.pruner is not None:
+        for name, scorer, quantum in (
+            ("backbone", maker.scorer, maker.quantum), ("pruner", maker.pruner.scorer, QUANTUM),
+        ):  # fmt: skip
+            times = round(scorer.quantum / quantum)
+            arrays |= pack(name, scorer.weights.astype(np.int64) * times)
     table = maker.table.pruned()
     arrays["factor_keys"] = table.keys
     arrays["factor_gates"] = table.gates
     arrays["factor_weights"] = table.weights
-    if model.labeller is not None:
+    if isinstance(model.labeller, Labeller):
         arrays.update(model.labeller.to_arrays())
-    for network in (maker.guide, maker.trees):
-        if network is not None:
-            arrays.update(network.to_arrays())
     outside = model.outside
     if outside is not None:
         arrays.update(outside.to_arrays())
@@ -164,31 +172,58 @@ def _model(
     families = load_families(
         config.factors.families, given=load_families(factors), paths=False
     )
-    size = 1 << config.templates.bits
-    weights = narrow_weights(size, *unpack(where, "backbone", arrays, size), quantum)
-    scorer = PartScorer(config.templates, *weights)
-    size = 1 << config.pruner_templates.bits
-    weights = narrow_weights(size, *unpack(where, "pruner", arrays, size), QUANTUM)
-    pruner = Pruner.of(config, *weights)
+    network = pruner = scorer = None
+    if config.network.epochs:
+        network = ArcNetwork.from_arrays(arrays, where)
+    else:
+        for name in TEMPLATE_ARRAYS:
+            if name not in arrays:
+                raise ModelError(f"{where}: array {name} is missing")
+        size = 1 << config.templates.bits
+        weights = narrow_weights(size, *unpack(where, "backbone", arrays, size), quantum)
+        scorer = PartScorer(config.templates, *weights)
+        size = 1 << config.pruner_templates.bits
+        weights = narrow_weights(size, *unpack(where, "pruner", arrays, size), QUANTUM)
+        pruner = Pruner.of(config, *weights)
     try:
         table = FactorTable(arrays["factor_keys"], arrays["factor_gates"], arrays["factor_weights"])
     except BBParseError as error:
         raise ModelError(f"{where}: {error}") from error
-    labeller = None
-    if not arrays.keys().isdisjoint(LABEL_ARRAYS):
+    labeller: Labelling | None = network if network is not None and network.labels else None
+    if network is None and not arrays.keys().isdisjoint(LABEL_ARRAYS):
         labeller = Labeller.from_arrays(config.label_templates, arrays, where)
-    guide = Network.from_arrays(arrays, where) if config.guide.epochs else None
-    trees = PartNetwork.from_arrays(arrays, where) if config.trees.epochs else None
     outside = outside_from(arrays, where)
     tagger = None
     if not arrays.keys().isdisjoint(TAGGER_ARRAYS):
         tagger = tagger_from(arrays, where, outside)
-    taken = None
-    for network, whose in ((guide, "its guide"), (trees, "its network of trees")):
-        if network is not None:
-            taken = network.taken(outside, f"{where}: {whose}")
-    maker = ProblemMaker(config, pruner, scorer, families, table, guide, trees, taken, quantum)
+    taken = None if network is None else network.taken(outside, f"{where}: its network")
+    maker = ProblemMaker(config, network, pruner, scorer, families, table, taken, quantum)
     return Model(maker, labeller, tagger, notes, _cutter(arrays, where))
+
+
+def _current(table: dict[str, Any], where: str) -> dict[str, Any]:
+    """The configuration of a model file without what earlier versions had in it.
+
+    `ModelError` if its scores or labels came from what is no more.
+    """
+    tables = {name: dict(part) for name, part in table.items()}
+    labels = tables.get("labels", {})
+    for name, gone in (
+        ("guide", tables.pop("guide", {}).get("epochs")),
+        ("trees", tables.pop("trees", {}).get("epochs")),
+        ("labels", labels.get("mode") == "arcs"),
+    ):
+        if gone:
+            raise ModelError(f"{where}: [{name}] is {_ANEW}")
+    if "layers" in tables.get("network", {}) and "epochs" not in tables["network"]:
+        del tables["network"]
+    for record, keys in (
+        (labels, ("mode", "per_arc", "weight")),
+        (tables.get("factors", {}), ("stage", "fold_restarts")),
+    ):
+        for key in keys:
+            record.pop(key, None)
+    return tables
 
 
 def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Cutter | None]:
@@ -201,10 +236,8 @@ def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Cutter | None]:
         if arrays.keys().isdisjoint(TAGGER_ARRAYS):
             raise ModelError(f"{os.fspath(path)}: the model has no tagger in it")
     else:
-        rules = {**TAGGER_ARRAYS, **OUTSIDE_ARRAYS, **CUTTER_ARRAYS}
-        arrays = read_archive(
-            path, TAGGER_KIND, VERSION, rules, set(rules) - {"tagger_header"}, error=ModelError
-        )
+        rules = {**TAGGER_ARRAYS, **OUTSIDE_ARRAYS, **CUTTER_ARRAYS, **_EARLIER}
+        arrays = _read(path, TAGGER_KIND, rules, set(rules) - {"tagger_header"})
     where = os.fspath(path)
     return tagger_from(arrays, where, outside_from(arrays, where)), _cutter(arrays, where)
 
@@ -226,26 +259,18 @@ def _cutter(arrays: dict[str, NDArray[Any]], where: str) -> Cutter | None:
 
 
 def _arrays(source: str | os.PathLike[str] | bytes) -> dict[str, NDArray[Any]]:
-    return read_archive(source, KIND, VERSION, _RULES, _OPTIONAL, error=ModelError)
+    return _read(source, KIND, _RULES, _OPTIONAL)
 
 
-def _current(table: dict[str, Any], where: str) -> dict[str, Any]:
-    """The configuration of a model file without the keys of modes that are no more."""
-    guide, labels = dict(table.get("guide", {})), dict(table.get("labels", {}))
-    network = dict(table.get("network", {}))
-    if guide.pop("kind", "network") == "templates" and guide.get("epochs"):
-        raise ModelError(f"{where}: its guide is no network, as it is now: train the model anew")
-    if labels.pop("mode", "tree") == "arcs":
-        raise ModelError(f"{where}: labels.mode = 'arcs' is no more: train the model anew")
-    if network.get("parts"):
-        raise ModelError(f"{where}: its guide scores parts, which is no more: train the model anew")
-    for record, keys in (
-        (guide, ("start", "templates")), (labels, ("per_arc", "weight")),
-        (network, ("parts", "weight")),
-    ):  # fmt: skip
-        for key in keys:
-            record.pop(key, None)
-    return {**table, "guide": guide, "labels": labels, "network": network}
+def _read(
+    path: str | os.PathLike[str] | bytes, kind: str, rules: dict[str, Rule], optional: Set[str]
+) -> dict[str, NDArray[Any]]:
+    """Arrays of a file; `ModelError` if it has networks of an earlier version."""
+    arrays = read_archive(path, kind, VERSION, rules, optional, error=ModelError)
+    if not arrays.keys().isdisjoint(_EARLIER):
+        where = "bytes" if isinstance(path, bytes) else os.fspath(path)
+        raise ModelError(f"{where}: its networks are {_ANEW}")
+    return arrays
 
 
 def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]]:

@@ -14,7 +14,7 @@ from bbparse import __version__
 from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
 from bbparse.outside import Outside, one_source
-from bbparse.scoring.labeller import Labeller
+from bbparse.scoring.labeller import Labelling
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.tagging.tagger import Tagger
 from bbparse.text.cutter import Cutter
@@ -38,7 +38,7 @@ class Model:
     #: From a sentence to its problem.
     maker: ProblemMaker
     #: Names the arcs of the trees found.
-    labeller: Labeller | None = None
+    labeller: Labelling | None = None
     #: Gives words their tags where the input has none.
     tagger: Tagger | None = None
     #: What is worth knowing about the training.

@@ -6,8 +6,9 @@ by a slow function). A compiler that chose by itself what to fuse, or a library 
 the number of threads, would give a model other scores elsewhere.
 
 The unit of work is a tile: four rows and two vectors of columns, whose sums stay in registers.
-Compilers do not find that in a loop over arrays, so its code is built by hand; tiles of the same
-columns follow each other, whose weights stay in the cache.
+Compilers do not find that in a loop over arrays, so its code is built by hand. Tiles of the same
+columns follow each other, whose weights are copied to lie side by side: rows of a matrix whose
+width is a multiple of a large power of two would push each other out of the cache.
 """
 
 from __future__ import annotations
@@ -28,16 +29,18 @@ Floats = NDArray[np.float32]
 #: Rows of a tile, columns of a vector and of a tile.
 ROWS, _VECTOR = 4, 8
 _COLUMNS = 2 * _VECTOR
+#: Rows whose tiles of all columns are made before those of the next rows.
+_BLOCK = 64
 
 
 @intrinsic
 def _tile(
-    typing_context: Any, x: Any, at: Any, stride: Any, inputs: Any, weights: Any, bias: Any,
+    typing_context: Any, x: Any, at: Any, stride: Any, inputs: Any, panel: Any, bias: Any,
     out: Any, row: Any, column: Any,
 ) -> Any:  # fmt: skip
     """Code of ``out[row + r, column + c] = bias[column + c] + Σ x[at + r * stride + i] *
-    weights[i, column + c]``, for all r and c of a tile."""
-    signature = types.void(x, *[types.intp] * 3, weights, bias, out, *[types.intp] * 2)
+    panel[i, c]``, for all r and c of a tile."""
+    signature = types.void(x, *[types.intp] * 3, panel, bias, out, *[types.intp] * 2)
 
     def code(context: Any, builder: Any, own: Any, values: Any) -> Any:
         arrays = [
@@ -45,7 +48,7 @@ def _tile(
             for kind, value in zip(own.args, values)
             if isinstance(kind, types.Array)
         ]
-        x, weights, bias, out = arrays
+        x, panel, bias, out = arrays
         at, stride, inputs, row, column = (values[i] for i in (1, 2, 3, 7, 8))
         vector, number = ir.VectorType(ir.FloatType(), _VECTOR), ir.IntType(64)
         fused = cgutils.get_or_insert_function(
@@ -67,9 +70,8 @@ def _tile(
             for total, value in zip(pair, start):
                 builder.store(value, total)
         rows = [builder.add(at, builder.mul(stride, number(r))) for r in range(ROWS)]
-        width = builder.extract_value(weights.shape, 1)
         with cgutils.for_range(builder, inputs) as loop:
-            own_weights = both(weights, builder.add(builder.mul(loop.index, width), column))
+            own_weights = both(panel, builder.mul(loop.index, number(_COLUMNS)))
             for pair, first in zip(sums, rows):
                 one = builder.load(builder.gep(x.data, [builder.add(first, loop.index)]))
                 one = builder.insert_element(nothing, one, ir.IntType(32)(0))
@@ -103,13 +105,13 @@ if config.DISABLE_JIT:  # the same but for the rarest of roundings
     def _fused(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
         return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
 
-    def _tile(x, at, stride, inputs, weights, bias, out, row, column):  # type: ignore[no-untyped-def]
+    def _tile(x, at, stride, inputs, panel, bias, out, row, column):  # type: ignore[no-untyped-def]
         columns = slice(column, column + _COLUMNS)
         for r in range(ROWS):
             total = bias[columns]
             for i in range(inputs):
                 one = np.float64(x[at + r * stride + i])
-                total = (one * weights[i, columns].astype(np.float64) + total).astype(np.float32)
+                total = (one * panel[i].astype(np.float64) + total).astype(np.float32)
             out[row + r, columns] = total
 
 
@@ -124,9 +126,18 @@ def dense(
     """
     columns = out.shape[1]
     whole = columns - columns % _COLUMNS
-    for column in range(0, whole, _COLUMNS):
-        for row in range(0, out.shape[0], ROWS):
-            _tile(x, begin + row * stride, stride, inputs, weights, bias, out, row, column)
+    panels = np.empty((whole // _COLUMNS, inputs, _COLUMNS), np.float32)
+    for i in range(np.uint64(inputs)):
+        for p in range(np.uint64(panels.shape[0])):
+            for c in range(np.uint64(_COLUMNS)):
+                panels[p, i, c] = weights[i, p * np.uint64(_COLUMNS) + c]
+    for block in range(0, out.shape[0], _BLOCK):
+        for p in range(panels.shape[0]):
+            for row in range(block, min(block + _BLOCK, out.shape[0]), ROWS):
+                _tile(
+                    x, begin + row * stride, stride, inputs, panels[p], bias, out, row,
+                    p * _COLUMNS,
+                )  # fmt: skip
     for row in range(out.shape[0]):
         for column in range(whole, columns):
             total = bias[column]

@@ -5,7 +5,7 @@ outside pass of the dynamic program finds a bound for all arcs of a sentence: fa
 not hold, are replaced by scores of their arcs that sum up to no less in any tree and to the same in
 the tree itself, so that the loss is at least what the pass finds (count factors are left out, and
 in crossing trees all parts; there it is an estimate). A logistic regression, fitted to a treebank
-that the parser did not see, turns losses, the guide's opinion and the labeller's into chances: of
+that the parser did not see, turns losses, the network's odds of heads and labels into chances: of
 head and label, of the head being this one or its best rival, and of the whole tree.
 """
 
@@ -19,13 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError, TreebankError
-from bbparse.factors.view import NO_LABEL
 from bbparse.model.model import Model
 from bbparse.oracle.trees import Arborescences
 from bbparse.problem import Problem
 from bbparse.problem.order import in_order
-from bbparse.scoring.labeller import LabelQuanta
-from bbparse.scoring.marks import steps_of
 from bbparse.scoring.problem_maker import Scored
 from bbparse.solving.marginals import factors_as_arcs, max_marginals
 from bbparse.treebank import Sentence
@@ -36,12 +33,13 @@ Floats = NDArray[np.float64]
 NOTE = "confidence"
 #: Losses beyond these say no more.
 KNOTS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
-#: Steps of the guide's odds from this one on are evidence each of its own.
+#: Probabilities of heads between which steps lie; from the third on each is evidence of its own.
+_ODDS = np.log([0.001, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999])
 STEPS = np.arange(3, 12)
 #: Arcs to learn chances from: with fewer, there are too few wrong ones to tell them by.
 FEWEST = 1000
 #: Columns of evidence, where a model has all that it is made of.
-N_COLUMNS = 8 + len(KNOTS) + len(STEPS)
+N_COLUMNS = 7 + len(KNOTS) + len(STEPS)
 
 
 class Confidences(NamedTuple):
@@ -104,9 +102,10 @@ def evidence_of(
     scored: Scored,
     arcs: NDArray[np.int32],
     labels: list[str],
-    quanta: LabelQuanta | None = None,
+    label_rows: Floats | None = None,
 ) -> Evidence:
-    """What is known of the arcs of a tree; quanta are those of `Labeller.quanta`, if known."""
+    """What is known of the arcs of a tree; ``label_rows`` are what
+    `Labelling.tree_scores` gives, if known."""
     losses, rivals = least_losses(scored.problem, arcs)
     heads = scored.problem.arc_head[arcs]
     n = len(arcs)
@@ -118,27 +117,22 @@ def evidence_of(
     columns[:, used + 1] = most.min()
     columns[:, used + 2] = np.log(n)
     used += 3
-    if scored.marks is not None:
-        words, marks = np.arange(1, n + 1), scored.marks
-        steps = steps_of(marks)
-        columns[:, used : used + len(STEPS)] = steps[heads, words][:, None] == STEPS
+    if scored.scores is not None:
+        odds = scored.scores.log_odds(scored.problem.arc_head, scored.problem.arc_mod)
+        steps = np.searchsorted(_ODDS, odds)
+        columns[:, used : used + len(STEPS)] = steps[arcs][:, None] == STEPS
         used += len(STEPS)
-        steps[heads, words] = -1  # the guide's odds of the best other head
-        columns[:, used] = steps[:, 1:].max(axis=0) / 4.0
+        steps[arcs] = -1
+        others = np.full(n + 1, -1)  # steps of the best other head
+        np.maximum.at(others, scored.problem.arc_mod, steps)
+        columns[:, used] = others[1:] / 4.0
         used += 1
-        if model.maker.guide is not None and labels:
-            number = {label: i for i, label in enumerate(model.maker.guide.labels, start=1)}
-            best = marks[heads, words] & np.uint16(NO_LABEL)
-            columns[:, used] = best == [number.get(label, 0) for label in labels]
-            used += 1
     if model.labeller is not None:
-        if quanta is None:
-            tree = np.append(np.int32(0), heads)
-            quanta = model.labeller.quanta(scored.values, tree, scored.sure_marks)
-        scores = model.labeller.scores_of(quanta)
+        if label_rows is None:
+            label_rows = model.labeller.tree_scores(scored, np.append(np.int32(0), heads))
         number = {label: i for i, label in enumerate(model.labeller.labels)}
-        own = scores[np.arange(n), [number.get(label, 0) for label in labels]]
-        own = np.exp(own - np.logaddexp.reduce(scores, axis=1))
+        own = label_rows[np.arange(n), [number.get(label, 0) for label in labels]]
+        own = np.exp(own - np.logaddexp.reduce(label_rows, axis=1))
         own = np.minimum(np.maximum(own, 1e-4), 1 - 1e-4)
         columns[:, used] = np.log(own)
         columns[:, used + 1] = np.log(own / (1.0 - own))

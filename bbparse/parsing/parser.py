@@ -18,15 +18,15 @@ from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
 from bbparse.options import check_options
 from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of, judged
-from bbparse.parsing.own_tags import with_own_tags
 from bbparse.parsing.parse import Asked, Limits, Parse, Wanted
 from bbparse.parsing.valid import Restriction, fill_in, kept_parse, rules_for
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
 from bbparse.scoring.candidates import LONG
 from bbparse.scoring.delayed import DelayedScorer
-from bbparse.scoring.labeller import LabelQuanta
+from bbparse.scoring.labeller import best_labels
 from bbparse.scoring.problem_maker import Scored, batches
+from bbparse.scoring.scorer import checked_heads
 from bbparse.solving.in_order import in_order
 from bbparse.solving.solve import solve
 from bbparse.text.cutter import Cutter
@@ -62,7 +62,7 @@ class Parser:
         maker = model.maker
         self._delayed: DelayedScorer | None = None
         if model.config.model.solver == "price-and-cut" and not maker.families:
-            if DelayedScorer.takes(maker.scorer.templates):
+            if maker.scorer is not None and DelayedScorer.takes(maker.scorer.templates):
                 self._delayed = DelayedScorer(maker.scorer)
 
     @classmethod
@@ -111,7 +111,7 @@ class Parser:
         return parser
 
     def tagged(self, sentence: Sentence) -> Sentence:
-        """A sentence with tags: itself if it has some, else `with_own_tags`.
+        """A sentence with tags: itself if it has some, else a copy with the tagger's.
 
         `ModelError` if it has none, the model has no tagger, and was trained with tags.
         """
@@ -125,7 +125,7 @@ class Parser:
                 " model has no tagger: tag them with 'bbparse tag', or put a tagger into the model"
                 " with 'bbparse bundle'"
             )
-        return with_own_tags(sentence, self.tagger, self.maker)
+        return self.tagger(sentence)
 
     def problem(
         self, sentence: Sentence, prune: int | None = None, margin: float | None = None
@@ -171,7 +171,7 @@ class Parser:
         if limits.pop("by_work"):
             limits["node_limit"] = NODE_LIMIT
         solution = price_and_cut(problem, columns=delayed.columns(values), **limits)
-        return Scored(sentence, values, None, problem), solution
+        return Scored(sentence, values, problem), solution
 
     def solve_problem(
         self, problem: Problem, spent: float = 0.0, by_work: bool = False, **limits: Any
@@ -233,11 +233,11 @@ class Parser:
         if self.labeller is None:
             return []
         values = encode(sentence)
-        marks = None
-        if self.labeller.guided:
-            tree = np.array(heads[1:], np.int32), np.arange(1, len(heads), dtype=np.int32)
-            marks = self.maker.marks([sentence], [values], [tree])[0]
-        return self.labeller.label(values, heads, marks)
+        tree = checked_heads(values, heads)
+        order = np.lexsort((np.arange(1, len(tree)), tree[1:]))
+        mods = (1 + order).astype(np.int32)
+        scored = self.maker.over_arcs(sentence, values, tree[mods], mods)
+        return best_labels(self.labeller, self.labeller.tree_scores(scored, tree))
 
     def _finished(
         self, scored: Scored, solution: Solution, wanted: Wanted,
@@ -248,13 +248,13 @@ class Parser:
         ``given`` are labels that stay, by word.
         """
         found = Parse(scored.sentence, solution, [])
-        quanta: list[LabelQuanta] = []
-        labeller, values, marks = self.labeller, scored.values, scored.sure_marks
+        rows: list[NDArray[np.float64]] = []
+        labeller = self.labeller
         if labeller is not None:
             trees = wanted.deadline.through(solution.heads)
-            quanta = [labeller.quanta(values, heads, marks) for heads in trees]
-            solution = solution.first(len(quanta))
-            names = [labeller.best_of(own) for own in quanta]
+            rows = [labeller.tree_scores(scored, heads) for heads in trees]
+            solution = solution.first(len(rows))
+            names = [best_labels(labeller, own) for own in rows]
             if given:
                 names = [
                     [given.get(m, label) for m, label in enumerate(own, start=1)] for own in names
@@ -266,14 +266,14 @@ class Parser:
                     whole = self.maker([scored.sentence])[0]  # all parts, but of likely arcs only
                 found = kept_parse(
                     labeller, whole, found, wanted.rules, wanted, self.solve_problem, given,
-                    quanta[0] if whole is scored else None,
+                    rows[0] if whole is scored else None,
                 )  # fmt: skip
                 if found.solution is not solution:
-                    scored, quanta = whole, []
+                    scored, rows = whole, []
         if wanted.calibration is not None:
             labels = found.labels or [[]] * len(found.solution)
-            rows = wanted.deadline.through(zip_longest(found.solution.arcs, labels, quanta))
-            sure = [wanted.calibration(evidence_of(self.model, scored, *row)) for row in rows]
+            known = wanted.deadline.through(zip_longest(found.solution.arcs, labels, rows))
+            sure = [wanted.calibration(evidence_of(self.model, scored, *one)) for one in known]
             found = found.first(len(sure))._replace(sure=sure)
         return found
 

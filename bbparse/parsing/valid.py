@@ -6,6 +6,7 @@ What a parser finds is solved again under the rules that it breaks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,9 @@ from numpy.typing import NDArray
 from bbparse.errors import ModelError, TreebankError
 from bbparse.parsing.parse import Parse, Wanted
 from bbparse.problem import Problem, Solution
-from bbparse.scoring.labeller import Labeller, LabelQuanta
+from bbparse.scoring.labeller import Labelling
 from bbparse.scoring.problem_maker import ProblemMaker, Scored
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import encode
 from bbparse.treebank.sentence import crossing_words, given_heads
 from bbparse.validity.check import RuledSentence
 from bbparse.validity.constraints import LabelScores
@@ -54,15 +54,11 @@ def fill_in(
             f"{where} projective tree has all heads that are given: the arcs {arcs}{more} cross; a"
             " model trained with --projective no keeps them, unless --projective yes is given"
         )
-    values, prune = encode(sentence), wanted.prune
+    prune = wanted.prune
     wider = ((prune, None), (prune, np.inf), (0, None))
     for heads, margin in wider[:1] if prune == 0 else wider:
-        head, mod = maker.pruner.candidates(values, heads, margin)
-        maker.check_size(sentence, len(head))  # before anything is made of all arcs
-        candidates = set(zip(head.tolist(), mod.tolist())) | {(h, m) for m, h in given.items()}
-        head, mod = np.array(sorted(candidates), np.int32).T.copy()
-        marks = maker.marks([sentence], [values], [(head, mod)])[0]
-        problem = maker.over_arcs(sentence, values, head, mod, marks).with_heads(given)
+        (scored,) = maker([sentence], heads, margin, [given])
+        problem = scored.problem.with_heads(given)
         if restrict is not None:
             problem = restrict(problem)
         whole = heads == 0  # then no arc was left out, and it can be said what is in the way
@@ -79,10 +75,10 @@ def fill_in(
         raise TreebankError(
             f"{where} {kind} with one root has all heads that are given{and_more}{conflict}"
         )
-    return Scored(sentence, values, marks, problem), solution
+    return replace(scored, problem=problem), solution
 
 
-def rules_for(valid: str | Rules | None, labeller: Labeller | None) -> Rules | None:
+def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | None:
     """The rules that trees of a model should keep; `valid` is that of `Parser.parse`.
 
     `ModelError` if there are any and the model has no labels, `ConfigError` if they cannot be read.
@@ -101,24 +97,24 @@ def rules_for(valid: str | Rules | None, labeller: Labeller | None) -> Rules | N
 
 
 def label_scores_around(
-    labeller: Labeller, scored: Scored, heads: NDArray[np.int32], quanta: LabelQuanta | None = None
-) -> LabelScores:
+    labeller: Labelling, scored: Scored, heads: NDArray[np.int32],
+    rows: NDArray[np.float64] | None = None,
+) -> LabelScores:  # fmt: skip
     """The labeller's scores of any arc: of an arc of the tree `heads`, int32[n + 1], in that tree;
     of another arc, in the tree that has it in place of its modifier's.
 
-    Quanta are those of the tree, if known.
+    ``rows`` are those of the tree, if known.
     """
-    marks = scored.sure_marks
     own = heads.copy()
     own[0] = 0
-    rows = labeller.scores_of(quanta or labeller.quanta(scored.values, own, marks))
+    of_tree = labeller.tree_scores(scored, own) if rows is None else rows
 
     def scores(head: int, mod: int) -> NDArray[np.float64]:
         if own[mod] == head:
-            return rows[mod - 1]
+            return of_tree[mod - 1]
         moved = own.copy()
         moved[mod] = head
-        return labeller.scores_of(labeller.quanta(scored.values, moved, marks))[mod - 1]
+        return labeller.tree_scores(scored, moved)[mod - 1]
 
     return scores
 
@@ -129,20 +125,20 @@ def _work(solution: Solution) -> float:
 
 
 def kept_parse(
-    labeller: Labeller,
+    labeller: Labelling,
     scored: Scored,
     found: Parse,
     rules: Rules,
     wanted: Wanted,
     solve: Callable[..., Solution],
     given: Mapping[int, str] | None = None,
-    quanta: LabelQuanta | None = None,
+    label_rows: NDArray[np.float64] | None = None,
 ) -> Parse:
     """The k best valid trees, and what rules they break in spite of all.
 
     ``found`` was made of the problem without rules, and comes back where its trees keep them;
-    ``solve`` is `Parser.solve_problem`; ``given`` are labels that stay, by word; ``quanta`` those
-    of the best tree that was found, if known.
+    ``solve`` is `Parser.solve_problem`; ``given`` are labels that stay, by word;
+    ``label_rows`` the scores of labels of the best tree that was found, if known.
     """
     ruled = RuledSentence(rules, scored.sentence)
     rows = list(zip(found.solution.heads[:, 1:].tolist(), found.labels))
@@ -151,7 +147,7 @@ def kept_parse(
     if not any(faults):
         return found
     names = [*labeller.labels, *sorted({*(given or {}).values()} - {*labeller.labels})]
-    around = label_scores_around(labeller, scored, found.solution.heads[0], quanta)
+    around = label_scores_around(labeller, scored, found.solution.heads[0], label_rows)
 
     def scores(head: int, mod: int) -> NDArray[np.float64]:
         own = around(head, mod)

@@ -133,7 +133,7 @@ def _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, score
 
 @kernel
 def score_candidates(
-    values, arc_head, arc_mod, projective, single_root, marks, weights, quantum, templates
+    values, arc_head, arc_mod, projective, single_root, weights, quantum, templates
 ):  # fmt: skip
     """Scores of candidate arcs (sorted by head, mod), and of all parts they can form.
 
@@ -181,7 +181,7 @@ def score_candidates(
             scores[start[kind] : start[kind + 1]]
         )  # fmt: skip
         unit = 1.0 if walk >= WITHOUT_GRAND else quantum
-        walk_parts(walk, parts, tables, marks, weights, unit, into, part_templates)
+        walk_parts(walk, parts, tables, weights, unit, into, part_templates)
     if want[2]:
         _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores[start[4] :])
     return sib[:], gc[:], gsib[:], scores, start
@@ -264,8 +264,8 @@ def score_all_arcs(values, weights, quantum, templates, reach):
     scores = np.zeros(head.shape[0])
     no_words = np.empty(0, np.int32)
     walk_parts(
-        np.int64(0), PartWords(no_words, head, no_words, mod), tables,
-        np.zeros((1, 1), np.uint16), weights, quantum, scores, part_templates,
+        np.int64(0), PartWords(no_words, head, no_words, mod), tables, weights,
+        quantum, scores, part_templates,
     )  # fmt: skip
     square = np.full((n + 1, n + 1), -np.inf)
     for a in range(head.shape[0]):
@@ -274,7 +274,7 @@ def score_all_arcs(values, weights, quantum, templates, reach):
 
 
 @kernel
-def _tree_of_blocks(scores, single_root):
+def best_tree(scores, single_root):
     """Heads int32[n+1] of a good projective tree: the best one, but of a long sentence's blocks.
 
     The root of each block is the head of the next one's.
@@ -310,4 +310,4 @@ def likely_arcs(k, margin, single_root, values, weights, quantum, templates):
     n = values.shape[0] - 2 * PAD - 1
     reach = n if n <= LONG else REACH
     square = score_all_arcs(values, weights, quantum, templates, reach)
-    return prune_arcs(square, k, margin, _tree_of_blocks(square, single_root))
+    return prune_arcs(square, k, margin, best_tree(square, single_root))

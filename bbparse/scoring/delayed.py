@@ -25,7 +25,6 @@ from bbparse.jit import plain
 from bbparse.pricing import Columns
 from bbparse.scoring.compile import AXES, GRANDCHILD, GROUP, ROW, SIZE, compile_templates
 from bbparse.scoring.kernels import walk_parts
-from bbparse.scoring.marks import NO_MARKS
 from bbparse.scoring.parts import sentence_tables
 from bbparse.scoring.scorer import PartScorer
 from bbparse.treebank.encode import PAD
@@ -61,14 +60,14 @@ class DelayedScorer:
     """A model over arcs and grandchildren, of which the latter are scored when they are asked for.
 
     `arcs` is the same model without grandchildren. `ConfigError` if there are templates of other
-    parts, or of a guide.
+    parts.
     """
 
     def __init__(self, scorer: PartScorer) -> None:
         t = scorer.templates
         if not self.takes(t):
             raise ConfigError(
-                "only models of arcs and grandchildren, without a guide, score on demand"
+                "only models of arcs and grandchildren score on demand"
             )
         self.arcs = PartScorer(
             replace(t, templates={**t.templates, "grandchild": ()}), scorer.weights, scorer.quantum
@@ -83,9 +82,9 @@ class DelayedScorer:
 
     @staticmethod
     def takes(templates: TemplateSet) -> bool:
-        """Whether there are templates of arcs and grandchildren only, none of a guide."""
+        """Whether there are templates of arcs and grandchildren only."""
         used = {kind for kind, each in templates.templates.items() if each}
-        return used == {"arc", "grandchild"} and not templates.guide_atoms()
+        return used == {"arc", "grandchild"}
 
     def columns(self, values: NDArray[np.uint64]) -> DelayedColumns:
         """Triples of a sentence, as `encode` gives it, over all its arcs."""
@@ -166,7 +165,7 @@ class DelayedColumns(Columns):
             g, h, m = (np.ascontiguousarray(a, np.int32) for a in (grand, head, mod))
             scorer, parts = self._model.scorer, self._model.compiled.parts
             walk_parts(
-                GRANDCHILD, (g, h, _NO_WORDS, m), plain(self._tables), NO_MARKS,
+                GRANDCHILD, (g, h, _NO_WORDS, m), plain(self._tables),
                 scorer.weights, scorer.quantum, scores, plain(parts),
             )  # fmt: skip
         return scores

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.factors.view import LABEL_BITS, NO_LABEL
 from bbparse.jit import kernel
 from bbparse.scoring.compile import FIRST, GROUP, NEEDS, ROW, SIZE
 from bbparse.scoring.prefetch import prefetch
@@ -53,14 +52,12 @@ def distance_bucket(distance):
 
 
 @kernel
-def walk_parts(walk, parts, tables, marks, weights, quantum, scores, templates):
+def walk_parts(walk, parts, tables, weights, quantum, scores, templates):
     """Score parts by the templates of a walk, or list the indices of features.
 
     `parts` are `PartWords`, `tables` those of the sentence, `templates` `PartTemplates`. `grand`
-    and `inner` are empty for walks (`WALKS`) without those roles. marks[h, m] is what the guide
-    says of an arc (`bbparse.scoring.network`), read only where a template asks for it. Consecutive
-    parts that differ in the fastest role only (g if there is one, else s, else m) share the sum
-    over the others.
+    and `inner` are empty for walks (`WALKS`) without those roles. Consecutive parts that differ
+    in the fastest role only (g if there is one, else s, else m) share the sum over the others.
     Scores go to `scores` (float64[P], integer sums times `quantum`); where it is empty, the weights
     are not read and the indices of all features are returned instead, part by part.
 
@@ -104,7 +101,7 @@ def walk_parts(walk, parts, tables, marks, weights, quantum, scores, templates):
     rows = np.empty(65, np.uint64)
     n_waiting = 0
     waiting = np.uint64(0)
-    atoms = np.zeros(15, np.int64)
+    atoms = np.zeros(11, np.int64)
     needs = walks[walk, NEEDS]
     sibling_atoms = has_inner and needs >> 3 & 3 != 0
     grand_atoms = has_grand and needs >> 5 & 3 != 0
@@ -116,7 +113,6 @@ def walk_parts(walk, parts, tables, marks, weights, quantum, scores, templates):
         n_values = np.uint64(words[set_slot, 64])
         for bit in range(n_values):
             set_value[bit] = table[np.uint64(words[set_slot, bit]), np.uint64(set_column)]
-    mark_atoms = needs >> 11 != 0
     if want_indices:
         indices = np.empty(n_parts * (2 * np.int64(n_templates) + 16), np.int64)
     filled = 0
@@ -186,14 +182,6 @@ def walk_parts(walk, parts, tables, marks, weights, quantum, scores, templates):
             for bit in range(n_values):
                 total += set_value[bit] * np.int64((mask >> bit) & np.uint64(1))
             atoms[10] = total
-        if mark_atoms:
-            mark = np.int64(marks[h, m])
-            atoms[11] = mark & NO_LABEL
-            atoms[12] = mark >> LABEL_BITS
-            if has_inner:
-                atoms[13] = np.int64(marks[h, s]) & NO_LABEL if s >= 0 else NO_LABEL
-            if has_grand:
-                atoms[14] = np.int64(marks[g, h]) & NO_LABEL if g >= 0 else NO_LABEL
 
         # Indices of the plain templates, and of the features that they make.
         arc_at = row0 + np.uint64(arc_row) * n_templates

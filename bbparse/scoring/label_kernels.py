@@ -1,4 +1,4 @@
-"""Kernels of the labeller: parts around the arcs of a tree, their features, and the best labels.
+"""Kernels of the labeller: parts around the arcs of a tree, their features.
 
 See `bbparse.scoring.labeller` for what the kinds of part mean here. Cost of a tree of n words with
 F features and L labels: O(n · columns) for the tables of `bbparse.scoring.parts`, then O(F · L)
@@ -54,12 +54,11 @@ def label_parts(heads, walk):
 
 
 @kernel
-def label_features(values, heads, templates, marks):
+def label_features(values, heads, templates):
     """All features of the arcs of a tree, heads int32[n+1] of which none may be out of range.
 
-    ``values`` are the sentence's, as `encode` gives them, ``templates`` are `CompiledTemplates`, as
-    plain tuples, and ``marks`` those of a guide for the tree's arcs, uint16[n+1, n+1], or of any
-    size where no template asks for them. Returns ``owner`` int32[F] (the modifier of the arc that
+    ``values`` are the sentence's, as `encode` gives them, and ``templates`` are
+    `CompiledTemplates`, as plain tuples. Returns ``owner`` int32[F] (the modifier of the arc that
     has the feature) and ``indices`` int64[F].
     """
     word_templates, part_templates = templates
@@ -82,7 +81,7 @@ def label_features(values, heads, templates, marks):
         if not n_parts:
             continue
         found = walk_parts(
-            walk, parts, tables, marks, no_weights, 0.0, no_scores, part_templates
+            walk, parts, tables, no_weights, 0.0, no_scores, part_templates
         )  # fmt: skip
         n_features = found.shape[0]
         if filled + n_features > indices.shape[0]:
@@ -106,25 +105,9 @@ def label_features(values, heads, templates, marks):
 
 
 @kernel
-def label_scores(values, heads, templates, marks, weights):
+def label_scores(values, heads, templates, weights):
     """Scores of all labels, int32[n+1, width], in quanta, by ``weights`` int16[*, width]."""
-    owner, indices = label_features(values, heads, templates, marks)
+    owner, indices = label_features(values, heads, templates)
     scores = np.zeros((heads.shape[0], weights.shape[1]), np.int32)
     add_rows(indices, owner, weights, scores)
     return scores
-
-
-@kernel
-def best_labels(scores, heads, n_labels, root):
-    """The best label of each arc, int32[n], by scores int32[n+1, *]; of equal ones the first.
-
-    All arcs from the root have the label `root`, if it is not -1, and no others.
-    """
-    best = np.full(heads.shape[0], -1, np.int32)
-    for m in range(1, heads.shape[0]):
-        for label in range(n_labels):
-            if label != root and (best[m] < 0 or scores[m, label] > scores[m, best[m]]):
-                best[m] = label
-        if root >= 0 and heads[m] == 0:
-            best[m] = root
-    return best[1:]

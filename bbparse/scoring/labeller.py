@@ -22,7 +22,7 @@ row is added by vector instructions. Rows are a whole number of memory lines lon
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,8 @@ from bbparse.configuration.templates import TemplateSet, check_label_templates
 from bbparse.errors import ModelError
 from bbparse.jit import plain
 from bbparse.scoring.compile import compile_templates
-from bbparse.scoring.label_kernels import best_labels, label_scores
-from bbparse.scoring.marks import NO_MARKS, checked_marks
-from bbparse.scoring.scorer import aligned_zeros, checked_heads
+from bbparse.scoring.label_kernels import label_scores
+from bbparse.scoring.scorer import aligned_zeros
 from bbparse.storage.archive import INTS, TEXT, Rule
 
 Ints = NDArray[np.int32]
@@ -55,11 +54,49 @@ LABEL_ARRAYS: dict[str, Rule] = {
 }
 
 
-class LabelQuanta(NamedTuple):
-    """What a labeller makes of a tree."""
+class LabelScores(Protocol):
+    """What a network says of the labels of a sentence."""
 
-    scores: Ints  #: Of all labels, int32[n_words + 1, width], in quanta.
-    heads: Ints  #: int32[n_words + 1], that of the root 0.
+    def tree_label_scores(self, heads: Ints) -> NDArray[np.float32]:
+        """Scores of the labels of the arcs of a tree, float32[n_words, L]."""
+        ...
+
+
+class Scored(Protocol):
+    """What labels are given by, see `bbparse.scoring.problem_maker.Scored`."""
+
+    @property
+    def values(self) -> NDArray[np.uint64]: ...
+    @property
+    def scores(self) -> LabelScores | None: ...
+
+
+class Labelling(Protocol):
+    """What names the arcs of trees: a labeller, or the network that scores them."""
+
+    #: Sorted, each once.
+    labels: tuple[str, ...]
+
+    def tree_scores(self, scored: Scored, heads: Ints) -> NDArray[np.float64]:
+        """Scores float64[n_words, L] of all labels of the arcs of a tree, int32[n + 1] heads.
+
+        Up to a constant for each word, the logarithm of the label's probability; -inf where the
+        rule about the root excludes a label.
+        """
+        ...
+
+
+def best_labels(labelling: Labelling, scores: NDArray[np.float64]) -> list[str]:
+    """The best label of each arc, of equal ones the first, given what `tree_scores` gives."""
+    return [labelling.labels[i] for i in scores.argmax(axis=1).tolist()]
+
+
+def by_root(scores: NDArray[np.float64], heads: Ints, root: int) -> NDArray[np.float64]:
+    """Scores of labels with -inf where an arc from the root has another label than ``root``, or
+    another arc has that; -1: there is no such rule."""
+    if root >= 0:
+        scores[np.equal.outer(heads[1:] == 0, np.arange(scores.shape[1]) != root)] = -np.inf
+    return scores
 
 
 class Labeller:
@@ -70,8 +107,7 @@ class Labeller:
     `ModelError` or `ConfigError` if they do not fit.
 
     The `weights` (int16[2**templates.bits, width]) have a column for each label, in quanta of
-    `LABEL_QUANTUM`, padded to whole lines of memory; zeros, to be written to. Marks are needed if
-    it is `guided`, because templates have atoms of the guide.
+    `LABEL_QUANTUM`, padded to whole lines of memory; zeros, to be written to.
     """
 
     def __init__(self, templates: TemplateSet, labels: tuple[str, ...], root: int = -1) -> None:
@@ -86,51 +122,15 @@ class Labeller:
         self.templates = check_label_templates(templates)
         self.labels = labels
         self.root = int(root)
-        self.guided = bool(templates.guide_atoms())
         self._compiled = plain(compile_templates(templates))
 
-    def label(
-        self,
-        values: NDArray[np.uint64],
-        heads: NDArray[np.int32],
-        marks: NDArray[np.uint16] | None = None,
-    ) -> list[str]:
-        """Labels of the arcs of a tree, int[n + 1] heads, that of word i + 1 at position i.
-
-        Marks are a guide's, needed where `guided`. `ProblemError` if values, heads and marks do not
-        fit each other, or a head is out of range.
-        """
-        heads = checked_heads(values, heads)
-        marks = checked_marks(marks, len(heads), self.guided)
-        return self.best_of(self.quanta(values, heads, marks))
-
-    def quanta(
-        self, values: NDArray[np.uint64], heads: NDArray[np.int32], marks: NDArray[np.uint16]
-    ) -> LabelQuanta:
-        """What `best_of` and `scores_of` take; heads and marks, which a parser has found, are not
-        checked."""
+    def tree_scores(self, scored: Scored, heads: Ints) -> NDArray[np.float64]:
+        """See `Labelling`; heads, which a parser has found, are not checked."""
         own = heads.copy()  # writable, and without the -1 of the root
         own[0] = 0
-        marks = marks if self.guided else NO_MARKS
-        scores = label_scores(values, own, self._compiled, marks, self.weights)
-        return LabelQuanta(scores, own)
-
-    def best_of(self, quanta: LabelQuanta) -> list[str]:
-        """The best label of each arc."""
-        labels = self.labels
-        return [labels[i] for i in best_labels(*quanta, len(labels), self.root).tolist()]
-
-    def scores_of(self, quanta: LabelQuanta) -> NDArray[np.float64]:
-        """Scores float64[n_words, L] of all labels of the arcs of a tree.
-
-        Up to a constant for each word, the logarithm of the label's probability; -inf where the
-        rule about the root excludes a label.
-        """
-        out = quanta.scores[1:, : len(self.labels)] * np.float64(LABEL_QUANTUM)
-        if self.root >= 0:
-            top, rooted = quanta.heads[1:] == 0, np.arange(len(self.labels)) != self.root
-            out[np.equal.outer(top, rooted)] = -np.inf
-        return out
+        quanta = label_scores(scored.values, own, self._compiled, self.weights)
+        scores = quanta[1:, : len(self.labels)] * np.float64(LABEL_QUANTUM)
+        return by_root(scores, own, self.root)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What `from_arrays` reads: the arrays of `LABEL_ARRAYS`, zeros left out."""

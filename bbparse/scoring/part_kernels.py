@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.jit import kernel
-from bbparse.network.kernels import sum_of
+from bbparse.network.layers import sum_of
 from bbparse.scoring.kernels import distance_bucket
 
 Floats = NDArray[np.float32]

@@ -1,6 +1,6 @@
 """`ProblemMaker`: from a sentence to its `Problem`.
 
-Each step (candidates, the guide's marks, scores, factors) reads tables of its own, of up to tens of
+Each step (vectors of words, candidates, scores, factors) reads tables of its own, of up to tens of
 megabytes, and code of its own. Taking some dozens of sentences through one step before the next
 keeps these in the caches: a fifth of the time of a sentence by itself. What comes out is the same.
 
@@ -12,7 +12,7 @@ them may hold no tree at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,10 +26,9 @@ from bbparse.outside import Outside
 from bbparse.problem import Problem
 from bbparse.problem.parts import Counts, Factors, names_of
 from bbparse.problem.quantum import QUANTUM
+from bbparse.scoring.arc_network import MOST_ARCS, ArcNetwork, SentenceScores, labels_of_arcs
 from bbparse.scoring.candidates import LONG, all_arcs
 from bbparse.scoring.in_trees import arcs_in_trees
-from bbparse.scoring.marks import NO_MARKS, steps_of, sure_marks
-from bbparse.scoring.network import Network, PartNetwork
 from bbparse.scoring.scorer import PartScorer, Weights
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, encode
@@ -37,14 +36,9 @@ from bbparse.treebank.sections import SECTION_WORDS
 
 Ints = NDArray[np.int32]
 Values = NDArray[np.uint64]
-Marks = NDArray[np.uint16]
-Floats = NDArray[np.float32]
 
 # Candidate parts that a sentence may have before memory is in danger (24 bytes each and more).
 MAX_PARTS = 60_000_000
-
-#: Candidate arcs of a long sentence, two a word at least.
-MOST_ARCS = 3000
 
 _FACTORS, _COUNTS = names_of("factor", Factors), names_of("count", Counts)
 
@@ -91,10 +85,14 @@ class Pruner:
 
 
 def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> tuple[Ints, Ints]:
-    """Candidate arcs and those of a tree, int32[n + 1] heads, together, sorted by (head, mod)."""
+    """Candidate arcs and those of a tree, int32[n + 1] heads, together, sorted by (head, mod).
+
+    Words of a negative head get no more arcs.
+    """
     n = len(heads) - 1
     keys = arc_head.astype(np.int64) * (n + 1) + arc_mod
-    tree = heads[1:].astype(np.int64) * (n + 1) + np.arange(1, n + 1)
+    mods = 1 + np.flatnonzero(heads[1:] >= 0)
+    tree = heads[mods].astype(np.int64) * (n + 1) + mods
     both = np.union1d(keys, tree)
     return (both // (n + 1)).astype(np.int32), (both % (n + 1)).astype(np.int32)
 
@@ -106,32 +104,27 @@ class Scored:
     sentence: Sentence
     #: uint64[...]: as `encode` gives them.
     values: Values
-    #: uint16[n+1, n+1] or None: the guide's, among all candidate arcs.
-    marks: Marks | None
     problem: Problem
-
-    @property
-    def sure_marks(self) -> Marks:
-        """The marks that a `Labeller` looks at."""
-        return NO_MARKS if self.marks is None else sure_marks(self.marks)
+    #: What the network scores of the sentence; None beside templates.
+    scores: SentenceScores | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProblemMaker:
-    """Makes problems of sentences. Nothing in it changes meanwhile, so threads may share it."""
+    """Makes problems of sentences. Nothing in it changes meanwhile, so threads may share it.
+
+    Arcs and parts are scored by a network, or else by templates: by `scorer`, after the `pruner`
+    has chosen the candidate arcs.
+    """
 
     config: Configuration
-    pruner: Pruner
-    #: Backbone templates and weights.
-    scorer: PartScorer
+    network: ArcNetwork | None = None
+    pruner: Pruner | None = None
+    scorer: PartScorer | None = None
     families: Sequence[FactorFamily] = ()
     #: Weights of the factors' features.
     table: FactorTable = field(default_factory=lambda: FactorTable(np.zeros(0, np.uint64)))
-    #: Whose opinion on the candidate arcs the templates build on.
-    guide: Network | None = None
-    #: Whose scores are added to those of the templates.
-    trees: PartNetwork | None = None
-    #: Vectors that guide and trees take besides.
+    #: Pretrained vectors that the network takes besides.
     outside: Outside | None = None
     #: All scores, those of factors too, are multiples of it.
     quantum: float = QUANTUM
@@ -143,68 +136,38 @@ class ProblemMaker:
         sentences: Sequence[Sentence],
         prune: int | None = None,
         margin: float | None = None,
+        given: Sequence[Mapping[int, int]] = (),
     ) -> list[Scored]:
         """The scored problems of a batch of sentences.
 
         `prune` is the most heads of a word instead of the model's, 0 for all arcs; `margin` the
-        largest log-odds of a candidate head against the word's best. `ProblemError` if so many arcs
-        are left that the parts would not fit into memory, or `prune` is negative.
+        largest log-odds of a candidate head against the word's best. Arcs ``given`` of each
+        sentence, head by modifier, are candidates, too. `ProblemError` if so many arcs are left
+        that the parts would not fit into memory, or `prune` is negative.
         """
         check_options({"prune": prune}, ProblemError)
         for sentence in sentences:
             check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
         values = [encode(sentence) for sentence in sentences]
-        arcs = [self.pruner.candidates(own, prune, margin) for own in values]
-        outside = self._vectors(sentences)
-        marks: Sequence[Marks | None] = [None] * len(values)
-        if prune != 0:  # an arc's odds are those against all candidates
-            marks = self._marks(values, arcs, outside)
-            least = self.config.guide.least if margin is None else 0
-            arcs = [
-                self._in_trees(sentence.n_words, a, given, least)
-                for sentence, a, given in zip(sentences, arcs, marks)
-            ]
-        return self._score(sentences, values, arcs, marks, outside)
-
-    def _vectors(self, sentences: Sequence[Sentence]) -> Sequence[Floats | None]:
-        """Vectors from outside of each sentence; None where there are none."""
-        return [None] * len(sentences) if self.outside is None else self.outside(sentences)
-
-    def marks(
-        self,
-        sentences: Sequence[Sentence],
-        values: Sequence[Values],
-        arcs: Sequence[tuple[Ints, Ints]],
-    ) -> Sequence[Marks | None]:
-        """What the guide says of arcs of each sentence; None without one."""
-        return self._marks(values, arcs, self._vectors(sentences))
-
-    def _marks(
-        self,
-        values: Sequence[Values],
-        arcs: Sequence[tuple[Ints, Ints]],
-        outside: Sequence[Floats | None],
-    ) -> Sequence[Marks | None]:
-        if self.guide is None:
-            return [None] * len(values)
-        return [self.guide.marks(own, *a, one) for own, a, one in zip(values, arcs, outside)]
+        scores = self._scores(sentences, values)
+        arcs = []
+        for i, (sentence, own, some) in enumerate(zip(sentences, values, scores)):
+            head, mod = self._candidates(own, some, prune, margin)
+            if given and given[i]:
+                heads = np.full(sentence.n_words + 1, -1, np.int32)
+                heads[list(given[i])] = list(given[i].values())
+                head, mod = with_arcs_of(head, mod, heads)
+            elif prune != 0:
+                head, mod = self._in_trees(sentence.n_words, head, mod)
+            arcs.append((head, mod))
+        return self._scored(sentences, values, arcs, scores)
 
     def over_arcs(
-        self,
-        sentence: Sentence,
-        values: Values,
-        arc_head: Ints,
-        arc_mod: Ints,
-        marks: Marks | None = None,
-    ) -> Problem:
-        """The problem over given candidate arcs, sorted by (head, mod).
-
-        ``marks`` are the guide's (for training sentences, those of one that did not see them);
-        where they are not given, the guide is asked.
-        """
-        asked = self.trees is not None or (marks is None and self.guide is not None)
-        outside = self._vectors([sentence]) if asked else [None]
-        return self._score([sentence], [values], [(arc_head, arc_mod)], [marks], outside)[0].problem
+        self, sentence: Sentence, values: Values, arc_head: Ints, arc_mod: Ints
+    ) -> Scored:
+        """The scored problem over given candidate arcs, sorted by (head, mod)."""
+        scores = self._scores([sentence], [values])
+        return self._scored([sentence], [values], [(arc_head, arc_mod)], scores)[0]
 
     def check_size(self, sentence: Sentence, n_arcs: int) -> None:
         """Refuse, by `ProblemError`, so many arcs that their parts would not fit into memory."""
@@ -218,61 +181,79 @@ class ProblemMaker:
 
     def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:
         """What families see of some arcs of a sentence, sorted by (head, mod)."""
-        values = encode(sentence)  # labels do not depend on the other arcs
-        marks = self.marks([sentence], [values], [(arc_head, arc_mod)])[0]
-        return FactorView(sentence, arc_head, arc_mod, values, marks, self.label_names)
+        values = encode(sentence)
+        scores = self._scores([sentence], [values])[0]
+        return self._view(sentence, values, arc_head, arc_mod, scores)
 
     @property
     def label_names(self) -> Sequence[str]:
-        """The guide's labels in order, none without a guide."""
-        return () if self.guide is None else self.guide.labels
+        """Labels that families may see on arcs, in order; none beside templates."""
+        return () if self.network is None else self.network.labels
 
-    def _in_trees(
-        self, n: int, arcs: tuple[Ints, Ints], marks: Marks | None, least: int
+    def _scores(
+        self, sentences: Sequence[Sentence], values: Sequence[Values]
+    ) -> Sequence[SentenceScores | None]:
+        """What the network makes of each sentence; None beside templates."""
+        if self.network is None:
+            return [None] * len(values)
+        return self.network(values, None if self.outside is None else self.outside(sentences))
+
+    def _candidates(
+        self, values: Values, scores: SentenceScores | None, k: int | None, margin: float | None
     ) -> tuple[Ints, Ints]:
-        """Candidate arcs that some tree has, of those the guide finds likely if these have one."""
-        head, mod = arcs
-        kind = self.config.model.single_root, self.config.projective
-        if least and marks is not None:
-            likely = steps_of(marks[head, mod]) >= least
-            found = arcs_in_trees(n, head[likely], mod[likely], *kind)
-            if len(found[0]):
-                return found
-        found = arcs_in_trees(n, head, mod, *kind)
-        return found if len(found[0]) else arcs
+        if scores is None:
+            assert self.pruner is not None  # templates come with one
+            return self.pruner.candidates(values, k, margin)
+        settings = self.config.pruner
+        return scores.candidates(
+            settings.k if k is None else k, settings.margin if margin is None else margin,
+            self.config.model.single_root,
+        )  # fmt: skip
 
-    def _score(
+    def _in_trees(self, n: int, head: Ints, mod: Ints) -> tuple[Ints, Ints]:
+        """Candidate arcs that some tree has; all of them where there is no tree."""
+        kind = self.config.model.single_root, self.config.projective
+        some = arcs_in_trees(n, head, mod, *kind)
+        return some if len(some[0]) else (head, mod)
+
+    def _view(
+        self, sentence: Sentence, values: Values, head: Ints, mod: Ints,
+        scores: SentenceScores | None,
+    ) -> FactorView:  # fmt: skip
+        labels = None
+        if scores is not None and self.label_names:
+            known = scores.arc_labels
+            if known is None or len(known) != len(head):
+                known = scores.label_scores(head, mod)
+            labels = 1 + known.argmax(axis=1).astype(np.int32)
+        return FactorView(sentence, head, mod, values, labels, self.label_names)
+
+    def _scored(
         self,
         sentences: Sequence[Sentence],
         values: Sequence[Values],
         arcs: Sequence[tuple[Ints, Ints]],
-        marks: Sequence[Marks | None],
-        outside: Sequence[Floats | None],
+        scores: Sequence[SentenceScores | None],
     ) -> list[Scored]:
-        """Problems over candidate arcs; marks that are missing are asked for."""
-        for sentence, (head, _) in zip(sentences, arcs):
+        """Problems over candidate arcs."""
+        kind = self.config.projective, self.config.model.single_root
+        if self.label_names:
+            known = [some for some in scores if some is not None]
+            for one, a, labels in zip(known, arcs, labels_of_arcs(known, arcs)):
+                one.keep_labels(*a, labels)
+        parts = []
+        for sentence, own, (head, mod), some in zip(sentences, values, arcs, scores):
             self.check_size(sentence, len(head))
-        if any(given is None for given in marks):
-            marks = self._marks(values, arcs, outside)
-        config = self.config
-        kind = config.projective, config.model.single_root
-        parts = [
-            self.scorer.score(own, *a, *kind, given)
-            for own, a, given in zip(values, arcs, marks)
-        ]
-        if self.trees is not None:
-            unit = config.trees.weight / self.quantum
-            for fields, own, a, one in zip(parts, values, arcs, outside):
-                more = self.trees.part_fields(own, *a, *kind, one)
-                for name, array in more.items():
-                    if name.endswith("score"):
-                        more[name] = np.rint(array * unit) * self.quantum
-                fields.update(more, arc_score=fields["arc_score"] + more["arc_score"])
+            if some is None:
+                assert self.scorer is not None  # beside the pruner
+                parts.append(self.scorer.score(own, head, mod, *kind))
+            else:
+                parts.append(some.fields(head, mod, *kind, self.quantum))
         if self.families and len(self.table):
             # Views have copies of the arcs: those of problems become read-only.
             views = [
-                FactorView(sentence, *a, own, given, self.label_names)
-                for sentence, a, own, given in zip(sentences, arcs, values, marks)
+                self._view(sentence, own, *a, some)
+                for sentence, a, own, some in zip(sentences, arcs, values, scores)
             ]
             for fields, factors in zip(parts, alive_factors(self.families, views, self.table)):
                 fields.update(zip(_FACTORS, factors))
@@ -282,12 +263,12 @@ class ProblemMaker:
         problems = [
             Problem.trusted(
                 sentence.n_words, *a, **fields,
-                projective=config.projective, single_root=config.model.single_root,
+                projective=self.config.projective, single_root=self.config.model.single_root,
                 quantum=self.quantum,
             )
             for sentence, a, fields in zip(sentences, arcs, parts)
         ]  # fmt: skip
-        return list(map(Scored, sentences, values, marks, problems))
+        return list(map(Scored, sentences, values, problems, scores))
 
 
 def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[list[Sentence]]:

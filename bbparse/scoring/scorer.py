@@ -15,7 +15,6 @@ from bbparse.problem.parts import PART_NAMES
 from bbparse.scoring.candidates import all_arcs, likely_arcs, score_all_arcs, score_candidates
 from bbparse.scoring.compile import SIZE, compile_templates
 from bbparse.scoring.kernels import walk_parts
-from bbparse.scoring.marks import NO_MARKS, checked_marks
 from bbparse.scoring.parts import parts_not_in, sentence_tables
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
@@ -25,7 +24,6 @@ _NO_WORDS = np.zeros(0, dtype=np.int32)
 _NO_SCORES = np.zeros(0, dtype=np.float64)
 _NO_WEIGHTS = np.zeros(1, dtype=np.int8)
 
-Marks = NDArray[np.uint16]
 Weights = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
 
 #: What weights may be; learning takes 32 bits, a model that is loaded as few as will do.
@@ -70,7 +68,6 @@ class PartScorer:
         self.templates = templates
         self.weights: NDArray[Any] = np.ascontiguousarray(weights)
         self.quantum = float(quantum)
-        self._guided = bool(templates.guide_atoms())
         compiled = compile_templates(templates)
         self._compiled = plain(compiled)
         #: Numbers of the walks that there are templates of.
@@ -92,23 +89,19 @@ class PartScorer:
         arc_mod: NDArray[np.int32],
         projective: bool = True,
         single_root: bool = True,
-        marks: Marks | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Scores of candidate arcs and of all parts that they can form.
 
         Arcs, int32[A], come once each, sorted by (head, mod), unchecked. Left out are parts that no
-        tree contains, projective or with a single root as asked for. Marks are the guide's,
-        uint16[n + 1, n + 1], needed where templates have atoms of the guide; `ProblemError` if they
-        are missing.
+        tree contains, projective or with a single root as asked for.
 
         Returns fields of a `bbparse.Problem`: the scores of arcs, and the kinds of part that there
         are templates of, sorted by (head, outer, inner, grand) as `candidates.enumerate_parts`
         says. Outermost grandchildren share the words of grandchildren.
         """
-        own_marks = checked_marks(marks, len(values) - 2 * PAD, self._guided)
         arcs = (np.require(array, requirements="W") for array in (arc_head, arc_mod))
         sib, gc, gsib, scores, start = score_candidates(
-            values, *arcs, projective, single_root, own_marks, self.weights, self.quantum,
+            values, *arcs, projective, single_root, self.weights, self.quantum,
             self._compiled,
         )  # fmt: skip
         ends = start.tolist()
@@ -128,7 +121,6 @@ class PartScorer:
 
         -inf for arcs into the root and of a word to itself.
         """
-        checked_marks(None, len(values), self._guided)
         n = len(values) - 2 * PAD - 1
         return score_all_arcs(values, self.weights, self.quantum, self._compiled, n)
 
@@ -136,7 +128,6 @@ class PartScorer:
         self, values: NDArray[np.uint64], k: int, margin: float, single_root: bool
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """See `candidates.likely_arcs`."""
-        checked_marks(None, len(values), self._guided)
         return likely_arcs(
             k, margin, single_root, values, self.weights, self.quantum, self._compiled
         )
@@ -156,7 +147,7 @@ class PartScorer:
         words, parts = self._compiled
         tables = plain(sentence_tables(values, words))
         indices = walk_parts(
-            0, (_NO_WORDS, head, _NO_WORDS, mod), tables, NO_MARKS, _NO_WEIGHTS, 0.0, _NO_SCORES,
+            0, (_NO_WORDS, head, _NO_WORDS, mod), tables, _NO_WEIGHTS, 0.0, _NO_SCORES,
             parts,
         )  # fmt: skip
         return head, mod, indices.reshape(len(head), -1)
@@ -166,17 +157,15 @@ class PartScorer:
         values: NDArray[np.uint64],
         heads: NDArray[np.int32],
         others: NDArray[np.int32] | None = None,
-        marks: Marks | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Feature counts of one tree, int[n + 1] heads, minus those of another.
 
         Only parts that the trees do not share are looked at. Without others, all features of a
-        tree: ``(weights[indices] * counts).sum() * quantum`` is its score. Marks as for `score`.
+        tree: ``(weights[indices] * counts).sum() * quantum`` is its score.
         Returns indices int64[D], ascending, each once, and counts int64[D], none 0; `ProblemError`
-        if a tree does not fit the sentence, or marks are missing.
+        if a tree does not fit the sentence.
         """
         heads = checked_heads(values, heads)
-        marks = checked_marks(marks, len(heads), self._guided)
         word_templates, part_templates = self._compiled
         tables = plain(sentence_tables(values, word_templates))
         compared = others is not None
@@ -188,7 +177,7 @@ class PartScorer:
                 parts = plain(parts_not_in(own, other, walk, compared))
                 features.append(
                     walk_parts(
-                        walk, parts, tables, marks, _NO_WEIGHTS, 0.0, _NO_SCORES, part_templates
+                        walk, parts, tables, _NO_WEIGHTS, 0.0, _NO_SCORES, part_templates
                     )
                 )
         return difference(*map(np.concatenate, found))

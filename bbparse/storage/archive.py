@@ -154,7 +154,11 @@ def _read(
     }
     for name, shape in shapes.items():
         like = rules[name][2]
-        if like is not None and shape[0] != shapes[like][0]:
+        if like is None:
+            continue
+        if like not in shapes:  # optional, but not without this one
+            raise _Damaged(f"field {like} is missing")
+        if shape[0] != shapes[like][0]:
             raise _Damaged(
                 f"{name} has {shape[0]} elements, expected {shapes[like][0]} as in {like}"
             )

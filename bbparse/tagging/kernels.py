@@ -106,36 +106,6 @@ def best_sequence(counts: Ints, labels: Ints, scores: Longs, bigrams: Ints, out:
 
 
 @kernel
-def best_totals(counts: Ints, labels: Ints, scores: Longs, bigrams: Ints) -> Longs:
-    """Score of the best sequence in which a word has each of its candidates, int64[n, K].
-
-    Given as for `best_sequence`: sums from the left end and from the right one. Where each word is
-    by itself, the candidate's own score.
-    """
-    n = counts.shape[0]
-    border = bigrams.shape[0] - 1
-    left, right = scores.copy(), np.zeros(scores.shape, np.int64)
-    if border == 0:
-        return left
-    for i in range(n):
-        for b in range(counts[i]):
-            best = np.int64(bigrams[border, labels[i, b]])
-            for a in range(counts[i - 1] if i else 0):
-                score = left[i - 1, a] + bigrams[labels[i - 1, a], labels[i, b]]
-                best = score if a == 0 else max(best, score)
-            left[i, b] += best
-    for i in range(n - 1, -1, -1):
-        for a in range(counts[i]):
-            best = np.int64(bigrams[labels[i, a], border])
-            for b in range(counts[i + 1] if i < n - 1 else 0):
-                score = bigrams[labels[i, a], labels[i + 1, b]]
-                score += scores[i + 1, b] + right[i + 1, b]
-                best = score if b == 0 else max(best, score)
-            right[i, a] = best
-    return left + right
-
-
-@kernel
 def score_labels(
     features: Keys,
     first: Ints,

@@ -1,36 +1,41 @@
-"""`TagNetwork`: what a small neural network thinks of the tags of words.
+"""`TagNetwork`: what a recurrent network thinks of the tags and features of words.
 
-It sees of words what can be said without tags (`NETWORK_ATTRIBUTES`), and their context as the
-parser's guide does (`bbparse.network.encoder`). Its scores are added to those of the layer of tags,
-in the same steps, so that the best sequence is found by sums of whole numbers.
-
-It learns UPOS, UPOS with XPOS, and FEATS at once, so that its vectors know more of a word than its
-tag; but only tags are asked for afterwards.
+It sees of words what can be said without tags (`NETWORK_ATTRIBUTES`), and the whole sentence
+(`bbparse.network.sequence`). Its scores of tags and of FEATS are added to those of the layers, in
+the same steps, so that the best sequence is found by sums of whole numbers. It learns UPOS besides,
+so that its vectors know more of a word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
-from bbparse.jit import kernel
-from bbparse.network.dense import dense
-from bbparse.network.encoder import Encoder, encoder_rules, known_rows
-from bbparse.network.kernels import context
-from bbparse.network.learning import Learner, Stack, label_loss, product, product_back, vocabulary
+from bbparse.network.layers import Backward, Floats, Weights, linear
+from bbparse.network.learner import NetworkLearner, label_loss, touched_rows, vocabulary
+from bbparse.network.ragged import Ragged
+from bbparse.network.sequence import (
+    Dropout,
+    SequenceNetwork,
+    in_sentence,
+    known_rows,
+    network_rules,
+    sums_of_words,
+)
 from bbparse.outside import Outside
-from bbparse.storage.archive import Rule
+from bbparse.storage.archive import INTS, Rule
 from bbparse.tagging.encode import COLUMNS, PAD
 from bbparse.tagging.layer import LAYER_QUANTUM
 from bbparse.treebank import Sentence
 
-Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
+Rows = NDArray[np.int64]
+Values = NDArray[np.uint64]
 
 #: The attributes whose vectors a word is the sum of.
 NETWORK_ATTRIBUTES = (
@@ -42,194 +47,227 @@ N_WHOLE = 2
 NETWORK_COLUMNS = np.array([COLUMNS.index(name) for name in NETWORK_ATTRIBUTES], np.int64)
 
 #: Arrays of a network, with the rules that `read_archive` checks them by.
-TAG_NETWORK_ARRAYS: dict[str, Rule] = encoder_rules("tagger_network")
+TAG_NETWORK_ARRAYS: dict[str, Rule] = {**network_rules("tags"), "tags_count": (INTS, 0, None)}
 
 
-@kernel
-def tag_scores(
-    values: NDArray[np.uint64],
-    encoder: tuple[Any, ...],
-    ends: tuple[Any, ...],
-    n_labels: int,
-    steps: float,
-    outside: Floats,
-) -> Ints:
-    """Scores of the labels of words in whole steps, int32[n, n_labels]; `steps` make 1."""
-    end_w, end_b, label_w, label_b = ends
-    state = context(values, encoder, outside)
-    n = values.shape[0] - 2 * PAD
-    fours = (n + 3) & -4  # what `dense` does at once
-    width, size = end_w.shape
-    hidden = np.empty((fours, size), np.float32)
-    dense(state, width, width, width, end_w, end_b, hidden)
-    flat = np.empty(fours * size, np.float32)
-    for i in range(fours):
-        for j in range(size):
-            flat[i * size + j] = max(hidden[i, j], np.float32(0.0))
-    labels = np.empty((fours, label_w.shape[1]), np.float32)
-    dense(flat, 0, size, size, label_w, label_b, labels)
-    out = np.empty((n, n_labels), np.int32)
-    for i in range(n):
-        for k in range(n_labels):
-            out[i, k] = np.int32(np.rint(labels[i, k] * np.float32(steps)))
-    return out
+class TagNetwork(SequenceNetwork):
+    """Scores of tags and FEATS: its labels are those of the layers, first ``n_tags`` tags."""
 
-
-class TagNetwork(Encoder):
-    """Scores of tags, which are those of the layer of tags."""
-
-    NAME = "tagger_network"
+    NAME = "tags"
     COLUMNS = NETWORK_COLUMNS
-    SIZES = ("hidden",)  # length of the vectors that labels are told by
+    #: With the length of the vectors that labels are told by.
+    SIZES: ClassVar[tuple[str, ...]] = (*SequenceNetwork.SIZES, "hidden")
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        kinds: str,
+        sizes: Mapping[str, int],
+        keys: Values,
+        vectors: Floats,
+        parameters: Mapping[str, Floats],
+        n_tags: int = 0,
+    ) -> None:
+        super().__init__(labels, kinds, sizes, keys, vectors, parameters)
+        self.n_tags = n_tags
 
     @classmethod
-    def shapes(cls, sizes: Sequence[int], n_labels: int) -> dict[str, tuple[int, ...]]:
-        width, hidden = sizes[1], sizes[3]
-        columns = -(-n_labels // 16) * 16
+    def shapes(
+        cls, kinds: str, sizes: Mapping[str, int], n_labels: int
+    ) -> dict[str, tuple[int, ...]]:
+        hidden, columns = sizes["hidden"], -(-n_labels // 16) * 16
         return {
-            **super().shapes(sizes, n_labels),
-            "end_w": (width, hidden), "end_b": (hidden,),
+            **super().shapes(kinds, sizes, n_labels),
+            "end_w": (sizes["width"], hidden), "end_b": (hidden,),
             "label_w": (hidden, columns), "label_b": (columns,),
         }  # fmt: skip
 
-    def scores(self, values: NDArray[np.uint64], outside: Floats | None = None) -> Ints:
-        """Scores of the tags of encoded words, int32[n, L], in steps of `LAYER_QUANTUM`.
+    def scores(self, values: Values, outside: Floats | None = None) -> tuple[Ints, Ints]:
+        """Scores of the tags and of the FEATS of encoded words, int32[n, L] each, in steps of
+        `LAYER_QUANTUM`.
 
-        A network that was trained with vectors from outside takes those of the words,
-        float32[n, d].
+        A network that was trained with pretrained vectors takes those of the words, float32[n, d].
         """
-        given = self.given(len(values) - 2 * PAD, outside)
-        steps = 1.0 / LAYER_QUANTUM
-        return tag_scores(values, self.table, self.ends, len(self.labels), steps, given)
+        n = len(values) - 2 * PAD
+        batch = Ragged.of([n])
+        rows = batch.rows_of([self.rows(values)], -1)
+        vectors = None if outside is None else batch.rows_of([outside], 0.0)
+        words = sums_of_words(self.weights, rows, self.vectors, vectors)
+        scores, _ = _label_scores(self.weights, self.kinds, batch, words)
+        first = int(batch.first[0])
+        quanta = np.rint(scores[first : first + n] * np.float32(1.0 / LAYER_QUANTUM))
+        steps = quanta.astype(np.int32)
+        end = len(self.labels)
+        return (
+            np.ascontiguousarray(steps[:, : self.n_tags]),
+            np.ascontiguousarray(steps[:, self.n_tags : end]),
+        )
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        return {**super().to_arrays(), "tags_count": np.array(self.n_tags, np.int32)}
 
     @classmethod
-    def of_tags(
-        cls, tags: Sequence[str], arrays: Mapping[str, NDArray[Any]], where: str
-    ) -> TagNetwork:
-        """As `from_arrays`; `ModelError` if it is for other tags."""
-        found = cls.from_arrays(arrays, where)
-        if found.labels != tuple(tags):
-            raise ModelError(f"{where}: {cls.NAME}_names are not the tags of the tagger")
-        return found
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
+        network = super().from_arrays(arrays, where)
+        network.n_tags = int(arrays["tags_count"]) if "tags_count" in arrays else -1
+        if not 0 <= network.n_tags <= len(network.labels):
+            raise ModelError(
+                f"{where}: tags_count is {network.n_tags}, expected 0 to {len(network.labels)}"
+            )
+        return network
 
-
-Rows = NDArray[np.int64]
+    @classmethod
+    def of_labels(
+        cls, tags: Sequence[str], feats: Sequence[str], arrays: Mapping[str, NDArray[Any]],
+        where: str,
+    ) -> TagNetwork:  # fmt: skip
+        """As `from_arrays`; `ModelError` if it is for other labels than those of the layers."""
+        network = cls.from_arrays(arrays, where)
+        if network.labels != (*tags, *feats) or network.n_tags != len(tags):
+            raise ModelError(f"{where}: tags_labels are not the tags and FEATS of the tagger")
+        return network
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
     """How the network of a tagger is trained; for the sizes see `TagNetwork`."""
 
-    word: int = 48
+    layers: str = "rcr"
+    word: int = 64
     width: int = 128
-    layers: int = 2
     hidden: int = 96
-    #: Shares of the numbers between layers, and of the attributes of words, that are left out.
-    dropout: float = 0.2
-    word_dropout: float = 0.3
-    #: Share of the words that are learned from as if they had never been seen: by their parts.
-    unknown: float = 0.1
+    #: Fractions of the numbers between layers, and of the attributes of words, that are left out.
+    dropout: float = 0.25
+    attribute_dropout: float = 0.08
+    #: Fraction of the words that are learned from as if they had never been seen: by their parts.
+    unknown: float = 0.15
     #: Values of attributes that are there less often have no vectors.
-    cutoff: int = 1
-    #: Treebanks with more sentences have no network, unless there are vectors from outside: their
-    #: layer of tags knows as much by itself.
-    largest: int = 5_000
-    #: Most passes over the training data, and sentences that are learned from in all.
-    epochs: int = 40
-    lessons: int = 100_000
-    #: Sentences for each step, and Adam's step.
-    batch: int = 8
-    rate: float = 0.004
-    #: What its scores count beside those of the layer of tags.
+    cutoff: int = 2
+    #: Most passes over the training data, and words that are learned from in all.
+    epochs: int = 30
+    words: int = 2_400_000
+    #: Words for each step, and the largest step of Adam.
+    batch: int = 512
+    rate: float = 0.003
+    #: What its scores count beside those of the layers.
     weight: float = 0.5
 
 
-class TagLearner(Learner):
-    """A learner of several kinds of labels for each word, ``counts`` of each kind; `outside` is the
-    length of vectors from outside."""
+def _label_scores(
+    w: Weights, kinds: str, batch: Ragged, words: Floats, noise: Dropout | None = None,
+    rate: float = 0.0,
+) -> tuple[Floats, Backward]:  # fmt: skip
+    """Scores of all labels of the words of a batch, float32[R, L or more]."""
+    state, back_state = in_sentence(w, kinds, batch, words, noise, rate)
+    kept = None if noise is None else noise.mask(state.shape, rate)
+    hidden, back_hidden = linear(w, "end", state if kept is None else state * kept)
+    np.maximum(hidden, np.float32(0.0), out=hidden)
+    scores, back_labels = linear(w, "label", hidden)
+
+    def backward(d_scores: Floats) -> Floats:
+        d_state = back_hidden(back_labels(d_scores) * (hidden > 0.0))
+        return back_state(d_state if kept is None else d_state * kept)
+
+    return scores, backward
+
+
+class TagLearner:
+    """Gradients of the weights of a `TagNetwork`, given training sentences.
+
+    ``rows`` are those of the vectors of the words of each sentence, ``gold`` the numbers of their
+    labels of each kind, int64[n, kinds], ``counts`` how many labels each kind has.
+    """
 
     def __init__(
-        self, settings: NetworkSettings, counts: Sequence[int], n_values: int, seed: int,
-        outside: int = 0,
+        self, settings: NetworkSettings, rows: Sequence[Rows], gold: Sequence[Rows],
+        counts: Sequence[int], n_values: int, seed: int, outside: int = 0,
     ) -> None:  # fmt: skip
+        self.settings, self.rows, self.gold = settings, rows, gold
         self.ends = np.cumsum(counts).tolist()
-        fans = {"end_w": settings.width, "label_w": settings.hidden}
-        super().__init__(TagNetwork, settings, self.ends[-1], fans, (), n_values, seed, outside)
+        sizes = {name: getattr(settings, name) for name in ("word", "width", "hidden")}
+        self.learner = NetworkLearner(
+            TagNetwork, settings.layers, {**sizes, "outside": outside}, self.ends[-1], n_values,
+            seed,
+        )  # fmt: skip
 
     def loss(
-        self, rows: Sequence[Rows], gold: Rows, dropout: bool = True,
-        outside: Sequence[Floats] | None = None,
-    ) -> float:  # fmt: skip
-        """The loss of sentences for each of their words; adds its gradients to those there are.
-
-        ``rows`` are those of each sentence, ``gold`` the labels of all words, int64[W, kinds],
-        numbered within their kind; ``outside`` vectors of them, of each sentence.
-        """
-        p, g = self.p, self.g
-        drop = self.settings.dropout if dropout else 0.0
-        stack = Stack(rows, outside)
-        if dropout:
-            unknown = self.kept((len(stack.rows), 1), self.settings.unknown) == 0.0
-            stack.rows[:, :N_WHOLE] = np.where(unknown, -1, stack.rows[:, :N_WHOLE])
-        words = np.flatnonzero(stack.mask)
-        state, tape = self.up(stack, dropout)
-        kept = self.kept(state.shape, drop)
-        own = np.ascontiguousarray((state * kept)[words])
-        hidden = product(own, p["end_w"], p["end_b"])
-        active = self.kept(hidden.shape, drop) * (hidden > 0.0)
-        hidden *= active
-        scores = product(hidden, p["label_w"], p["label_b"])
-        *kinds, rest = np.split(scores, self.ends, axis=1)
-        loss = sum(label_loss(own, right) for own, right in zip(kinds, gold.T))
-        rest[:] = 0.0
-        scores /= np.float32(len(words))
-        d_hidden = product_back(hidden, p["label_w"], scores, g["label_w"], g["label_b"])
-        d_own = product_back(own, p["end_w"], d_hidden * active, g["end_w"], g["end_b"])
-        d_state = np.zeros_like(state)
-        d_state[words] = d_own
-        self.down(d_state * kept, tape)
-        return loss / len(words)
+        self, chosen: Sequence[int], vectors: Sequence[Floats] | None = None, dropout: bool = True
+    ) -> tuple[Rows, float]:
+        """Rows of words, and the loss of some sentences for each of their words, whose gradients
+        are added to those there are; ``vectors`` are pretrained ones of each sentence."""
+        settings, learner = self.settings, self.learner
+        w, noise = learner.weights, learner.noise if dropout else None
+        batch = Ragged.of([len(self.rows[i]) for i in chosen])
+        rows = batch.rows_of([self.rows[i] for i in chosen], -1)
+        gold = batch.rows_of([self.gold[i] for i in chosen], -1)
+        given = None if vectors is None else batch.rows_of(vectors, 0.0)
+        if noise is not None:
+            rows[~noise.kept(rows.shape, settings.attribute_dropout)] = -1
+            unknown = ~noise.kept((len(rows),), settings.unknown)
+            rows[unknown, :N_WHOLE] = -1
+            if given is not None:
+                given[unknown] = 0.0
+        words = sums_of_words(w, rows, learner.vectors.weights, given)
+        scores, backward = _label_scores(
+            w, learner.kinds, batch, words, noise, settings.dropout
+        )
+        there = batch.mask > 0.0
+        n_words = int(there.sum())
+        d_scores = np.zeros_like(scores)
+        loss, begin = 0.0, 0
+        for kind, end in enumerate(self.ends):
+            own = scores[there, begin:end]
+            loss += label_loss(own, gold[there, kind])
+            d_scores[there, begin:end] = own / np.float32(n_words)
+            begin = end
+        d_words = backward(d_scores)
+        learner.add_words(rows, d_words, given)
+        return rows, loss / n_words
 
 
 def train_tag_network(
-    values: Sequence[NDArray[np.uint64]],
+    values: Sequence[Values],
     columns: Sequence[Sequence[Sequence[str]]],
-    labels: Sequence[str],
+    labels: Sequence[Sequence[str]],
     settings: NetworkSettings,
     seed: int,
     sentences: Sequence[Sentence] = (),
     outside: Outside | None = None,
 ) -> TagNetwork:
-    """Train a network on encoded sentences, and on columns of each: first the tags, which are all
-    in ``labels``, then what else is to be learned. Vectors from outside are asked for sentence by
-    sentence."""
-    kinds = [
-        {label: i for i, label in enumerate(known)}
-        for known in (labels, *(sorted(set().union(*some)) for some in [*zip(*columns)][1:]))
-    ]
+    """Train a network on encoded sentences, and on columns of each: tags, FEATS, and UPOS.
+
+    ``labels`` are those of tags and FEATS, in the order of the layers; pretrained vectors are asked
+    for sentence by sentence.
+    """
+    upos = sorted({tag for some in columns for tag in some[2]})
+    kinds = [{label: i for i, label in enumerate(some)} for some in (*labels, upos)]
     gold = [
         np.array([[kind[x] for x in column] for kind, column in zip(kinds, some)], np.int64).T
         for some in columns
     ]
     keys = vocabulary(values, NETWORK_COLUMNS, settings.cutoff)
     rows = [known_rows(some, keys, NETWORK_COLUMNS) for some in values]
-    width = 0 if outside is None else outside.width
-    learner = TagLearner(settings, [len(kind) for kind in kinds], len(keys), seed, width)
-
-    def learn_from(some: list[int]) -> float:
-        more = None if outside is None else outside([sentences[i] for i in some])
-        right = np.concatenate([gold[i] for i in some])
-        return learner.loss([rows[i] for i in some], right, outside=more)
-
-    epochs = min(settings.epochs, -(-settings.lessons // len(rows)))
-    vectors, learned = learner.learn(
-        np.arange(len(rows)), epochs, settings.batch, settings.rate, seed, learn_from, "network",
+    learner = TagLearner(
+        settings, rows, gold, [len(kind) for kind in kinds], len(keys), seed,
+        0 if outside is None else outside.width,
     )  # fmt: skip
-    # what was learned beside the tags has served its purpose
-    shapes = TagNetwork.shapes(learner.sizes, len(labels))
-    for name in ("label_w", "label_b"):
-        size = shapes[name][-1]
-        part = np.zeros(shapes[name], np.float32)
-        part[..., : len(labels)] = learned[name][..., : len(labels)] * np.float32(settings.weight)
-        learned[name] = part[..., :size]
-    return TagNetwork(labels, learner.sizes, keys, vectors, learned)
+
+    def learn_from(chosen: list[int], done: float) -> Rows:
+        given = None if outside is None else outside([sentences[i] for i in chosen])
+        return touched_rows(learner.loss(chosen, given)[0])
+
+    sizes = np.array([len(own) for own in rows], np.int64)
+    epochs = max(1, min(settings.epochs, round(settings.words / int(sizes.sum()))))
+    vectors, parameters = learner.learner.learn(
+        sizes, epochs, settings.batch, settings.rate, seed, learn_from, "network"
+    )
+    n_tags, n_labels = len(labels[0]), len(labels[0]) + len(labels[1])
+    shapes = TagNetwork.shapes(settings.layers, learner.learner.sizes, n_labels)
+    for name in ("label_w", "label_b"):  # UPOS has served its purpose
+        kept = np.zeros(shapes[name], np.float32)
+        kept[..., :n_labels] = parameters[name][..., :n_labels] * np.float32(settings.weight)
+        parameters[name] = kept
+    return TagNetwork(
+        [*labels[0], *labels[1]], settings.layers, learner.learner.sizes, keys, vectors,
+        parameters, n_tags,
+    )  # fmt: skip

@@ -21,7 +21,7 @@ from bbparse.errors import ModelError
 from bbparse.outside import Outside
 from bbparse.storage.archive import TEXT, Rule
 from bbparse.tagging.encode import FormEncoder, fill_tags
-from bbparse.tagging.layer import Layer, Lists, Sequences, layer_rules, reading_header
+from bbparse.tagging.layer import Layer, layer_rules, reading_header
 from bbparse.tagging.lemmas import apply_rule
 from bbparse.tagging.network import TAG_NETWORK_ARRAYS, TagNetwork
 from bbparse.treebank import Sentence
@@ -81,7 +81,7 @@ class Tagger:
     notes : dict
         What is worth knowing about the training; saved with the model.
     network : TagNetwork, optional
-        Its scores are added to those of the tags.
+        Its scores are added to those of the tags and FEATS.
     outside : Outside, optional
         Vectors that the network takes besides.
     """
@@ -110,29 +110,15 @@ class Tagger:
         if not len(forms):
             return TagColumns([], [], [], [])
         values = self.encode(forms)
-        return self.columns_with(values, forms, self.tags.find(values, *self._asked(values, forms)))
-
-    def sequences(self, values: NDArray[np.uint64], forms: Sequence[str]) -> Sequences:
-        """Sequences of tags of encoded words, one at least."""
-        return Sequences(self.tags, values, *self._asked(values, forms))
-
-    def _asked(
-        self, values: NDArray[np.uint64], forms: Sequence[str]
-    ) -> tuple[Lists, NDArray[np.int32] | None]:
-        """Tags that words may have, and what the network adds to their scores."""
-        lists = self.tags.lists
-        more = None
+        of_tags = of_feats = None
         if self.network is not None:
             given = None
             if self.outside is not None:
                 given = self.outside([Sentence.from_words(forms)])[0]
-            more = self.network.scores(values, given)
-        return [lists.get(form, lists[""]) for form in forms], more
-
-    def columns_with(
-        self, values: NDArray[np.uint64], forms: Sequence[str], tags: Sequence[str]
-    ) -> TagColumns:
-        """The other columns of words, one at least, with these tags; values are written to."""
+            of_tags, of_feats = self.network.scores(values, given)
+        candidates = self.tags.lists
+        rest = candidates[""]
+        tags = self.tags.find(values, [candidates.get(form, rest) for form in forms], of_tags)
         n = len(forms)
         upos, _, xpos = zip(*(tag.partition("\t") for tag in tags))
         feats, lemmas = ["_"] * n, ["_"] * n
@@ -140,8 +126,9 @@ class Tagger:
             fill_tags(values, forms, tags)
         if self.feats is not None:
             feats = self.feats.find(
-                values, [self._feats_of(form, tag, self.feats) for form, tag in zip(forms, tags)]
-            )
+                values, [self._feats_of(form, tag, self.feats) for form, tag in zip(forms, tags)],
+                of_feats,
+            )  # fmt: skip
             fill_tags(values, forms, feats=feats)
         if self.lemmas is not None:
             lemmas = self._lemmas(values, forms, tags, self.lemmas)
@@ -277,7 +264,8 @@ def tagger_from(
             lexicon[key] = lemma
     network = taken = None
     if TAG_NETWORK_ARRAYS.keys() & arrays.keys():
-        network = TagNetwork.of_tags(tags.labels, arrays, where)
+        known_feats = layers["feats"].labels if "feats" in layers else ["_"]
+        network = TagNetwork.of_labels(tags.labels, known_feats, arrays, where)
         taken = network.taken(outside, f"{where}: its tagger")
     feats, lemmas = layers.get("feats"), layers.get("lemmas")
     return Tagger(known, habits, tags, feats, lemmas, lexicon, notes, network, taken)

@@ -37,7 +37,7 @@ class TaggerSettings:
     tags: LayerSettings = field(default_factory=LayerSettings)
     feats: LayerSettings = field(default_factory=LayerSettings)
     lemmas: LayerSettings = field(default_factory=lambda: LayerSettings(chained=False, epochs=4))
-    #: Of the network beside the layer of tags; None: there is to be none.
+    #: Of the network beside the layers of tags and FEATS; None: there is to be none.
     network: NetworkSettings | None = field(default_factory=NetworkSettings)
     #: A form seen so often tells its tags and its capitals to the features of its neighbours.
     known: int = 3
@@ -100,11 +100,11 @@ def train_tagger(
     with progress_bars(progress):
         tags = _train_tags(sentences, values, settings)
         network = None
-        wanted = settings.network
-        if wanted and (outside is not None or len(sentences) <= wanted.largest):
-            columns = [(_tags(s), s.upos, s.feats) for s in sentences]
+        if settings.network is not None:
+            columns = [(_tags(s), s.feats, s.upos) for s in sentences]
+            labels = tags.labels, list(_numbers(feats for s in sentences for feats in s.feats))
             network = train_tag_network(
-                values, columns, tags.labels, wanted, settings.seed, sentences, outside
+                values, columns, labels, settings.network, settings.seed, sentences, outside
             )
         for sentence, some in zip(sentences, values):
             fill_tags(some, sentence.forms, _tags(sentence))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,35 +16,38 @@ from tests.outside.tiny import make_encoder
 
 Run = Callable[..., Done]
 
+NETWORK = """
+[model]
+backbone = "grandsib"
+[network]
+epochs = 2
+layers = "r"
+word = 16
+width = 16
+pairs = 16
+shared = 16
+parts = 16
+naming = 16
+batch = 100
+cutoff = 1
+"""
+
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a few sentences, vectors, and a configuration with a guide."""
+    """A folder with a few sentences, vectors, and a configuration with a network."""
     folder = tmp_path_factory.mktemp("outside")
     write_conllu(folder / "train.conllu", toy.sentences()[:20])
     write_conllu(folder / "dev.conllu", toy.dev_sentences()[:12])
     (folder / "some.vec").write_text("the 1 0 2\n, 0 1 1\n. 1 1 0\n", encoding="utf-8")
-    guide = """
-[guide]
-epochs = 2
-folds = 2
-[network]
-word = 8
-width = 16
-layers = 1
-shared = 12
-pairs = 8
-"""
-    text = toy.TOML.replace('"h.upos b.upos m.upos @dir",', '"h.upos b.upos @odds",') + guide
-    tomllib.loads(text)
-    (folder / "guided.toml").write_text(text, encoding="utf-8")
+    (folder / "network.toml").write_text(NETWORK, encoding="utf-8")
     return folder
 
 
 def train(run: Run, small: Path, model: Path, *more: str | Path, text: str = "--no-text") -> Done:
     return run(
         "train", small / "train.conllu", "--dev", small / "dev.conllu", "--epochs", "1",
-        "--config", small / "guided.toml", *text.split(), "--factors", "", "--model", model, *more,
+        "--config", small / "network.toml", *text.split(), "--factors", "", "--model", model, *more,
     )  # fmt: skip
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bbparse.configuration import CONFIGURATIONS
+from bbparse.configuration import Configuration
 from bbparse.configuration.templates import (
     ARC_ATOMS,
     DEFAULT_BITS,
@@ -88,7 +86,7 @@ def test_the_text_of_a_template_is_a_template(kind: str) -> None:
         ("h+4.upos", "arc", r"offset of 'h\+4.upos' is \+4, expected -3 to \+3"),
         ("h.upos @up", "arc", r"unknown atom @up; arc parts have @dir, @dist, @dirdist, @nverb"),
         ("h.upos @gdir", "arc", r"@gdir does not apply; arc parts have"),
-        ("h.upos @nverb", "grandchild", r"does not apply; grandchild parts have .*@odds, @glabel$"),
+        ("h.upos @nverb", "grandchild", r"does not apply; grandchild parts have .*@gdir, @gdist$"),
         ("h.upos +@betweenset", "arc", r"has too many values"),
         ("h.upos +@dir +@dist", "arc", r"has two '\+@'"),
         ("upos", "arc", r"'upos' is no atom: expected role.attribute, @name or \+@name"),
@@ -150,11 +148,18 @@ def test_values_that_share_a_memory_line_fit_it() -> None:
     assert sum(0 < atom.size <= MAX_ALSO for atom in ARC_ATOMS.values()) == 10
 
 
-@pytest.mark.parametrize("name", CONFIGURATIONS.names())
+@pytest.mark.parametrize("name", ["paper", "price-and-cut"])
 def test_shipped_configurations_have_good_templates(name: str) -> None:
-    table = tomllib.loads(Path(CONFIGURATIONS.path(name)).read_text(encoding="utf-8"))
-    main = TemplateSet.from_table(table["templates"])
-    pruner = TemplateSet.from_table(table["pruner"]["templates"], "pruner.templates")
+    config = Configuration.load(name)
+    main, pruner = config.templates, config.pruner_templates
     assert sum(2 if t.also else 1 for kind in KINDS for t in main.templates[kind]) >= 50
     assert len(pruner.templates["arc"]) >= 10
     assert not any(template.slot("b") for template in pruner.templates["arc"])
+
+
+@pytest.mark.parametrize("name", ["chinese", "english", "universal"])
+def test_the_others_have_a_network_in_their_place(name: str) -> None:
+    config = Configuration.load(name)
+    assert config.network.epochs
+    assert not config.templates.lines and not config.pruner_templates.lines
+    assert Configuration.from_table(config.to_table()) == config

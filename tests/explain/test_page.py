@@ -74,6 +74,11 @@ def explanation() -> Explanation:
     return explain(toy.parser(), toy.dev_sentences()[2], k_best=3)
 
 
+@pytest.fixture(scope="module")
+def by_network() -> Explanation:
+    return explain(toy.network_parser(), toy.dev_sentences()[2], k_best=3)
+
+
 def test_what_the_page_says(explanation: Explanation) -> None:
     text = page(explanation, model="toy.model")
     words = read(text).words
@@ -158,12 +163,36 @@ def test_arcs_that_differ_are_marked(explanation: Explanation) -> None:
     assert cells == len(explanation.problem.arc_head)
 
 
-def test_the_balance_is_the_difference(explanation: Explanation) -> None:
+def test_the_balance_is_the_difference(
+    explanation: Explanation, by_network: Explanation
+) -> None:
+    for found in (explanation, by_network):
+        for k in (1, 2):
+            nets = found.feature_balance(k)
+            difference = found.best.score - found.trees[k].score
+            assert sum(net for _, net in nets) == pytest.approx(difference)
+            assert all(net for _, net in nets)
+    assert not explanation.by_network and not explanation.word_balance(1)
+
+
+def test_a_network_says_which_words_it_looked_at(by_network: Explanation) -> None:
+    assert by_network.by_network
+    words = read(page(by_network)).words
+    arc = next(t for t in by_network.terms[0] if t.words == (3, 1))
+    first = arc.without[0]
+    assert f"cat → The the network looked at {first.text} {signed(first.weight)}" in words
+    assert f"The network chose {len(by_network.candidates)} candidates" in words
+    assert "pruner" not in words and "h is the head" not in words
+    nets = dict(by_network.feature_balance(1))
+    (changed,) = by_network.changed(1)
+    heads = by_network.best.heads[changed - 1], by_network.trees[1].heads[changed - 1]
+    forms = ["root", *by_network.sentence.forms]
+    gained, lost = (nets["arc", f"{forms[head]} → {forms[changed]}"] for head in heads)
+    assert gained > 0 > lost
     for k in (1, 2):
-        nets = explanation.feature_balance(k)
-        difference = explanation.best.score - explanation.trees[k].score
-        assert sum(net for _, net in nets) == pytest.approx(difference)
-        assert all(net for _, net in nets)
+        shown = by_network.word_balance(k)
+        chips = " ".join(f"{word.text} {signed(word.weight)}" for word in shown[:8])
+        assert f"The network looked at {chips}" in words
 
 
 def test_one_word() -> None:

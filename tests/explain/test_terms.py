@@ -5,17 +5,29 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from bbparse.explain import explain
-from bbparse.explain.terms import PARTS, family_terms, terms_of, with_features
+from bbparse.explain.terms import (
+    PARTS,
+    family_terms,
+    names_of,
+    part_terms,
+    terms_of,
+    with_features,
+)
 from bbparse.factors import FactorFamily, FactorView, load_families
 from bbparse.parsing.parser import Parser
+from bbparse.problem import Problem
+from bbparse.scoring.arc_network import ArcNetwork
 from bbparse.solving.solve import solve
 from bbparse.treebank import Sentence
+from bbparse.treebank.encode import encode
 from tests import strategies, toy
 from tests.solutions import spread
 
@@ -35,12 +47,6 @@ def test_terms_add_up() -> None:
                 assert set(term.arcs) <= tree
             kinds.update(term.kind for term in terms)
     assert set(kinds) == {*PARTS, "factor", "count factor"}
-
-
-@cache
-def guided_parser() -> Parser:
-    """The toy parser with a guide, whose marks its templates look at."""
-    return Parser.train(toy.sentences(), config=toy.guided_configuration(least=3))
 
 
 @cache
@@ -89,11 +95,11 @@ def test_factors_that_count() -> None:
     assert set(kinds) == {"subjects", "valency"}
 
 
-@pytest.mark.parametrize("make", [toy.parser, guided_parser])
+@pytest.mark.parametrize("make", [toy.parser, toy.network_parser])
 def test_terms_and_features_of_a_trained_parser(make: Callable[[], Parser]) -> None:
     parser = make()
     families: set[str] = set()
-    guided = 0
+    with_words = 0
     for sentence in toy.dev_sentences():
         problem = parser.problem(sentence)
         solution = solve(problem, backbone="grandsib", k_best=2)
@@ -105,18 +111,103 @@ def test_terms_and_features_of_a_trained_parser(make: Callable[[], Parser]) -> N
             assert math.fsum(t.value for t in terms) == pytest.approx(score)
             for term in terms:
                 total = math.fsum(f.weight for f in term.features)
-                assert total == pytest.approx(term.value), term
-                weights = [abs(f.weight) for f in term.features]
-                assert weights == sorted(weights, reverse=True)
+                by_network = parser.maker.network is not None and term.kind in PARTS
+                assert total == pytest.approx(0.0 if by_network else term.value), term
+                for owed in (term.features, term.without):
+                    weights = [abs(f.weight) for f in owed]
+                    assert weights == sorted(weights, reverse=True)
                 assert all(f.text != "unnamed feature" for f in term.features)
-                if parser.maker.guide is not None and term.kind == "arc":
-                    judged = [f.text for f in term.features if "@label=" in f.text]
-                    names = {text.split("@label=")[1].split()[0] for text in judged}
-                    assert len(names) <= 1 and names <= set(parser.maker.guide.labels)
-                    guided += len(names)
+                assert by_network or not term.without
+                with_words += bool(term.without)
             families |= {term.kind for term in terms if term.kind not in PARTS}
     assert families == {"siblings", "grandchildren"}
-    assert bool(guided) == (parser.maker.guide is not None)
+    assert bool(with_words) == (parser.maker.network is not None)
+
+
+class Blind(ArcNetwork):
+    """A network that knows nothing of one word."""
+
+    word: int
+
+    def rows(self, values: NDArray[np.uint64]) -> NDArray[np.int64]:
+        rows = super().rows(values).copy()
+        rows[self.word] = -1
+        return rows
+
+
+def blind(parser: Parser, word: int) -> ArcNetwork:
+    """The network of a parser, which knows nothing of a word; 0: which knows all of them."""
+    network = parser.maker.network
+    assert network is not None
+    if word:
+        network = Blind.from_arrays(network.to_arrays())
+        network.word = word
+    return network
+
+
+def others(
+    parser: Parser, sentence: Sentence, heads: NDArray[np.int32], word: int
+) -> dict[int, float]:
+    """What all heads of each word but the one in a tree score together, nothing known of a word."""
+    scores = blind(parser, word)([encode(sentence)])[0].scores
+    return {
+        m: math.log(math.fsum(math.exp(scores[h, m]) for h in range(len(heads)) if h != heads[m]))
+        for m in range(1, len(heads))
+    }
+
+
+def blinded(parser: Parser, sentence: Sentence, heads: NDArray[np.int32], word: int) -> Problem:
+    """The problem of the arcs of a tree without factors, nothing known of a word."""
+    head, mod = np.array(sorted((int(h), m) for m, h in enumerate(heads) if m), np.int32).T
+    maker = replace(parser.maker, network=blind(parser, word), families=())
+    return maker.over_arcs(sentence, encode(sentence), head, mod).problem
+
+
+def test_what_scores_lose_without_a_word() -> None:
+    parser = toy.network_parser()
+    for sentence in toy.dev_sentences()[1:4]:
+        found = explain(parser, sentence, k_best=2)
+        names = names_of(sentence)
+        assert len(set(names)) == sentence.n_words
+        best = found.solution.heads[0]
+        balance = {one.text: one.weight for one in found.word_balance(1)}
+        for word, name in enumerate(names, start=1):
+            ahead = []
+            for heads, terms in zip(found.solution.heads, found.terms):
+                known, unknown = (blinded(parser, sentence, heads, w) for w in (0, word))
+                arcs = np.lexsort((known.arc_head, known.arc_mod)).astype(np.int32)
+                before, after = (
+                    {(t.kind, t.words): t.value for t in part_terms(p, arcs)}
+                    for p in (known, unknown)
+                )
+                for term in terms:
+                    key = term.kind, term.words
+                    lost = {one.text: one.weight for one in term.without}
+                    expected = before.get(key, 0.0) - after.get(key, 0.0)
+                    if term.kind == "arc":
+                        expected -= others(parser, sentence, best, 0)[term.words[1]]
+                        expected += others(parser, sentence, best, word)[term.words[1]]
+                    assert lost.get(name, 0.0) == pytest.approx(expected, abs=1e-4)
+                ahead.append(known.score(heads) - unknown.score(heads))
+            assert balance.get(name, 0.0) == pytest.approx(ahead[0] - ahead[1], abs=1e-9)
+        assert any(balance.values())
+
+
+def test_words_that_are_there_twice_have_numbers() -> None:
+    sentence = Sentence.from_words(["the", "dog", "saw", "the", "The"])
+    assert names_of(sentence) == ["the (1)", "dog", "saw", "the (4)", "The"]
+
+
+def test_long_sentences_are_blinded_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = toy.network_parser().maker.network
+    assert network is not None
+    values = encode(toy.dev_sentences()[2])
+    whole = [one.scores for one in network.without_words(values)]
+    monkeypatch.setattr("bbparse.scoring.arc_network.SECTION_WORDS", 20)
+    pieces = [one.scores for one in network.without_words(values)]
+    assert len(whole) == len(pieces) == toy.dev_sentences()[2].n_words
+    for one, other in zip(whole, pieces):
+        assert np.array_equal(one, other)
 
 
 def test_features_say_what_they_look_at() -> None:

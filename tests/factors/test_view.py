@@ -102,3 +102,20 @@ def test_the_heads_of_another_sentence_are_refused(sentence: Sentence) -> None:
         FactorView.of_tree(sentence, [2, 3, 0])
     with pytest.raises(FactorError, match="arc 2 is 9 → 1"):
         FactorView.of_tree(sentence, [-1, 9, 3, 0])
+
+
+def test_labels_are_those_of_arcs(sentence: Sentence) -> None:
+    """Of candidates by their index, of a tree by the word; 0 is none."""
+    names = ("det", "nsubj", "root")
+    view = FactorView(sentence, [0, 2, 3], [3, 1, 2], None, np.array([3, 1, 0], np.int32), names)
+    assert view.arc_labels.tolist() == [3, 1, 0] and view.arcs[3] is view.arc_labels
+    assert [view.label_name(*arc) for arc in ((0, 3), (2, 1), (3, 2), (1, 2))] == [
+        "root", "det", "<none>", "<none>"
+    ]  # fmt: skip
+    labels = np.array([1, 2, 3], np.int32)  # of words
+    tree = FactorView.of_tree(sentence, [-1, 2, 3, 0], None, labels, names)
+    assert tree.arc_labels.tolist() == [3, 1, 2]
+    assert tree.label_name(2, 1) == "det" and tree.label_name(3, 2) == "nsubj"
+    some = FactorView.of_tree(sentence, [-1, 2, -1, 0], None, labels)
+    assert some.arc_labels.tolist() == [3, 1] and some.label_name(2, 1) == "1"
+    assert FactorView(sentence, [0], [3]).arc_labels.tolist() == [0]

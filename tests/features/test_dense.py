@@ -132,7 +132,7 @@ def test_keys_are_equal_exactly_where_templates_read_the_same(cls: type[Template
     for n_words in (1, 4, 16, 18, *[7] * 8):
         sentence = random_sentence(rng, n_words)
         view = view_of(sentence, random_arcs(rng, n_words, 0.7 if n_words < 9 else 0.12))
-        view.marks = rng.integers(1, 5, (n_words + 1, n_words + 1)).astype(np.uint16)
+        view.arc_labels[:] = rng.integers(1, 5, view.n_arcs)
         batch = family.propose(view)
         assert batch.feat_ptr.tolist() == [size * f for f in range(len(batch) + 1)]
         for f, factor in enumerate(factors_of(batch, view)):
@@ -281,8 +281,8 @@ def test_labels_are_scored_as_they_are_proposed() -> None:
     views = []
     for labels in (3, 3, 1):
         heads, mods = view_of(sentence, all_arcs(9)).arcs[:2]
-        marks = np.random.default_rng(1).integers(0, labels, (10, 10)).astype(np.uint16)
-        views.append(FactorView(sentence, heads, mods, None, marks, ("nsubj", "obj")))
+        own = np.random.default_rng(1).integers(0, labels, len(heads)).astype(np.int32)
+        views.append(FactorView(sentence, heads, mods, None, own, ("nsubj", "obj")))
     keys = [family.propose(view).feat_keys for view in views]
     assert keys[0].tolist() == keys[1].tolist()
     assert not np.isin(keys[0], keys[2]).all()

@@ -22,8 +22,8 @@ def labelled_view(
     """Random arcs with random labels; 0 is none."""
     arcs = all_arcs(n_words) if share == 1.0 else random_arcs(rng, n_words, share)
     head, mod = np.array(sorted(arcs), np.int32).reshape(-1, 2).T
-    marks = rng.integers(0, len(NAMES) + 1, (n_words + 1, n_words + 1)).astype(np.uint16)
-    return FactorView(random_sentence(rng, n_words), head, mod, None, marks, names)
+    labels = rng.integers(0, len(NAMES) + 1, len(head)).astype(np.int32)
+    return FactorView(random_sentence(rng, n_words), head, mod, None, labels, names)
 
 
 def factors_of(view: FactorView) -> list[Factor]:
@@ -76,14 +76,11 @@ def test_he_came_and_he_saw() -> None:
     """The features by name; one word on both sides is told from two."""
     names = ("conj", "nsubj", "cc", "root")
     heads = np.array([-1, 2, 0, 5, 5, 2])
-    labels = (2, 4, 3, 2, 1)  # of words 1..5
-    marks = np.zeros((6, 6), np.uint16)
-    for word, label in enumerate(labels, 1):
-        marks[heads[word], word] = label
+    labels = np.array([2, 4, 3, 2, 1], np.int32)  # of words 1..5
     views = [
         FactorView.of_tree(
             Sentence.from_words(["he", "came", "and", second, "saw"], upos=tags),
-            heads, None, marks, names,
+            heads, None, labels, names,
         )
         for second in ("he", "she")
         for tags in (["PRON", "VERB", "CCONJ", "PRON", "VERB"],)

@@ -20,6 +20,7 @@ from bbparse.scoring.label_kernels import label_features
 from bbparse.scoring.labeller import LABEL_QUANTUM, Labeller
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.encode import encode
+from tests.scoring.reference import labels_by
 
 DATA = Path(__file__).parent.parent / "data"
 PLAIN: dict[str, Any] = {
@@ -55,7 +56,7 @@ def trained(sentences: Sequence[Sentence], **options: Any) -> Labeller:
 def accuracy(labeller: Labeller, sentences: Sequence[Sentence]) -> float:
     right = words = 0
     for sentence, heads in zip(sentences, gold_heads(sentences)):
-        found = labeller.label(encode(sentence), heads)
+        found = labels_by(labeller, encode(sentence), heads)
         right += sum(a == b for a, b in zip(found, sentence.deprels))
         words += sentence.n_words
     return right / words
@@ -86,14 +87,12 @@ def test_a_step_is_adagrad_on_the_log_loss(training: list[Sentence]) -> None:
     values, heads = encode(sentence), np.array([0, *sentence.heads], np.int32)
     gold = rng.choice([-1, 0, 1, 3, 4], n + 1).astype(np.int32)
     compiled = plain(compile_templates(configuration(templates=SMALL).label_templates))
-    marks = np.zeros((1, 1), np.uint16)
-    tables = (compiled, marks)
     weights = rng.normal(0, 0.3, (1 << 12, n_labels)).astype(np.float32)
     sums = np.zeros_like(weights)
     squares = np.full_like(weights, _START)
     expected, expected_squares = weights.astype(float), squares.astype(float)
 
-    owner, rows = label_features(values, heads, *tables)
+    owner, rows = label_features(values, heads, compiled)
     loss = 0.0
     gradients = np.zeros((n + 1, n_labels))  # those that are worth a step
     for m in range(1, n + 1):
@@ -111,7 +110,7 @@ def test_a_step_is_adagrad_on_the_log_loss(training: list[Sentence]) -> None:
         expected[row] += rate * gradients[m] / np.sqrt(expected_squares[row])
 
     learned = weights, sums, squares
-    found = _step(values, heads, *tables, gold, root, rate, clock, learned)
+    found = _step(values, heads, compiled, gold, root, rate, clock, learned)
     assert found == pytest.approx(loss, rel=1e-5)
     assert np.allclose(weights, expected, atol=1e-5)
     assert np.allclose(squares, expected_squares, atol=1e-5)
@@ -156,7 +155,7 @@ def test_words_without_a_label_teach_nothing() -> None:
     assert trained(full + holes).labels == ("nsubj", "obj", "root")
     labeller = trained(holes)
     assert labeller.labels == ("nsubj", "root")
-    assert labeller.label(encode(holes[0]), gold_heads(holes)[0]) == ["nsubj", "root", "nsubj"]
+    assert labels_by(labeller, encode(holes[0]), gold_heads(holes)[0]) == ["nsubj", "root", "nsubj"]
 
 
 def test_nothing_to_learn_gives_no_labeller() -> None:
@@ -169,9 +168,9 @@ def test_sentences_of_one_word() -> None:
     labeller = trained([yes] * 3)
     assert labeller.labels == ("root",) and labeller.root == -1
     heads = np.array([-1, 0], np.int32)
-    assert labeller.label(encode(yes), heads) == ["root"]
+    assert labels_by(labeller, encode(yes), heads) == ["root"]
     labeller = trained([yes] * 3 + [tiny(["nsubj", "root", "obj"])] * 3)
-    assert labeller.label(encode(yes), heads) == ["root"]
+    assert labels_by(labeller, encode(yes), heads) == ["root"]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +199,7 @@ def test_a_label_of_the_root_that_others_have_too_is_learned() -> None:
     ]
     labeller = trained(sentences * 20)
     for sentence in sentences:
-        assert labeller.label(encode(sentence), gold_heads([sentence])[0]) == sentence.deprels
+        assert labels_by(labeller, encode(sentence), gold_heads([sentence])[0]) == sentence.deprels
 
 
 def test_too_many_labels_are_refused() -> None:

@@ -1,155 +1,304 @@
-"""Training the network guide: gradients against differences, marks, and a parser that has one."""
+"""Training with a network: factors from folds that it did not see, breaks, labels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bbparse.configuration import Configuration
-from bbparse.learning.candidates import guide_all, prune_all
-from bbparse.learning.data import TrainingData, prepare
-from bbparse.learning.network import Batch, NetworkLearner, train_guide
-from bbparse.network.encoder import known_rows
-from bbparse.network.learning import vocabulary
-from bbparse.scoring.network import WORD_COLUMNS, Network
+from bbparse.errors import ConfigError, ModelError, TreebankError
+from bbparse.factors import load_families
+from bbparse.learning import network as network_module
+from bbparse.learning.arc_network import train_arcs
+from bbparse.learning.data import folds_of, prepare
+from bbparse.learning.network import held_out_problems
+from bbparse.learning.run import Run, unlabelled_accuracy
+from bbparse.learning.trainer import Trainer
+from bbparse.parsing.parser import Parser
+from bbparse.problem.quantum import QUANTUM
+from bbparse.scoring.labeller import MAX_LABELS
+from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import PAD
 from tests import toy
-from tests.scoring.test_network import log_probabilities
-from tests.slopes import assert_gradients
 
 
-def data_of(config: Configuration, count: int) -> TrainingData:
-    data = prepare(toy.sentences()[:count], config.model)
-    prune_all(data, config)
-    return data
+class PowerCut(Exception):
+    """Ends a run from the outside."""
 
 
-def labels_of(data: TrainingData) -> tuple[str, ...]:
-    return tuple(sorted({label for s in data.sentences for label in s.deprels}))
+def configuration(epochs: int = 3, **factors: Any) -> Configuration:
+    config = toy.network_configuration(epochs=epochs)
+    return config.with_(
+        "factors", **{"folds": 3, "fold_epochs": 2, "epochs": 2, "cutoff": 1, **factors}
+    )
 
 
-def batch_of(data: TrainingData, labels: tuple[str, ...]) -> tuple[Batch, np.ndarray]:
-    chosen = np.arange(len(data.sentences))
-    keys = vocabulary(data.values, WORD_COLUMNS, 2)
-    rows = {i: known_rows(data.values[i], keys, WORD_COLUMNS) for i in range(len(chosen))}
-    names = {
-        i: np.array([labels.index(x) for x in s.deprels], np.int64)
-        for i, s in enumerate(data.sentences)
-    }
-    names[0][0] = -1  # a label that nothing can be learned from
-    return Batch(data, chosen.tolist(), rows, names), keys
+SENTENCES, DEV = list(toy.sentences()[:40]), list(toy.dev_sentences()[:10])
 
 
-class FromOutside:
-    """Vectors of words that say nothing; some have none."""
-
-    width = 12
-    note: ClassVar = {"name": "numbers"}
-
-    def __call__(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
-        found = []
-        for sentence in sentences:
-            rng = np.random.default_rng(sum(map(len, sentence.forms)))
-            own = rng.standard_normal((sentence.n_words, self.width)).astype(np.float32)
-            own[::5] = 0.0
-            found.append(own)
-        return found
-
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        return {}
+@pytest.fixture(scope="module")
+def whole() -> Parser:
+    """The parser of a run without a break."""
+    return Parser.train(SENTENCES, DEV, configuration())
 
 
-@pytest.mark.parametrize("outside", [None, FromOutside()])
-def test_gradients_are_those_of_the_loss(outside: FromOutside | None) -> None:
-    data = data_of(toy.guided_configuration(), 6)
-    data.outside = outside
-    labels = labels_of(data)
-    batch, keys = batch_of(data, labels)
-    settings = toy.guided_configuration().network
-    width = 0 if outside is None else outside.width
-    learner = NetworkLearner(settings, len(keys), len(labels), 3, width)
-    assert_gradients(learner, lambda: learner.loss(batch, dropout=False))
+def bytes_of(parser: Parser, path: Path) -> bytes:
+    parser.save(path)
+    return path.read_bytes()
 
 
-@pytest.mark.parametrize("outside", [None, FromOutside()])
-def test_learning_and_parsing_have_the_same_scores(outside: FromOutside | None) -> None:
-    config = toy.guided_configuration()
-    data = data_of(config, 8)
-    data.outside = outside
-    labels = labels_of(data)
-    network = train_guide(config, data, np.arange(8), labels)
-    keys = vocabulary(data.values, WORD_COLUMNS, config.network.cutoff)
-    assert np.array_equal(keys, network.keys)
-    batch, _ = batch_of(data, labels)
-    learner = NetworkLearner(config.network, len(keys), len(labels), 1, network.outside_width)
-    for name, array in network.parameters.items():
-        learner.p[name][:] = array
-    learner.share[:] = 1.0  # it is part of the network's weights
-    learner.vectors.weights[:] = network.vectors * 2.0**-11
-    total = words = 0.0
-    for i, sentence in enumerate(data.sentences):
-        more = [] if outside is None else outside([sentence])
-        found = log_probabilities(network, data.values[i], *data.arcs[i], *more)
-        for (h, m), row in zip(zip(*data.arcs[i]), found):
-            if data.heads[i][m] == h:
-                unknown = i == 0 and m == 1
-                label = labels.index(sentence.deprels[m - 1])
-                total -= np.logaddexp.reduce(row) if unknown else row[label]
-                words += 1
-    assert learner.loss(batch, dropout=False) == pytest.approx(total / words, rel=1e-3)
+def test_training_sentences_are_scored_by_networks_that_did_not_see_them() -> None:
+    config = configuration()
+    run = Run(config, prepare(SENTENCES, config.model), None)
+    problems = held_out_problems(run)
+    data = run.data
+    labels = tuple(sorted({label for s in SENTENCES for label in s.deprels} - {"_"}))
+    root = labels.index("root")
+    added = 0
+    for others, own in folds_of(40, 3, config.learning.seed):
+        assert not set(others) & set(own) and len(others) + len(own) == 40
+        network = train_arcs(config, data, others, labels, root, 2)
+        for i in own.tolist():
+            (alone,) = ProblemMaker(config, network)([SENTENCES[i]])
+            gold = {(h, m) for m, h in enumerate(data.heads[i].tolist()) if m}
+            candidates = set(zip(*(a.tolist() for a in data.arcs[i])))
+            found = set(zip(alone.problem.arc_head.tolist(), alone.problem.arc_mod.tolist()))
+            assert candidates >= found | gold
+            assert candidates == found or not gold <= found
+            added += len(gold - found)
+            p, (head, mod) = problems[i], data.arcs[i]
+            assert p.arc_head.tolist() == head.tolist() and p.arc_mod.tolist() == mod.tolist()
+            assert not len(p.factor_score)
+            assert alone.scores is not None
+            scores = alone.scores.scores[head, mod].astype(float)
+            assert np.array_equal(p.arc_score, np.rint(scores / QUANTUM) * QUANTUM)
+            best = alone.scores.label_scores(head, mod).argmax(axis=1)
+            assert data.arc_labels[i].tolist() == (1 + best).tolist()
+    words = sum(s.n_words for s in SENTENCES)
+    assert added and data.recall == pytest.approx(1.0 - added / words)
 
 
-def test_the_same_seed_learns_the_same() -> None:
-    config = toy.guided_configuration(epochs=2)
-    data = data_of(config, 12)
-    one, two = (train_guide(config, data, np.arange(12), labels_of(data)) for _ in range(2))
-    for name, array in one.to_arrays().items():
-        assert np.array_equal(array, two.to_arrays()[name])
-    other = config.with_("learning", seed=5)
-    three = train_guide(other, data, np.arange(12), labels_of(data))
-    assert not np.array_equal(one.vectors, three.vectors)
+def test_factors_lower_the_errors_on_what_they_learn_from() -> None:
+    config = configuration(epochs=6, rate=1.0, cost=1.0)
+    run = Run(config, prepare(SENTENCES, config.model), None)
+    problems = held_out_problems(run)
+    below = ProblemMaker(config)
+    families = load_families(config.factors.families)
+    stage = Trainer(config, run.data, None, families, below=below, problems=problems)
+    reports = [stage.epoch(number) for number in range(1, 7)]
+    assert reports[0].updates > 0 and reports[-1].train_uas > reports[0].train_uas
+    found = stage.model(stage.learner.average()).maker.table
+    assert (np.rint(found.weights / QUANTUM) * QUANTUM == found.weights).all()
+    assert np.count_nonzero(found.weights) > 50
 
 
-def test_it_learns_its_training_sentences() -> None:
-    config = toy.guided_configuration(epochs=60)
-    data = data_of(config, 20)
-    network = train_guide(config, data, np.arange(20), labels_of(data))
-    right = total = 0
-    for i in range(20):
-        head, mod = data.arcs[i]
-        chances = np.logaddexp.reduce(log_probabilities(network, data.values[i], head, mod), axis=1)
-        for m in range(1, len(data.heads[i])):
-            own = np.flatnonzero(mod == m)
-            right += head[own[chances[own].argmax()]] == data.heads[i][m]
-            total += 1
-    assert right > 0.9 * total
+def test_the_average_may_begin_late() -> None:
+    config = configuration(epochs=3, average_from=3, rate=1.0, cost=1.0)
+    run = Run(config, prepare(SENTENCES, config.model), None)
+    problems = held_out_problems(run)
+    families = load_families(config.factors.families)
+    stage = Trainer(
+        config, run.data, None, families, below=ProblemMaker(config), problems=problems
+    )
+    for number in (1, 2):
+        stage.epoch(number)
+    weights = [stage.learner.weights.astype(np.int64)]
+    learn = stage._learn_from
+
+    def recorded(*given: Any) -> None:
+        learn(*given)
+        weights.append(stage.learner.weights.astype(np.int64))
+
+    stage._learn_from = recorded  # type: ignore[method-assign]
+    stage.epoch(3)
+    found = stage.model(stage.learner.average()).maker.table.weights / QUANTUM
+    assert np.abs(found - np.mean(weights, axis=0)).max() <= 0.5
+    assert (found != 0).any()
 
 
-def test_training_sentences_get_marks_of_networks_that_did_not_see_them() -> None:
-    config = toy.guided_configuration(epochs=2)
-    data = data_of(config, 30)
-    guide_all(data, config)
-    guide = data.guide
-    assert isinstance(guide, Network) and guide.labels == labels_of(data)
-    everything = np.arange(30)
-    fold_of = np.random.default_rng([config.learning.seed, 1]).permutation(everything) % 3
-    judge = train_guide(config, data, everything[fold_of != 1], guide.labels)
-    for i in everything[fold_of == 1]:
-        assert np.array_equal(judge.marks(data.values[i], *data.arcs[i]), data.marks[i])
+def test_the_network_is_that_of_a_run_without_factors(whole: Parser) -> None:
+    lines: list[str] = []
+    plain = Parser.train(SENTENCES, DEV, configuration(), factors=[], report=lines.append)
+    one, other = (parser.maker.network for parser in (whole, plain))
+    assert one is not None and other is not None
+    assert all(np.array_equal(a, other.to_arrays()[k]) for k, a in one.to_arrays().items())
+    assert not len(plain.maker.table) and plain.config.factors.families == ()
+    assert len(whole.maker.table.pruned()) > 0
+    assert sum(len(whole.problem(s).factor_score) for s in DEV) > 0
+    assert whole.notes["backbone_dev_uas"] == plain.notes["dev_uas"]
+    assert whole.notes["dev_uas"] == unlabelled_accuracy(whole.maker, DEV)
+    assert f"network: UAS {100 * plain.notes['dev_uas']:.2f} on dev" in lines
 
 
-def test_rare_values_have_no_vectors() -> None:
-    data = data_of(toy.guided_configuration(), 10)
-    keys = vocabulary(data.values, WORD_COLUMNS, 3)
-    seen = np.concatenate([v[PAD:-PAD, WORD_COLUMNS].reshape(-1) for v in data.values])
-    values, counts = np.unique(seen, return_counts=True)
-    assert np.array_equal(keys, values[counts >= 3])
-    rows = known_rows(data.values[0], keys, WORD_COLUMNS)
-    own = data.values[0][PAD:-PAD, WORD_COLUMNS]
-    assert np.array_equal(rows >= 0, np.isin(own, keys))
-    assert np.array_equal(keys[rows[rows >= 0]], own[rows >= 0])
-    assert (known_rows(data.values[0], keys[:0], WORD_COLUMNS) == -1).all()
+def test_all_scores_are_whole_quanta(whole: Parser) -> None:
+    for sentence in DEV:
+        for tree in whole.parse(sentence, k_best=3):
+            assert (tree.score / QUANTUM).is_integer()
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_one_others(
+    whole: Parser, tmp_path: Path
+) -> None:
+    first = bytes_of(whole, tmp_path / "one")
+    assert bytes_of(Parser.train(SENTENCES, DEV, configuration()), tmp_path / "two") == first
+    assert bytes_of(Parser.load(tmp_path / "one"), tmp_path / "again") == first
+    other = configuration().with_("learning", seed=6)
+    assert bytes_of(Parser.train(SENTENCES, DEV, other), tmp_path / "other") != first
+
+
+def counted(call: Callable[..., Any], last: int, seen: list[str]) -> Callable[..., Any]:
+    def one(*given: Any) -> Any:
+        if len(seen) == last:
+            raise PowerCut
+        seen.append(call.__name__)
+        return call(*given)
+
+    return one
+
+
+@pytest.mark.parametrize("networks", [0, 1, 2, 3, 4])
+def test_an_interrupted_run_ends_the_same(
+    whole: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, networks: int
+) -> None:
+    path, seen = tmp_path / "run.checkpoint", list[str]()
+    with monkeypatch.context() as patch:
+        if networks < 4:
+            patch.setattr(network_module, "train_arcs", counted(train_arcs, networks, seen))
+        else:  # within the second epoch of the factors
+            learn = Trainer._learn_from
+            patch.setattr(Trainer, "_learn_from", counted(learn, 55, []))
+        with pytest.raises(PowerCut):
+            Parser.train(SENTENCES, DEV, configuration(), checkpoint=path)
+        assert len(seen) == networks % 4
+        kept = sorted(p.name.removeprefix("run.checkpoint") for p in tmp_path.iterdir())
+        assert kept == sorted(
+            [".network", ".fold-1", ".fold-2", ".fold-3", ".families"][: networks + networks // 4]
+        )
+        patch.undo()
+        patch.setattr(network_module, "train_arcs", counted(train_arcs, 99, seen))
+        lines: list[str] = []
+        again = Parser.train(
+            SENTENCES, DEV, configuration(), checkpoint=path, report=lines.append
+        )
+    assert len(seen) == (4 if networks < 4 else 0)
+    assert lines[0].endswith("going on after an earlier run") == (networks > 0)
+    assert bytes_of(again, tmp_path / "again") == bytes_of(whole, tmp_path / "whole")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["again", "whole"]
+
+
+@pytest.mark.parametrize("what", ["seed", "sentences", "layers", "fold_epochs"])
+def test_networks_of_another_run_are_not_used(
+    whole: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    path, seen, config, some = tmp_path / "run", list[str](), configuration(), SENTENCES
+    with monkeypatch.context() as patch:
+        patch.setattr(network_module, "train_arcs", counted(train_arcs, 2, []))
+        with pytest.raises(PowerCut):
+            Parser.train(SENTENCES, (), config, checkpoint=path)
+        if what == "seed":
+            config = config.with_("learning", seed=6)
+        elif what == "sentences":
+            some = SENTENCES[1:]
+        elif what == "layers":
+            config = config.with_("network", layers="r")
+        else:
+            config = config.with_("factors", fold_epochs=1)
+        patch.setattr(network_module, "train_arcs", counted(train_arcs, 99, seen))
+        Parser.train(some, (), config, checkpoint=path)
+    assert len(seen) == 4
+
+
+def test_a_damaged_checkpoint_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(network_module, "train_arcs", counted(train_arcs, 2, []))
+        with pytest.raises(PowerCut):
+            Parser.train(SENTENCES, (), configuration(), checkpoint=path)
+    damaged = tmp_path / "run.network"
+    damaged.write_bytes(damaged.read_bytes()[:1000])
+    with pytest.raises(ModelError, match=r"run\.network: not a complete.*; remove it, and"):
+        Parser.train(SENTENCES, (), configuration(), checkpoint=path)
+
+
+def test_a_treebank_without_labels(tmp_path: Path) -> None:
+    bare = [Sentence.from_words(s.forms, upos=s.upos, heads=s.heads) for s in SENTENCES[:20]]
+    silent = toy.network_configuration(epochs=2).with_("labels", epochs=0)
+    for some, config in ((bare, configuration(2)), (SENTENCES[:20], silent)):
+        parser = Parser.train(some, (), config)
+        assert parser.labeller is None
+        assert parser.maker.network is not None and parser.maker.network.labels == ()
+        (tree,) = parser.parse(DEV[0])
+        assert set(tree.labels or "_") == {"_"}
+        parser.save(tmp_path / "bare.model")
+        again = Parser.load(tmp_path / "bare.model")
+        assert again.labeller is None and again.parse(DEV[0]) == [tree]
+
+
+def test_labels_and_the_rule_about_the_root(whole: Parser) -> None:
+    network = whole.maker.network
+    assert network is whole.labeller and network is not None
+    assert network.labels[network.root] == "root"
+    for sentence in DEV:
+        (tree,) = whole.parse(sentence)
+        assert [label == "root" for label in tree.labels] == [h == 0 for h in tree.heads]
+    mixed = [*SENTENCES[:20], Sentence.from_words(["a", "b"], heads=[0, 1],
+                                                  deprels=["obj", "root"])]  # fmt: skip
+    other = Parser.train(mixed, (), configuration(2), factors=[]).maker.network
+    assert other is not None and other.root == -1 and "root" in other.labels
+
+
+def test_words_without_a_label_teach_none() -> None:
+    holes = [
+        Sentence.from_words(
+            s.forms, upos=s.upos, heads=s.heads,
+            deprels=[label if label in ("root", "det") else "_" for label in s.deprels],
+        )
+        for s in SENTENCES[:20]
+    ]  # fmt: skip
+    network = Parser.train(holes, (), configuration(2), factors=[]).maker.network
+    assert network is not None and network.labels == ("det", "root")
+
+
+def test_too_many_labels_are_refused() -> None:
+    many = ["root", *(f"l{k:04d}" for k in range(MAX_LABELS))]
+    words = Sentence.from_words(
+        ["w"] * len(many), heads=[0] + [1] * (len(many) - 1), deprels=many
+    )
+    with pytest.raises(TreebankError, match=r"513 different labels, expected at most 512"):
+        Parser.train([SENTENCES[0], words], (), configuration(1))
+
+
+def test_small_treebanks() -> None:
+    one = Sentence.from_words(["Hello"], heads=[0])
+    pair = Sentence.from_words(["a", "b"], upos=["DET", "NOUN"], heads=[2, 0])
+    assert Parser.train([one], (), configuration()).parse(one)[0].heads == (0,)
+    parser = Parser.train([pair, one], [one], configuration(epochs=20))
+    assert parser.parse(pair)[0].heads == (2, 0)
+
+
+def test_several_roots_where_the_configuration_allows_them() -> None:
+    config = toy.network_configuration(epochs=20).with_("model", single_root=False)
+    two = Sentence.from_words(["Hello", "hello"], upos=["INTJ", "INTJ"], heads=[0, 0])
+    parser = Parser.train([*SENTENCES[:20], *[two] * 5], (), config, factors=[])
+    assert parser.parse(two)[0].heads == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("folds", 1, "factors.folds is 1, expected a whole number of at least 2"),
+        ("fold_epochs", 0, "factors.fold_epochs is 0"),
+        ("epochs", 0, "factors.epochs is 0"),
+        ("rivals", 0, "factors.rivals is 0"),
+        ("cost", -1.0, "factors.cost is -1.0, expected 0 or more"),
+    ],
+)
+def test_impossible_settings(key: str, value: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        configuration().with_("factors", **{key: value})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,19 +14,34 @@ import pytest
 from bbparse.configuration import Configuration
 from bbparse.errors import ConfigError, ModelError
 from bbparse.explain import explain
-from bbparse.learning import candidates
+from bbparse.learning import network as network_module
+from bbparse.learning.arc_network import train_arcs
 from bbparse.model.file import load_model
 from bbparse.outside import read_vectors
 from bbparse.outside.vectors import WordVectors
 from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline
+from bbparse.treebank import Sentence
 from tests import toy
 
 TRAIN, DEV = toy.sentences()[:25], toy.dev_sentences()[:5]
 
 
 def configuration() -> Configuration:
-    return toy.guided_configuration(epochs=2, folds=2).with_("learning", epochs=1)
+    return toy.network_configuration(epochs=2).with_("factors", fold_epochs=1, epochs=1, cutoff=1)
+
+
+class Silent:
+    """A source of vectors that are 0."""
+
+    width = 8
+    note: ClassVar = {"name": "nothing"}
+
+    def __call__(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
+        return [np.zeros((s.n_words, 8), np.float32) for s in sentences]
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {}
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +78,7 @@ def test_a_loaded_model_parses_the_same(parser: Parser, tmp_path: Path) -> None:
     ]
 
 
-def test_all_that_asks_the_guide_gives_it_its_vectors(parser: Parser) -> None:
+def test_all_that_asks_the_network_gives_it_its_vectors(parser: Parser) -> None:
     sentence = DEV[0]
     best = parser.parse(sentence)[0]
     assert parser.labels(sentence, np.array([-1, *best.heads], np.int32)) == list(best.labels)
@@ -74,16 +89,20 @@ def test_all_that_asks_the_guide_gives_it_its_vectors(parser: Parser) -> None:
 
 
 def test_vectors_are_looked_at(parser: Parser, vectors: Path) -> None:
-    guide = parser.maker.guide
-    assert guide is not None and guide.outside_width == 8
-    assert np.abs(guide.parameters["outside_w"][:6]).min() > 0.0
-    assert guide.parameters["outside_w"].std() > 0.01
+    network = parser.maker.network
+    assert network is not None and network.sizes["outside"] == 8
+    weights = network.weights.values["outside_w"]
+    assert np.abs(weights[:6]).min() > 0.0 and weights.std() > 0.01
+    blind = toy.changed(parser, outside=Silent())
+    for sentence in DEV:
+        one, other = (p.maker([sentence])[0].scores for p in (parser, blind))
+        assert one is not None and other is not None
+        assert not np.array_equal(one.scores, other.scores)
 
 
 def test_an_interrupted_run_goes_on(
     parser: Parser, vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    train = candidates.train_guide
     seen: list[int] = []
 
     def counted(stop: int) -> Callable[..., Any]:
@@ -91,25 +110,27 @@ def test_an_interrupted_run_goes_on(
             if len(seen) == stop:
                 raise KeyboardInterrupt
             seen.append(1)
-            return train(*given)
+            return train_arcs(*given)
 
         return call
 
     run = partial(Parser.train, TRAIN, DEV, configuration(), checkpoint=tmp_path / "run")
     outside = partial(read_vectors, vectors, license="CC0")
-    monkeypatch.setattr(candidates, "train_guide", counted(2))
+    monkeypatch.setattr(network_module, "train_arcs", counted(2))
     with pytest.raises(KeyboardInterrupt):
         run(outside=outside)
     seen.clear()
-    monkeypatch.setattr(candidates, "train_guide", counted(99))
+    monkeypatch.setattr(network_module, "train_arcs", counted(99))
     again = run(outside=outside)
     assert len(seen) == 1
-    first, second = (p.maker.guide.to_arrays() for p in (parser, again) if p.maker.guide)
-    assert all(np.array_equal(first[name], second[name]) for name in first)
+    paths = tmp_path / "one", tmp_path / "two"
+    for path, each in zip(paths, (parser, again)):
+        each.save(path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def test_what_does_not_fit_is_said(parser: Parser, vectors: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"guide\.epochs is 0"):
+    with pytest.raises(ConfigError, match=r"network\.epochs is 0, and only networks take vectors"):
         Parser.train(TRAIN, (), toy.configuration(), outside=partial(read_vectors, vectors))
     path = tmp_path / "outside.model"
     parser.save(path)
@@ -124,5 +145,5 @@ def test_what_does_not_fit_is_said(parser: Parser, vectors: Path, tmp_path: Path
     for changed in (lost, other):
         with open(tmp_path / "changed.model", "wb") as file:
             np.savez(file, **changed)
-        with pytest.raises(ModelError, match="its guide takes vectors of 8 numbers from outside"):
+        with pytest.raises(ModelError, match="its network takes vectors of 8 numbers from outside"):
             load_model(tmp_path / "changed.model")

@@ -153,9 +153,10 @@ CROSSING = Sentence.from_words(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("guided", [False, True])
-def test_trees_with_crossing_arcs_are_learned(guided: bool, tmp_path: Path) -> None:
-    config = toy.guided_configuration() if guided else toy.configuration()
+@pytest.mark.parametrize(
+    "config", [toy.configuration(), toy.network_configuration(epochs=20)]
+)
+def test_trees_with_crossing_arcs_are_learned(config: Configuration, tmp_path: Path) -> None:
     config = config.with_("model", projective=False).with_("learning", epochs=4)
     parser = Parser.train([*toy.sentences()[:20], *[CROSSING] * 8], [CROSSING], config)
     assert parser.notes["projectivised"] == 0

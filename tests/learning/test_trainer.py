@@ -11,11 +11,18 @@ import pytest
 from bbparse.configuration import Configuration
 from bbparse.factors import load_families
 from bbparse.learning import trainer as trainer_module
-from bbparse.learning.candidates import guide_all, prune_all
+from bbparse.learning.arc_network import train_arcs
+from bbparse.learning.candidates import prune_all
 from bbparse.learning.data import prepare
+from bbparse.learning.network import held_out_problems
+from bbparse.learning.run import Run
 from bbparse.learning.trainer import EpochReport, Trainer
 from bbparse.problem.quantum import QUANTUM
+from bbparse.scoring.arc_network import ArcNetwork
+from bbparse.scoring.problem_maker import ProblemMaker
 from tests import toy
+
+LABELS = ("case", "det", "nsubj")
 
 
 def trainer_of(config: Configuration, count: int = 30) -> Trainer:
@@ -130,7 +137,7 @@ def test_a_passive_aggressive_step_makes_up_for_the_whole_loss(
         updates += 1
         values, (head, mod) = trainer.data.values[i], trainer.data.arcs[i]
         maker = trainer.model(trainer.learner.weights).maker
-        problem = maker.over_arcs(trainer.data.sentences[i], values, head, mod)
+        problem = maker.over_arcs(trainer.data.sentences[i], values, head, mod).problem
         gold = trainer.data.heads[i]
         errors = int((found[-1][1:] != gold[1:]).sum())
         margin = problem.score(gold) - problem.score(found[-1])
@@ -138,16 +145,22 @@ def test_a_passive_aggressive_step_makes_up_for_the_whole_loss(
     assert updates > 10
 
 
-def test_vectors_from_outside_are_not_asked_for_where_marks_are_known() -> None:
-    def outside(sentences: Any) -> Any:
-        raise AssertionError(f"asked for {len(sentences)} sentences")
+def test_the_network_is_not_asked_about_problems_that_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor are vectors from outside read for it; labels are those of the folds."""
+    config = toy.network_configuration(epochs=1).with_("factors", families=("sibling-labels",))
+    run = Run(config, prepare(toy.sentences()[:8], config.model), None)
+    problems = held_out_problems(run)
+    below = ProblemMaker(config, train_arcs(config, run.data, np.arange(8), LABELS, -1, 1))
 
-    config = toy.guided_configuration(epochs=1)
-    data = prepare(toy.sentences()[:8], config.model)
-    pruner = prune_all(data, config)
-    guide_all(data, config)
-    data.outside = outside  # type: ignore[assignment]
-    trainer = Trainer(config, data, pruner, ())
+    def silent(*given: Any) -> Any:
+        raise AssertionError("asked")
+
+    monkeypatch.setattr(ArcNetwork, "_score", silent)
+    families = load_families(config.factors.families)
+    trainer = Trainer(config, run.data, None, families, below=below, problems=problems)
+    assert len(trainer.table)
     trainer.epoch(1)
-    with pytest.raises(AssertionError, match="asked for 1 sentences"):
-        trainer.maker.over_arcs(data.sentences[0], data.values[0], *data.arcs[0])
+    with pytest.raises(AssertionError, match="asked"):
+        trainer.maker.over_arcs(run.data.sentences[0], run.data.values[0], *run.data.arcs[0])

@@ -20,6 +20,7 @@ from bbparse.factors import FactorFamily
 from bbparse.model.file import KIND, VERSION, load_tagger
 from bbparse.parsing.parser import Parser
 from bbparse.problem import Problem
+from bbparse.scoring.arc_network import ARC_ARRAYS
 from bbparse.storage.archive import write_archive
 from tests import toy
 
@@ -149,7 +150,8 @@ def test_pickled_objects_are_not_read(tmp_path: Path, model: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda a: a.pop("pruner_value"), "field pruner_value is missing"),
+        (lambda a: a.pop("pruner_value"), "array pruner_value is missing"),
+        (lambda a: a.pop("backbone_gap"), "field backbone_gap is missing"),
         (lambda a: a.update(extra=np.zeros(1)), "field 'extra' is unknown"),
         (lambda a: a.update(backbone_value=a["backbone_value"][1:]), "backbone_value has .* as in"),
         (
@@ -204,26 +206,116 @@ class Nearby(FactorFamily):
             yield [(h, h - 1), (h, h + 1)], [view.sentence.upos[h - 1]]
 
 
+OLD = {"word": 64, "width": 128, "layers": 2, "shared": 96, "pairs": 64, "cutoff": 2}
+ANEW = "of an earlier version: train the model anew with 'bbparse train'$"
+
+
+def test_models_of_templates_that_earlier_versions_wrote_are_read(model: Path) -> None:
+    def change(header: dict[str, Any]) -> None:
+        table = header["configuration"]
+        table["guide"] = {"epochs": 0, "rate": 0.004, "folds": 4, "least": 0, "tags": False,
+                          "kind": "network", "start": 1.0, "templates": {"arc": []}}  # fmt: skip
+        table["trees"] = {**OLD, "epochs": 0, "parts": 32, "weight": 2.0}
+        table["network"] = dict(OLD)
+        table["factors"].update(stage="jackknife", fold_restarts=2)
+        table["labels"].update(mode="tree", per_arc=2, weight=2.0)
+
+    loaded = Parser.load(with_header(model, change))
+    assert loaded.config == Parser.load(model).config
+    assert loaded.parse(toy.dev_sentences()[5]) == toy.parser().parse(toy.dev_sentences()[5])
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda h: h["configuration"]["guide"].update(kind="templates", epochs=3), "no network"),
-        (lambda h: h["configuration"]["labels"].update(mode="arcs"), "labels.mode"),
-    ],
-)
-def test_models_of_modes_that_are_no_more_are_refused(
-    model: Path, change: Callable[[dict[str, Any]], Any], message: str
+    ("name", "field"), [(name, field) for name in ("network", "trees", "tagger_network")
+                        for field in ("names", "sizes", "keys", "vectors", "weights")]
+)  # fmt: skip
+def test_networks_of_earlier_versions_are_refused(model: Path, name: str, field: str) -> None:
+    fields = {"names": np.array(["case", "obj"]), "sizes": np.array([8, 16, 2, 12, 4]),
+              "keys": np.zeros(3, np.uint64), "vectors": np.zeros((3, 8), np.int16),
+              "weights": np.zeros(7, np.float32)}  # fmt: skip
+    with pytest.raises(ModelError, match=rf"changed\.model: its networks are {ANEW}"):
+        Parser.load(rewritten(model, lambda a: a.update({f"{name}_{field}": fields[field]})))
+
+
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [("guide", {"epochs": 3}), ("trees", {"epochs": 3}), ("labels", {"mode": "arcs"}),
+     ("guide", {"epochs": 3, "kind": "templates"})],
+)  # fmt: skip
+def test_modes_of_earlier_versions_are_refused(
+    model: Path, table: str, values: dict[str, Any]
 ) -> None:
-    with pytest.raises(ModelError, match=f"^{model.parent}.*{message}.*train the model anew$"):
+    def change(header: dict[str, Any]) -> None:
+        own = header["configuration"]
+        own[table] = {**own.get(table, {}), **values}
+
+    with pytest.raises(ModelError, match=rf"changed\.model: \[{table}\] is {ANEW}"):
         Parser.load(with_header(model, change))
 
 
-def test_keys_of_modes_that_are_no_more_are_passed_over(model: Path) -> None:
-    def change(header: dict[str, Any]) -> None:
-        header["configuration"]["guide"].update(kind="network", start=1.0, templates={"arc": []})
-        header["configuration"]["labels"].update(mode="tree", per_arc=2, weight=2.0)
+@pytest.fixture(scope="module")
+def network_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("network") / "toy.model"
+    toy.network_parser().save(path)
+    return path
 
-    assert Parser.load(with_header(model, change)).config == Parser.load(model).config
+
+def test_a_model_with_a_network_finds_the_same_trees(network_model: Path, tmp_path: Path) -> None:
+    parser, loaded = toy.network_parser(), Parser.load(network_model)
+    assert loaded.config == parser.config
+    network = loaded.maker.network
+    assert network is loaded.labeller and network is not None
+    assert loaded.maker.scorer is None and loaded.maker.pruner is None
+    for sentence in toy.dev_sentences():
+        for k in (1, 3):
+            assert loaded.parse(sentence, k_best=k) == parser.parse(sentence, k_best=k)
+        assert loaded.parse(sentence, prune=2) == parser.parse(sentence, prune=2)
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == network_model.read_bytes()
+    assert not any(
+        name.startswith(("backbone_", "pruner_", "label_")) for name in arrays_of(network_model)
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        *((lambda a, name=name: a.pop(name), f" {name} is missing$") for name in ARC_ARRAYS),
+        (lambda a: a.update(arcs_keys=a["arcs_keys"][::-1].copy()), "keys are not sorted"),
+        (lambda a: a.update(arcs_weights=a["arcs_weights"] * np.float32(np.nan)), "no finite"),
+        (lambda a: a.update(arcs_weights=a["arcs_weights"].astype(np.int32)), "arcs_weights"),
+        (lambda a: a.update(arcs_vectors=a["arcs_vectors"][1:]), "arcs_vectors has .* as in|shape"),
+        (lambda a: a.update(arcs_root=np.array([1, 2])), "arcs_root"),
+        (lambda a: a.update(arcs_root=np.array(99)), "arcs_root is 99, expected the number"),
+        (lambda a: a.update(arcs_layers=np.array(["r"])), "arcs_layers"),
+    ],
+)
+def test_damaged_networks_are_named(
+    network_model: Path, change: Callable[[Arrays], None], message: str
+) -> None:
+    with pytest.raises(ModelError, match=message) as caught:
+        Parser.load(rewritten(network_model, change))
+    assert "changed.model" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_flipped_bit_of_a_network_is_noticed_or_does_no_harm(
+    network_model: Path, tmp_path: Path
+) -> None:
+    whole = network_model.read_bytes()
+    rng = np.random.default_rng(152)
+    refused, bad, sentence = 0, tmp_path / "bad.model", toy.dev_sentences()[5]
+    for place in rng.integers(0, len(whole), 30):
+        data = bytearray(whole)
+        data[place] ^= 1 << int(rng.integers(8))
+        bad.write_bytes(bytes(data))
+        try:
+            loaded = Parser.load(bad)
+        except ModelError as error:
+            refused += 1
+            assert str(bad) in str(error)
+        else:
+            assert loaded.parse(sentence) == toy.network_parser().parse(sentence)
+    assert refused > 20
 
 
 def test_families_that_are_not_installed_must_be_given(

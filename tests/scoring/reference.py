@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import product
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.configuration.templates import Template, TemplateSet
+from bbparse.scoring.labeller import Labeller, best_labels
 from bbparse.scoring.scorer import PartScorer
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
 
@@ -16,9 +18,8 @@ MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
 ATOM_NUMBER = (
     "dir", "dist", "dirdist", "sdist", "sdirdist", "gdir", "gdist", "nverb", "npunct", "nconj",
-    "betweenset", "label", "odds", "slabel", "glabel",
+    "betweenset",
 )  # fmt: skip
-NO_LABEL = 1023
 
 
 def multiplier(text: str) -> int:
@@ -50,7 +51,7 @@ def distance_bucket(distance: int) -> int:
 
 
 def arc_atoms(
-    values: np.ndarray, bits: int, g: int, h: int, s: int, m: int, marks: np.ndarray | None
+    values: np.ndarray, bits: int, g: int, h: int, s: int, m: int
 ) -> dict[str, int]:
     low, high = min(h, m), max(h, m)
     right = int(m > h)
@@ -62,11 +63,6 @@ def arc_atoms(
     def count(tag: str) -> int:
         same = [int(values[PAD + w, upos]) == attribute_hash("upos", tag) for w in between]
         return right * 4 + min(sum(same), 3)
-
-    def label(head: int, mod: int) -> int:
-        if min(head, mod) < 0:
-            return NO_LABEL
-        return 0 if marks is None else int(marks[head, mod]) % 1024
 
     distinct = {slot_key(values, w, ((0, "upos"),)) for w in between}
     return {
@@ -81,19 +77,14 @@ def arc_atoms(
         "npunct": count("PUNCT"),
         "nconj": count("CCONJ"),
         "betweenset": sum(top_bits(key, multiplier("betweenset"), bits) for key in distinct),
-        "label": label(h, m),
-        "odds": 0 if marks is None else int(marks[h, m]) // 1024,
-        "slabel": label(h, s),
-        "glabel": label(g, h),
     }
 
 
 def template_indices(
     kind: str, template: Template, bits: int, values: np.ndarray, g: int, h: int, s: int, m: int,
-    marks: np.ndarray | None = None,
 ) -> list[int]:  # fmt: skip
     """The features of one template in one part; absent words are -1."""
-    atoms = arc_atoms(values, bits, g, h, s, m, marks)
+    atoms = arc_atoms(values, bits, g, h, s, m)
     index = 0
     for role, word in zip("ghsm", (g, h, s, m)):
         slot = template.slot(role)
@@ -118,7 +109,6 @@ def template_indices(
 
 def part_indices(
     templates: TemplateSet, kind: str, values: np.ndarray, part: dict[str, int],
-    marks: np.ndarray | None = None,
 ) -> list[int]:  # fmt: skip
     """Sorted indices of all features of a part, given as a word for each role."""
     g, h, s, m = (part.get(role, -1) for role in "ghsm")
@@ -126,7 +116,7 @@ def part_indices(
         index
         for template in templates.templates[kind]
         for index in template_indices(
-            kind, template, templates.bits, values, g, h, s, m, marks
+            kind, template, templates.bits, values, g, h, s, m
         )
     )
 
@@ -180,19 +170,32 @@ def tree_parts(heads: list[int]) -> dict[str, list[dict[str, int]]]:
 
 
 def tree_indices(
-    templates: TemplateSet, values: np.ndarray, heads: Any, marks: np.ndarray | None = None
+    templates: TemplateSet, values: np.ndarray, heads: Any
 ) -> list[int]:
     """Sorted indices of all features of a tree."""
     return sorted(
         index
         for kind, parts in tree_parts([int(h) for h in heads]).items()
         for part in parts
-        for index in part_indices(templates, kind, values, part, marks)
+        for index in part_indices(templates, kind, values, part)
     )
 
 
 def tree_features(
-    scorer: PartScorer, values: np.ndarray, heads: np.ndarray, marks: np.ndarray | None = None
+    scorer: PartScorer, values: np.ndarray, heads: np.ndarray
 ) -> np.ndarray:
     """All features of a tree, one entry for each time they fire, as a scorer finds them."""
-    return np.repeat(*scorer.tree_difference(values, heads, marks=marks))
+    return np.repeat(*scorer.tree_difference(values, heads))
+
+
+@dataclass
+class Encoded:
+    """A sentence that no network has scored."""
+
+    values: np.ndarray
+    scores: None = None
+
+
+def labels_by(labeller: Labeller, values: np.ndarray, heads: np.ndarray) -> list[str]:
+    """The labels that a labeller gives to the arcs of a tree."""
+    return best_labels(labeller, labeller.tree_scores(Encoded(values), heads))

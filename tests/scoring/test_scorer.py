@@ -100,9 +100,9 @@ def as_arrays(arcs: set[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     return ordered[:, 0].copy(), ordered[:, 1].copy()
 
 
-def scored(scorer: PartScorer, values: np.ndarray, *given: Any, **marks: Any) -> Problem:
+def scored(scorer: PartScorer, values: np.ndarray, *given: Any) -> Problem:
     """The problem of given arcs (whether trees are projective or not makes no difference here)."""
-    fields = scorer.score(values, *given, **marks)
+    fields = scorer.score(values, *given)
     return Problem.trusted(len(values) - 2 * PAD - 1, given[0], given[1], **fields)
 
 
@@ -336,48 +336,6 @@ def test_trees_are_checked() -> None:
     frozen = np.array([-1, 0, 1], np.int32)
     frozen.setflags(write=False)
     assert len(tree_features(SCORER, values, frozen))
-
-
-GUIDED: dict[str, Any] = {
-    "bits": 12,
-    "arc": ["h.upos m.upos @label", "m.lower @odds @dir", "h.upos m.upos @odds @label"],
-    "sibling": ["h.upos @slabel @label", "s.upos @slabel @odds"],
-    "grandchild": ["h.upos m.upos @glabel", "g.upos @glabel @label"],
-    "grandsibling": ["h.upos m.upos @glabel @slabel @label", "g.upos s.upos @gdir"],
-}
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 7))
-def test_what_a_guide_says_is_part_of_the_features(seed: int, n: int) -> None:
-    rng = np.random.default_rng(seed)
-    values = encode(random_sentence(rng, n))
-    marks = rng.integers(0, 3 * 1024, (n + 1, n + 1)).astype(np.uint16)
-    marks[:, 0] = rng.integers(0, 2**16)  # of no arc
-    scorer = scorer_of(TemplateSet.from_table(GUIDED))
-    arcs = random_arcs(rng, n)
-    scores = scored(scorer, values, *as_arrays(arcs), marks=marks)
-    for kind, parts in candidate_parts(n, arcs, True, True).items():
-        assert getattr(scores, FIELDS[kind][0]).tolist() == [
-            scorer.weights[part_indices(scorer.templates, kind, values, part, marks)].sum()
-            for part in (parts if scorer.templates.templates[kind] else [])
-        ]
-    heads, others = (np.array(random_tree(rng, n, True), np.int32) for _ in "ab")
-    found = tree_features(scorer, values, heads, marks)
-    assert sorted(found.tolist()) == tree_indices(scorer.templates, values, heads, marks)
-    slow = difference(found, tree_features(scorer, values, others, marks))
-    indices, counts = scorer.tree_difference(values, heads, others, marks)
-    assert np.array_equal(indices, slow[0]) and np.array_equal(counts, slow[1])
-
-
-def test_marks_are_checked_where_they_are_needed() -> None:
-    values = encode(Sentence.from_words(["a", "b"]))
-    arcs = as_arrays({(0, 1), (1, 2)})
-    scorer = PartScorer(TemplateSet.from_table(GUIDED))
-    with pytest.raises(ProblemError, match="marks: found none"):
-        scorer.score(values, *arcs)
-    with pytest.raises(ProblemError, match=r"marks: found shape \(2, 2\), expected shape \(3, 3\)"):
-        scorer.score(values, *arcs, marks=np.zeros((2, 2), np.uint16))
-    SCORER.score(values, *arcs, marks=np.zeros((9, 9), np.uint16))  # not looked at
 
 
 FEATURES = """

@@ -1,4 +1,4 @@
-"""The network beside the layer of tags: scores by their definition, gradients, files, refusals."""
+"""The network beside the layers of tags and FEATS: scores, gradients, files, refusals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from bbparse.errors import ModelError
 from bbparse.model.file import TAGGER_KIND, load_tagger, save_tagger
-from bbparse.network.encoder import QUANTUM, known_rows
+from bbparse.network.sequence import known_rows
 from bbparse.outside import Outside, WordVectors
 from bbparse.storage.archive import write_archive
 from bbparse.tagging import Tagger, TaggerSettings, accuracy, train_tagger
@@ -41,11 +41,12 @@ def values_of(count: int) -> list[np.ndarray]:
 
 
 def columns_of(count: int) -> list[tuple[list[str], ...]]:
-    return [(s.upos, s.feats) for s in toy.sentences()[:count]]
+    return [(s.upos, s.feats, s.upos) for s in toy.sentences()[:count]]
 
 
-def labels_of(count: int) -> list[str]:
-    return sorted({tag for s in toy.sentences()[:count] for tag in s.upos})
+def labels_of(count: int) -> tuple[list[str], list[str]]:
+    some = toy.sentences()[:count]
+    return sorted({x for s in some for x in s.upos}), sorted({x for s in some for x in s.feats})
 
 
 def trained(
@@ -71,50 +72,57 @@ def tagger() -> Tagger:
     return train_tagger(toy.sentences(), toy.TAGGER)
 
 
-def learner_like(network: TagNetwork, settings: NetworkSettings) -> TagLearner:
-    """A learner with the weights of a network that has no labels but the tags."""
-    counts = [len(network.labels)]
-    learner = TagLearner(settings, counts, len(network.keys), 1, network.outside_width)
-    for name, array in network.parameters.items():
-        learner.p[name][:] = array
-    learner.vectors.weights[:] = network.vectors * QUANTUM
-    return learner
+def learner_of(
+    keys: np.ndarray, count: int, labels: list[list[str]], outside: Outside | None = None
+) -> TagLearner:
+    """A learner of the first sentences and some kinds of labels."""
+    rows = [known_rows(some, keys, NETWORK_COLUMNS) for some in values_of(count)]
+    gold = [
+        np.array([[kind.index(x) for x in column] for kind, column in zip(labels, some)]).T
+        for some in columns_of(count)
+    ]
+    counts = [len(kind) for kind in labels]
+    width = 0 if outside is None else outside.width
+    return TagLearner(SMALL, rows, gold, counts, len(keys), 3, width)
 
 
 @pytest.mark.parametrize("outside", [None, letters()])
 def test_learning_and_tagging_have_the_same_scores(outside: Outside | None) -> None:
     network = trained(20, outside=outside)
-    learner = learner_like(network, SMALL)
-    number = {label: i for i, label in enumerate(network.labels)}
-    for sentence, values, (tags, _) in zip(toy.sentences(), values_of(20), columns_of(20)):
-        given = None if outside is None else outside([sentence])
-        scores = network.scores(values, given and given[0]) * LAYER_QUANTUM
-        gold = np.array([[number[tag]] for tag in tags])
-        chances = scores - np.logaddexp.reduce(scores, axis=1)[:, np.newaxis]
-        expected = -chances[np.arange(len(gold)), gold[:, 0]].mean()
-        rows = known_rows(values, network.keys, NETWORK_COLUMNS)
-        loss = learner.loss([rows], gold, dropout=False, outside=given)
-        assert loss == pytest.approx(expected, rel=0.01, abs=LAYER_QUANTUM)
+    labels = [list(some) for some in labels_of(20)]
+    learner = learner_of(network.keys, 20, labels, outside)
+    for name, array in network.weights.values.items():
+        learner.learner.weights.values[name][:] = array
+    learner.learner.vectors.weights[:] = network.vectors
+    given = None if outside is None else outside(toy.sentences()[:20])
+    _, loss = learner.loss(range(20), given, dropout=False)
+    lost = words = 0.0
+    for i, values in enumerate(values_of(20)):
+        for scores, gold in zip(
+            network.scores(values, given and given[i]), learner.gold[i].T[:2]
+        ):
+            chances = scores * LAYER_QUANTUM
+            chances = chances - np.logaddexp.reduce(chances, axis=1)[:, np.newaxis]
+            lost -= chances[np.arange(len(gold)), gold].sum()
+        words += len(gold)
+    assert loss == pytest.approx(lost / words, rel=0.01, abs=2 * LAYER_QUANTUM)
 
 
 def test_gradients_are_those_of_the_loss() -> None:
-    values, columns = values_of(6), columns_of(6)
+    values, labels = values_of(6), labels_of(6)
     keys = np.unique(np.concatenate([v[3:-3, NETWORK_COLUMNS].reshape(-1) for v in values]))
-    rows = [known_rows(some, keys, NETWORK_COLUMNS) for some in values]
-    kinds = [sorted(set().union(*some)) for some in zip(*columns)]
-    gold = np.concatenate(
-        [np.array([[k.index(x) for x in c] for k, c in zip(kinds, some)]).T for some in columns]
-    )
-    learner = TagLearner(SMALL, [len(kind) for kind in kinds], len(keys), 3)
-    assert_gradients(learner, lambda: learner.loss(rows, gold, dropout=False))
+    outside = letters()
+    learner = learner_of(keys, 6, [*labels, labels[0]], outside)
+    given = outside(toy.sentences()[:6])
+    assert_gradients(learner.learner, lambda: learner.loss(range(6), given, dropout=False)[1])
 
 
 def test_it_learns_its_training_sentences() -> None:
     settings = replace(SMALL, epochs=60, rate=0.02)
     network = trained(20, settings)
     right = total = 0
-    for values, (tags, _) in zip(values_of(20), columns_of(20)):
-        found = network.scores(values).argmax(axis=1)
+    for values, (tags, _, _) in zip(values_of(20), columns_of(20)):
+        found = network.scores(values)[0].argmax(axis=1)
         right += sum(network.labels[i] == tag for i, tag in zip(found, tags))
         total += len(tags)
     assert right > 0.9 * total
@@ -123,17 +131,7 @@ def test_it_learns_its_training_sentences() -> None:
 def test_the_same_seed_learns_the_same() -> None:
     one, two, other = trained(12).to_arrays(), trained(12).to_arrays(), trained(12, seed=2)
     assert all(np.array_equal(one[name], two[name]) for name in one)
-    assert not np.array_equal(one["tagger_network_vectors"], other.vectors)
-
-
-def test_words_are_scored_alike_in_any_sentence_that_is_long_enough() -> None:
-    """Seven words to either side are all that is seen."""
-    network = trained(20)
-    some = np.concatenate([v[3:-3] for v in values_of(8)])
-    pad = np.zeros((3, some.shape[1]), np.uint64)
-    whole = network.scores(np.concatenate([pad, some, pad]))
-    part = network.scores(np.concatenate([pad, some[4:24], pad]))
-    assert np.array_equal(whole[11:17], part[7:13])
+    assert not np.array_equal(one["tags_vectors"], other.to_arrays()["tags_vectors"])
 
 
 def test_a_tagger_has_it_beside_its_layers() -> None:
@@ -170,8 +168,8 @@ def test_a_file_says_the_same(tmp_path: Path, with_network: bool) -> None:
 def test_a_tagger_with_vectors_from_outside(tmp_path: Path) -> None:
     source, path = letters(), tmp_path / "with.tagger"
     own = train_tagger(toy.sentences(), toy.TAGGER, outside=source)
-    assert own.outside is source and own.network is not None and own.network.outside_width == 8
-    assert np.abs(own.network.parameters["outside_w"][:6]).min() > 0.0
+    assert own.outside is source and own.network is not None and own.network.sizes["outside"] == 8
+    assert np.abs(own.network.weights.values["outside_w"][:6]).min() > 0.0
     save_tagger(path, own)
     again, _ = load_tagger(path)
     assert isinstance(again.outside, WordVectors) and again.outside.note == source.note
@@ -183,26 +181,21 @@ def test_a_tagger_with_vectors_from_outside(tmp_path: Path) -> None:
     assert tagger_from(tagger_arrays(tagger()), "some", source).outside is None
 
 
-def test_large_treebanks_have_none() -> None:
-    few = toy.sentences()[:11]
-    settings = replace(TaggerSettings(), network=replace(SMALL, largest=10)).with_epochs(1)
-    assert train_tagger(few, settings).network is None
-    assert train_tagger(few, settings, outside=letters()).network is not None
-    assert train_tagger(few[:10], settings).network is not None
-
-
 def test_passes_over_a_treebank() -> None:
     few = TaggerSettings().with_epochs(3)
     assert few.tags.epochs == few.lemmas.epochs == 3
     assert few.network is not None and few.network.epochs == 3
     assert replace(TaggerSettings(), network=None).with_epochs(3).network is None
-    one, same = (trained(20, replace(SMALL, epochs=e, lessons=n)) for e, n in ((2, 99), (9, 40)))
+    words = sum(len(s.forms) for s in toy.sentences()[:20])
+    one, same = (
+        trained(20, replace(SMALL, epochs=e, words=n * words)) for e, n in ((2, 99), (9, 2))
+    )
     assert np.array_equal(one.vectors, same.vectors)
 
 
 def changed(field: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
     def apply(arrays: dict[str, Any]) -> None:
-        arrays[f"tagger_network_{field}"] = change(arrays[f"tagger_network_{field}"])
+        arrays[f"tags_{field}"] = change(arrays[f"tags_{field}"])
 
     return apply
 
@@ -210,11 +203,16 @@ def changed(field: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda arrays: arrays.pop("tagger_network_keys"), "tagger_network_keys"),
-        (changed("names", lambda a: a[1:]), "are not the tags of the tagger"),
-        (changed("sizes", lambda a: a[1:]), "sizes of the network"),
-        (changed("sizes", lambda a: a + 1), "sizes of the network"),
-        (changed("sizes", lambda a: np.append(a, 8)), "expected .* of float32"),
+        (lambda arrays: arrays.pop("tags_keys"), "tags_keys"),
+        (changed("labels", lambda a: a[1:]), "are not the tags and FEATS|expected .* of float32"),
+        (changed("labels", lambda a: a[::-1]), "are not the tags and FEATS"),
+        (changed("count", lambda a: a + 1), "are not the tags and FEATS"),
+        (changed("count", lambda a: a + 9999), "tags_count is"),
+        (changed("sizes", lambda a: a[1:]), "tags_sizes has"),
+        (changed("sizes", lambda a: a + 1), "expected"),
+        (changed("sizes", lambda a: a * 1000), "expected at most 4096"),
+        (changed("layers", lambda a: np.array("rx")), "expected"),
+        (changed("layers", lambda a: np.array("r" * 99)), "letters"),
         (changed("keys", lambda a: a[::-1]), "keys are not sorted"),
         (changed("keys", lambda a: a.astype(np.uint32)), "dtype uint32"),
         (changed("vectors", lambda a: a[:, 1:]), "vectors have shape"),

@@ -1,0 +1,225 @@
+"""Learning the network of a parser (`bbparse.scoring.arc_network`).
+
+The loss has three parts: each word chooses its head among all words; the gold tree is to be likely
+among all trees over the candidate arcs, siblings and grandchildren with them
+(`bbparse.learning.chart_kernels`); and each gold arc chooses its label. Candidates are those of the
+network as it is, so that the second begins when heads are no longer chosen at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.configuration import Configuration
+from bbparse.learning.chart_kernels import gold_parts, log_sum, tree_chart
+from bbparse.learning.data import TrainingData
+from bbparse.network.layers import Floats, add_to_rows, linear, product
+from bbparse.network.learner import NetworkLearner, label_loss, touched_rows, vocabulary
+from bbparse.network.ragged import Ragged
+from bbparse.network.sequence import in_sentence, known_rows, sums_of_words
+from bbparse.scoring.arc_network import N_LEXICAL, ArcNetwork, label_scores, vectors_of
+from bbparse.scoring.candidates import LONG, prune_arcs
+from bbparse.scoring.pair_kernels import counts_before, head_losses, pair_scores, pair_scores_back
+from bbparse.scoring.part_kernels import part_scores, part_scores_back
+from bbparse.treebank import is_projective
+
+Ints = NDArray[np.int64]
+
+# Candidates of trees that are learned from.
+_K, _MARGIN = 8, 6.0
+# Share of the loss of single heads, once that of trees is learned from, too, and the share of the
+# run before that.
+_SINGLE_HEADS, _BEFORE_TREES = 0.5, 0.15
+
+
+class _Example:
+    """A training sentence, with all that does not change."""
+
+    def __init__(
+        self, data: TrainingData, i: int, rows: Ints, labels: dict[str, int], root: int
+    ) -> None:
+        self.rows, self.heads = rows, data.heads[i]
+        self.before = counts_before(data.values[i])
+        names = (labels.get(name, -1) for name in data.sentences[i].deprels)
+        self.labels = np.array([-1, *names], np.int64)
+        if root >= 0:  # the rule decides, there is nothing to learn
+            self.labels[(self.heads == 0) | (self.labels == root)] = -1
+        self.projective = is_projective(self.heads[1:].tolist())
+
+
+class ArcLearner:
+    """Gradients of the weights of an `ArcNetwork`, given training sentences."""
+
+    def __init__(
+        self, config: Configuration, data: TrainingData, chosen: Ints, labels: tuple[str, ...],
+        root: int = -1,
+    ) -> None:  # fmt: skip
+        settings = config.network
+        self.settings, self.labels, self.root = settings, labels, root
+        self._seed = config.learning.seed
+        self.single_root = config.model.single_root
+        self._values = data.values
+        self._outside, self._sentences, self._chosen = data.outside, data.sentences, chosen
+        columns = ArcNetwork.COLUMNS
+        self.keys = vocabulary((data.values[i] for i in chosen), columns, settings.cutoff)
+        number = {label: i for i, label in enumerate(labels)}
+        self.examples = [
+            _Example(data, i, known_rows(data.values[i], self.keys, columns), number, root)
+            for i in chosen.tolist()
+        ]
+        sizes = {name: getattr(settings, name) for name in ArcNetwork.SIZES if name != "outside"}
+        sizes["outside"] = 0 if data.outside is None else data.outside.width
+        self.learner = NetworkLearner(
+            ArcNetwork, settings.layers, sizes, len(labels), len(self.keys), config.learning.seed
+        )
+        self.learner.weights.values["label_w"][:, len(labels) :] = 0.0
+        siblings, grandchildren, self._naming, width = ArcNetwork.columns_of(sizes)
+        self._part_columns = siblings, grandchildren
+        # first vectors of products are learned as if they were longer: sums of many products would
+        # start too large
+        self.share = np.ones(width, np.float32)
+        self.share[: settings.pairs] = 2.0 / np.sqrt(settings.pairs)
+        for column in self._part_columns:
+            self.share[column : column + settings.parts] = 1.0 / np.sqrt(settings.parts)
+
+    def learn(self, epochs: int, name: str) -> ArcNetwork:
+        """The network after so many passes over the sentences, or as many as there are words."""
+        settings = self.settings
+        sizes = np.array([len(one.heads) for one in self.examples], np.int64)
+        epochs = max(1, min(epochs, round(settings.words / int(sizes.sum()))))
+        vectors, parameters = self.learner.learn(
+            sizes, epochs, settings.batch, settings.rate, self._seed, self.step, name
+        )
+        parameters["end_w"] *= self.share
+        parameters["end_b"] *= self.share
+        return ArcNetwork(
+            self.labels, self.learner.kinds, self.learner.sizes, self.keys, vectors, parameters,
+            self.root,
+        )  # fmt: skip
+
+    def step(self, chosen: list[int], done: float) -> Ints:
+        """Add the gradients of some sentences, ``done`` the share of the run that lies behind;
+        returns rows of the vectors of their words."""
+        rows, _ = self.loss(chosen, trees=done >= _BEFORE_TREES)
+        return touched_rows(rows)
+
+    def loss(self, chosen: Sequence[int], trees: bool, dropout: bool = True) -> tuple[Ints, float]:
+        """Rows of words, and the loss of some sentences for each of their words, whose gradients
+        are added to those there are."""
+        settings, learner, w = self.settings, self.learner, self.learner.weights
+        noise = learner.noise if dropout else None
+        some = [self.examples[i] for i in chosen]
+        batch = Ragged.of([len(one.heads) for one in some])
+        rows = batch.rows_of([one.rows for one in some], -1)
+        before = batch.rows_of([one.before for one in some], 0)
+        heads = batch.rows_of([one.heads[:, np.newaxis] for one in some], -1)[:, 0]
+        labels = batch.rows_of([one.labels[:, np.newaxis] for one in some], -1)[:, 0]
+        vectors = None
+        if self._outside is not None:
+            own = self._outside([self._sentences[self._chosen[i]] for i in chosen])
+            vectors = vectors_of(batch, own)
+        if noise is not None:
+            rows = rows.copy()
+            rows[~noise.kept(rows.shape, settings.attribute_dropout)] = -1
+            unknown = ~noise.kept((len(rows),), settings.word_dropout)
+            rows[unknown, :N_LEXICAL] = -1
+            if vectors is not None:
+                vectors[unknown] = 0.0
+        words = sums_of_words(w, rows, learner.vectors.weights, vectors)
+        state, back_state = in_sentence(w, learner.kinds, batch, words, noise, settings.dropout)
+        kept = None if noise is None else noise.mask(state.shape, settings.dropout)
+        ends, back_ends = linear(w, "end", state if kept is None else state * kept)
+        ends *= self.share
+        n_words = float(sum(len(one.heads) - 1 for one in some))
+        layout, sizes = (batch.first, batch.size), (settings.pairs, settings.shared)
+        arcs = w.values["arc_table"], w.values["arc_out"]
+        scores = pair_scores(ends, sizes, layout, before, *arcs)
+        d_scores, d_ends = np.zeros_like(scores), np.zeros_like(ends)
+        share = _SINGLE_HEADS if trees else 1.0
+        loss = head_losses(scores, layout, heads, np.float32(share / n_words), d_scores) * share
+        if trees:
+            loss += self._trees_loss(some, batch, ends, scores, d_scores, d_ends, 1.0 / n_words)
+        pair_scores_back(
+            ends, sizes, layout, before, *arcs, d_scores, d_ends,
+            w.gradients["arc_table"], w.gradients["arc_out"],
+        )  # fmt: skip
+        if self.labels:
+            loss += self._labels_loss(batch, ends, heads, labels, d_ends, 1.0 / n_words)
+        d_state = back_ends(d_ends * self.share)
+        d_words = back_state(d_state if kept is None else d_state * kept)
+        learner.add_words(rows, d_words, vectors)
+        return rows, loss / n_words
+
+    def _trees_loss(
+        self, some: Sequence[_Example], batch: Ragged, ends: Floats, scores: Floats,
+        d_scores: Floats, d_ends: Floats, unit: float,
+    ) -> float:  # fmt: skip
+        """The loss of the trees that are projective; adds its gradients times ``unit``."""
+        w, loss, at = self.learner.weights, 0.0, 0
+        for one, first in zip(some, batch.first.tolist()):
+            size = len(one.heads)
+            square = scores[at : at + size * size].reshape(size, size)
+            slope = d_scores[at : at + size * size].reshape(size, size)
+            at += size * size
+            if not one.projective or size - 1 > LONG:
+                continue
+            head, mod = prune_arcs(square.astype(np.float64), _K, _MARGIN, one.heads)
+            chart = tree_chart(size - 1, head, mod, self.single_root)
+            gold = gold_parts(np.maximum(one.heads, 0), head, mod, chart[7], chart[8])
+            own, triples = [square[head, mod].astype(np.float64)], []
+            for (kind, order), words, column in zip(
+                ArcNetwork.KINDS.items(), (chart[7], chart[8]), self._part_columns
+            ):
+                names = f"{kind}_out", f"{kind}_table", "none"
+                triple = (*(words[i] for i in order), ends, first, column)
+                weights = tuple(w.values[name] for name in names)
+                triples.append((triple, weights, tuple(w.gradients[name] for name in names)))
+                own.append(part_scores(*triple, weights))
+            slopes = [np.zeros_like(part) for part in own]
+            loss += log_sum(tuple(chart), *own, *slopes)
+            for part, right, d_part in zip(own, gold, slopes):
+                loss -= float(part[right].sum())
+                d_part[right] -= 1.0
+            slope[head, mod] += (slopes[0] * unit).astype(np.float32)
+            for (triple, weights, gradients), d_part in zip(triples, slopes[1:]):
+                part_scores_back(*triple, weights, d_part * unit, d_ends, gradients)
+        return loss
+
+    def _labels_loss(
+        self, batch: Ragged, ends: Floats, heads: NDArray[np.int32], labels: Ints, d_ends: Floats,
+        unit: float,
+    ) -> float:  # fmt: skip
+        """The loss of the labels of the gold arcs; adds its gradients times ``unit``."""
+        w, begin, size = self.learner.weights, self._naming, self.settings.naming
+        mod = np.flatnonzero(labels >= 0)
+        if not len(mod):
+            return 0.0
+        head = np.repeat(batch.first, batch.size)[np.cumsum(batch.mask)[mod].astype(np.int64) - 1]
+        head = head + heads[mod]
+        scores, hidden = label_scores(w, ends, head, mod, begin, size)
+        loss = label_loss(scores[:, : len(self.labels)], labels[mod])
+        scores[:, len(self.labels) :] = 0.0
+        scores *= np.float32(unit)
+        w.gradients["label_w"][...] += product(hidden.T, scores)
+        w.gradients["label_b"][...] += scores.sum(axis=0)
+        d_hidden = product(scores, w.values["label_w"].T) * (hidden > 0.0)
+        d_heads = np.zeros((len(ends), size), np.float32)
+        add_to_rows(head[:, np.newaxis], d_hidden, d_heads)
+        d_ends[:, begin : begin + size] += d_heads
+        d_ends[mod, begin + size : begin + 2 * size] += d_hidden
+        return loss
+
+
+def train_arcs(
+    config: Configuration, data: TrainingData, chosen: Ints, labels: tuple[str, ...],
+    root: int, epochs: int, name: str = "network",
+) -> ArcNetwork:  # fmt: skip
+    """Train the network of a parser on some of the sentences.
+
+    ``labels`` are all there are, sorted, and ``root`` is the number of that which all arcs from the
+    root have, and no others; -1 for none.
+    """
+    return ArcLearner(config, data, chosen, labels, root).learn(epochs, name)

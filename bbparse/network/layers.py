@@ -1,0 +1,391 @@
+"""Layers of a network over a batch of sentences, forward and backward side by side.
+
+A layer is a function that takes its weights (`Weights`), a float32 matrix with a row for each word
+of a batch (`bbparse.network.ragged`), and gives the matrix that comes out, with zeros in the
+padding, and a function from the gradient of what came out to that of what came in, which adds the
+gradients of the weights to those there are. `forward only`, the second is never called.
+
+All sums are taken in an order that the code says (`bbparse.network.dense`), and the recurrence's
+gates are made of multiplications and divisions: a network has the same scores on every machine,
+with any number of threads, whatever sentences are in a batch with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.jit import inlined, kernel
+from bbparse.network.dense import dense
+from bbparse.network.ragged import REACH, Ragged
+from bbparse.treebank.encode import PAD
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+#: From the gradient of what a layer gave to that of what it took.
+Backward = Callable[[Floats], Floats]
+
+#: Of how many numbers a sum is taken at once; widths are multiples of it.
+LANES = 16
+_LARGEST = np.float32(40.0)
+_POWER = np.float32(1.0 / 64.0)
+
+
+class Weights(NamedTuple):
+    """Weights of layers by name, and their gradients, of the same shapes."""
+
+    values: Mapping[str, Floats]
+    gradients: Mapping[str, Floats]
+
+
+def product(x: Floats, weights: Floats, bias: Floats | None = None) -> Floats:
+    """``x @ weights + bias``, the same to the last bit on every machine.
+
+    The number of rows of ``x`` is best a multiple of four.
+    """
+    rows, inputs = x.shape
+    if rows % 4:
+        x = np.concatenate([x, np.zeros((-rows % 4, inputs), np.float32)])
+    out = np.empty((len(x), weights.shape[1]), np.float32)
+    if bias is None:
+        bias = np.zeros(weights.shape[1], np.float32)
+    flat = np.ascontiguousarray(x).reshape(-1)
+    dense(flat, 0, inputs, inputs, np.ascontiguousarray(weights), bias, out)
+    return out[:rows]
+
+
+def linear(w: Weights, name: str, x: Floats) -> tuple[Floats, Backward]:
+    """``x @ NAME_w + NAME_b``; padding is not kept zero."""
+    weights = w.values[f"{name}_w"]
+
+    def backward(d_out: Floats) -> Floats:
+        w.gradients[f"{name}_w"][...] += product(x.T, d_out)
+        w.gradients[f"{name}_b"][...] += d_out.sum(axis=0)
+        return product(d_out, weights.T)
+
+    return product(x, weights, w.values[f"{name}_b"]), backward
+
+
+def _windows(x: Floats, reach: int, weights: Floats, bias: Floats) -> Floats:
+    """Product of the ``2 * reach + 1`` rows around each row, side by side, with weights; zero in
+    the first and last rows."""
+    rows, width = x.shape
+    out = np.zeros((rows, weights.shape[1]), np.float32)
+    inner = out[REACH : rows - REACH]
+    if len(inner) % 4:
+        whole = np.empty((len(inner) + -len(inner) % 4, weights.shape[1]), np.float32)
+        padded = np.concatenate([x, np.zeros((4, width), np.float32)])
+    else:
+        whole, padded = inner, x
+    flat = np.ascontiguousarray(padded).reshape(-1)
+    inputs = (2 * reach + 1) * width
+    dense(flat, (REACH - reach) * width, width, inputs, weights, bias, whole)
+    if whole is not inner:
+        inner[:] = whole[: len(inner)]
+    return out
+
+
+def convolution(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
+    """max(0, ·) of a linear function of the words around each word, as many as weights say."""
+    weights, width = w.values[f"{name}_w"], x.shape[1]
+    reach = weights.shape[0] // width // 2
+    out = _windows(x, reach, weights, w.values[f"{name}_b"])
+    rectify(out, batch.mask)
+    active = out > 0.0  # the output may be overwritten
+
+    def backward(d_out: Floats) -> Floats:
+        d_out = d_out * active
+        taps = 2 * reach + 1
+        d_weights = w.gradients[f"{name}_w"]
+        inner = d_out[REACH : len(d_out) - REACH]
+        columns = np.ascontiguousarray(x.T)  # float32[width, rows]
+        flat, rows = columns.reshape(-1), len(x)
+        padded = -(-width // 4) * 4
+        if padded != width:
+            flat = np.concatenate([flat, np.zeros((padded - width) * rows, np.float32)])
+        zero = np.zeros(inner.shape[1], np.float32)
+        part = np.empty((padded, inner.shape[1]), np.float32)
+        inner = np.ascontiguousarray(inner)
+        for tap in range(taps):
+            begin = REACH - reach + tap
+            dense(flat, begin, rows, len(inner), inner, zero, part)
+            d_weights[tap * width : (tap + 1) * width] += part[:width]
+        w.gradients[f"{name}_b"][...] += inner.sum(axis=0)
+        # the gradient by a row is a convolution of those by the rows around it, taps turned round
+        flipped = weights.reshape(taps, width, -1)[::-1].transpose(0, 2, 1)
+        flipped = np.ascontiguousarray(flipped).reshape(-1, width)
+        return _windows(d_out, reach, flipped, np.zeros(width, np.float32))
+
+    return out, backward
+
+
+@kernel
+def rectify(x: Floats, mask: Floats) -> None:
+    """Set to 0 what is negative or padding."""
+    for r in range(np.uint64(x.shape[0])):
+        for j in range(np.uint64(x.shape[1])):
+            x[r, j] = max(x[r, j], np.float32(0.0)) * mask[r]
+
+
+@inlined
+def _growth(x: np.float32) -> np.float32:
+    """About e^x: (1 + x / 64)^64, by multiplications; 0 < 1 + x / 64."""
+    y = np.float32(1.0) + x * _POWER
+    y *= y
+    y *= y
+    y *= y
+    y *= y
+    y *= y
+    y *= y
+    return y
+
+
+@kernel
+def _gates(x: Floats) -> None:
+    """Make of rows (z, c, z, c) of four equal parts their gates σ(z) and values tanh(c)."""
+    width = np.uint64(x.shape[1] // 4)
+    one = np.float32(1.0)
+    for r in range(np.uint64(x.shape[0])):
+        for part in range(np.uint64(4)):
+            at = part * width
+            twice = np.float32(1.0) if part % np.uint64(2) == np.uint64(0) else np.float32(2.0)
+            less = np.float32(0.0) if part % np.uint64(2) == np.uint64(0) else np.float32(1.0)
+            for j in range(at, at + width):
+                value = min(max(-twice * x[r, j], -_LARGEST), _LARGEST)
+                x[r, j] = np.divide(twice, one + _growth(value)) - less
+
+
+@kernel
+def _gates_back(x: Floats, gates: Floats, d_gates: Floats) -> None:
+    """Make of gradients of `_gates` those of what they were made of."""
+    width = np.uint64(x.shape[1] // 4)
+    one = np.float32(1.0)
+    for r in range(np.uint64(x.shape[0])):
+        for part in range(np.uint64(4)):
+            at = part * width
+            value = part % np.uint64(2) == np.uint64(1)
+            for j in range(at, at + width):
+                y = gates[r, j]
+                if value:  # 2σ(2x) - 1
+                    slope = one - y * y
+                    inner = np.float32(-2.0) * x[r, j]
+                else:
+                    slope = y * (one - y)
+                    inner = -x[r, j]
+                if abs(inner) < _LARGEST:
+                    d_gates[r, j] *= np.divide(slope, one + inner * _POWER)
+                else:
+                    d_gates[r, j] = np.float32(0.0)
+
+
+@kernel
+def _recur(gates: Floats, first: Ints, size: Ints, out: Floats) -> None:
+    """h_t = (1 - z_t) h_{t-1} + z_t c_t over the words of each sentence, in both directions."""
+    width = np.uint64(out.shape[1] // 2)
+    one = np.float32(1.0)
+    state = np.empty(out.shape[1] // 2, np.float32)
+    for s in range(first.shape[0]):
+        for direction in range(2):
+            z_at = np.uint64(direction) * np.uint64(2) * width
+            c_at, to = z_at + width, np.uint64(direction) * width
+            for j in range(width):
+                state[j] = np.float32(0.0)
+            for i in range(size[s]):
+                r = np.uint64(first[s] + (i if direction == 0 else size[s] - 1 - i))
+                for j in range(width):
+                    z = gates[r, z_at + j]
+                    state[j] = (one - z) * state[j] + z * gates[r, c_at + j]
+                    out[r, to + j] = state[j]
+
+
+@kernel
+def _recur_back(
+    gates: Floats, first: Ints, size: Ints, out: Floats, d_out: Floats, d_gates: Floats
+) -> None:
+    """Gradients of the gates of `_recur`, given those of what it gave; zero in the padding."""
+    width = np.uint64(out.shape[1] // 2)
+    one = np.float32(1.0)
+    slope = np.empty(out.shape[1] // 2, np.float32)
+    for s in range(first.shape[0]):
+        for direction in range(2):
+            z_at = np.uint64(direction) * np.uint64(2) * width
+            c_at, to = z_at + width, np.uint64(direction) * width
+            for j in range(width):
+                slope[j] = np.float32(0.0)
+            step = 1 if direction == 0 else -1
+            for i in range(size[s]):
+                r = first[s] + (size[s] - 1 - i if direction == 0 else i)
+                row, before = np.uint64(r), np.uint64(r - step)  # padding is zero
+                for j in range(width):
+                    z = gates[row, z_at + j]
+                    g = slope[j] + d_out[row, to + j]
+                    d_gates[row, c_at + j] = g * z
+                    d_gates[row, z_at + j] = g * (gates[row, c_at + j] - out[before, to + j])
+                    slope[j] = g * (one - z)
+
+
+def recurrence(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
+    """A minimal gated recurrence in both directions, joined and brought back to the width of x.
+
+    z = σ(W_z x), c = tanh(W_c x), h_t = (1 - z_t) h_{t-1} + z_t c_t: gates see the input only, so
+    that all products are those of whole batches (Bradbury et al. 2017; Feng et al. 2024).
+    """
+    before, back_in = linear(w, f"{name}_in", x)
+    gates = before.copy()
+    _gates(gates)
+    joined = np.zeros((len(x), before.shape[1] // 2), np.float32)
+    _recur(gates, batch.first, batch.size, joined)
+    out, back_out = linear(w, f"{name}_out", joined)
+
+    def backward(d_out: Floats) -> Floats:
+        d_joined = back_out(d_out)
+        d_gates = np.zeros_like(gates)
+        _recur_back(gates, batch.first, batch.size, joined, d_joined, d_gates)
+        _gates_back(before, gates, d_gates)
+        return back_in(d_gates)
+
+    return out, backward
+
+
+@kernel
+def _norm(x: Floats, mask: Floats, gain: Floats, shift: Floats, out: Floats, scale: Floats) -> None:
+    """Layer normalisation of rows; ``x`` becomes the rows before gain and shift, scale 1/sd."""
+    width, lane_count = np.uint64(gain.shape[0]), np.uint64(LANES)
+    lanes = np.empty(LANES, np.float32)
+    for r in range(np.uint64(x.shape[0])):
+        for lane in range(lane_count):
+            lanes[lane] = np.float32(0.0)
+        for start in range(np.uint64(0), width, lane_count):
+            for lane in range(lane_count):
+                lanes[lane] += x[r, start + lane]
+        mean = np.float32(0.0)
+        for lane in range(lane_count):
+            mean += lanes[lane]
+            lanes[lane] = np.float32(0.0)
+        mean /= np.float32(width)
+        for start in range(np.uint64(0), width, lane_count):
+            for lane in range(lane_count):
+                x[r, start + lane] -= mean
+                lanes[lane] += x[r, start + lane] * x[r, start + lane]
+        total = np.float32(0.0)
+        for lane in range(lane_count):
+            total += lanes[lane]
+        own = np.float32(1.0) / np.sqrt(total / np.float32(width) + np.float32(1e-5))
+        scale[r] = own
+        for j in range(width):
+            x[r, j] *= own
+            out[r, j] = (x[r, j] * gain[j] + shift[j]) * mask[r]
+
+
+@kernel
+def _norm_back(
+    gradient: Floats, mask: Floats, x: Floats, gain: Floats, scale: Floats,
+    out: Floats, gain_gradient: Floats, shift_gradient: Floats,
+) -> None:  # fmt: skip
+    """Gradients of `_norm`, given that of its ``out``."""
+    width, lane_count = np.uint64(gain.shape[0]), np.uint64(LANES)
+    ones = np.empty(LANES, np.float32)
+    twos = np.empty(LANES, np.float32)
+    for r in range(np.uint64(x.shape[0])):
+        if mask[r] == np.float32(0.0):
+            for j in range(width):
+                out[r, j] = np.float32(0.0)
+            continue
+        for lane in range(lane_count):
+            ones[lane] = np.float32(0.0)
+            twos[lane] = np.float32(0.0)
+        for start in range(np.uint64(0), width, lane_count):
+            for lane in range(lane_count):
+                j = start + lane
+                gain_gradient[j] += gradient[r, j] * x[r, j]
+                shift_gradient[j] += gradient[r, j]
+                out[r, j] = gradient[r, j] * gain[j]
+                ones[lane] += out[r, j]
+                twos[lane] += out[r, j] * x[r, j]
+        first = np.float32(0.0)
+        second = np.float32(0.0)
+        for lane in range(lane_count):
+            first += ones[lane]
+            second += twos[lane]
+        first /= np.float32(width)
+        second /= np.float32(width)
+        for j in range(width):
+            out[r, j] = (out[r, j] - first - x[r, j] * second) * scale[r]
+
+
+def normalisation(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
+    """Layer normalisation (Ba, Kiros & Hinton 2016); ``x`` is overwritten."""
+    gain, shift = w.values[f"{name}_gain"], w.values[f"{name}_shift"]
+    out, scale = np.empty_like(x), np.empty(len(x), np.float32)
+    _norm(x, batch.mask, gain, shift, out, scale)
+
+    def backward(d_out: Floats) -> Floats:
+        d_x = np.empty_like(d_out)
+        _norm_back(
+            np.ascontiguousarray(d_out), batch.mask, x, gain, scale, d_x,
+            w.gradients[f"{name}_gain"], w.gradients[f"{name}_shift"],
+        )  # fmt: skip
+        return d_x
+
+    return out, backward
+
+
+@kernel
+def sum_rows(rows: Ints, table: Floats, out: Floats) -> None:
+    """``out[i]`` = the sum of ``table[rows[i, k]]`` over k; negative rows are left out."""
+    width = np.uint64(table.shape[1])
+    for i in range(np.uint64(rows.shape[0])):
+        for j in range(width):
+            out[i, j] = np.float32(0.0)
+        for k in range(np.uint64(rows.shape[1])):
+            if rows[i, k] >= 0:
+                row = np.uint64(rows[i, k])
+                for j in range(width):
+                    out[i, j] += table[row, j]
+
+
+@kernel
+def add_to_rows(rows: Ints, gradient: Floats, table: Floats) -> None:
+    """Add ``gradient[i]`` to ``table[rows[i, k]]`` for all k; negative rows are left out."""
+    width = np.uint64(table.shape[1])
+    for i in range(np.uint64(rows.shape[0])):
+        for k in range(np.uint64(rows.shape[1])):
+            if rows[i, k] >= 0:
+                row = np.uint64(rows[i, k])
+                for j in range(width):
+                    table[row, j] += gradient[i, j]
+
+
+@kernel
+def find_rows(
+    values: Hashes, columns: Ints, keys: Hashes, begin: NDArray[np.int32], shift: int
+) -> Ints:
+    """Rows of the attributes of words, int64[n_words + 1, attributes]; -1 for unknown values.
+
+    ``keys`` are sorted; those whose upper bits are b lie from ``begin[b]`` to ``begin[b + 1]``.
+    """
+    n = values.shape[0] - 2 * PAD
+    out = np.full((n, columns.shape[0]), -1, np.int64)
+    for i in range(n):
+        for k in range(columns.shape[0]):
+            value = values[PAD + i, columns[k]]
+            bucket = np.int64(value >> np.uint64(shift))
+            for at in range(begin[bucket], begin[bucket + 1]):
+                if keys[at] == value:
+                    out[i, k] = at
+    return out
+
+
+@inlined
+def sum_of(lanes: Floats, length: np.uint64) -> np.float32:
+    """The sum of so many numbers, one at least, halves to halves; they are lost."""
+    while length > np.uint64(1):
+        half = (length + np.uint64(1)) >> np.uint64(1)
+        for j in range(length - half):
+            lanes[j] += lanes[j + half]
+        length = half
+    return lanes[0]

@@ -1,0 +1,188 @@
+"""`NetworkLearner`: weights of a network, their gradients, and averaged steps of Adam."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.jit import kernel
+from bbparse.network.layers import Floats, Weights, add_to_rows, product
+from bbparse.network.sequence import QUANTUM, Dropout, SequenceNetwork, split, total_size
+from bbparse.treebank.encode import PAD
+from bbparse.treebank.progress import watched
+
+Ints = NDArray[np.int64]
+
+# The first steps are small ones, while Adam's means are still those of a few sentences; so many,
+# but no more than a tenth of all.
+_WARM_UP = 200
+_LAST_RATE = 0.02
+_LONGEST_GRADIENT = 2.0
+_AVERAGED = 0.15  # share of the steps at the end over which weights are averaged
+_EVERY = 8  # steps between two that are part of the mean
+
+
+class Learned(NamedTuple):
+    """Rows of weights, their gradients, and the running means of these and of their squares."""
+
+    weights: Floats
+    gradient: Floats
+    mean: Floats
+    square: Floats
+
+    @classmethod
+    def of(cls, weights: Floats) -> Learned:
+        """Weights that nothing has been learned for."""
+        return cls(weights, *(np.zeros_like(weights) for _ in range(3)))
+
+
+@kernel
+def adam(rows: Ints, learned: Learned, rate: float, clock: int) -> None:
+    """A step of Adam (Kingma & Ba 2015) for some rows; their gradients are set to 0 afterwards."""
+    weights, gradient, mean, square = learned
+    decay, square_decay = 0.9, 0.98
+    one = np.float32(1.0)
+    step = np.float32(rate / (1.0 - decay**clock))
+    share = np.float32(1.0 / np.sqrt(1.0 - square_decay**clock))
+    d, s = np.float32(decay), np.float32(square_decay)
+    for i in range(np.uint64(rows.shape[0])):
+        row = np.uint64(rows[i])
+        for j in range(np.uint64(weights.shape[1])):
+            g = gradient[row, j]
+            mean[row, j] = d * mean[row, j] + (one - d) * g
+            square[row, j] = s * square[row, j] + (one - s) * g * g
+            weights[row, j] -= (
+                # not "/": Python's division by zero raises, and then no loop is vectorised
+                np.divide(step * mean[row, j], np.sqrt(square[row, j]) * share + np.float32(1e-8))
+            )
+            gradient[row, j] = np.float32(0.0)
+
+
+class NetworkLearner:
+    """Weights of a network of some kind that are being learned.
+
+    ``sizes`` are those of the kind, ``n_values`` the number of values of attributes that have
+    vectors.
+    """
+
+    def __init__(
+        self,
+        network: type[SequenceNetwork],
+        kinds: str,
+        sizes: Mapping[str, int],
+        n_labels: int,
+        n_values: int,
+        seed: int,
+    ) -> None:
+        random = np.random.default_rng([seed, 2])
+        self.kinds, self.sizes = kinds, dict(sizes)
+        self.shapes = network.shapes(kinds, sizes, n_labels)
+        # all weights but the vectors of values, in one row
+        self._dense = Learned.of(np.zeros((1, total_size(self.shapes)), np.float32))
+        self.weights = Weights(
+            split(self._dense.weights[0], self.shapes), split(self._dense.gradient[0], self.shapes)
+        )
+        network.start(self.shapes, self.weights.values, random)
+        vectors = 0.1 * random.standard_normal((n_values, sizes["word"]))
+        self.vectors = Learned.of(vectors.astype(np.float32))
+        self.noise = Dropout(random)
+        self._clock = 0
+
+    def add_words(self, rows: Ints, d_words: Floats, outside: Floats | None) -> None:
+        """Add the gradients of what `bbparse.network.sequence.sums_of_words` sums up."""
+        if outside is not None:
+            self.weights.gradients["outside_w"][...] += product(outside.T, d_words)
+        add_to_rows(rows, d_words, self.vectors.gradient)
+
+    def _step(self, rate: float, touched: Ints) -> None:
+        """Take a step along the gradients, which are forgotten; rows of vectors were touched."""
+        gradient = self._dense.gradient[0]
+        length = float(np.sqrt(np.square(gradient, dtype=np.float64).sum()))
+        if length > _LONGEST_GRADIENT:
+            gradient *= np.float32(_LONGEST_GRADIENT / length)
+        self._clock += 1
+        adam(np.zeros(1, np.int64), self._dense, rate, self._clock)
+        adam(touched, self.vectors, rate, self._clock)
+
+    def learn(
+        self,
+        sizes: Ints,
+        epochs: int,
+        batch: int,
+        rate: float,
+        seed: int,
+        learn_from: Callable[[list[int], float], Ints],
+        name: str,
+    ) -> tuple[Floats, dict[str, Floats]]:
+        """Return vectors, in whole steps of `QUANTUM`, and weights, averaged over the last steps.
+
+        ``learn_from`` adds the gradients of some examples (of ``sizes`` words, some ``batch`` words
+        a step), at a share of the whole run, and returns the rows of vectors that these have. Rates
+        fall from ``rate`` to `_LAST_RATE` of it along a cosine (Loshchilov & Hutter 2017).
+        """
+        random = np.random.default_rng(seed)
+        steps = epochs * sum(1 for _ in _batches(np.arange(len(sizes)), sizes, batch))
+        warm_up = min(_WARM_UP, steps // 10 + 1)
+        parts = (self._dense, self.vectors)
+        totals, taken = [np.zeros_like(part.weights) for part in parts], 0
+        for _ in range(epochs):
+            some = list(_batches(random.permutation(len(sizes)), sizes, batch))
+            for chosen in watched(some, name):
+                done = min(1.0, self._clock / steps)
+                touched = learn_from(chosen, done)
+                fall = _LAST_RATE + (1.0 - _LAST_RATE) * 0.5 * (1.0 + np.cos(np.pi * done))
+                self._step(rate * fall * min(1.0, (self._clock + 1) / warm_up), touched)
+                left = steps - self._clock
+                if left <= max(1, _AVERAGED * steps) and left % _EVERY == 0:
+                    for total, part in zip(totals, parts):
+                        total += part.weights
+                    taken += 1
+        if not taken:  # fewer steps than expected, by other batches
+            totals, taken = [part.weights for part in parts], 1
+        limits = np.iinfo(np.int8)
+        quanta = np.rint(totals[1] / np.float32(taken * QUANTUM))
+        vectors = np.clip(quanta, limits.min, limits.max).astype(np.float32) * np.float32(QUANTUM)
+        return vectors, split(totals[0][0] / np.float32(taken), self.shapes)
+
+
+def _batches(order: Ints, sizes: Ints, batch: int) -> Iterator[list[int]]:
+    """Examples in some order, so many that they have ``batch`` words, or a few more."""
+    chosen: list[int] = []
+    words = 0
+    for i in order.tolist():
+        chosen.append(i)
+        words += int(sizes[i])
+        if words >= batch:
+            yield chosen
+            chosen, words = [], 0
+    if chosen:
+        yield chosen
+
+
+def touched_rows(rows: Ints) -> Ints:
+    """Rows of vectors that words have, each once."""
+    return np.unique(rows[rows >= 0])
+
+
+def label_loss(scores: Floats, gold: Ints) -> float:
+    """The loss of labels, given scores of each in rows, and which are right; the scores become its
+    gradient."""
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    right = np.arange(len(gold)), gold
+    loss = -float(np.log(np.maximum(scores[right], 1e-30)).sum())
+    scores[right] -= 1.0
+    return loss
+
+
+def vocabulary(
+    values: Iterable[NDArray[np.uint64]], columns: Ints, cutoff: int
+) -> NDArray[np.uint64]:
+    """Values of attributes of words that are there at least ``cutoff`` times, sorted."""
+    seen = np.concatenate([some[PAD : len(some) - PAD, columns].reshape(-1) for some in values])
+    keys, counts = np.unique(seen, return_counts=True)
+    return keys[counts >= cutoff]

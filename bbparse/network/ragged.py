@@ -1,0 +1,51 @@
+"""`Ragged`: sentences of any length as one matrix of rows, which layers work on at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Rows of padding before, between and after sentences: a convolution sees so many words on a side.
+REACH = 2
+#: Rows that a matrix product takes at once.
+_ROWS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ragged:
+    """Where the words of a batch of sentences are among the rows of a matrix.
+
+    Sentences are separated by `REACH` rows of padding, and so are the first from the beginning and
+    the last from the end; the number of rows is a multiple of four.
+    """
+
+    #: int64[S]: row of the first word of each sentence, and number of words.
+    first: NDArray[np.int64]
+    size: NDArray[np.int64]
+    #: float32[R]: 1 for words, 0 for padding.
+    mask: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, sizes: Sequence[int]) -> Ragged:
+        """Lay out sentences of so many words each."""
+        size = np.array(sizes, np.int64)
+        first = REACH + np.cumsum(size + REACH) - size - REACH
+        end = int(first[-1] + size[-1]) + REACH if len(size) else REACH
+        mask = np.zeros(end + -end % _ROWS, np.float32)
+        for start, n in zip(first.tolist(), sizes):
+            mask[start : start + n] = 1.0
+        return cls(first, size, mask)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.mask)
+
+    def rows_of(self, parts: Sequence[NDArray], fill: float) -> NDArray:
+        """One matrix of the rows of all sentences, with ``fill`` in the padding."""
+        out = np.full((self.n_rows, parts[0].shape[1]), fill, parts[0].dtype)
+        for start, part in zip(self.first.tolist(), parts):
+            out[start : start + len(part)] = part
+        return out

@@ -1,0 +1,302 @@
+"""`SequenceNetwork`: vectors of words that know their sentence, in 32-bit floats.
+
+A word is the sum of vectors of its attributes, and of a linear function of its pretrained vector,
+where there is one (`bbparse.outside`). A convolution over five words comes first, then layers that
+are each added to what they take and normalised: recurrences over the whole sentence in both
+directions, and convolutions over three words. What a network is for (arcs, tags, tokens), its
+subclass adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import ModelError
+from bbparse.network import layers
+from bbparse.network.layers import LANES, Backward, Floats, Weights, find_rows
+from bbparse.network.ragged import REACH, Ragged
+from bbparse.outside import Outside
+from bbparse.storage.archive import INTS, TEXT, Rule
+
+Ints = NDArray[np.int64]
+Values = NDArray[np.uint64]
+
+#: What a step of a word's vector is worth in a file; 8 bits reach from -4 to 4.
+QUANTUM = 2.0**-5
+#: Kinds of layers after the first, by the letters of the setting `layers`.
+KINDS = {"r": "recurrence", "c": "convolution"}
+MOST_LAYERS = 8
+
+
+_BUCKET_BITS = 16
+
+
+def network_rules(name: str) -> dict[str, Rule]:
+    """Arrays of a network in a file, as `bbparse.storage.archive.read_archive` checks them."""
+    return {
+        f"{name}_labels": (TEXT, 1, None),
+        f"{name}_layers": (TEXT, 0, None),
+        f"{name}_sizes": (INTS, 1, None),
+        f"{name}_keys": ("u", 1, None),
+        f"{name}_vectors": ("i", 2, f"{name}_keys"),
+        f"{name}_weights": ("f", 1, None),
+    }
+
+
+class Dropout:
+    """Random numbers of learning, made once; each mask starts somewhere else in them."""
+
+    def __init__(self, random: np.random.Generator) -> None:
+        self.random = random
+        self._noise = random.random(1 << 22, np.float32)
+
+    def mask(self, shape: tuple[int, ...], rate: float) -> Floats:
+        """Factors of dropout: 0, or what makes up for those that are 0."""
+        return self.kept(shape, rate).astype(np.float32) / np.float32(1.0 - rate)
+
+    def kept(self, shape: tuple[int, ...], rate: float) -> NDArray[np.bool_]:
+        """True with probability ``1 - rate``."""
+        size = int(np.prod(shape))
+        if size > len(self._noise):
+            noise = self.random.random(size, np.float32)
+        else:
+            start = int(self.random.integers(len(self._noise) - size + 1))
+            noise = self._noise[start : start + size]
+        return (noise >= np.float32(rate)).reshape(shape)
+
+
+class SequenceNetwork:
+    """Vectors of attributes and weights of layers.
+
+    ``keys`` (uint64[V], sorted) are hashes of the values of attributes that have vectors,
+    ``vectors`` (float32[V, word]) those; ``sizes`` are numbers by the names of `SIZES`, and
+    ``outside`` that of pretrained vectors, 0 for none. ``kinds`` has a letter of `KINDS` for each
+    layer after the first. Nothing changes while a network is used, so threads may share it.
+    """
+
+    NAME: ClassVar[str]  #: What the names of its arrays in a file begin with.
+    COLUMNS: ClassVar[Ints]  #: The attributes whose vectors a word is the sum of.
+    #: Names of its sizes; the first two are those of a word's vector, alone and in its sentence.
+    SIZES: ClassVar[tuple[str, ...]] = ("word", "width", "outside")
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        kinds: str,
+        sizes: Mapping[str, int],
+        keys: Values,
+        vectors: Floats,
+        parameters: Mapping[str, Floats],
+    ) -> None:
+        self.labels = tuple(labels)
+        self.kinds = kinds
+        self.sizes = {name: int(sizes[name]) for name in self.SIZES}
+        self._check_sizes()
+        if vectors.shape != (len(keys), self.sizes["word"]):
+            raise ModelError(
+                f"vectors have shape {vectors.shape}, expected {(len(keys), self.sizes['word'])}"
+            )
+        if len(keys) and not (keys[1:] > keys[:-1]).all():
+            raise ModelError("keys are not sorted, or not each there once")
+        self.keys = np.ascontiguousarray(keys, np.uint64)
+        self._buckets = buckets(self.keys)
+        self.vectors = np.ascontiguousarray(vectors, np.float32)
+        for name, shape in self.shapes(self.kinds, self.sizes, len(self.labels)).items():
+            array = parameters[name]
+            if array.shape != shape or array.dtype != np.float32:
+                raise ModelError(
+                    f"{name} has shape {array.shape} and dtype {array.dtype}, expected {shape} and"
+                    " float32"
+                )
+            if not np.isfinite(array).all():
+                raise ModelError(f"{name} has elements that are no finite numbers")
+        self.weights = Weights(parameters, {})
+
+    def _check_sizes(self) -> None:
+        if not set(self.kinds) <= set(KINDS) or len(self.kinds) > MOST_LAYERS:
+            raise ModelError(f"layers are {self.kinds!r}, expected at most {MOST_LAYERS} of r, c")
+        for name, size in self.sizes.items():
+            least = 0 if name == "outside" else LANES
+            if (size % LANES and name != "outside") or not least <= size <= 4096:
+                raise ModelError(f"{name} is {size}, expected a multiple of {LANES} up to 4096")
+
+    @classmethod
+    def shapes(
+        cls, kinds: str, sizes: Mapping[str, int], n_labels: int
+    ) -> dict[str, tuple[int, ...]]:
+        """Shapes of the weights, in the order in which files have them."""
+        word, width = sizes["word"], sizes["width"]
+        shapes: dict[str, tuple[int, ...]] = {}
+        if sizes["outside"]:
+            shapes["outside_w"] = (sizes["outside"], word)
+        shapes |= {"c0_w": ((2 * REACH + 1) * word, width), "c0_b": (width,)}
+        for i, kind in enumerate(kinds, start=1):
+            if kind == "c":
+                shapes |= {f"c{i}_w": (3 * width, width), f"c{i}_b": (width,)}
+            else:
+                shapes |= {
+                    f"r{i}_in_w": (width, 4 * width), f"r{i}_in_b": (4 * width,),
+                    f"r{i}_out_w": (2 * width, width), f"r{i}_out_b": (width,),
+                }  # fmt: skip
+        for i in range(len(kinds) + 1):
+            shapes |= {f"n{i}_gain": (width,), f"n{i}_shift": (width,)}
+        return shapes
+
+    @classmethod
+    def start(
+        cls, shapes: Mapping[str, tuple[int, ...]], p: Mapping[str, Floats],
+        random: np.random.Generator,
+    ) -> None:  # fmt: skip
+        """Fill weights that are zeros with those that learning starts from."""
+        for name, shape in shapes.items():
+            if name.endswith("_w"):
+                p[name][:] = random.standard_normal(shape) / np.sqrt(shape[0])
+            elif name.endswith("_gain"):
+                p[name][:] = 1.0
+            elif name.endswith("_in_b"):  # gates remember more than they take
+                p[name].reshape(4, -1)[[0, 2]] = -1.0
+            elif not name.endswith(("_b", "_shift")):
+                p[name][:] = 0.1 * random.standard_normal(shape)
+
+    def rows(self, values: Values) -> Ints:
+        """Rows of the vectors of the words of an encoded sentence, -1 where there is none."""
+        return find_rows(values, self.COLUMNS, self.keys, self._buckets, 64 - _BUCKET_BITS)
+
+    def taken(self, outside: Outside | None, whose: str) -> Outside | None:
+        """Return the source of vectors if the network uses one, else None.
+
+        `ModelError` if it uses vectors of another length, or none are there.
+        """
+        width = self.sizes["outside"]
+        if width not in (0, 0 if outside is None else outside.width):
+            raise ModelError(
+                f"{whose} takes vectors of {width} numbers from outside, and they are not there"
+            )
+        return outside if width else None
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays of `network_rules`, which `from_arrays` reads."""
+        vectors = np.rint(self.vectors / np.float32(QUANTUM)).astype(np.int8)
+        values = self.weights.values
+        shapes = self.shapes(self.kinds, self.sizes, len(self.labels))
+        return {
+            f"{self.NAME}_labels": np.array(self.labels, np.str_),
+            f"{self.NAME}_layers": np.array(self.kinds),
+            f"{self.NAME}_sizes": np.array([self.sizes[name] for name in self.SIZES], np.int32),
+            f"{self.NAME}_keys": self.keys,
+            f"{self.NAME}_vectors": vectors,
+            f"{self.NAME}_weights": np.concatenate([values[n].reshape(-1) for n in shapes]),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
+        """A network from the arrays of `to_arrays`; `ModelError`, with the file's name ``where``,
+        if one is missing or does not fit the others."""
+        for field in network_rules(cls.NAME):
+            if field not in arrays:
+                raise ModelError(f"{where}: array {field} is missing")
+        names, kinds, sizes, keys, vectors, flat = (arrays[f] for f in network_rules(cls.NAME))
+        try:
+            if keys.dtype != np.uint64:
+                raise ModelError(f"{cls.NAME}_keys has dtype {keys.dtype}, expected uint64")
+            if len(sizes) != len(cls.SIZES):
+                raise ModelError(f"{cls.NAME}_sizes has {len(sizes)} elements, expected"
+                                 f" {len(cls.SIZES)}")  # fmt: skip
+            by_name = dict(zip(cls.SIZES, sizes.tolist()))
+            if not all(0 <= size <= 4096 for size in by_name.values()):
+                raise ModelError(f"{cls.NAME}_sizes are {by_name}, expected at most 4096")
+            letters = str(kinds.item())
+            if len(letters) > MOST_LAYERS:
+                raise ModelError(f"{cls.NAME}_layers has {len(letters)} letters")
+            shapes = cls.shapes(letters, by_name, len(names))
+            total = total_size(shapes)
+            if flat.dtype != np.float32 or len(flat) != total:
+                raise ModelError(
+                    f"{cls.NAME}_weights has {len(flat)} elements of dtype {flat.dtype},"
+                    f" expected {total} of float32"
+                )
+            whole = vectors.astype(np.float32) * np.float32(QUANTUM)
+            return cls(names.tolist(), letters, by_name, keys, whole, split(flat, shapes))
+        except ModelError as error:
+            raise ModelError(f"{where}: {error}") from None
+
+
+def in_sentence(
+    w: Weights,
+    kinds: str,
+    batch: Ragged,
+    words: Floats,
+    noise: Dropout | None = None,
+    rate: float = 0.0,
+) -> tuple[Floats, Backward]:
+    """Vectors of words in their sentences, float32[R, width], made of their sums ``words``.
+
+    While learning, ``noise`` leaves out a share ``rate`` of the numbers between layers.
+    """
+    first_kept = None
+    if noise is not None:
+        first_kept = noise.mask(words.shape, rate)
+        words = words * first_kept
+    new, back_new = layers.convolution(w, "c0", words, batch)
+    state, back_norm = layers.normalisation(w, "n0", new, batch)
+    steps: list[tuple[Backward, Backward, Floats | None]] = []
+    for i, kind in enumerate(kinds, start=1):
+        layer = layers.recurrence if kind == "r" else layers.convolution
+        new, back_layer = layer(w, f"{kind}{i}", state, batch)
+        kept = None
+        if noise is not None:
+            kept = noise.mask(new.shape, rate)
+            new = new * kept
+        state, back = layers.normalisation(w, f"n{i}", state + new, batch)
+        steps.append((back, back_layer, kept))
+
+    def backward(d_state: Floats) -> Floats:
+        for back, back_layer, kept in reversed(steps):
+            d_state = back(d_state)
+            d_state = d_state + back_layer(d_state if kept is None else d_state * kept)
+        d_words = back_new(back_norm(d_state))
+        return d_words if first_kept is None else d_words * first_kept
+
+    return state, backward
+
+
+def sums_of_words(
+    w: Weights, rows: Ints, vectors: Floats, outside: Floats | None
+) -> Floats:
+    """Sums of the vectors of words, float32[R, word]; ``outside`` are pretrained, float32[R, d]."""
+    words = np.empty((len(rows), vectors.shape[1]), np.float32)
+    layers.sum_rows(rows, vectors, words)
+    if outside is not None:
+        words += layers.product(outside, w.values["outside_w"])
+    return words
+
+
+def total_size(shapes: Mapping[str, tuple[int, ...]]) -> int:
+    return sum(int(np.prod(shape)) for shape in shapes.values())
+
+
+def split(flat: Floats, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Floats]:
+    """Views of one array, one after the other."""
+    parts = {}
+    at = 0
+    for name, shape in shapes.items():
+        size = int(np.prod(shape))
+        parts[name] = flat[at : at + size].reshape(shape)
+        at += size
+    return parts
+
+
+def known_rows(values: Values, keys: Values, columns: Ints) -> Ints:
+    """Rows of the attributes of words among sorted keys, -1 for those that are not there."""
+    return find_rows(values, columns, keys, buckets(keys), 64 - _BUCKET_BITS)
+
+
+def buckets(keys: Values) -> NDArray[np.int32]:
+    """Where keys with each value of the upper bits begin, int32[buckets + 1]."""
+    upper = (keys >> np.uint64(64 - _BUCKET_BITS)).astype(np.int64)
+    counts = np.bincount(upper, minlength=1 << _BUCKET_BITS)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)

@@ -1,0 +1,322 @@
+"""`ArcNetwork`: from words and tags to scores of arcs, siblings, grandchildren and labels.
+
+Vectors of words in their sentences (`bbparse.network.sequence`) are the ends of arcs, parts and
+labels. All arcs of a sentence are scored (`bbparse.scoring.pair_kernels`); heads that are unlikely
+beside the best one are pruned by these very scores; siblings and grandchildren of what is left are
+scored by triples of words (`bbparse.scoring.part_kernels`), labels by pairs. The score of a tree is
+the sum of its arcs, siblings and grandchildren, learned from the likelihood of whole trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import ModelError
+from bbparse.network.layers import Floats, Weights, linear, product
+from bbparse.network.ragged import Ragged
+from bbparse.network.sequence import (
+    SequenceNetwork,
+    in_sentence,
+    network_rules,
+    sums_of_words,
+)
+from bbparse.problem.parts import PART_NAMES
+from bbparse.scoring.candidates import LONG, best_tree, parts_of_arcs, prune_arcs
+from bbparse.scoring.labeller import Scored, by_root, checked_labels
+from bbparse.scoring.pair_kernels import (
+    ARC_VALUES,
+    arc_log_odds,
+    counts_before,
+    far_scores,
+    pair_scores,
+)
+from bbparse.scoring.part_kernels import PART_VALUES, part_scores
+from bbparse.storage.archive import INTS, Rule
+from bbparse.treebank.encode import ATTRIBUTES, PAD
+from bbparse.treebank.sections import SECTION_WORDS
+
+Ints = NDArray[np.int32]
+Values = NDArray[np.uint64]
+
+#: Attributes whose vectors a word is the sum of; the first ones tell of the word rather than its
+#: tags, and are left out together while learning, so that unknown words are met.
+WORD_ATTRIBUTES = (
+    "lower", "lemma", "suffix2", "suffix3", "prefix2", "prefix3", "shape",
+    "upos", "xpos", "feats", "lexpos",
+)  # fmt: skip
+N_LEXICAL = 7
+
+#: Arrays of a model file, with the rules that `read_archive` checks them by.
+ARC_ARRAYS: dict[str, Rule] = {**network_rules("arcs"), "arcs_root": (INTS, 0, None)}
+
+# Scores of a sentence that no network in order gives.
+_LARGEST = 1e12
+#: Candidate arcs of a long sentence, two a word at least.
+MOST_ARCS = 3000
+
+
+class ArcNetwork(SequenceNetwork):
+    """The network of a parser.
+
+    Its labels are sorted, each once; there may be none. ``root`` is the number of the label that
+    arcs from the root have, and only they; -1 for none.
+    """
+
+    NAME = "arcs"
+    COLUMNS = np.array([ATTRIBUTES.index(name) for name in WORD_ATTRIBUTES], np.int64)
+    #: Lengths of the vectors of words as ends: of the products and the sums of arcs, of parts, and
+    #: of labels.
+    SIZES: ClassVar[tuple[str, ...]] = (
+        *SequenceNetwork.SIZES, "pairs", "shared", "parts", "naming",
+    )  # fmt: skip
+    #: Fields of a problem: words of each kind of part, grandchildren as (head, grand, mod).
+    KINDS: ClassVar = {"sib": (0, 1, 2), "gc": (1, 0, 2)}
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        kinds: str,
+        sizes: Mapping[str, int],
+        keys: Values,
+        vectors: Floats,
+        parameters: Mapping[str, Floats],
+        root: int = -1,
+    ) -> None:
+        if labels:
+            labels = checked_labels(tuple(labels))
+        if not -1 <= root < len(labels):
+            raise ModelError(f"root is {root}, expected -1 or the number of a label")
+        self.root = root
+        super().__init__(labels, kinds, sizes, keys, vectors, parameters)
+        p = self.weights.values
+        #: Weights that `pair_scores` and `part_scores` take.
+        self.pair_weights = p["arc_table"], p["arc_out"]
+        self.part_weights = [(p[f"{k}_out"], p[f"{k}_table"], p["none"]) for k in self.KINDS]
+        self.columns = self.columns_of(self.sizes)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        return {**super().to_arrays(), "arcs_root": np.array(self.root, np.int32)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
+        network = super().from_arrays(arrays, where)
+        if "arcs_root" not in arrays:
+            raise ModelError(f"{where}: array arcs_root is missing")
+        root = int(arrays["arcs_root"])
+        if not -1 <= root < len(network.labels):
+            raise ModelError(f"{where}: arcs_root is {root}, expected the number of a label or -1")
+        network.root = root
+        return network
+
+    @classmethod
+    def columns_of(cls, sizes: Mapping[str, int]) -> tuple[int, int, int, int]:
+        """Where among the ends those of siblings, of grandchildren and of labels begin, and end."""
+        siblings = 2 * (sizes["pairs"] + sizes["shared"])
+        grandchildren = siblings + 6 * sizes["parts"]
+        labels = grandchildren + 6 * sizes["parts"]
+        return siblings, grandchildren, labels, labels + 2 * sizes["naming"]
+
+    @classmethod
+    def shapes(
+        cls, kinds: str, sizes: Mapping[str, int], n_labels: int
+    ) -> dict[str, tuple[int, ...]]:
+        columns = cls.columns_of(sizes)[-1]
+        shared, parts, naming = sizes["shared"], sizes["parts"], sizes["naming"]
+        n_columns = -(-n_labels // 16) * 16
+        return {
+            **super().shapes(kinds, sizes, n_labels),
+            "end_w": (sizes["width"], columns), "end_b": (columns,),
+            "arc_table": (ARC_VALUES, shared), "arc_out": (shared,),
+            **{f"{kind}_{name}": shape for kind in cls.KINDS for name, shape in
+               (("out", (parts,)), ("table", (PART_VALUES, parts)))},
+            "none": (2 * parts,),
+            "label_w": (naming, n_columns), "label_b": (n_columns,),
+        }  # fmt: skip
+
+    def tree_scores(self, scored: Scored, heads: Ints) -> NDArray[np.float64]:
+        """See `bbparse.scoring.labeller.Labelling`."""
+        assert scored.scores is not None  # made by this network
+        scores = scored.scores.tree_label_scores(heads)
+        return by_root(scores.astype(np.float64), heads, self.root)
+
+    def __call__(
+        self, values: Sequence[Values], outside: Sequence[Floats | None] | None = None
+    ) -> list[SentenceScores]:
+        """Score all arcs of a batch of sentences.
+
+        ``values`` are the sentences as `bbparse.treebank.encode.encode` gives them, ``outside``
+        pretrained vectors of the words of each, if the network uses some.
+        """
+        return self._score(values, [self.rows(own) for own in values], outside)
+
+    def without_words(
+        self, values: Values, outside: Floats | None = None
+    ) -> Iterator[SentenceScores]:
+        """Score a sentence once for each of its words, of which then nothing is known."""
+        n = len(values) - 2 * PAD - 1
+        whole = self.rows(values)
+        together = max(1, SECTION_WORDS // n)  # long sentences in great number fill the memory
+        for first in range(1, n + 1, together):
+            rows, vectors = [], []
+            for word in range(first, min(first + together, n + 1)):
+                rows.append(whole.copy())
+                rows[-1][word] = -1
+                vectors.append(None if outside is None else outside.copy())
+                if vectors[-1] is not None:
+                    vectors[-1][word - 1] = 0.0
+            yield from self._score([values] * len(rows), rows, vectors)
+
+    def _score(
+        self, values: Sequence[Values], known: Sequence[NDArray[np.int64]],
+        outside: Sequence[Floats | None] | None,
+    ) -> list[SentenceScores]:  # fmt: skip
+        """Score all arcs of sentences, given the rows of the vectors of their words."""
+        batch = Ragged.of([len(own) - 2 * PAD for own in values])
+        rows = batch.rows_of(known, -1)
+        before = batch.rows_of([counts_before(own) for own in values], 0)
+        words = sums_of_words(self.weights, rows, self.vectors, vectors_of(batch, outside))
+        state, _ = in_sentence(self.weights, self.kinds, batch, words)
+        ends, _ = linear(self.weights, "end", state)
+        layout = batch.first, batch.size
+        sizes = self.sizes["pairs"], self.sizes["shared"]
+        scores = pair_scores(ends, sizes, layout, before, *self.pair_weights)
+        starts = np.cumsum(batch.size**2) - batch.size**2
+        return [
+            SentenceScores(self, ends, first, before, scores[at : at + n * n].reshape(n, n))
+            for first, n, at in zip(batch.first.tolist(), batch.size.tolist(), starts.tolist())
+        ]
+
+
+def vectors_of(batch: Ragged, outside: Sequence[Floats | None] | None) -> Floats | None:
+    """Pretrained vectors of the words of a batch, float32[R, d]; zeros for the root."""
+    some = [] if outside is None else [one for one in outside if one is not None]
+    if not some:
+        return None
+    out = np.zeros((batch.n_rows, some[0].shape[1]), np.float32)
+    for first, own in zip(batch.first.tolist(), some):
+        out[first + 1 : first + 1 + len(own)] = own
+    return out
+
+
+class SentenceScores:
+    """Scores of all arcs of a sentence, and what those of parts and labels are made of.
+
+    `scores` are float32[n + 1, n + 1], head by modifier, -inf where there is no arc, or one that is
+    too long to be likely in a long sentence.
+    """
+
+    def __init__(
+        self, network: ArcNetwork, ends: Floats, first: int, before: NDArray[np.int16],
+        scores: Floats,
+    ) -> None:  # fmt: skip
+        self.network = network
+        self._ends, self._first, self._before = ends, first, before
+        self.scores = scores
+        #: Scores of the labels of candidate arcs, float32[A, L], where they are known.
+        self.arc_labels: Floats | None = None
+        self._arc_keys = np.zeros(0, np.int64)
+
+    @property
+    def ends(self) -> tuple[Floats, int]:
+        """Vectors of words as ends, of the whole batch, and the row of the root."""
+        return self._ends, self._first
+
+    def candidates(self, k: int, margin: float, single_root: bool) -> tuple[Ints, Ints]:
+        """Candidate arcs, int32[A] each, sorted by (head, mod).
+
+        Each word has its k best heads (0: all) as far as they score no less than the best minus
+        ``margin``, and that of the best projective tree. Long sentences have fewer.
+        """
+        scores = self.scores.astype(np.float64)
+        n = len(scores) - 1
+        if k == 0:
+            return prune_arcs(scores, 0, np.inf, np.full(n + 1, -1, np.int32))
+        if n > LONG:  # else their charts are of a size that no limit on work holds
+            k = min(k, max(2, MOST_ARCS // n))
+        return prune_arcs(scores, k, float(margin), best_tree(scores, single_root))
+
+    def fields(
+        self, head: Ints, mod: Ints, projective: bool, single_root: bool, quantum: float
+    ) -> dict[str, NDArray[Any]]:
+        """Fields of a problem over candidate arcs, sorted by (head, mod): the arcs' scores, and
+        siblings and grandchildren that they can form with theirs, in multiples of a quantum."""
+        network, n = self.network, len(self.scores) - 1
+        want = np.array([True, True, False])
+        (_, *sib), chains, _, top = parts_of_arcs(n, head, mod, projective, single_root, want)
+        words_of = sib, [chains[role][top:] for role in (0, 1, 3)]
+        own = self.scores[head, mod]
+        if n > LONG:  # asked for, or in the best tree
+            sizes = network.sizes["pairs"], network.sizes["shared"]
+            given = self._ends, sizes, self._first, self._before, *network.pair_weights
+            far_scores(*given, head, mod, own)
+        scores = own.astype(np.float64)
+        fields: dict[str, NDArray[Any]] = {"arc_score": np.rint(scores / quantum) * quantum}
+        for (kind, order), words, column, weights in zip(
+            network.KINDS.items(), words_of, network.columns, network.part_weights
+        ):
+            scores = part_scores(
+                *(words[i] for i in order), self._ends, self._first, column, weights
+            )
+            fields.update(zip(PART_NAMES[kind], (*words, np.rint(scores / quantum) * quantum)))
+        kinds = ("arc", *network.KINDS)
+        total = sum(float(np.abs(fields[f"{kind}_score"]).sum()) for kind in kinds)
+        if not total < _LARGEST:
+            raise ModelError("the network's scores are out of all proportion: train it anew")
+        return fields
+
+    def label_scores(self, head: Ints, mod: Ints) -> Floats:
+        """Scores of the labels of arcs, float32[A, L]."""
+        return labels_of_arcs([self], [(head, mod)])[0]
+
+    def tree_label_scores(self, heads: Ints) -> Floats:
+        """Scores of the labels of the arcs of a tree, int32[n + 1] heads, in the order of words."""
+        n = len(heads) - 1
+        mods = np.arange(1, n + 1)
+        if self.arc_labels is not None:
+            keys = self._arc_keys
+            wanted = heads[1:].astype(np.int64) * (n + 1) + mods
+            places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            if (keys[places] == wanted).all():
+                return self.arc_labels[places]
+        return self.label_scores(np.asarray(heads[1:], np.int32), mods.astype(np.int32))
+
+    def keep_labels(self, head: Ints, mod: Ints, scores: Floats) -> None:
+        """Remember the scores of the labels of candidate arcs, sorted by (head, mod)."""
+        self.arc_labels, self._arc_keys = scores, head.astype(np.int64) * len(self.scores) + mod
+
+    def log_odds(self, head: Ints, mod: Ints) -> NDArray[np.float64]:
+        """Logarithms of the probabilities of arcs among all arcs of their modifiers, float64[A]."""
+        return arc_log_odds(self.scores, head, mod)
+
+
+def labels_of_arcs(
+    batch: Sequence[SentenceScores], arcs: Sequence[tuple[Ints, Ints]]
+) -> list[Floats]:
+    """Scores of the labels of arcs of the sentences of a batch, float32[A, L] of each."""
+    if not batch:
+        return []
+    network = batch[0].network
+    ends, _ = batch[0].ends
+    firsts = [one.ends[1] for one in batch]
+    head, mod = (
+        np.concatenate([first + own[side].astype(np.int64) for first, own in zip(firsts, arcs)])
+        for side in range(2)
+    )
+    begin, size = network.columns[2], network.sizes["naming"]
+    scores = label_scores(network.weights, ends, head, mod, begin, size)[0]
+    stops = np.cumsum([len(own) for own, _ in arcs])[:-1]
+    return np.split(scores[:, : len(network.labels)], stops)
+
+
+def label_scores(
+    w: Weights, ends: Floats, head: NDArray[np.int64], mod: NDArray[np.int64], begin: int, size: int
+) -> tuple[Floats, Floats]:
+    """Scores of labels of arcs between rows of the ends, float32[A, L or more], and what they are
+    products of."""
+    hidden = ends[head, begin : begin + size] + ends[mod, begin + size : begin + 2 * size]
+    np.maximum(hidden, np.float32(0.0), out=hidden)
+    return product(hidden, w.values["label_w"], w.values["label_b"]), hidden

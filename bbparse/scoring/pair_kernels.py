@@ -1,0 +1,244 @@
+"""Kernels of the scores of all arcs of a batch of sentences.
+
+With the vectors a, b, c, d of words, an arc from the head h to the modifier m scores
+
+    s(h, m) = a(h) · b(m) + v · max(0, c(h) + d(m) + t),
+
+where t is the sum of rows of a table for the distance and for the words between, by direction. Such
+scores of pairs are those of Dozat & Manning (2017), the sums of both ends those of Kiperwasser &
+Goldberg (2016). Those of a sentence of n words are a matrix [n + 1, n + 1], head by modifier, -inf
+where there is no arc; matrices come one after the other. Sums are taken in the order that the code
+says.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.jit import inlined, kernel
+from bbparse.network.layers import LANES
+from bbparse.scoring.candidates import LONG, REACH
+from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
+
+Floats = NDArray[np.float32]
+Hashes = NDArray[np.uint64]
+Rows = NDArray[np.int64]
+
+#: Steps of the distance, and of the number of words of a kind between head and modifier.
+_DISTANCES = 10
+_COUNTS = 4
+#: Tags of the kinds of words that are counted between head and modifier.
+KINDS = (("VERB", "AUX"), ("PUNCT",), ("CCONJ", "SCONJ", "CONJ"), ("NOUN", "PROPN", "PRON"))
+N_KINDS = len(KINDS)
+#: Hashes of the tags of each kind; the last is repeated.
+_HASHES = np.array(
+    [[attribute_hash("upos", (*kind, *kind[-1:] * 2)[i]) for i in range(3)] for kind in KINDS],
+    np.uint64,
+)
+_UPOS = ATTRIBUTES.index("upos")
+#: Rows of the table: distance and counts, in two directions.
+ARC_VALUES = 2 * (_DISTANCES + N_KINDS * _COUNTS)
+_STEPS = np.array([np.searchsorted((2, 3, 4, 5, 6, 8, 11, 16, 31), d, "right") for d in range(32)])
+
+
+@kernel
+def counts_before(values):
+    """Words of each kind before each word of an encoded sentence, int16[n + 1, N_KINDS]."""
+    n_kinds, n_tags = _HASHES.shape
+    n = values.shape[0] - 2 * PAD
+    out = np.zeros((n, n_kinds), np.int16)
+    for i in range(1, n):
+        for k in range(n_kinds):
+            there = 0
+            for tag in range(n_tags):
+                if values[PAD + i - 1, _UPOS] == _HASHES[k, tag]:
+                    there = 1
+            out[i, k] = out[i - 1, k] + there
+    return out
+
+
+@inlined
+def _table_sum(h, m, first, before, table, steps, out):
+    """Write to ``out`` the sum of the table's rows for an arc between two words of a sentence."""
+    low, high, left = (h, m, 0) if h < m else (m, h, 1)
+    row = np.uint64(2 * steps[min(high - low, 31)] + left)
+    for j in range(np.uint64(out.shape[0])):
+        out[j] = table[row, j]
+    for k in range(N_KINDS):
+        count = min(before[first + high, k] - before[first + low + 1, k], _COUNTS - 1)
+        row = np.uint64(2 * (_DISTANCES + k * _COUNTS + count) + left)
+        for j in range(np.uint64(out.shape[0])):
+            out[j] += table[row, j]
+
+
+@inlined
+def _pair(head, mod, both, sizes, known, out_w, lanes):
+    """The score of an arc between two rows, given the sum of the table's."""
+    pairs, shared, lane_count = np.uint64(sizes[0]), np.uint64(sizes[1]), np.uint64(LANES)
+    c_at, zero = np.uint64(2) * pairs, np.float32(0.0)
+    for lane in range(lane_count):
+        lanes[lane] = zero
+    for start in range(np.uint64(0), pairs, lane_count):
+        for lane in range(lane_count):
+            j = start + lane
+            lanes[lane] += both[head, j] * both[mod, pairs + j]
+    for start in range(np.uint64(0), shared, lane_count):
+        for lane in range(lane_count):
+            j = start + lane
+            r = both[head, c_at + j] + both[mod, c_at + shared + j] + known[j]
+            lanes[lane] += max(r, zero) * out_w[j]
+    score = zero
+    for lane in range(lane_count):
+        score += lanes[lane]
+    return score
+
+
+@kernel
+def pair_scores(both, sizes, layout, before, table, out_w):
+    """Scores of all arcs of all sentences, float32[Σ (n + 1)²].
+
+    ``both`` (float32[R, columns]) has a, b, c, d of each word one after the other; ``sizes`` are
+    the lengths of a and of c, ``layout`` rows and numbers of the sentences' words, with the root.
+    Sentences of more than `LONG` words have no arcs longer than `REACH`, but from the root: see
+    `far_scores`.
+    """
+    first, size = layout
+    total = 0
+    for s in range(first.shape[0]):
+        total += size[s] * size[s]
+    out = np.full(total, np.float32(-np.inf), np.float32)
+    known = np.empty(sizes[1], np.float32)
+    lanes = np.empty(LANES, np.float32)
+    at = 0
+    for s in range(first.shape[0]):
+        n = size[s]
+        for h in range(n):
+            head = np.uint64(first[s] + h)
+            for m in range(1, n):
+                if m == h or (n - 1 > LONG and h > 0 and abs(h - m) > REACH):
+                    continue
+                _table_sum(h, m, first[s], before, table, _STEPS, known)
+                mod = np.uint64(first[s] + m)
+                out[at + h * n + m] = _pair(head, mod, both, sizes, known, out_w, lanes)
+        at += n * n
+    return out
+
+
+@kernel
+def far_scores(both, sizes, first, before, table, out_w, head, mod, scores):
+    """Fill in the scores (float32[A]) of those arcs of a sentence that have none, -inf.
+
+    The sentence begins with a row; all else is as for `pair_scores`.
+    """
+    known = np.empty(sizes[1], np.float32)
+    lanes = np.empty(LANES, np.float32)
+    for arc in range(head.shape[0]):
+        if scores[arc] == -np.inf:
+            h, m = np.int64(head[arc]), np.int64(mod[arc])
+            _table_sum(h, m, first, before, table, _STEPS, known)
+            rows = np.uint64(first + h), np.uint64(first + m)
+            scores[arc] = _pair(rows[0], rows[1], both, sizes, known, out_w, lanes)
+
+
+@kernel
+def pair_scores_back(both, sizes, layout, before, table, out_w, d_out, d_both, d_table, d_out_w):
+    """Add the gradients of `pair_scores`, given those of the scores; 0 where there is no arc."""
+    first, size = layout
+    pairs, shared = np.uint64(sizes[0]), np.uint64(sizes[1])
+    c_at = np.uint64(2) * pairs
+    d_at = c_at + shared
+    known = np.empty(sizes[1], np.float32)
+    slope = np.empty(sizes[1], np.float32)
+    rows = np.empty(1 + N_KINDS, np.uint64)
+    zero = np.float32(0.0)
+    at = 0
+    for s in range(first.shape[0]):
+        n = size[s]
+        for h in range(n):
+            head = np.uint64(first[s] + h)
+            for m in range(1, n):
+                g = d_out[at + h * n + m]
+                if m == h or abs(g) < np.float32(1e-7):
+                    continue
+                mod = np.uint64(first[s] + m)
+                for j in range(pairs):
+                    d_both[head, j] += g * both[mod, pairs + j]
+                    d_both[mod, pairs + j] += g * both[head, j]
+                low, high, left = (h, m, 0) if h < m else (m, h, 1)
+                rows[0] = np.uint64(2 * _STEPS[min(high - low, 31)] + left)
+                for k in range(N_KINDS):
+                    count = before[first[s] + high, k] - before[first[s] + low + 1, k]
+                    count = min(count, _COUNTS - 1)
+                    rows[1 + k] = np.uint64(2 * (_DISTANCES + k * _COUNTS + count) + left)
+                for j in range(shared):
+                    known[j] = both[head, c_at + j] + both[mod, d_at + j]
+                for k in range(1 + N_KINDS):
+                    for j in range(shared):
+                        known[j] += table[rows[k], j]
+                for j in range(shared):
+                    r = known[j]
+                    there = r > zero
+                    d_out_w[j] += g * r if there else zero
+                    slope[j] = g * out_w[j] if there else zero
+                for j in range(shared):
+                    d_both[head, c_at + j] += slope[j]
+                    d_both[mod, d_at + j] += slope[j]
+                for k in range(1 + N_KINDS):
+                    for j in range(shared):
+                        d_table[rows[k], j] += slope[j]
+        at += n * n
+
+
+@kernel
+def head_losses(scores, layout, heads, scale, d_scores):
+    """The loss of choosing heads by p(h | m) ∝ exp s(h, m), of all sentences.
+
+    ``heads`` are right for each row of words, -1 where unknown. The gradient times the scale is
+    added to that of the scores.
+    """
+    first, size = layout
+    loss = 0.0
+    at = 0
+    for s in range(first.shape[0]):
+        n = size[s]
+        top = np.full(n, np.float32(-np.inf))
+        total = np.zeros(n, np.float32)
+        for h in range(n):
+            for m in range(1, n):
+                top[m] = max(top[m], scores[at + h * n + m])
+        for h in range(n):
+            for m in range(1, n):
+                total[m] += np.exp(scores[at + h * n + m] - top[m])
+        for m in range(1, n):
+            gold = heads[first[s] + m]
+            if gold < 0 or scores[at + gold * n + m] == -np.inf:
+                continue
+            loss -= scores[at + gold * n + m] - top[m] - np.log(total[m])
+            for h in range(n):
+                if h != m:
+                    p = np.exp(scores[at + h * n + m] - top[m]) / total[m]
+                    d_scores[at + h * n + m] += scale * p
+            d_scores[at + gold * n + m] -= scale
+        at += n * n
+    return loss
+
+
+@kernel
+def arc_log_odds(scores, head, mod):
+    """Logarithms of p(h | m) ∝ exp s(h, m) of some arcs of a sentence, float64[A], given the scores
+    of all, float32[n + 1, n + 1]."""
+    n = scores.shape[0]
+    total = np.empty(n)
+    for m in range(1, n):
+        top = -np.inf
+        for h in range(n):
+            top = max(top, np.float64(scores[h, m]))
+        some = 0.0
+        for h in range(n):
+            some += np.exp(scores[h, m] - top)
+        total[m] = top + np.log(some)
+    out = np.empty(head.shape[0])
+    for arc in range(head.shape[0]):
+        out[arc] = scores[head[arc], mod[arc]] - total[mod[arc]]
+    return out

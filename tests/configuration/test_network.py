@@ -1,0 +1,70 @@
+"""Configurations with a network: what they are refused with, and what is no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bbparse.configuration import Configuration
+from bbparse.errors import ConfigError
+from tests import toy
+
+TEMPLATES: dict[str, Any] = {"bits": 8, "arc": ["h.upos m.upos"]}
+PLAIN: dict[str, Any] = {"templates": TEMPLATES, "pruner": {"templates": TEMPLATES}}
+
+
+@pytest.mark.parametrize(
+    ("table", "changes", "message"),
+    [
+        *(("network", {name: size}, f"network.{name} is {size}, expected a multiple of 16 up to")
+          for name in ("word", "width", "pairs", "shared", "parts", "naming")
+          for size in (0, 8, 4112)),
+        ("network", {"layers": "rx"}, "network.layers is 'rx', expected at most 8 letters r and c"),
+        ("network", {"layers": "r" * 9}, "network.layers is 'rrrrrrrrr'"),
+        ("network", {"layers": 2}, "network.layers is 2, expected a string"),
+        ("network", {"epochs": -1}, "network.epochs is -1"),
+        ("network", {"words": 0}, "network.words is 0"),
+        ("network", {"rate": 0.0}, "network.rate is 0.0"),
+        ("network", {"dropout": 1.0}, "network.dropout is 1.0, expected at least 0 and below 1"),
+        ("network", {"word_dropout": -0.1}, "network.word_dropout is -0.1"),
+        ("network", {"attribute_dropout": 1.5}, "network.attribute_dropout is 1.5"),
+        ("network", {"batch": 0}, "network.batch is 0"),
+        ("network", {"cutoff": 0}, "network.cutoff is 0"),
+        ("network", {"hidden": 8}, "unknown key 'hidden' in [network]; keys are epochs, "),
+        ("factors", {"stage": "jackknife"}, "unknown key 'stage' in [factors]"),
+        ("factors", {"fold_restarts": 2}, "unknown key 'fold_restarts' in [factors]"),
+        ("guide", {"epochs": 2}, "[guide] is no more: one [network] scores arcs, parts and labels"),
+        ("trees", {}, "[trees] is no more: one [network] scores arcs, parts and labels"),
+        ("model", {"backbone": "sibling"}, "network.epochs is 12, it needs the backbone grandsib"),
+        ("model", {"solver": "price-and-cut"}, "network.epochs is 12, it needs the solver bb"),
+        ("templates", TEMPLATES, "network.epochs is 12, it needs no templates"),
+        ("pruner", {"templates": TEMPLATES}, "network.epochs is 12, it needs no templates"),
+    ],
+)  # fmt: skip
+def test_configurations_that_cannot_be(
+    table: str, changes: dict[str, Any], message: str
+) -> None:
+    settings = toy.network_configuration().to_table()
+    settings[table] = {**settings.get(table, {}), **changes}
+    with pytest.raises(ConfigError) as error:
+        Configuration.from_table(settings)
+    assert str(error.value).startswith(message) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "atom", ["@odds", "@label", "@slabel", "@glabel"]
+)
+def test_atoms_of_a_guide_are_no_more(atom: str) -> None:
+    wrong = {**TEMPLATES, "grandsibling": [f"g.upos h.upos s.upos m.upos {atom}"]}
+    with pytest.raises(ConfigError, match=f"unknown atom {atom}"):
+        Configuration.from_table({**PLAIN, "templates": wrong})
+
+
+def test_templates_or_a_network_score() -> None:
+    assert Configuration.from_table(PLAIN).network.epochs == 0
+    assert not Configuration.from_table({"network": {"epochs": 3}}).templates.lines
+    for missing in ("templates", "pruner"):
+        some = {name: table for name, table in PLAIN.items() if name != missing}
+        with pytest.raises(ConfigError, match=rf"there is no table \[{missing}"):
+            Configuration.from_table(some)

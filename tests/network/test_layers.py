@@ -1,0 +1,165 @@
+"""Layers against plain numpy: what they give, and their gradients against slopes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bbparse.network import layers
+from bbparse.network.layers import Weights
+from bbparse.network.ragged import REACH, Ragged
+from bbparse.network.sequence import SequenceNetwork, in_sentence
+from tests.network import plain
+
+SIZES = ([1], [3, 1, 6], [2, 2, 2, 2], [0, 70, 5])
+LAYERS: dict[str, tuple[Any, Any, dict[str, tuple[int, ...]]]] = {
+    "linear": (
+        lambda w, name, x, batch: layers.linear(w, name, x), plain.linear,
+        {"l_w": (32, 48), "l_b": (48,)},
+    ),
+    "five words": (layers.convolution, plain.convolution, {"l_w": (160, 16), "l_b": (16,)}),
+    "three words": (layers.convolution, plain.convolution, {"l_w": (96, 48), "l_b": (48,)}),
+    "narrow": (layers.convolution, plain.convolution, {"l_w": (96, 10), "l_b": (10,)}),
+    "recurrence": (
+        layers.recurrence, plain.recurrence,
+        {"l_in_w": (32, 128), "l_in_b": (128,), "l_out_w": (64, 32), "l_out_b": (32,)},
+    ),
+    "normalisation": (layers.normalisation, plain.normalisation, {"l_gain": (32,),
+                                                                  "l_shift": (32,)}),
+}  # fmt: skip
+
+
+def random_weights(
+    rng: np.random.Generator, shapes: dict[str, tuple[int, ...]]
+) -> tuple[Weights, dict[str, np.ndarray]]:
+    """Weights with gradients of 1, which are there before, and the same in double precision."""
+    values = {
+        name: rng.normal(0.0, 1.0 / np.sqrt(shape[0]), shape).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+    before = {name: np.ones(shape, np.float32) for name, shape in shapes.items()}
+    return Weights(values, before), {name: array.astype(float) for name, array in values.items()}
+
+
+def random_batch(
+    rng: np.random.Generator, sizes: Sequence[int], width: int, scale: float = 1.0
+) -> tuple[Ragged, np.ndarray, list[np.ndarray]]:
+    batch = Ragged.of(sizes)
+    parts = [(scale * rng.normal(size=(n, width))).astype(np.float32) for n in sizes]
+    return batch, batch.rows_of(parts, 0.0), [part.astype(float) for part in parts]
+
+
+def words_of(batch: Ragged, x: np.ndarray) -> list[np.ndarray]:
+    return [x[a : a + n] for a, n in zip(batch.first.tolist(), batch.size.tolist())]
+
+
+def test_sentences_lie_apart_and_the_rows_are_fours() -> None:
+    for sizes in SIZES:
+        batch = Ragged.of(sizes)
+        assert batch.n_rows % 4 == 0 and batch.n_rows == len(batch.mask)
+        parts = [np.full((n, 2), k + 1.0, np.float32) for k, n in enumerate(sizes)]
+        rows = batch.rows_of(parts, 0.0)
+        assert np.array_equal(rows[:, 0] > 0.0, batch.mask == 1.0)
+        assert rows[batch.mask > 0.0].tolist() == np.concatenate(parts).tolist()
+        ends = np.append(0, (batch.first + batch.size)), np.append(batch.first, batch.n_rows)
+        assert (ends[1] - ends[0] >= REACH).all()
+    assert Ragged.of([]).n_rows == 4
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_give_what_plain_ones_give(name: str, sizes: list[int]) -> None:
+    layer, reference, shapes = LAYERS[name]
+    rng = np.random.default_rng(len(sizes))
+    for scale in (1.0, 30.0):  # gates go up to where they are cut off
+        w, p = random_weights(rng, shapes)
+        batch, x, parts = random_batch(rng, sizes, 32, scale)
+        out, _ = layer(w, "l", x.copy(), batch)
+        assert out.dtype == np.float32 and len(out) == batch.n_rows
+        for found, part in zip(words_of(batch, out), parts):
+            if len(part):
+                expected = reference(p, "l", part)
+                assert np.allclose(found, expected, rtol=1e-4, atol=1e-4 * scale)
+        if name not in ("linear", "recurrence"):
+            assert not out[batch.mask == 0.0].any()
+        # alone, each has the same numbers to the last bit
+        for k, n in enumerate(sizes):
+            one = Ragged.of([n])
+            alone, _ = layer(w, "l", one.rows_of([words_of(batch, x)[k]], 0.0), one)
+            assert np.array_equal(words_of(one, alone)[0], words_of(batch, out)[k])
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("name", LAYERS)
+def test_gradients_are_slopes(name: str, sizes: list[int]) -> None:
+    layer, reference, shapes = LAYERS[name]
+    rng = np.random.default_rng(7 + len(sizes))
+    for scale in (1.0, 30.0) if name == "recurrence" else (1.0,):
+        w, p = random_weights(rng, shapes)
+        batch, x, parts = random_batch(rng, sizes, 32, scale)
+        out, backward = layer(w, "l", x.copy(), batch)
+        wanted = rng.normal(size=out.shape).astype(np.float32) * batch.mask[:, np.newaxis]
+        d_x = backward(wanted)
+
+        pairs = [(part, d) for part, d in zip(parts, words_of(batch, wanted)) if len(part)]
+
+        def loss(p: dict[str, np.ndarray] = p, pairs: Any = pairs) -> float:
+            return sum(float((reference(p, "l", x) * goal).sum()) for x, goal in pairs)
+
+        own = {name: gradient - 1.0 for name, gradient in w.gradients.items()}
+        plain.assert_slopes(loss, p, own, rng, 15)
+        some = [(part, d) for part, d in zip(parts, words_of(batch, d_x)) if len(part)]
+        for part, d_part in some:
+            plain.assert_slopes(loss, {"x": part}, {"x": d_part}, rng, 15)
+
+
+@pytest.mark.parametrize("kinds", ["", "r", "c", "rc", "crr"])
+def test_layers_after_each_other(kinds: str) -> None:
+    rng = np.random.default_rng(3)
+    sizes = {"word": 16, "width": 32, "outside": 0}
+    w, p = random_weights(rng, SequenceNetwork.shapes(kinds, sizes, 0))
+    batch, words, parts = random_batch(rng, [4, 1, 7], 16)
+    state, backward = in_sentence(w, kinds, batch, words)
+    for found, part in zip(words_of(batch, state), parts):
+        assert np.allclose(found, plain.in_sentence(p, kinds, part), rtol=1e-3, atol=1e-3)
+    assert not state[batch.mask == 0.0].any()
+    wanted = rng.normal(size=state.shape).astype(np.float32)
+    d_words = backward(wanted * batch.mask[:, np.newaxis])
+    goals = words_of(batch, wanted)
+
+    def loss() -> float:
+        return sum(float((plain.in_sentence(p, kinds, x) * g).sum()) for x, g in zip(parts, goals))
+
+    own = {name: gradient - 1.0 for name, gradient in w.gradients.items()}
+    plain.assert_slopes(loss, p, own, rng, 5)
+    for part, d_part in zip(parts, words_of(batch, d_words)):
+        plain.assert_slopes(loss, {"words": part}, {"words": d_part}, rng, 10)
+
+
+def test_gates_are_about_those_of_the_exponential_function() -> None:
+    x = np.linspace(-60.0, 60.0, 9601, dtype=np.float32)
+    found = np.zeros((len(x), 4), np.float32)
+    found[:] = x[:, np.newaxis]
+    layers._gates(found)
+    x = x.astype(float)
+    for column, expected in ((0, plain.sigmoid(x)), (1, 2.0 * plain.sigmoid(2.0 * x) - 1.0)):
+        assert np.allclose(found[:, column], expected, atol=1e-5)
+        assert (np.diff(found[:, column]) >= 0.0).all()  # no step back anywhere
+    assert np.abs(found[:, 0] - 1.0 / (1.0 + np.exp(-x))).max() < 0.005
+    assert np.abs(found[:, 1] - np.tanh(x)).max() < 0.01
+
+
+def test_rows_of_vectors_are_summed_and_get_their_gradients() -> None:
+    rng = np.random.default_rng(5)
+    rows = rng.integers(-1, 6, (8, 4))
+    table = rng.normal(size=(6, 16)).astype(np.float32)
+    out = np.full((8, 16), np.nan, np.float32)
+    layers.sum_rows(rows, table, out)
+    counts = np.array([[(row == k).sum() for k in range(6)] for row in rows])
+    assert np.allclose(out, counts @ table, atol=1e-5)
+    gradient, found = rng.normal(size=(8, 16)).astype(np.float32), np.ones((6, 16), np.float32)
+    layers.add_to_rows(rows, gradient, found)
+    assert np.allclose(found, 1.0 + counts.T @ gradient, atol=1e-5)
