@@ -142,6 +142,8 @@ class NetworkConfig(Record):
     attribute_dropout: float = _dropout(0.08)
     #: Words for each step.
     batch: int = _whole(1024, 1)
+    #: Networks that learn from different starts; scores are the means of theirs.
+    members: int = _between(1, 1, 16)
     #: Values of attributes that are there less often have no vectors.
     cutoff: int = _whole(2, 1)
 

@@ -35,7 +35,14 @@ def learn_with_network(run: Run, families: Sequence[FactorFamily]) -> Model:
     `TreebankError` if there are more labels than `bbparse.scoring.labeller.MAX_LABELS`.
     """
     config, everything = run.config, np.arange(len(run.data.sentences))
-    network = _network(run, config, everything, config.network.epochs, "network")
+    network, *others = (
+        _network(
+            run, config.with_("learning", seed=config.learning.seed + 10_000 * i), everything,
+            config.network.epochs, f"network {i + 1}" if i else "network",
+        )
+        for i in range(config.network.members)
+    )  # fmt: skip
+    network = network.with_others(others)
     run.say(f"network trained: {len(network.labels)} labels")
     model = Model(ProblemMaker(config, network, outside=run.data.outside))
     run.judge(model, "network:")

@@ -5,12 +5,16 @@ labels. All arcs of a sentence are scored (`bbparse.scoring.pair_kernels`); head
 beside the best one are pruned by these very scores; siblings and grandchildren of what is left are
 scored by triples of words (`bbparse.scoring.part_kernels`), labels by pairs. The score of a tree is
 the sum of its arcs, siblings and grandchildren, learned from the likelihood of whole trees.
+
+A parser may have several networks that learned from the same sentences, from different starts; all
+scores are then the means of theirs (an ensemble).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from copy import copy
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +45,7 @@ from bbparse.treebank.sections import SECTION_WORDS
 
 Ints = NDArray[np.int32]
 Values = NDArray[np.uint64]
+F = TypeVar("F", bound=np.floating[Any])
 
 #: Attributes whose vectors a word is the sum of; the first ones tell of the word rather than its
 #: tags, and are left out together while learning, so that unknown words are met.
@@ -57,13 +62,16 @@ ARC_ARRAYS: dict[str, Rule] = {**network_rules("arcs"), "arcs_root": (INTS, 0, N
 _LARGEST = 1e12
 #: Candidate arcs of a long sentence, two a word at least.
 MOST_ARCS = 3000
+#: Networks whose mean scores may be taken.
+MOST_MEMBERS = 16
 
 
 class ArcNetwork(SequenceNetwork):
     """The network of a parser.
 
     Its labels are sorted, each once; there may be none. ``root`` is the number of the label that
-    arcs from the root have, and only they; -1 for none.
+    arcs from the root have, and only they; -1 for none. Scores are means of those of its members:
+    itself, and others of the same labels, layers, sizes and keys (`with_others`).
     """
 
     NAME = "arcs"
@@ -97,19 +105,55 @@ class ArcNetwork(SequenceNetwork):
         self.pair_weights = p["arc_table"], p["arc_out"]
         self.part_weights = [(p[f"{k}_out"], p[f"{k}_table"], p["none"]) for k in self.KINDS]
         self.columns = self.columns_of(self.sizes)
+        #: All networks that scores are means of, itself first.
+        self.members: tuple[ArcNetwork, ...] = (self,)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        return {**super().to_arrays(), "arcs_root": np.array(self.root, np.int32)}
+        """Arrays of `ARC_ARRAYS`; vectors and weights of all members stand side by side."""
+        arrays = [super(ArcNetwork, member).to_arrays() for member in self.members]
+        vectors, weights = "arcs_vectors", "arcs_weights"
+        return {
+            **arrays[0],
+            vectors: np.concatenate([own[vectors] for own in arrays], axis=1),
+            weights: np.concatenate([own[weights] for own in arrays]),
+            "arcs_root": np.array(self.root, np.int32),
+        }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
-        network = super().from_arrays(arrays, where)
-        if "arcs_root" not in arrays:
-            raise ModelError(f"{where}: array arcs_root is missing")
+        for name in ARC_ARRAYS:
+            if name not in arrays:
+                raise ModelError(f"{where}: array {name} is missing")
+        sizes, vectors, weights = (arrays[f"arcs_{x}"] for x in ("sizes", "vectors", "weights"))
+        columns, word = vectors.shape[1], int(sizes[:1].max(initial=1))
+        count = columns // word
+        if not 1 <= count <= MOST_MEMBERS or columns % count or len(weights) % count:
+            count = 1  # whose arrays then do not fit
+        first, *others = (
+            super(ArcNetwork, cls).from_arrays(
+                {**arrays, "arcs_vectors": own_vectors, "arcs_weights": own_weights}, where
+            )
+            for own_vectors, own_weights in zip(
+                np.split(vectors, count, axis=1), np.split(weights, count)
+            )
+        )
         root = int(arrays["arcs_root"])
-        if not -1 <= root < len(network.labels):
+        if not -1 <= root < len(first.labels):
             raise ModelError(f"{where}: arcs_root is {root}, expected the number of a label or -1")
-        network.root = root
+        first.root = root
+        return first.with_others(others)
+
+    def with_others(self, others: Sequence[ArcNetwork]) -> Self:
+        """The network whose scores are the means of its own and those of others.
+
+        `ModelError` if they are of other kinds than itself.
+        """
+        for other in others:
+            same = (other.labels, other.kinds, other.sizes) == (self.labels, self.kinds, self.sizes)
+            if not same or not np.array_equal(other.keys, self.keys):
+                raise ModelError("networks of other labels, layers, sizes or keys have no mean")
+        network = copy(self)
+        network.members = (network, *others)
         return network
 
     @classmethod
@@ -178,12 +222,16 @@ class ArcNetwork(SequenceNetwork):
         batch = Ragged.of([len(own) - 2 * PAD for own in values])
         rows = batch.rows_of(known, -1)
         before = batch.rows_of([counts_before(own) for own in values], 0)
-        words = sums_of_words(self.weights, rows, self.vectors, vectors_of(batch, outside))
-        state, _ = in_sentence(self.weights, self.kinds, batch, words)
-        ends, _ = linear(self.weights, "end", state)
+        given = vectors_of(batch, outside)
         layout = batch.first, batch.size
         sizes = self.sizes["pairs"], self.sizes["shared"]
-        scores = pair_scores(ends, sizes, layout, before, *self.pair_weights)
+        ends, all_scores = [], []
+        for member in self.members:
+            words = sums_of_words(member.weights, rows, member.vectors, given)
+            state, _ = in_sentence(member.weights, member.kinds, batch, words)
+            ends.append(linear(member.weights, "end", state)[0])
+            all_scores.append(pair_scores(ends[-1], sizes, layout, before, *member.pair_weights))
+        scores = mean_of(all_scores)
         starts = np.cumsum(batch.size**2) - batch.size**2
         return [
             SentenceScores(self, ends, first, before, scores[at : at + n * n].reshape(n, n))
@@ -210,8 +258,8 @@ class SentenceScores:
     """
 
     def __init__(
-        self, network: ArcNetwork, ends: Floats, first: int, before: NDArray[np.int16],
-        scores: Floats,
+        self, network: ArcNetwork, ends: Sequence[Floats], first: int,
+        before: NDArray[np.int16], scores: Floats,
     ) -> None:  # fmt: skip
         self.network = network
         self._ends, self._first, self._before = ends, first, before
@@ -221,8 +269,9 @@ class SentenceScores:
         self._arc_keys = np.zeros(0, np.int64)
 
     @property
-    def ends(self) -> tuple[Floats, int]:
-        """Vectors of words as ends, of the whole batch, and the row of the root."""
+    def ends(self) -> tuple[Sequence[Floats], int]:
+        """Vectors of words as ends, of the whole batch, by each member of the network, and the row
+        of the root."""
         return self._ends, self._first
 
     def candidates(self, k: int, margin: float, single_root: bool) -> tuple[Ints, Ints]:
@@ -249,18 +298,22 @@ class SentenceScores:
         (_, *sib), chains, _, top = parts_of_arcs(n, head, mod, projective, single_root, want)
         words_of = sib, [chains[role][top:] for role in (0, 1, 3)]
         own = self.scores[head, mod]
-        if n > LONG:  # asked for, or in the best tree
-            sizes = network.sizes["pairs"], network.sizes["shared"]
-            given = self._ends, sizes, self._first, self._before, *network.pair_weights
-            far_scores(*given, head, mod, own)
+        members = list(zip(network.members, self._ends))
+        far = np.flatnonzero(own == -np.inf)
+        if len(far):  # too long, and asked for or in the best tree
+            sizes, row = (network.sizes["pairs"], network.sizes["shared"]), self._first
+            own[far] = mean_of([
+                far_scores(ends, sizes, row, self._before, *m.pair_weights, head[far], mod[far])
+                for m, ends in members
+            ])  # fmt: skip
         scores = own.astype(np.float64)
         fields: dict[str, NDArray[Any]] = {"arc_score": np.rint(scores / quantum) * quantum}
-        for (kind, order), words, column, weights in zip(
-            network.KINDS.items(), words_of, network.columns, network.part_weights
-        ):
-            scores = part_scores(
-                *(words[i] for i in order), self._ends, self._first, column, weights
-            )
+        for i, ((kind, order), words) in enumerate(zip(network.KINDS.items(), words_of)):
+            at = self._first, network.columns[i]
+            ordered = [words[role] for role in order]
+            scores = mean_of([
+                part_scores(*ordered, ends, *at, m.part_weights[i]) for m, ends in members
+            ])  # fmt: skip
             fields.update(zip(PART_NAMES[kind], (*words, np.rint(scores / quantum) * quantum)))
         kinds = ("arc", *network.KINDS)
         total = sum(float(np.abs(fields[f"{kind}_score"]).sum()) for kind in kinds)
@@ -307,9 +360,20 @@ def labels_of_arcs(
         for side in range(2)
     )
     begin, size = network.columns[2], network.sizes["naming"]
-    scores = label_scores(network.weights, ends, head, mod, begin, size)[0]
+    scores = mean_of([
+        label_scores(member.weights, own, head, mod, begin, size)[0]
+        for member, own in zip(network.members, ends)
+    ])  # fmt: skip
     stops = np.cumsum([len(own) for own, _ in arcs])[:-1]
     return np.split(scores[:, : len(network.labels)], stops)
+
+
+def mean_of(arrays: Sequence[NDArray[F]]) -> NDArray[F]:
+    """The mean of arrays of the same shape, summed up in their order; the array, if it is one."""
+    total, *others = arrays
+    for array in others:
+        total = total + array
+    return total / total.dtype.type(len(arrays)) if others else total
 
 
 def label_scores(

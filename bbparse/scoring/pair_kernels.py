@@ -126,19 +126,20 @@ def pair_scores(both, sizes, layout, before, table, out_w):
 
 
 @kernel
-def far_scores(both, sizes, first, before, table, out_w, head, mod, scores):
-    """Fill in the scores (float32[A]) of those arcs of a sentence that have none, -inf.
+def far_scores(both, sizes, first, before, table, out_w, head, mod):
+    """Scores of some arcs of a sentence, float32[A], however long they are.
 
     The sentence begins with a row; all else is as for `pair_scores`.
     """
+    scores = np.empty(head.shape[0], np.float32)
     known = np.empty(sizes[1], np.float32)
     lanes = np.empty(LANES, np.float32)
     for arc in range(head.shape[0]):
-        if scores[arc] == -np.inf:
-            h, m = np.int64(head[arc]), np.int64(mod[arc])
-            _table_sum(h, m, first, before, table, _STEPS, known)
-            rows = np.uint64(first + h), np.uint64(first + m)
-            scores[arc] = _pair(rows[0], rows[1], both, sizes, known, out_w, lanes)
+        h, m = np.int64(head[arc]), np.int64(mod[arc])
+        _table_sum(h, m, first, before, table, _STEPS, known)
+        rows = np.uint64(first + h), np.uint64(first + m)
+        scores[arc] = _pair(rows[0], rows[1], both, sizes, known, out_w, lanes)
+    return scores
 
 
 @kernel

@@ -190,6 +190,32 @@ def test_an_interrupted_run_ends_the_same(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again", "whole"]
 
 
+def test_members_learn_from_different_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def train(members: int, checkpoint: Path | None = None) -> Parser:
+        config = configuration(2).with_("network", members=members)
+        return Parser.train(SENTENCES, DEV, config, factors=[], checkpoint=checkpoint)
+
+    alone, both = train(1).maker.network, train(2)
+    first, second = both.maker.network.members
+    assert np.array_equal(alone.vectors, first.vectors)
+    assert not np.array_equal(first.vectors, second.vectors)
+    path, seen = tmp_path / "run.checkpoint", list[str]()
+    with monkeypatch.context() as patch:
+        patch.setattr(network_module, "train_arcs", counted(train_arcs, 1, seen))
+        with pytest.raises(PowerCut):
+            train(2, path)
+        assert [p.name for p in tmp_path.iterdir()] == ["run.checkpoint.network"]
+        patch.setattr(network_module, "train_arcs", counted(train_arcs, 2, seen))
+        again = train(2, path)
+    assert len(seen) == 2
+    assert bytes_of(again, tmp_path / "again") == bytes_of(both, tmp_path / "both")
+    loaded = Parser.load(tmp_path / "both")
+    parsed = [[parser.parse(one) for one in SENTENCES] for parser in (both, loaded)]
+    assert parsed[0] == parsed[1]
+
+
 @pytest.mark.parametrize("what", ["seed", "sentences", "layers", "fold_epochs"])
 def test_networks_of_another_run_are_not_used(
     whole: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str

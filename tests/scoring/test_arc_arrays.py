@@ -13,7 +13,13 @@ from bbparse.errors import ModelError
 from bbparse.scoring.arc_network import ARC_ARRAYS, ArcNetwork
 from bbparse.storage.archive import read_archive, write_archive
 from tests.scoring.networks import LABELS, random_network, random_sentence
-from tests.scoring.test_arc_network import everything, random_vectors, same, scores_of
+from tests.scoring.test_arc_network import (
+    everything,
+    network_of_members,
+    random_vectors,
+    same,
+    scores_of,
+)
 
 Arrays = dict[str, np.ndarray]
 
@@ -40,6 +46,23 @@ def test_files_hold_the_same_network(options: dict[str, Any], tmp_path: Path) ->
     outside = random_vectors(np.random.default_rng(1), sentences, network.sizes["outside"])
     one, other = (scores_of(each, sentences, outside) for each in (network, again))
     assert all(same(everything(a), everything(b)) for a, b in zip(one, other))
+
+
+@pytest.mark.parametrize("count", [2, 16])
+def test_files_hold_all_members(count: int) -> None:
+    rng = np.random.default_rng(count)
+    sentences = [random_sentence(rng, n) for n in (4, 9)]
+    network = network_of_members(rng, sentences, count)
+    again = ArcNetwork.from_arrays(network.to_arrays())
+    assert len(again.members) == count and again.members[0] is again
+    one, other = (scores_of(each, sentences) for each in (network, again))
+    assert all(same(everything(a), everything(b)) for a, b in zip(one, other))
+    for name, axis in (("vectors", 1), ("weights", 0)):
+        arrays = network.to_arrays()
+        cut = arrays[f"arcs_{name}"].shape[axis] // count
+        arrays[f"arcs_{name}"] = np.delete(arrays[f"arcs_{name}"], slice(cut), axis)
+        with pytest.raises(ModelError, match="^x.model: "):
+            ArcNetwork.from_arrays(arrays, "x.model")
 
 
 def with_value(place: int, value: float) -> Callable[[np.ndarray], np.ndarray]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
+from bbparse.network.sequence import QUANTUM as QUANTUM_OF_VECTORS
 from bbparse.oracle.projective.dense import eisner
 from bbparse.outside import Outside
 from bbparse.problem.parts import PART_NAMES
@@ -128,6 +129,65 @@ def test_what_is_in_a_batch_changes_no_bit(width: int) -> None:
         many = pool.map(lambda _: scores_of(network, sentences, outside), range(8))
         for found in many:
             assert all(same(everything(one), other) for one, other in zip(found, alone))
+
+
+def network_of_members(
+    rng: np.random.Generator, sentences: Sequence[Sentence], count: int, **options: Any
+) -> ArcNetwork:
+    """Networks with the keys of the first, whose weights and vectors are random."""
+    first = random_network(rng, sentences, **options)
+    others = []
+    for _ in range(count - 1):
+        other = random_network(rng, sentences, **options)
+        vectors = rng.integers(-60, 60, first.vectors.shape) * QUANTUM_OF_VECTORS
+        others.append(ArcNetwork(
+            first.labels, first.kinds, first.sizes, first.keys, vectors.astype(np.float32),
+            other.weights.values, first.root,
+        ))  # fmt: skip
+    return first.with_others(others)
+
+
+@pytest.mark.parametrize(("count", "n", "width"), [(2, 9, 0), (3, 5, 12), (2, LONG + 40, 0)])
+def test_scores_are_means_of_those_of_all_members(count: int, n: int, width: int) -> None:
+    rng = np.random.default_rng(n)
+    sentence = random_sentence(rng, n)
+    network = network_of_members(rng, [sentence], count, outside=width)
+    assert len(network.members) == count
+    given = random_vectors(rng, [sentence], width)
+    together = scores_of(network, [sentence], given)[0]
+    alone = [
+        scores_of(member if i else member.with_others(()), [sentence], given)[0]
+        for i, member in enumerate(network.members)
+    ]
+    mod = np.arange(1, n + 1, dtype=np.int32)
+    head = np.where(mod > 1, mod - 1, 0).astype(np.int32)
+    head[-1] = 1 if n > 2 else 0  # a long arc
+    order = np.lexsort((mod, head))
+    arcs = head[order], mod[order]
+    fields = [one.fields(*arcs, True, True, QUANTUM) for one in (together, *alone)]
+    for name, column in fields[0].items():
+        mean = np.mean([own[name] for own in fields[1:]], axis=0)
+        assert np.allclose(column, mean, rtol=1e-6, atol=2 * QUANTUM), name
+    assert np.isfinite(fields[0]["arc_score"]).all()
+    labels = np.mean([one.label_scores(*arcs) for one in alone], axis=0)
+    assert np.allclose(together.label_scores(*arcs), labels, rtol=1e-5, atol=1e-5)
+    (scored,) = maker_of(network)([sentence]) if not width else (None,)
+    if scored is not None:
+        heads = np.append(np.int32(-1), head)
+        assert np.array_equal(network.tree_scores(scored, heads).argmax(axis=1),
+                              together.tree_label_scores(heads).argmax(axis=1))  # fmt: skip
+
+
+def test_networks_of_other_kinds_have_no_mean() -> None:
+    rng = np.random.default_rng(3)
+    sentences = [random_sentence(rng, 9)]
+    network = random_network(rng, sentences)
+    for other in (
+        random_network(rng, sentences, kinds="c"), random_network(rng, sentences, outside=12),
+        random_network(rng, sentences, labels=()), random_network(rng, [random_sentence(rng, 3)]),
+    ):  # fmt: skip
+        with pytest.raises(ModelError, match="networks of other labels, layers, sizes or keys"):
+            network.with_others([other])
 
 
 def test_vectors_from_outside_of_nothing_change_nothing() -> None:
