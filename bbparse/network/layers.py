@@ -235,7 +235,7 @@ def recurrence(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats,
     that all products are those of whole batches (Bradbury et al. 2017; Feng et al. 2024).
     """
     before, back_in = linear(w, f"{name}_in", x)
-    gates = before.copy()
+    gates = before.copy() if w.gradients else before  # what gates were made of is for learning
     _gates(gates)
     joined = np.zeros((len(x), before.shape[1] // 2), np.float32)
     _recur(gates, batch.first, batch.size, joined)
