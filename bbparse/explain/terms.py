@@ -22,7 +22,7 @@ from bbparse.treebank.encode import encode
 if TYPE_CHECKING:
     from bbparse.parsing.parser import Parser
     from bbparse.problem import Problem
-    from bbparse.scoring.arc_network import ArcNetwork
+    from bbparse.scoring.arc_network import ArcNetwork, SentenceScores
     from bbparse.treebank import Sentence
 
 #: Kinds of term that a dynamic program scores: name of the arrays → what it is called.
@@ -225,9 +225,9 @@ def _without_words(
         tree_arcs.append((np.asarray(heads, np.int32)[mods[order]], mods[order]))
         lost.append({(t.kind, t.words): (t.value, list[Feature]()) for t in terms})
     others = network.without_words(values, vectors)
-    rivals = _rivals(network([values], [vectors])[0].scores, best, quantum)
+    rivals = _rivals(network([values], [vectors])[0], best, quantum)
     for name, scores in zip(names_of(sentence), others):
-        less = rivals - _rivals(scores.scores, best, quantum)
+        less = rivals - _rivals(scores, best, quantum)
         for (head, mod), own in zip(tree_arcs, lost):
             fields = {**scores.fields(head, mod, *kind), "arc_head": head, "arc_mod": mod}
             for part in ("arc", *network.KINDS):
@@ -245,11 +245,11 @@ def _without_words(
 
 
 def _rivals(
-    scores: NDArray[np.float32], best: NDArray[np.int32], quantum: float
+    scores: SentenceScores, best: NDArray[np.int32], quantum: float
 ) -> NDArray[np.float64]:
     """What all heads of each word but its best one score together (log of the sum of exponentials),
-    float64[n + 1], in quanta; 0 where there is no other head."""
-    others = scores.astype(np.float64)
+    as problems have scores, float64[n + 1], in quanta; 0 where there is no other head."""
+    others = scores.scores - scores.totals
     others[best[1:], np.arange(1, len(best))] = -np.inf
     sums = np.logaddexp.reduce(others, axis=0)
     return np.where(np.isfinite(sums), np.rint(sums / quantum) * quantum, 0.0)

@@ -33,9 +33,9 @@ from bbparse.scoring.candidates import LONG, best_tree, parts_of_arcs, prune_arc
 from bbparse.scoring.labeller import Scored, by_root, checked_labels
 from bbparse.scoring.pair_kernels import (
     ARC_VALUES,
-    arc_log_odds,
     counts_before,
     far_scores,
+    log_sums,
     pair_scores,
 )
 from bbparse.scoring.part_kernels import PART_VALUES, part_scores
@@ -264,6 +264,8 @@ class SentenceScores:
         self.network = network
         self._ends, self._first, self._before = ends, first, before
         self.scores = scores
+        #: log Σ_h exp s(h, m) over all heads of each word, float64[n + 1].
+        self.totals = log_sums(scores)
         #: Scores of the labels of candidate arcs, float32[A, L], where they are known.
         self.arc_labels: Floats | None = None
         self._arc_keys = np.zeros(0, np.int64)
@@ -291,8 +293,9 @@ class SentenceScores:
     def fields(
         self, head: Ints, mod: Ints, projective: bool, single_root: bool, quantum: float
     ) -> dict[str, NDArray[Any]]:
-        """Fields of a problem over candidate arcs, sorted by (head, mod): the arcs' scores, and
-        siblings and grandchildren that they can form with theirs, in multiples of a quantum."""
+        """Fields of a problem over candidate arcs, sorted by (head, mod): the logarithms of the
+        arcs' probabilities among all arcs of their modifiers, and the scores of siblings and
+        grandchildren that the arcs can form, in multiples of a quantum."""
         network, n = self.network, len(self.scores) - 1
         want = np.array([True, True, False])
         (_, *sib), chains, _, top = parts_of_arcs(n, head, mod, projective, single_root, want)
@@ -306,7 +309,8 @@ class SentenceScores:
                 far_scores(ends, sizes, row, self._before, *m.pair_weights, head[far], mod[far])
                 for m, ends in members
             ])  # fmt: skip
-        scores = own.astype(np.float64)
+        # Each tree has one head a word, so that they all lose the same by this.
+        scores = own - self.totals[mod]
         fields: dict[str, NDArray[Any]] = {"arc_score": np.rint(scores / quantum) * quantum}
         for i, ((kind, order), words) in enumerate(zip(network.KINDS.items(), words_of)):
             at = self._first, network.columns[i]
@@ -343,7 +347,7 @@ class SentenceScores:
 
     def log_odds(self, head: Ints, mod: Ints) -> NDArray[np.float64]:
         """Logarithms of the probabilities of arcs among all arcs of their modifiers, float64[A]."""
-        return arc_log_odds(self.scores, head, mod)
+        return self.scores[head, mod] - self.totals[mod]
 
 
 def labels_of_arcs(

@@ -225,21 +225,45 @@ def head_losses(scores, layout, heads, scale, d_scores):
     return loss
 
 
+@inlined
+def _exp(x):
+    """About e^x of an x up to 0, by multiplications, which every machine does alike."""
+    y = max(0.0, 1.0 + x * 2.0**-16)
+    for _ in range(16):
+        y *= y
+    return y
+
+
+@inlined
+def _log(x):
+    """About log x of an x of 1 and more, in the same way."""
+    whole = 0.0
+    while x >= 1.5:
+        x *= 0.5
+        whole += 0.6931471805599453
+    z = (x - 1.0) / (x + 1.0)
+    square = z * z
+    series = 1.0 + square * (1 / 3 + square * (1 / 5 + square * (1 / 7 + square / 9)))
+    return whole + 2.0 * z * series
+
+
 @kernel
-def arc_log_odds(scores, head, mod):
-    """Logarithms of p(h | m) ∝ exp s(h, m) of some arcs of a sentence, float64[A], given the scores
-    of all, float32[n + 1, n + 1]."""
+def log_sums(scores):
+    """log Σ_h exp s(h, m) over all heads of each word of a sentence, float64[n + 1], the root's 0,
+    given the scores of all arcs, float32[n + 1, n + 1].
+
+    To some four digits, and the same on every machine.
+    """
     n = scores.shape[0]
-    total = np.empty(n)
+    out = np.zeros(n)
+    total = np.zeros(n)
+    top = np.full(n, -np.inf)
+    for h in range(n):
+        for m in range(1, n):
+            top[m] = max(top[m], np.float64(scores[h, m]))
+    for h in range(n):
+        for m in range(1, n):
+            total[m] += _exp(scores[h, m] - top[m])
     for m in range(1, n):
-        top = -np.inf
-        for h in range(n):
-            top = max(top, np.float64(scores[h, m]))
-        some = 0.0
-        for h in range(n):
-            some += np.exp(scores[h, m] - top)
-        total[m] = top + np.log(some)
-    out = np.empty(head.shape[0])
-    for arc in range(head.shape[0]):
-        out[arc] = scores[head[arc], mod[arc]] - total[mod[arc]]
+        out[m] = top[m] + _log(total[m])
     return out

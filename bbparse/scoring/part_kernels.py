@@ -5,7 +5,7 @@ A part of three words, with the head h of the modifier m and a third word x, sco
     p(h) · (q(m) ∘ r(x)) + v · max(0, c(h) + d(m) + e(x) + t),
 
 where t stands for the directions and the distance between m and x, and a learned vector for an x
-that is not there. Sums are taken in the order that the code says, as in `bbparse.network.kernels`.
+that is not there. Sums are taken in the order that the code says, as in `bbparse.network.layers`.
 """
 
 from __future__ import annotations

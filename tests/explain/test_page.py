@@ -188,7 +188,7 @@ def test_a_network_says_which_words_it_looked_at(by_network: Explanation) -> Non
     heads = by_network.best.heads[changed - 1], by_network.trees[1].heads[changed - 1]
     forms = ["root", *by_network.sentence.forms]
     gained, lost = (nets["arc", f"{forms[head]} → {forms[changed]}"] for head in heads)
-    assert gained > 0 > lost
+    assert lost > -gained > 0  # logarithms of probabilities, the other one taken away
     for k in (1, 2):
         shown = by_network.word_balance(k)
         chips = " ".join(f"{word.text} {signed(word.weight)}" for word in shown[:8])

@@ -148,8 +148,10 @@ def blind(parser: Parser, word: int) -> ArcNetwork:
 def others(
     parser: Parser, sentence: Sentence, heads: NDArray[np.int32], word: int
 ) -> dict[int, float]:
-    """What all heads of each word but the one in a tree score together, nothing known of a word."""
-    scores = blind(parser, word)([encode(sentence)])[0].scores
+    """What all heads of each word but the one in a tree score together, as problems have it;
+    nothing known of a word."""
+    (known,) = blind(parser, word)([encode(sentence)])
+    scores = known.scores - known.totals
     return {
         m: math.log(math.fsum(math.exp(scores[h, m]) for h in range(len(heads)) if h != heads[m]))
         for m in range(1, len(heads))

@@ -61,7 +61,7 @@ def test_files_hold_all_members(count: int) -> None:
         arrays = network.to_arrays()
         cut = arrays[f"arcs_{name}"].shape[axis] // count
         arrays[f"arcs_{name}"] = np.delete(arrays[f"arcs_{name}"], slice(cut), axis)
-        with pytest.raises(ModelError, match="^x.model: "):
+        with pytest.raises(ModelError, match=r"^x\.model: "):
             ArcNetwork.from_arrays(arrays, "x.model")
 
 
