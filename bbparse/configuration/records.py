@@ -124,7 +124,7 @@ class NetworkConfig(Record):
     #: Layers after the first, a convolution over five words: r for a recurrence over the sentence,
     #: c for a convolution over three words.
     layers: str = _checked(
-        "rcr", lambda v: set(v) <= {"r", "c"} and len(v) <= 8, "at most 8 letters r and c"
+        "rcrcr", lambda v: set(v) <= {"r", "c"} and len(v) <= 8, "at most 8 letters r and c"
     )
     #: Lengths of the vectors of words, by themselves and in their sentence.
     word: int = _size(96, 16)

@@ -229,7 +229,7 @@ def _recur_back(
 
 
 def recurrence(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
-    """A minimal gated recurrence in both directions, joined and brought back to the width of x.
+    """A minimal gated recurrence in both directions, each of half the width of x, side by side.
 
     z = σ(W_z x), c = tanh(W_c x), h_t = (1 - z_t) h_{t-1} + z_t c_t: gates see the input only, so
     that all products are those of whole batches (Bradbury et al. 2017; Feng et al. 2024).
@@ -239,16 +239,14 @@ def recurrence(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats,
     _gates(gates)
     joined = np.zeros((len(x), before.shape[1] // 2), np.float32)
     _recur(gates, batch.first, batch.size, joined)
-    out, back_out = linear(w, f"{name}_out", joined)
 
-    def backward(d_out: Floats) -> Floats:
-        d_joined = back_out(d_out)
+    def backward(d_joined: Floats) -> Floats:
         d_gates = np.zeros_like(gates)
         _recur_back(gates, batch.first, batch.size, joined, d_joined, d_gates)
         _gates_back(before, gates, d_gates)
         return back_in(d_gates)
 
-    return out, backward
+    return joined, backward
 
 
 @kernel

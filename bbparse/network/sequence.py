@@ -138,10 +138,7 @@ class SequenceNetwork:
             if kind == "c":
                 shapes |= {f"c{i}_w": (3 * width, width), f"c{i}_b": (width,)}
             else:
-                shapes |= {
-                    f"r{i}_in_w": (width, 4 * width), f"r{i}_in_b": (4 * width,),
-                    f"r{i}_out_w": (2 * width, width), f"r{i}_out_b": (width,),
-                }  # fmt: skip
+                shapes |= {f"r{i}_in_w": (width, 2 * width), f"r{i}_in_b": (2 * width,)}
         for i in range(len(kinds) + 1):
             shapes |= {f"n{i}_gain": (width,), f"n{i}_shift": (width,)}
         return shapes

@@ -132,7 +132,7 @@ class TagNetwork(SequenceNetwork):
 class NetworkSettings:
     """How the network of a tagger is trained; for the sizes see `TagNetwork`."""
 
-    layers: str = "rcr"
+    layers: str = "rcrcr"
     word: int = 64
     width: int = 128
     hidden: int = 96

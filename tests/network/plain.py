@@ -35,7 +35,7 @@ def recurrence(p: Arrays, name: str, x: np.ndarray) -> np.ndarray:
             state = (1.0 - z[i]) * state + z[i] * c[i]
             states[i] = state
         joined.append(states)
-    return linear(p, f"{name}_out", np.concatenate(joined, axis=1))
+    return np.concatenate(joined, axis=1)
 
 
 def normalisation(p: Arrays, name: str, x: np.ndarray) -> np.ndarray:

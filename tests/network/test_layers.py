@@ -23,10 +23,7 @@ LAYERS: dict[str, tuple[Any, Any, dict[str, tuple[int, ...]]]] = {
     "five words": (layers.convolution, plain.convolution, {"l_w": (160, 16), "l_b": (16,)}),
     "three words": (layers.convolution, plain.convolution, {"l_w": (96, 48), "l_b": (48,)}),
     "narrow": (layers.convolution, plain.convolution, {"l_w": (96, 10), "l_b": (10,)}),
-    "recurrence": (
-        layers.recurrence, plain.recurrence,
-        {"l_in_w": (32, 128), "l_in_b": (128,), "l_out_w": (64, 32), "l_out_b": (32,)},
-    ),
+    "recurrence": (layers.recurrence, plain.recurrence, {"l_in_w": (32, 64), "l_in_b": (64,)}),
     "normalisation": (layers.normalisation, plain.normalisation, {"l_gain": (32,),
                                                                   "l_shift": (32,)}),
 }  # fmt: skip
