@@ -31,6 +31,7 @@ OPTIONS: Mapping[str, Range] = MappingProxyType({
     "work_limit": Range(0, whole=False, optional=True),
     "gap": Range(0, whole=False),
     "threads": Range(1, most=1024),
+    "members": Range(1, optional=True, most=16),
 })  # fmt: skip
 
 

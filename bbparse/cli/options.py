@@ -21,6 +21,7 @@ NODE_LIMIT = 200
 
 #: Threads, or processes, at the same time.
 THREADS = click.IntRange(OPTIONS["threads"].least, int(OPTIONS["threads"].most))
+MEMBERS = click.IntRange(OPTIONS["members"].least, int(OPTIONS["members"].most))
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -92,6 +93,11 @@ def given_factors() -> list[str]:
 prune = click.option(
     "--prune", type=PruneParameter(), metavar="K|none",
     help="Candidate heads of a word, instead of the model's.",
+)  # fmt: skip
+
+members = click.option(
+    "--members", type=MEMBERS, metavar="N",
+    help="Networks of the model to take the mean of, instead of all: fewer are faster.",
 )  # fmt: skip
 
 valid = click.option(

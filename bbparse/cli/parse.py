@@ -62,6 +62,7 @@ from bbparse.treebank.sections import Section
     help="Leave out sentences that are no sentences or cannot be parsed; name and count them.",
 )  # fmt: skip
 @options.prune
+@options.members
 @click.option(
     "--threads", type=options.THREADS, default=1, show_default=True, metavar="T",
     help="Processors to use: T processes parse at the same time (threads on macOS and Windows).",
@@ -87,6 +88,7 @@ def parse(
     sources: tuple[str, ...],
     output: str,
     projective: str | None,
+    members: int | None,
     output_dir: str | None,
     cluster: str | None,
     **settings: Any,
@@ -126,7 +128,8 @@ def parse(
     if output_dir is not None:
         if output != "-":
             raise click.UsageError("--output is for one file, --output-dir for many: give one")
-        asked = {"projective": None if projective is None else projective == "yes", **settings}
+        asked = {"projective": None if projective is None else projective == "yes",
+                 "members": members, **settings}  # fmt: skip
         _parse_shards(sources, output_dir, model, cluster, **asked)
         return
     if cluster is not None:
@@ -135,6 +138,8 @@ def parse(
     parser = load_parser(model)
     if projective is not None:
         parser = parser.with_projective(projective == "yes")
+    if members is not None:
+        parser = parser.with_members(members)
     parse_files(parser, sources or ["-"], output, **settings)
 
 

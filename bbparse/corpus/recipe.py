@@ -41,6 +41,7 @@ class Settings:
     k_best: int = 1
     keep_heads: bool = False
     projective: bool | None = None
+    members: int | None = None
     valid: str | None = None
     confidence: bool = False
     ascii_only: bool = False
@@ -176,6 +177,8 @@ def _loaded(recipe: Recipe) -> Parser:
             raise ModelError(str(error).replace(str(path), recipe.model)) from None
     if recipe.settings.projective is not None:
         parser = parser.with_projective(recipe.settings.projective)
+    if recipe.settings.members is not None:
+        parser = parser.with_members(recipe.settings.members)
     return parser
 
 

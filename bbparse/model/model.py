@@ -13,6 +13,7 @@ from typing import Any
 from bbparse import __version__
 from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
+from bbparse.options import check_options
 from bbparse.outside import Outside, one_source
 from bbparse.scoring.labeller import Labelling
 from bbparse.scoring.problem_maker import ProblemMaker
@@ -85,6 +86,22 @@ class Model:
             )
         config = self.config.with_("model", projective=True)
         return replace(self, maker=replace(self.maker, config=config))
+
+    def with_members(self, members: int) -> Model:
+        """The same model with so many of its networks: fewer are faster, and err a little more.
+
+        `ModelError` if it has not so many.
+        """
+        check_options({"members": members}, ModelError)
+        network = self.maker.network
+        available = 0 if network is None else len(network.members)
+        if members > available:
+            raise ModelError(f"the model has {available} networks, {members} were asked for")
+        if network is None or members == available:
+            return self
+        fewer = network.with_others(network.members[1:members])
+        labeller = fewer if self.labeller is network else self.labeller
+        return replace(self, maker=replace(self.maker, network=fewer), labeller=labeller)
 
 
 def card_note(

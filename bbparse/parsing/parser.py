@@ -86,6 +86,11 @@ class Parser:
         model = self.model.with_projective(projective)
         return self if model is self.model else Parser(model)
 
+    def with_members(self, members: int) -> Parser:
+        """The same parser with fewer of its networks, which is faster; see `Model.with_members`."""
+        model = self.model.with_members(members)
+        return self if model is self.model else Parser(model)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file, whole or not at all."""
         save_model(self.model, path)

@@ -413,6 +413,19 @@ def test_a_projective_model_cannot_be_asked_for_crossing_trees(run: Run, model: 
     )
 
 
+def test_no_more_networks_than_a_model_has(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "two.model"
+    config = toy.network_configuration().with_("network", members=2, epochs=1)
+    Parser.train(toy.sentences()[:20], config=config).save(path)
+    outs = [
+        run("parse", toy.DEV, "--model", path, *some).out
+        for some in ([], ["--members", "2"], ["--members", "1"])
+    ]
+    assert outs[0] == outs[1] != outs[2]
+    done = run("parse", toy.DEV, "--model", path, "--members", "3")
+    assert done.complaint() == "the model has 2 networks, 3 were asked for"
+
+
 def test_given_heads_that_cross(run: Run, model: Path, tmp_path: Path) -> None:
     source = tmp_path / "crossed.conllu"
     rows = ["1\ta\t_\tDET\t_\t_\t3\t_\t_\t_", "2\tb\t_\tNOUN\t_\t_\t4\t_\t_\t_"]

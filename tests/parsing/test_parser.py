@@ -265,6 +265,27 @@ def test_two_parsers_share_nothing() -> None:
     assert [parser.parse(s) for s in toy.dev_sentences()] == before
 
 
+def test_fewer_networks_of_a_model() -> None:
+    config = toy.network_configuration().with_("network", members=3, epochs=2)
+    sentences = toy.dev_sentences()[:10]
+    parser = Parser.train(toy.sentences()[:30], config=config)
+    alone = Parser.train(toy.sentences()[:30], config=config.with_("network", members=1))
+    assert parser.with_members(3) is parser
+    first = parser.with_members(1)
+    both = parser.with_members(2).maker.network
+    assert both is not None and len(both.members) == 2
+    assert [first.parse(s, k_best=2) for s in sentences] == [
+        alone.parse(s, k_best=2) for s in sentences
+    ]
+    assert [parser.parse(s) for s in sentences] != [first.parse(s) for s in sentences]
+    with pytest.raises(ModelError, match="the model has 3 networks, 4 were asked for"):
+        parser.with_members(4)
+    with pytest.raises(ModelError, match="the model has 0 networks, 1 were asked for"):
+        toy.parser().with_members(1)
+    with pytest.raises(ModelError, match="members is 0, expected at least 1"):
+        parser.with_members(0)
+
+
 def test_crossing_trees_can_be_left_out_but_not_asked_for() -> None:
     plain, crossing = toy.parser(), toy.crossing_parser()
     again = crossing.with_projective(True)
