@@ -112,9 +112,16 @@ class SequenceNetwork:
                     f"{name} has shape {array.shape} and dtype {array.dtype}, expected {shape} and"
                     " float32"
                 )
+        # Files hold 16 bits of each weight, which is all that a network needs.
+        with np.errstate(over="ignore"):
+            rounded = {
+                name: array.astype(np.float16).astype(np.float32)
+                for name, array in parameters.items()
+            }
+        for name, array in rounded.items():
             if not np.isfinite(array).all():
                 raise ModelError(f"{name} has elements that are no finite numbers")
-        self.weights = Weights(parameters, {})
+        self.weights = Weights(rounded, {})
 
     def _check_sizes(self) -> None:
         if not set(self.kinds) <= set(KINDS) or len(self.kinds) > MOST_LAYERS:
@@ -186,7 +193,9 @@ class SequenceNetwork:
             f"{self.NAME}_sizes": np.array([self.sizes[name] for name in self.SIZES], np.int32),
             f"{self.NAME}_keys": self.keys,
             f"{self.NAME}_vectors": vectors,
-            f"{self.NAME}_weights": np.concatenate([values[n].reshape(-1) for n in shapes]),
+            f"{self.NAME}_weights": np.concatenate([
+                values[name].reshape(-1) for name in shapes
+            ]).astype(np.float16),
         }
 
     @classmethod
@@ -211,13 +220,14 @@ class SequenceNetwork:
                 raise ModelError(f"{cls.NAME}_layers has {len(letters)} letters")
             shapes = cls.shapes(letters, by_name, len(names))
             total = total_size(shapes)
-            if flat.dtype != np.float32 or len(flat) != total:
+            if flat.dtype != np.float16 or len(flat) != total:
                 raise ModelError(
                     f"{cls.NAME}_weights has {len(flat)} elements of dtype {flat.dtype},"
-                    f" expected {total} of float32"
+                    f" expected {total} of float16"
                 )
             whole = vectors.astype(np.float32) * np.float32(QUANTUM)
-            return cls(names.tolist(), letters, by_name, keys, whole, split(flat, shapes))
+            weights = split(flat.astype(np.float32), shapes)
+            return cls(names.tolist(), letters, by_name, keys, whole, weights)
         except ModelError as error:
             raise ModelError(f"{where}: {error}") from None
 

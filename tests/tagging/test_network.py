@@ -204,7 +204,7 @@ def changed(field: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any
     ("change", "message"),
     [
         (lambda arrays: arrays.pop("tags_keys"), "tags_keys"),
-        (changed("labels", lambda a: a[1:]), "are not the tags and FEATS|expected .* of float32"),
+        (changed("labels", lambda a: a[1:]), "are not the tags and FEATS|expected .* of float16"),
         (changed("labels", lambda a: a[::-1]), "are not the tags and FEATS"),
         (changed("count", lambda a: a + 1), "are not the tags and FEATS"),
         (changed("count", lambda a: a + 9999), "tags_count is"),
@@ -216,8 +216,8 @@ def changed(field: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any
         (changed("keys", lambda a: a[::-1]), "keys are not sorted"),
         (changed("keys", lambda a: a.astype(np.uint32)), "dtype uint32"),
         (changed("vectors", lambda a: a[:, 1:]), "vectors have shape"),
-        (changed("weights", lambda a: a[1:]), "expected .* of float32"),
-        (changed("weights", lambda a: a * np.float32(np.nan)), "no finite numbers"),
+        (changed("weights", lambda a: a[1:]), "expected .* of float16"),
+        (changed("weights", lambda a: a * np.float16(np.nan)), "no finite numbers"),
     ],
 )
 def test_damaged_files(
