@@ -282,7 +282,7 @@ def test_a_model_with_a_network_finds_the_same_trees(network_model: Path, tmp_pa
     [
         *((lambda a, name=name: a.pop(name), f" {name} is missing$") for name in ARC_ARRAYS),
         (lambda a: a.update(arcs_keys=a["arcs_keys"][::-1].copy()), "keys are not sorted"),
-        (lambda a: a.update(arcs_weights=a["arcs_weights"] * np.float32(np.nan)), "no finite"),
+        (lambda a: a.update(arcs_weights=a["arcs_weights"] * np.float16(np.nan)), "no finite"),
         (lambda a: a.update(arcs_weights=a["arcs_weights"].astype(np.int32)), "arcs_weights"),
         (lambda a: a.update(arcs_vectors=a["arcs_vectors"][1:]), "arcs_vectors has .* as in|shape"),
         (lambda a: a.update(arcs_root=np.array([1, 2])), "arcs_root"),
