@@ -16,20 +16,19 @@ about structures with it, `with_each`, does not.
 
 from __future__ import annotations
 
-import heapq
 import math
-import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from itertools import count
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.deadline import Deadline
 from bbparse.errors import ConfigError
 from bbparse.oracle.protocol import Flags, Floats, Oracle
 from bbparse.oracle.shared import Shared
+from bbparse.search.search import Bounder, Node, Search, SearchLimits
 
 NEG = -np.inf
 METHODS = ("paper", "polyak")
@@ -77,13 +76,12 @@ class Agreement:
         return max(0.0, self.bound - self.value) if self.on else float("inf")
 
 
-@dataclass(eq=False)
-class _Node:
+@dataclass(eq=False, slots=True, kw_only=True)
+class _Node(Node):
     """Oracles with coordinates fixed, their multipliers, and what is known of them."""
 
     oracles: list[Oracle]
     multipliers: Floats  # [K, S]
-    bound: float
     dispute: Floats  # [S]
     fixed: Flags  # [S]
     noise: float = 0.0  # what the bound may be wrong by
@@ -145,75 +143,71 @@ def agree(
     ):
         if wrong:
             raise ConfigError(f"{name} is {value!r}, expected {expected}")
-    search = _Search(oracles, shared, method, step, time_limit)
-    return search.run(root_calls, node_calls, node_limit)
+    deadline = Deadline.after(time_limit)
+    bounder = _Agreeing(oracles, shared, method, step, (root_calls, node_calls), deadline)
+    return bounder.run(math.inf if node_limit is None else node_limit)
 
 
-class _Search:
-    """The state of one call of `agree`."""
+class _Agreeing(Bounder[_Node]):
+    """Bounds by multipliers on what the oracles share, and the best joint structure so far."""
 
     def __init__(
         self, oracles: Sequence[Oracle], shared: Sequence[Sequence[Hashable | None]],
-        method: str, step: float, time_limit: float | None,
+        method: str, step: float, calls: tuple[int, int], deadline: Deadline,
     ) -> None:  # fmt: skip
         self.oracles = list(oracles)
         self.shared = Shared(oracles, shared)
         self.method, self.step = method, step
-        self.end = None if time_limit is None else time.monotonic() + time_limit
+        self.most_calls = calls  # at the root, and at other nodes
+        self.deadline = deadline
         self.value, self.on = NEG, tuple[NDArray[np.bool_], ...]()
         self.tolerance = 0.0
-        self.calls = 0
+        self.calls = self.root_calls = 0
         self.history: list[Moment] = []
         self.seen: set[tuple[int, bytes]] = set()
 
-    def run(self, root_calls: int, node_calls: int, node_limit: int | None) -> Agreement:
-        """Best first, until nothing open can beat what was found."""
+    def run(self, node_limit: float) -> Agreement:
+        """Search until nothing open can beat what was found."""
         n_shared = len(self.shared.names)
         root = _Node(
-            self.oracles, np.zeros((len(self.oracles), n_shared)), np.inf, np.zeros(n_shared),
-            np.zeros(n_shared, np.bool_),
+            oracles=self.oracles, multipliers=np.zeros((len(self.oracles), n_shared)),
+            dispute=np.zeros(n_shared), fixed=np.zeros(n_shared, np.bool_),
         )  # fmt: skip
-        order = count()
-        waiting: list[tuple[float, int, _Node]] = []
-        nodes, status = 0, ""
-        fresh, calls = [root], root_calls
-        root_done = 0
-        while True:
-            for node in fresh:
-                nodes += 1
-                self._bound(node, calls, nodes == 1)
-                heapq.heappush(waiting, (-node.bound, next(order), node))
-            if nodes == 1:
-                root_done = self.calls
-            while waiting and self._closed(waiting[0][2]):
-                heapq.heappop(waiting)
-            bound = max(self.value, -waiting[0][0]) if waiting else self.value
-            self.history.append(Moment(self.calls, bound, self.value))
-            if not waiting:
-                status = "optimal" if self.on else "infeasible"
-                bound = self.value
-            elif self._late():
-                status = "time_limit"
-            elif node_limit is not None and nodes >= node_limit:
-                status = "node_limit"
-            if status:
-                break
-            fresh, calls = self._children(heapq.heappop(waiting)[2]), node_calls
+        search = Search(self, SearchLimits(self.deadline, node_limit), self)
+        bound, status = NEG, "optimal"
+        if search.bound(root):
+            bound, status = search.run(root)
+        bound = max(bound, self.value)
+        if not self.on and status == "optimal":
+            status = "infeasible"
+        self._note(bound)
         names = self.shared.read(0, self.on[0]) if self.on else np.zeros(n_shared, np.bool_)
         for k, on in enumerate(self.on):
             names |= self.shared.read(k, on)
         return Agreement(
             status, self.value, bound, self.on,
             tuple(self.shared.names[s] for s in np.flatnonzero(names)),
-            self.calls, root_done, nodes, tuple(self.history),
+            self.calls, self.root_calls, search.n_nodes, tuple(self.history),
         )  # fmt: skip
 
-    def _late(self) -> bool:
-        return self.end is not None and time.monotonic() >= self.end
+    @property
+    def worst(self) -> float:
+        return self.value
 
-    def _closed(self, node: _Node) -> bool:
-        """Whether nothing of a node is better than what was found."""
-        return node.bound + self._doubt(node) <= self.value + self.tolerance
+    def matters(self, node: _Node) -> bool:
+        return node.bound + self._doubt(node) > self.value + self.tolerance
+
+    def bounded(self, node: _Node, inherited: float, stays: bool) -> None:
+        """Take note of the root's calls."""
+        if node.depth == 0:
+            self.root_calls = self.calls
+
+    def branched(self, node: _Node, children: list[_Node]) -> None:
+        """Take note of how far the search is: no open node has a higher bound than this one."""
+        self._note(max(node.bound, self.value))
+
+    def _note(self, bound: float) -> None:
+        self.history.append(Moment(self.calls, bound, self.value))
 
     def _doubt(self, node: _Node) -> float:
         """What has to be added to a node's bound, where rounding matters."""
@@ -236,11 +230,11 @@ class _Search:
         node.noise = max(node.noise, _ROUNDING * size)
         return total, found
 
-    def _bound(self, node: _Node, calls: int, at_root: bool) -> None:
+    def bound(self, node: _Node) -> None:
         """Lower a node's bound, round after round as long as coordinates can go."""
         while True:
-            best = self._descend(node, calls, at_root)
-            if self._closed(node) or self._late():
+            best = self._descend(node, self.most_calls[node.depth > 0])
+            if not self.matters(node) or self.deadline.is_over():
                 return
             node.multipliers = best
             gone = self._beaten(node)
@@ -248,7 +242,7 @@ class _Search:
                 return
             node.oracles = self._restricted(node.oracles, np.zeros_like(gone), gone)
 
-    def _descend(self, node: _Node, calls: int, at_root: bool) -> Floats:
+    def _descend(self, node: _Node, calls: int) -> Floats:
         """Subgradient steps; returns the multipliers of the best bound."""
         shared = self.shared
         last, stale = np.inf, 0
@@ -274,13 +268,13 @@ class _Search:
             elif call & (call - 1) == 0:
                 self._complete(node, found)
             node.bound = min(node.bound, lowest)
-            if at_root:
-                self.history.append(Moment(self.calls, max(node.bound, self.value), self.value))
+            if node.depth == 0:
+                self._note(max(node.bound, self.value))
             if agreed and (node.noise <= self.tolerance or node.fixed.all()):
                 node.bound, node.noise = min(node.bound, self.value), 0.0  # nothing is better
             elif agreed:
                 node.dispute[:] = 0.0
-            if agreed or self._closed(node) or self._late():
+            if agreed or not self.matters(node) or self.deadline.is_over():
                 return best
             node.dispute += excess.any(0)
             if self.method == "paper" or not self.on:
@@ -342,8 +336,8 @@ class _Search:
     def _restricted(self, oracles: list[Oracle], on: Flags, off: Flags) -> list[Oracle]:
         return [self.shared.restrict(k, oracle, on, off) for k, oracle in enumerate(oracles)]
 
-    def _children(self, node: _Node) -> list[_Node]:
-        """A node with the coordinate in dispute on, and off: most often, and for the most.
+    def divide(self, node: _Node) -> list[_Node]:
+        """Return a node with the coordinate in dispute on, and off: most often, and for the most.
 
         Where there is none, but multipliers are so large that rounding matters, a free one, and
         multipliers start anew.
@@ -357,10 +351,11 @@ class _Search:
             multipliers = np.zeros_like(multipliers)
         chosen[np.argmax(dispute)] = True
         none = np.zeros_like(chosen)
+        node.bound += self._doubt(node)  # which the parts inherit
         return [
-            replace(
-                node, oracles=self._restricted(node.oracles, on, off), multipliers=multipliers,
-                bound=node.bound + self._doubt(node), fixed=node.fixed | chosen, noise=0.0,
+            _Node(
+                oracles=self._restricted(node.oracles, on, off), multipliers=multipliers,
+                dispute=node.dispute, fixed=node.fixed | chosen,
             )
             for on, off in ((chosen, none), (none, chosen))
         ]  # fmt: skip

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.deadline import Deadline
 from bbparse.errors import ProblemError
 from bbparse.highs import Linear, LinearAnswer
 from bbparse.ilp.program import TreeProgram
@@ -186,7 +187,7 @@ class Master:
     # ---- one node ------------------------------------------------------------------------------
 
     def solve(
-        self, lower: Floats, upper: Floats, floor: float, deadline: float
+        self, lower: Floats, upper: Floats, floor: float, deadline: Deadline
     ) -> tuple[float, Floats | None]:
         """Price and cut until nothing is found, within bounds float64[static] of the columns.
 
@@ -218,12 +219,12 @@ class Master:
             if not grew:
                 return bound, answer.x if bound > floor else None
 
-    def _run(self, lower: Floats, upper: Floats, deadline: float) -> LinearAnswer:
+    def _run(self, lower: Floats, upper: Floats, deadline: Deadline) -> LinearAnswer:
         started = time.thread_time()
         self.rounds += 1
         more = len(self.program.cost) - self.static
         lower, upper = np.append(lower, np.zeros(more)), np.append(upper, np.ones(more))
-        answer = self.linear.solve(lower, upper, deadline - time.perf_counter())
+        answer = self.linear.solve(lower, upper, deadline.left())
         self.seconds["lp"] += time.thread_time() - started
         return answer
 

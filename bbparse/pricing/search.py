@@ -1,8 +1,8 @@
-"""Branch, price and cut: the search that makes linear programs exact.
+"""Branch, price and cut: linear programs as the bounds of a search, which makes them exact.
 
-Best first: the node with the highest bound is solved, by pricing and cutting; the best tree by the
-point's arcs is scored, and a node that may still hold a better one is divided at the arc nearest to
-one half. Triples and rows found in a node hold in all.
+A node is solved by pricing and cutting; the best tree by the point's arcs is scored, and a node
+that may still hold a better one is divided at the arc nearest to one half. Triples and rows found
+in a node hold in all.
 
 The k best: a tree that a point is, is cut off, and the node goes back to the queue.
 """
@@ -12,17 +12,19 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from itertools import count
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.deadline import Deadline
 from bbparse.pricing.columns import Columns, GivenColumns
 from bbparse.pricing.master import Master, PricingSettings
 from bbparse.pricing.points import Tree, best_tree
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import ranked, with_sorted_scores
 from bbparse.problem.tree import heads_of, tree_terms
+from bbparse.search.search import Bounder, Node, Search, SearchLimits
 
 Floats = NDArray[np.float64]
 _WHOLE = 1e-6  # what is as near to a whole number is one
@@ -79,14 +81,27 @@ def within_tolerance(
     settings: PricingSettings = _DEFAULT,
 ) -> Solution:
     """As `price_and_cut`, where ``optimal`` means so within the tolerance, whatever its size."""
-    return _Search(problem, k_best, columns, settings).run(time_limit, node_limit, gap)
+    bounder = _Programs(problem, k_best, columns, settings, Deadline.after(time_limit))
+    return bounder.run(math.inf if node_limit is None else node_limit, gap)
 
 
-class _Search:
+@dataclass(eq=False, slots=True, kw_only=True)
+class _Node(Node):
+    """The trees within bounds of some columns: column, lowest and highest value."""
+
+    fixed: tuple[tuple[int, float, float], ...] = ()
+    parts: tuple[tuple[int, float, float], ...] = ()  # none: it is to be solved
+
+
+class _Programs(Bounder[_Node]):
+    """Bounds of linear programs, and the best trees by their points."""
+
     def __init__(
-        self, problem: Problem, k_best: int, columns: Columns | None, settings: PricingSettings
-    ) -> None:
+        self, problem: Problem, k_best: int, columns: Columns | None, settings: PricingSettings,
+        deadline: Deadline,
+    ) -> None:  # fmt: skip
         self.started = time.perf_counter()
+        self.deadline = deadline
         self.problem, self.k_best = problem, k_best
         self.extra = columns
         self.columns = GivenColumns(problem) if columns is None else columns
@@ -99,54 +114,34 @@ class _Search:
             if tree is None:  # nothing is better than what was found
                 self.master.bound = -math.inf
                 break
-            if not self.master.narrow(tree, self._floor()):
+            if not self.master.narrow(tree, self.worst):
                 break
         self.master.begin()
         self.lower = np.array(program.lower[: self.master.static])
         self.upper = np.array(program.upper[: self.master.static])
         self.whole = np.flatnonzero(program.whole[: self.master.static])
-        self.nodes = 0
-        self.root_bound = self.master.bound
+        self.root_bound = math.nan
         self.integral_at_root = False
 
-    def run(self, time_limit: float | None, node_limit: int | None, gap: float) -> Solution:
+    def run(self, node_limit: float, gap: float) -> Solution:
         """See `price_and_cut`."""
-        deadline = math.inf if time_limit is None else self.started + time_limit
-        status, numbers = "optimal", count()
-        #: (-bound, number, ((column, lowest, highest), …))
-        queue: list[tuple[float, int, tuple[tuple[int, float, float], ...]]] = []
-        if self.root_bound > -math.inf and not self.master.program.impossible():
-            queue.append((-self.root_bound, next(numbers), ()))
-        while queue:
-            bound, floor = -queue[0][0], self._floor()
-            if self._is_closed(bound):
-                queue.clear()
-                break
-            full = floor > -math.inf
-            if full and bound - floor <= gap * max(abs(bound), abs(floor)):
-                break
-            if time.perf_counter() >= deadline:
-                status = "time_limit"
-                break
-            if node_limit is not None and self.nodes >= node_limit:
-                status = "node_limit"
-                break
-            _, _, fixed = heapq.heappop(queue)
-            for best, children in self._divide(bound, fixed, deadline):
-                heapq.heappush(queue, (-best, next(numbers), children))
-        self.integral_at_root |= not self.nodes and status == "optimal"
-        bound = -queue[0][0] if queue else -math.inf
-        return self._solution(bound, status)
+        search = Search(self, SearchLimits(self.deadline, node_limit, gap=gap))
+        bound, status = -math.inf, "optimal"
+        if self.master.bound > -math.inf and not self.master.program.impossible():
+            bound, status = search.run(_Node(bound=self.master.bound))
+        if math.isnan(self.root_bound):
+            self.root_bound = self.master.bound
+            self.integral_at_root = status in ("optimal", "gap")
+        return self._solution(bound, status, search.n_nodes)
 
-    def _floor(self) -> float:
-        """What a tree must beat to be among the k best."""
+    @property
+    def worst(self) -> float:
         if len(self.found) < self.k_best:
             return -math.inf
         return heapq.nlargest(self.k_best, self.found.values())[-1]
 
-    def _is_closed(self, bound: float) -> bool:
-        """Whether no tree within a bound would be among the k best."""
-        return bound <= self._floor() + self.master.tolerance
+    def matters(self, node: _Node) -> bool:
+        return node.bound > self.worst + self.master.tolerance
 
     def _try(self, weight: Floats) -> Tree | None:
         """The best tree by weights of arcs float64[A]; scored, if the problem allows it."""
@@ -164,34 +159,31 @@ class _Search:
             self.found[key] = score
         return tree
 
-    def _divide(
-        self, bound: float, fixed: tuple[tuple[int, float, float], ...], deadline: float
-    ) -> list[tuple[float, tuple[tuple[int, float, float], ...]]]:
-        """Solve a node; what is left of it, with bounds."""
+    def bound(self, node: _Node) -> None:
+        """Solve a node, and see how it is divided."""
+        if not self.matters(node):  # since its sibling was solved
+            return
         lower, upper = self.lower.copy(), self.upper.copy()
-        for column, low, high in fixed:
+        for column, low, high in node.fixed:
             lower[column], upper[column] = low, high
-        self.nodes += 1
-        floor = self._floor() + self.master.tolerance
-        found, x = self.master.solve(lower, upper, floor, deadline)
-        bound, arcs = min(bound, found), self.master.program.count
+        floor = self.worst + self.master.tolerance
+        found, x = self.master.solve(lower, upper, floor, self.deadline)
+        node.bound, arcs = min(node.bound, found), self.master.program.count
         solved = x is not None
-        if not solved and not self._is_closed(bound) and time.perf_counter() < deadline:
+        if not solved and self.matters(node) and not self.deadline.is_over():
             x = upper  # HiGHS has no answer: the node is divided at any arc
         tree = None if x is None else self._try(x[:arcs])
         off = np.zeros(1) if x is None else np.abs(x[self.whole] - np.rint(x[self.whole]))
-        closed = self._is_closed(bound)
-        if self.nodes == 1:
+        closed = not self.matters(node)
+        if math.isnan(self.root_bound):
             self.root_bound = found
             self.integral_at_root = closed or (solved and off.max() <= _WHOLE)
         if solved and off.max() <= _WHOLE and self.k_best > 1 and tree is not None:
             if tuple(tree.arcs.tolist()) in self.found:
                 self.master.forbid(tree.arcs)
-                return [(bound, fixed)]
-        if closed:
-            return []
-        if x is None:  # the time is up
-            return [(bound, fixed)]
+                return  # to be solved again
+        if closed or x is None:  # without a point the time is up
+            return
         if off.max() > _WHOLE:
             # arcs first, as the numbers of count factors follow from them
             place = int(np.argmax(np.where(off > _WHOLE, off + (self.whole < arcs), 0.0)))
@@ -200,19 +192,20 @@ class _Search:
         else:  # whole, and yet the bound says more: rounding, or a tree that is not allowed
             free = np.flatnonzero((x[:arcs] > 0.5) & (lower[:arcs] < 1.0))
             if not len(free):
-                return []
+                node.bound = -math.inf
+                return
             column, value = int(free[0]), 0.5
         low, high = float(lower[column]), float(upper[column])
-        return [
-            (bound, (*fixed, (column, math.ceil(value), high))),
-            (bound, (*fixed, (column, low, math.floor(value)))),
-        ]
+        node.parts = ((column, math.ceil(value), high), (column, low, math.floor(value)))
 
-    def _solution(self, bound: float, status: str) -> Solution:
+    def divide(self, node: _Node) -> list[_Node]:
+        return [_Node(fixed=(*node.fixed, part)) for part in node.parts] or [node]
+
+    def _solution(self, bound: float, status: str, nodes: int) -> Solution:
         best = heapq.nsmallest(self.k_best, ((-score, arcs) for arcs, score in self.found.items()))
         master, columns = self.master, self.columns
         stats: dict[str, float | int] = {
-            "nodes": self.nodes, "rounds": master.rounds, "pivots": master.linear.pivots,
+            "nodes": nodes, "rounds": master.rounds, "pivots": master.linear.pivots,
             "cold_starts": master.linear.colds, "rows": len(master.program.low),
             "columns": len(master.program.cost), "cuts": master.cuts, "triples": columns.total,
             "scored": columns.scored, "added": master.added,

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from bbparse.bounding.state import Incumbents
 from bbparse.oracle.projective.build import Chart
-from bbparse.search.nodes import Open
 
 Ints = NDArray[np.int32]
 
@@ -111,39 +110,40 @@ NOT_RECORDED = (
 
 
 class Watch:
-    """An observer, and the arc of the given problem at each place of the oracle."""
+    """An observer of a search, and the arc of the given problem at each place of the oracle."""
 
-    def __init__(self, observer: Observer, given: NDArray[np.int32]) -> None:
+    def __init__(
+        self, observer: Observer, given: Ints, counters: NDArray[np.float64], best: Incumbents
+    ) -> None:
         self._observer, self._given = observer, given
+        self._counters, self._best = counters, best
+        self._record = NOT_RECORDED
 
     def started(self, state: tuple[Any, ...], full_size: int, moved_factors: int) -> None:
         self._observer.started(Started(self._given, full_size, n_factors(state), moved_factors))
 
     def record(self, calls: int) -> tuple[Any, ...]:
-        """Room for what happens in a node, where that is asked for."""
-        if not self._observer.wants_calls:
-            return NOT_RECORDED
-        rows, arcs = calls + 2, len(self._given)
-        return (
-            np.empty((rows, 4)), np.empty(rows, np.int64), np.zeros(arcs, np.int64),
-            np.zeros(1, np.int64),
-        )  # fmt: skip
+        """Room for what happens in the next node, where that is asked for."""
+        if self._observer.wants_calls:
+            rows, arcs = calls + 2, len(self._given)
+            self._record = (
+                np.empty((rows, 4)), np.empty(rows, np.int64), np.zeros(arcs, np.int64),
+                np.zeros(1, np.int64),
+            )  # fmt: skip
+        return self._record
 
-    def bounded(
-        self, node: Open, inherited: float, stays: bool, record: tuple[Any, ...],
-        calls: int, best: Incumbents,
-    ) -> None:  # fmt: skip
-        """A node is bounded: call by call if that was asked for, then as a whole."""
-        rows, factors, died, used = record
+    def bounded(self, node: Any, inherited: float, stays: bool) -> None:
+        """Tell of a node: call by call if that was asked for, then as a whole."""
+        rows, factors, died, used = self._record
         for row in range(int(used[0])):
             calls_so_far, bound, known, size = rows[row].tolist()
             alive = self._given[died > row]
             state = State(int(calls_so_far), bound, known, alive, int(size), int(factors[row]))
             self._observer.called(CallEvent(node.number, state))
-        lower = float(best.scores[0]) if best.found[0] else -np.inf
+        lower = float(self._best.scores[0]) if self._best.found[0] else -np.inf
         last = State(
-            calls, node.bound if stays else -np.inf, lower, self._given[node.state[2] > -np.inf],
-            _size(node.state), n_factors(node.state),
+            int(self._counters[0]), node.bound if stays else -np.inf, lower,
+            self._given[node.state[2] > -np.inf], _size(node.state), n_factors(node.state),
         )  # fmt: skip
         arc, present = node.branched
         self._observer.bounded(
@@ -153,8 +153,9 @@ class Watch:
             )
         )  # fmt: skip
 
-    def branched(self, node: Open, arc: int, children: list[Open]) -> None:
-        arc = -1 if node.tree is not None else arc
+    def branched(self, node: Any, children: list[Any]) -> None:
+        """Tell of a node's parts."""
+        arc = -1 if node.tree is not None else node.arc
         numbers = tuple(child.number for child in children)
         self._observer.branched(BranchEvent(node.number, self._arc(arc), numbers))
 

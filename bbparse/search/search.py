@@ -1,240 +1,178 @@
-"""Branch and bound over fixed-arc subspaces (QL13 §3.3 and Algorithm 1), over any oracle.
+"""Branch and bound: one queue, one loop and one set of limits, whatever bounds the nodes.
 
-A node is a set of trees, given by the arcs still alive in it. Bounding it
-(:func:`bbparse.bounding.node.bound_node`) either closes it, or names the arc with the largest
-factor gap; its children have that arc and do not have it. Nodes wait in a queue ordered by their
-bound, so that the search stops as soon as the best bound does not beat the k-th tree.
+A node is a set of structures. A `Bounder` says what is true of it: no structure of it scores more
+than its bound, and it falls into smaller sets. Nodes wait in a queue ordered by their bounds, so
+that a search ends as soon as the highest one does not beat the k-th best structure (Land & Doig
+1960; Lawler & Wood 1966). The bounders: a Lagrangian relaxation over an oracle
+(:mod:`bbparse.search.lagrangian`), the agreement of several oracles (:mod:`bbparse.agreement`),
+linear programs (:mod:`bbparse.pricing.search`), and one whose bounds a checker can follow
+(:mod:`bbparse.proof.certify`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from heapq import heappop, heappush
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-from sortedcontainers import SortedKeyList
-
-from bbparse.bounding.node import CLOSED, SOLVED, WAITS
-from bbparse.bounding.state import Incumbents
 from bbparse.deadline import NO_DEADLINE, Deadline
-from bbparse.search.nodes import BOUND, NO_ARCS, START, WATCH, Left, Open, divided
-from bbparse.search.observer import NOT_RECORDED, Finished, Observer, Watch, n_factors
-from bbparse.search.settings import METHODS, SearchSettings
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-
-#: Calls to count as one in the settings: those of automata are cheaper than those of charts, and
-#: more of them are needed. By whether trees are projective.
-CALLS = {True: 1, False: 12}
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What a search found, in the problem's arcs."""
+@dataclass(eq=False, slots=True, kw_only=True)
+class Node:
+    """A set of structures that waits, or is to be bounded."""
 
-    trees: Ints  # [K, n], best first
-    scores: Floats  # [K]
-    bound: float  # on every tree that is not among them; -inf: there is none
-    status: str  # of a `Solution`
-    stats: dict[str, float | int]
+    number: int = 1  # in the order in which nodes are made; 1: the root
+    parent: int = 0
+    depth: int = 0
+    bound: float = math.inf  # its own, or its parent's
 
 
-class Search:
-    """One search: the k best trees so far and the open nodes.
+N = TypeVar("N", bound=Node)
 
-    The root is bounded, and open; or it waits. ``call_node`` is that of
-    :mod:`bbparse.solving.root`, ``full_size`` the size of the oracle at the root, ``counters``
-    float64[3] what was done so far. ``given`` int32[A] is for the observer: each arc of the oracle
-    in the problem that was given. ``projective`` says which oracle it is.
-    """
+
+class Bounder(ABC, Generic[N]):
+    """What one relaxation knows of nodes, and the best structures that it has met."""
+
+    @property
+    @abstractmethod
+    def worst(self) -> float:
+        """Score of the k-th best structure; -inf where fewer are known."""
+
+    @property
+    def work(self) -> float:
+        """What was done so far, in the unit of the work limit."""
+        return 0.0
+
+    @abstractmethod
+    def bound(self, node: N) -> None:
+        """Lower the bound of a node; to -inf where nothing is left to look for in it."""
+
+    @abstractmethod
+    def divide(self, node: N) -> list[N]:
+        """Return the parts of a bounded node, or the node itself, to be bounded again.
+
+        Parts need not have numbers, and inherit the bound of the node.
+        """
+
+    def matters(self, node: N) -> bool:
+        """Return whether a structure of a node could change the k best."""
+        return node.bound > self.worst
+
+    def align(self, level: list[N]) -> None:
+        """Have all nodes of a level divided in the same way."""
+
+
+class Watcher(Protocol):
+    """What is told of a search, node by node."""
+
+    def bounded(self, node: Any, inherited: float, stays: bool) -> None:
+        """Take note of a node's bound, of that which it had before, and whether it stays open."""
+
+    def branched(self, node: Any, children: list[Any]) -> None:
+        """Take note of a node's parts, before they are bounded."""
+
+
+class SearchLimits(NamedTuple):
+    """What ends a search before its time."""
+
+    deadline: Deadline = NO_DEADLINE
+    nodes: float = math.inf  # most nodes that are bounded
+    work: float = math.inf  # most work, in a unit of the bounder's
+    gap: float = 0.0  # share of k-th score or bound that the bound may be above that score
+
+
+NO_LIMITS = SearchLimits()
+
+
+class Search(Generic[N]):
+    """The open nodes of one search, and how many were bounded."""
 
     def __init__(
-        self, root: Left, call_node: Callable[..., Left | None], full_size: float,
-        best: Incumbents, counters: Floats, settings: SearchSettings, quantum: float = 0.0,
-        observer: Observer | None = None, given: Ints | None = None, projective: bool = True,
+        self, bounder: Bounder[N], limits: SearchLimits = NO_LIMITS,
+        watch: Watcher | None = None,
     ) -> None:  # fmt: skip
-        self.settings = settings
-        self.quantum = quantum
-        self.order = root.order
-        self.slack, self.hard = root.slack, root.hard
-        self.best = best
-        self.counters = counters
-        self.full_size = int(full_size)
-        self.n_nodes = int(root.status != WAITS)
-        self._call_node = partial(call_node, projective)
-        self._calls = CALLS[projective]
-        self._made = 1  # nodes, so that each has a number
-        self._deadline = NO_DEADLINE
-        self._most_nodes = self._most_work = np.inf
-        self.root = Open(
-            root.node, bound=root.bound, arc=root.arc, lower=root.lower, margin=root.margin
-        )
-        if root.status == SOLVED:
-            self.root.tree = root.tree
-        self._watch = None
-        if observer is not None:
-            self._watch = Watch(observer, root.order if given is None else given)
-            self._watch.started(root.node, self.full_size, root.moved_factors)
+        self.bounder, self.limits = bounder, limits
+        self.n_nodes = 0
+        self._watch = watch
+        self._made = 1
 
-    def run(
-        self, deadline: Deadline = NO_DEADLINE, node_limit: int | None = None,
-        work_limit: float | None = None, gap: float = 0.0,
-    ) -> Outcome:  # fmt: skip
-        """Search until done or a limit of `bbparse.solve` is reached."""
-        self._deadline = deadline
-        if node_limit is not None:
-            self._most_nodes = node_limit
-        if work_limit is not None:
-            self._most_work = work_limit / max(1, self.full_size)
-        stays = True
-        if not self.n_nodes:
-            self._first_trees()
-            stays = self._bound(self.root)
-        bound, status = -np.inf, "optimal"
-        if stays:
-            order = self._run_levels if self.settings.order == "level" else self._run_queue
-            bound, status = order(gap)
-        found = int(self.best.found[0])
-        if found == 0 and status == "optimal":
-            status = "infeasible"
-        top = float(self.best.scores[0]) if found else -np.inf
-        calls = int(self.counters[0])
-        stats: dict[str, float | int] = {
-            "nodes": self.n_nodes,
-            "dp_calls": calls,
-            "dp_work": float(self.counters[1]),
-            "trees_tried": int(self.counters[2]),
-            "closed_at_root": int(not stays),
-            "edges": self.full_size,
-            "upper_bound": max(bound, top),
-        }
-        if self._watch is not None:
-            self._watch.finished(Finished(status, max(bound, top), top, calls, self.n_nodes))
-        trees = self.order[self.best.trees[self.best.place[:found]]]
-        return Outcome(trees, self.best.scores[:found].copy(), bound, status, stats)
+    def run(self, root: N, order: str = "best-first") -> tuple[float, str]:
+        """Search below a bounded root; return the highest bound that is left and a status.
 
-    # --- nodes ------------------------------------------------------------------------------------
+        The bound is -inf where the search has ended by itself, with the status "optimal".
+        """
+        return self._by_levels(root) if order == "level" else self._by_bounds(root)
 
-    def _limits(self, calls: int) -> tuple[Any, ...]:
-        s = self.settings
-        return (
-            METHODS[s.method], calls, self._most_work, self._deadline.at, s.eliminate_every,
-            s.close_k, s.precision, self.quantum, self.slack, self.hard,
-            float(max(1, self.full_size)),
-        )  # fmt: skip
-
-    def _bound(self, node: Open) -> bool:
-        """Bound a node; whether it stays open."""
-        calls = self.settings.root_calls if node.depth == 0 else self.settings.node_calls
-        calls *= self._calls
+    def bound(self, node: N) -> bool:
+        """Bound a node; return whether it stays open."""
         inherited = node.bound
-        record = NOT_RECORDED if self._watch is None else self._watch.record(calls)
         self.n_nodes += 1
-        left = self._call_node(
-            BOUND if self._watch is None else WATCH, node.state, node.dead, self.best,
-            self._limits(calls), self.counters, record,
-        )  # fmt: skip
-        if left is None:
-            return False
-        node.arc, node.lower, node.margin, node.state = left.arc, left.lower, left.margin, left.node
-        node.dead = NO_ARCS
-        node.bound = min(node.bound, left.bound)
-        node.tree = left.tree if left.status == SOLVED else None
-        stays = bool(left.status != CLOSED and self._matters(node))
+        self.bounder.bound(node)
+        stays = node.bound > -math.inf and self.bounder.matters(node)
         if self._watch is not None:
-            calls = int(self.counters[0])
-            self._watch.bounded(node, inherited, stays, record, calls, self.best)
+            self._watch.bounded(node, inherited, stays)
         return stays
 
-    def _children(self, node: Open, arc: int) -> list[Open]:
-        """The subspaces that a node falls into; a node where the arc is not free is its own."""
-        children = []
-        for part in divided(node, arc):
+    def divide(self, node: N) -> list[N]:
+        """Return the parts of a node, with their numbers; or itself, to be bounded again."""
+        children = self.bounder.divide(node)
+        if len(children) == 1 and children[0] is node:
+            return children
+        for child in children:
             self._made += 1
-            children.append(
-                Open(
-                    node.state, self._made, node.number, node.depth + 1, (part.arc, part.present),
-                    part.dead, node.bound,
-                )
-            )  # fmt: skip
-        if not children and node.tree is None:
-            return [node]
+            child.number, child.parent = self._made, node.number
+            child.depth, child.bound = node.depth + 1, node.bound
         if self._watch is not None:
-            self._watch.branched(node, arc, children)
+            self._watch.branched(node, children)
         return children
 
-    def _matters(self, node: Open) -> bool:
-        """Whether a tree of a node could change the k best."""
-        full = self.best.found[0] == len(self.best.scores)
-        return not full or node.bound >= float(self.best.scores[-1]) + node.margin
-
-    # --- the start --------------------------------------------------------------------------------
-
-    def _first_trees(self) -> None:
-        """Look for trees before the root is bounded, where that is asked for or needed."""
-        if int(self.root.state[5][-1][0]):  # π has no form for count factors
-            return
-        if self.settings.lower_start and n_factors(self.root.state):
-            self._start_with(self.settings.lower_start)
-
-    def _start_with(self, calls: int) -> None:
-        self._call_node(
-            START, self.root.state, NO_ARCS, self.best, self._limits(calls), self.counters,
-            NOT_RECORDED,
-        )  # fmt: skip
-
-    # --- orders -----------------------------------------------------------------------------------
-
-    def _is_tight(self, bound: float, gap: float) -> bool:
-        k = len(self.best.scores)
-        if gap <= 0.0 or self.best.found[0] < k:
+    def _is_tight(self, bound: float) -> bool:
+        gap, worst = self.limits.gap, self.bounder.worst
+        if gap <= 0.0 or worst == -math.inf:
             return False
-        worst = float(self.best.scores[k - 1])
         return bound - worst <= gap * max(abs(worst), abs(bound))
 
     def _reached(self) -> str:
-        """The limit that is reached; empty: none."""
-        if self.n_nodes >= self._most_nodes:
+        """Return the limit that is reached; empty: none."""
+        if self.n_nodes >= self.limits.nodes:
             return "node_limit"
-        if self._deadline.is_over():
+        if self.limits.deadline.is_over():
             return "time_limit"
-        return "work_limit" if self.counters[1] >= self._most_work else ""
+        return "work_limit" if self.bounder.work >= self.limits.work else ""
 
-    def _run_queue(self, gap: float) -> tuple[float, str]:
-        """Best bound first; ties by age, so that the order is the same in every run."""
-        queue = SortedKeyList([self.root], key=lambda node: (-node.bound, node.number))
+    def _by_bounds(self, root: N) -> tuple[float, str]:
+        """Take the highest bound first; ties by age, so that the order is the same in every run."""
+        queue = [(-root.bound, root.number, root)]
         while queue:
-            node = queue.pop(0)
-            if not self._matters(node):
+            node = heappop(queue)[2]
+            if not self.bounder.matters(node):
                 continue
-            if self._is_tight(node.bound, gap):
+            if self._is_tight(node.bound):
                 return node.bound, "gap"
-            for child in self._children(node, node.arc):
+            for child in self.divide(node):
                 if limit := self._reached():
                     return node.bound, limit
-                if self._bound(child):
-                    queue.add(child)
-        return -np.inf, "optimal"
+                if self.bound(child):
+                    heappush(queue, (-child.bound, child.number, child))
+        return -math.inf, "optimal"
 
-    def _run_levels(self, gap: float) -> tuple[float, str]:
-        """Level by level, one branching arc for all nodes of a level (QL13 Algorithm 1)."""
-        level = [self.root]
-        while level := [node for node in level if self._matters(node)]:
+    def _by_levels(self, root: N) -> tuple[float, str]:
+        """Take level by level, divided in the same way throughout (QL13 Algorithm 1)."""
+        level = [root]
+        while level := [node for node in level if self.bounder.matters(node)]:
             bound = max(node.bound for node in level)
-            if self._is_tight(bound, gap):
+            if self._is_tight(bound):
                 return bound, "gap"
-            # nodes whose best tree is known are divided by that, and name no arc
-            arc = max(level, key=lambda node: (node.arc >= 0, node.lower)).arc
-            below: list[Open] = []
+            self.bounder.align(level)
+            below: list[N] = []
             for i, node in enumerate(level):
-                for child in self._children(node, arc):
+                for child in self.divide(node):
                     if limit := self._reached():
                         return max(n.bound for n in level[i:] + below), limit
-                    if self._bound(child):
+                    if self.bound(child):
                         below.append(child)
             level = below
-        return -np.inf, "optimal"
+        return -math.inf, "optimal"

@@ -49,7 +49,7 @@ from bbparse.problem.parts import (
     Parts,
     Siblings,
 )
-from bbparse.search.nodes import BOUND, NO_ARCS, START, WATCH, Left
+from bbparse.search.lagrangian import BOUND, NO_ARCS, START, WATCH, Left
 from bbparse.search.observer import NOT_RECORDED
 from bbparse.solving.factors import possible_factors
 from bbparse.solving.rescore import rescore_trees
@@ -77,7 +77,7 @@ class Made(NamedTuple):
     """A root that is not bounded."""
 
     node: Node
-    order: Ints  # this and the next three: see :class:`bbparse.search.nodes.Left`
+    order: Ints  # this and the next three: see :class:`bbparse.search.lagrangian.Left`
     slack: float
     hard: float
     moved: int
@@ -257,8 +257,8 @@ def call_projective(
     If the root is closed, or they are to be scored, the first three are the trees in the arcs of
     the problem, best first, none where none is feasible: heads int32[K, n + 1], arcs int32[K, n]
     and what `rescore_trees` says of them, float64[3, K]. Then the size of the oracle at the root,
-    0 where some word has no arc, and the fields of a :class:`bbparse.search.nodes.Left`; None if
-    the node is closed and not watched, or is not to be bounded.
+    0 where some word has no arc, and the fields of a :class:`bbparse.search.lagrangian.Left`; None
+    if the node is closed and not watched, or is not to be bounded.
     """
     return _call(
         Projective(mode), Arcs(*arcs), _named(parts), Factors(*factors), Counts(*counts),

@@ -27,9 +27,9 @@ from bbparse.pricing.search import within_tolerance
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_sets
 from bbparse.problem.tree import most_trees
-from bbparse.search.nodes import Left
+from bbparse.search.lagrangian import CALLS, Lagrangian, Left, Outcome
 from bbparse.search.observer import Finished, Observer
-from bbparse.search.search import CALLS, Outcome, Search
+from bbparse.search.search import SearchLimits
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.search.settings import METHODS as MULTIPLIERS
 from bbparse.solving.proportion import Answer, in_doubt, in_proportion
@@ -56,6 +56,12 @@ class Options:
         """The end of the time limit."""
         limit = self.time_limit
         return NO_DEADLINE if limit is None else Deadline(self.started + float(limit))
+
+    @property
+    def limits(self) -> SearchLimits:
+        """What ends a search."""
+        nodes, work = (np.inf if x is None else x for x in (self.node_limit, self.work_limit))
+        return SearchLimits(self.deadline, nodes, float(work), self.gap)
 
 
 _USUAL = Options(started=0.0)
@@ -165,11 +171,11 @@ def _branch_and_bound(given: Ints | None, problem: Problem, options: Options) ->
     if found.left is None:
         return _solved(problem, found, options)
     root = Left(*found.left)
-    search = Search(
+    bounder = Lagrangian(
         root, call_node, found.full_size, found.best, found.counters, s, problem.quantum,
         observer, root.order if given is None else given[root.order], problem.projective,
     )  # fmt: skip
-    outcome = search.run(options.deadline, options.node_limit, options.work_limit, options.gap)
+    outcome = bounder.run(options.limits)
     return _solution(problem, outcome, options, root.slack)
 
 

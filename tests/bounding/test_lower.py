@@ -15,7 +15,7 @@ from tests.strategies import random_problem
 def start(p: Problem, k: int, max_calls: int) -> tuple[list[tuple[int, ...]], list[float], int]:
     """Trees (original arcs), scores and number of passes of the start alone."""
     search = search_of(p, k, DEFAULT)
-    search._start_with(max_calls)
+    search._first_trees(max_calls)
     found = int(search.best.found[0])
     trees = search.best.trees[search.best.place[:found]]
     rows = [tuple(row) for row in search.order[trees].tolist()]

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from bbparse.search.search import Open, Search
+from bbparse.search.lagrangian import Lagrangian, Subspace
+from bbparse.search.search import Search
 from bbparse.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
 from tests.oracles.enumerate import enumerate_trees
 from tests.search.helpers import search_of
@@ -28,11 +29,11 @@ SETTINGS = {
 class Bounded:
     """A search before its first node is bounded, and all its trees (oracle arcs) with scores."""
 
-    run: Search
+    run: Lagrangian
     truth: dict[tuple[int, ...], float]
     slack: float
 
-    def alive(self, node: Open) -> np.ndarray:
+    def alive(self, node: Subspace) -> np.ndarray:
         """bool[A]: the arcs that are alive in a node."""
         alive = node.state[2] > -math.inf
         alive[node.dead] = False
@@ -68,7 +69,7 @@ def test_every_tree_is_listed_or_bounded_or_too_poor(
     stayed_open = 0
     for case in cases(103, settings, counted, 80):
         run, truth = case.run, case.truth
-        stays = run._bound(run.root)
+        stays = Search(run).bound(run.root)
         stayed_open += stays
         found = int(run.best.found[0])
         listed = [tuple(row) for row in run.best.trees[run.best.place[:found]].tolist()]
@@ -101,11 +102,11 @@ def test_children_divide_the_trees_of_their_parent(counted: bool) -> None:
     divided = 0
     for case in cases(102, weak, counted, 80):
         run = case.run
-        if not run._bound(run.root):
+        if not Search(run).bound(run.root):
             continue
         parent_alive = case.alive(run.root)
         bound, arc = run.root.bound, run.root.arc
-        with_arc, without_arc = run._children(run.root, arc)
+        with_arc, without_arc = Search(run).divide(run.root)
         divided += 1
         assert with_arc.depth == without_arc.depth == 1
         for tree in case.truth:
@@ -114,7 +115,7 @@ def test_children_divide_the_trees_of_their_parent(counted: bool) -> None:
                 in_second = bool(case.alive(without_arc)[list(tree)].all())
                 assert (in_first, in_second) == (arc in tree, arc not in tree)
         before = without_arc.state[2].copy()
-        run._bound(with_arc)
+        run.bound(with_arc)
         assert with_arc.bound <= bound + case.slack, "a child's bound is at most its parent's"
         assert without_arc.state[2].tolist() == before.tolist(), "children share no arrays"
     assert divided > 10

@@ -6,22 +6,21 @@ import numpy as np
 
 from bbparse.problem import Problem
 from bbparse.problem.order import in_order
-from bbparse.search.nodes import Left
-from bbparse.search.search import Search
+from bbparse.search.lagrangian import Lagrangian, Left
 from bbparse.search.settings import SearchSettings
 from bbparse.solving.root import call_node
 from bbparse.solving.trees import Options, make_root
 
 
-def search_of(problem: Problem, k: int, settings: SearchSettings) -> Search:
-    """The search of a problem; of one where a word has no arc, over no arcs at all."""
+def search_of(problem: Problem, k: int, settings: SearchSettings) -> Lagrangian:
+    """The bounder of a problem; of one where a word has no arc, over no arcs at all."""
     ordered, order = in_order(problem)
     found = make_root(ordered, Options(k, settings=settings), waits=True)
     assert found.left is not None
     root = Left(*found.left)
     if order is not None:
         root = root._replace(order=order[root.order].astype(np.int32))
-    return Search(
+    return Lagrangian(
         root, call_node, found.full_size, found.best, found.counters, settings,
         projective=problem.projective,
     )  # fmt: skip
