@@ -134,8 +134,13 @@ def spoiled(rng: np.random.Generator, proof: Proof, n_arcs: int) -> Proof:
     arrays = {name: np.array(a) for name, a in proof.as_arrays().items()}
     name = str(rng.choice([
         "node_kind", "node_bound", "node_vector", "node_arcs", "factor_multipliers",
-        "count_multipliers", "pair_multipliers",
+        "count_multipliers", "pair_multipliers", "two leaves",
     ]))  # fmt: skip
+    if name == "two leaves":
+        pair = rng.integers(len(proof.node_kind), size=2)
+        for field in ("node_bound", "node_vector"):
+            arrays[field][pair] = arrays[field][pair[::-1]]
+        return Proof.from_arrays(arrays)
     array = arrays[name]
     if array.size:
         at = int(rng.integers(array.size))
