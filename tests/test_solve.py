@@ -163,18 +163,6 @@ def test_longer_sentences_agree_with_the_integer_program() -> None:
 
 
 @pytest.mark.fuzz
-def test_long_run_against_enumeration(fuzz_seconds: float, fuzz_seed: int) -> None:
-    rng = np.random.default_rng(fuzz_seed)
-    settings = list(SETTINGS.values())
-    end = time.monotonic() + fuzz_seconds
-    while time.monotonic() < end:
-        p = random_problem(rng, projective=True, max_factors=int(rng.choice([0, 5, 12, 40])))
-        k = int(rng.choice([1, 1, 2, 3, 5, 20, 500]))
-        s = solve(p, k_best=k, settings=settings[int(rng.integers(len(settings)))])
-        check_optimal(p, s, enumerate_trees(p), k)
-
-
-@pytest.mark.fuzz
 def test_long_run_against_the_integer_program(fuzz_seconds: float, fuzz_seed: int) -> None:
     rng = np.random.default_rng(fuzz_seed)
     end = time.monotonic() + fuzz_seconds

@@ -54,7 +54,8 @@ P = TypeVar("P", bound=ProblemArrays)
 SPLIT, BOUND, TREE, EMPTY = 0, 1, 2, 3
 
 #: Bounds and scores are compared up to this share of what the last tree is made of; and where that
-#: is nothing at all, of the largest score that a tree could have.
+#: is nothing at all, up to this share of the least score that a tree could have, but at most up to
+#: the second of the largest.
 TOLERANCE, ZERO_TOLERANCE = 1e-9, 1e-13
 
 #: Name → dtype and number of dimensions.
@@ -246,6 +247,15 @@ def largest_score(problem: ProblemArrays) -> float:
     return largest or 1.0
 
 
+def _least_score(p: ProblemArrays) -> float:
+    """The least magnitude that is not 0 of what a tree's score could add up; inf if there is none.
+    """
+    usable = p.arc_score[p.arc_state != -1]
+    scores = np.concatenate([usable, *(part[-1] for part in p.parts), _soft(p), _table(p)])
+    sizes = np.abs(scores)
+    return float(sizes[sizes > 0.0].min(initial=np.inf))
+
+
 def _soft(p: ProblemArrays) -> NDArray[np.float64]:
     return np.where(np.isfinite(p.factor_score), p.factor_score, 0.0)
 
@@ -258,14 +268,16 @@ def tolerances(problem: ProblemArrays, terms: list[float] | None) -> tuple[float
     """How far rounding may reach, and how far above T a bound may stay.
 
     The first is `TOLERANCE` times what the terms of the last tree's score add up to by their
-    magnitudes; where they are all 0, or there is none, a share of `largest_score`. The second is
-    the same; or, where all scores are integer multiples of ``problem.quantum``, half of it if that
+    magnitudes; where they are all 0, what `TOLERANCE` and `ZERO_TOLERANCE` say. The second is the
+    same; or, where all scores are integer multiples of ``problem.quantum``, half of it if that
     is more, because the next score above T is a quantum higher.
     """
     p = problem
     rounding = rounding_of(terms or [])
-    if rounding == 0.0:
-        rounding = (TOLERANCE if terms is None else ZERO_TOLERANCE) * largest_score(p)
+    if terms is None:
+        rounding = TOLERANCE * largest_score(p)
+    elif rounding == 0.0:
+        rounding = min(TOLERANCE * _least_score(p), ZERO_TOLERANCE * largest_score(p))
     if p.quantum <= 4.0 * rounding:
         return rounding, rounding
     usable = p.arc_score[p.arc_state != -1]

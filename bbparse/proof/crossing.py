@@ -2,7 +2,8 @@
 
 They share no code with the solver and are meant to be read rather than to be fast. With the best
 arborescence, which is paid u and v for its arcs, the automata bound all trees. Each knows what all
-trees of a subspace have: which words have one candidate head only.
+trees of a subspace have: which words have one candidate head only. Scores are whole numbers of
+units (:mod:`bbparse.proof.exact`), and nothing is rounded.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from bbparse.problem.parts import ProblemArrays
-from bbparse.proof.spans import NONE, Reading
+from bbparse.proof.exact import NONE, exists
+from bbparse.proof.spans import Reading
 
 #: Head and modifier.
 Pair = tuple[int, int]
 #: Root arcs (negative), and score.
-Weight = tuple[int, float]
+Weight = tuple[int, int]
 #: Of an arc: head, modifier, weight, and the index in the problem.
 Arc = tuple[int, int, Weight, int]
 
@@ -42,7 +44,7 @@ class Arborescences(Reading):
     tree then has the fewest root arcs that any tree has, and among such trees the highest score.
     """
 
-    def best(self, alive: Sequence[bool], score: Sequence[float], needed: int = -1) -> float:
+    def best(self, alive: Sequence[bool], score: Sequence[int], needed: int = -1) -> int:
         """The best score of a tree over the arcs alive, bool[A], with the one needed, if any."""
         given: list[Arc] = []
         word = self.mod[needed] if needed >= 0 else 0
@@ -115,10 +117,10 @@ class Automata(Reading):
         grands: Iterable[int],
         mods: Iterable[int],
         must: frozenset[int],
-        u: Mapping[Pair, float],
-        v: Mapping[Pair, float],
-    ) -> float:
-        """The most that head h can have; -inf where it can have nothing.
+        u: Mapping[Pair, int],
+        v: Mapping[Pair, int],
+    ) -> int:
+        """The most that head h can have; `NONE` or less where it can have nothing.
 
         ``grands`` may be its head (not looked at for the root), ``mods`` its modifiers, of which it
         must have ``must``; u and v are what is paid for a modifier, and for the head, by pair.
@@ -136,29 +138,29 @@ class Automata(Reading):
             default=NONE,
         )
 
-    def _root(self, mods: list[int], must: frozenset[int], pays: Mapping[int, float]) -> float:
+    def _root(self, mods: list[int], must: frozenset[int], pays: Mapping[int, int]) -> int:
         """The root has one modifier, or one at least."""
         if not self.single_root:
             return max((self._side(-1, 0, mods, must | {m}, pays) for m in mods), default=NONE)
         only = [m for m in mods if must <= {m}]
         return max((self._link(-1, 0, -1, m) - pays[m] for m in only), default=NONE)
 
-    def _link(self, g: int, h: int, inner: int, m: int) -> float:
+    def _link(self, g: int, h: int, inner: int, m: int) -> int:
         """What modifier m adds next to its inner sibling; -1: it is the nearest to h."""
-        score = self.sib.get((h, inner, m), 0.0) + self.gsib.get((g, h, inner, m), 0.0)
-        return score + self.gc.get((g, h, m), 0.0)
+        score = self.sib.get((h, inner, m), 0) + self.gsib.get((g, h, inner, m), 0)
+        return score + self.gc.get((g, h, m), 0)
 
     def _side(
-        self, g: int, h: int, mods: list[int], must: frozenset[int], pays: Mapping[int, float]
-    ) -> float:
+        self, g: int, h: int, mods: list[int], must: frozenset[int], pays: Mapping[int, int]
+    ) -> int:
         """The best chain of the modifiers of one side, given from near to far."""
-        chains: list[tuple[int, float]] = [(-1, 0.0)]  # its last modifier, and its score
+        chains: list[tuple[int, int]] = [(-1, 0)]  # its last modifier, and its score
         for m in mods:
             best = max(before + self._link(g, h, inner, m) for inner, before in chains)
             if m in must:
                 chains.clear()
             chains.append((m, best - pays[m]))
-        return max(score + self.ogc.get((g, h, last), 0.0) for last, score in chains)
+        return max(score + self.ogc.get((g, h, last), 0) for last, score in chains)
 
 
 class Crossing:
@@ -176,14 +178,14 @@ class Crossing:
     def best(
         self,
         alive: Sequence[bool],
-        score: Sequence[float],
+        score: Sequence[int],
         some: frozenset[int],
-        paid: Sequence[float],
-    ) -> float:
+        paid: Sequence[int],
+    ) -> int:
         """No tree over the arcs that are alive scores more; exact where there are no parts.
 
-        Arcs have scores float[A]; trees have one of the arcs ``some`` at least, all trees if there
-        are none; ``paid`` float[2 P] is u of each pair, then v of each pair.
+        Arcs have scores int[A]; trees have one of the arcs ``some`` at least, all trees if there
+        are none; ``paid`` int[2 P] is u of each pair, then v of each pair.
         """
         arcs = list(zip(self.trees.head, self.trees.mod))
         if not self.pairs:
@@ -206,7 +208,7 @@ class Crossing:
         for a in some:
             h, m = arcs[a]
             tree = self.trees.best(alive, shared, a) if alive[a] else NONE
-            if tree > NONE:
+            if exists(tree):
                 having = list(own)
                 having[h] = self.automata.best(h, heads[h], mods[h], must[h] | {m}, u, v)
                 having[m] = self.automata.best(m, [h], mods[m], must[m], u, v)

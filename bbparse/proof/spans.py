@@ -1,7 +1,9 @@
 """The checker's own reading of a `Problem`, and its dynamic program: the best projective tree.
 
 Both are plain Python, share no code with the solver and are meant to be read rather than to be
-fast. A tree is taken apart as in Koo & Collins 2010, for every kind of part at once:
+fast. Scores are whole numbers of units (:mod:`bbparse.proof.exact`), and nothing is rounded.
+
+A tree is taken apart as in Koo & Collins 2010, for every kind of part at once:
 
 * half (g, h, e): h, hanging from g, with all its modifiers on one side, the whole reaching to e;
 * open (g, h, m): the same as far as its modifier m, of which only the half towards h is there yet.
@@ -16,12 +18,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from bbparse.problem.parts import ProblemArrays, rows_of
-
-NONE = -math.inf
+from bbparse.proof.exact import NONE, exists, rounded, whole
 
 
 class Reading:
-    """The arcs and parts of a problem as plain Python numbers; parts are tables by words.
+    """The arcs and parts of a problem as plain Python numbers; parts are tables of units by words.
 
     Not ``scored``: all parts count nothing.
     """
@@ -31,10 +32,10 @@ class Reading:
         self.single_root = problem.single_root
         self.head: list[int] = problem.arc_head.tolist()
         self.mod: list[int] = problem.arc_mod.tolist()
-        tables: list[dict[tuple[int, ...], float]] = [{} for _ in problem.parts]
+        tables: list[dict[tuple[int, ...], int]] = [{} for _ in problem.parts]
         for table, part in zip(tables, problem.parts if scored else ()):
             for *words, score in rows_of(part):  # parts given twice are added up
-                table[tuple(words)] = table.get(tuple(words), 0.0) + score
+                table[tuple(words)] = table.get(tuple(words), 0) + whole(score)
         self.sib, self.gc, self.ogc, self.gsib = tables
 
 
@@ -92,7 +93,7 @@ class Trees(Reading):
         """What φ of a tree adds up."""
         heads = [-1] + [self.head[a] for a in arcs]
         chosen = set(arcs)
-        terms = [self.score[a] for a in arcs]
+        parts: list[int] = []
         for m in range(1, self.n + 1):
             h = heads[m]
             g = heads[h]
@@ -100,11 +101,12 @@ class Trees(Reading):
             nearest_first = sorted(mods, key=lambda k: abs(k - h))
             i = nearest_first.index(m)
             inner = nearest_first[i - 1] if i else -1
-            terms.append(self.sib.get((h, inner, m), 0.0))
-            terms.append(self.gsib.get((g, h, inner, m), 0.0))
-            terms.append(self.gc.get((g, h, m), 0.0))
+            parts.append(self.sib.get((h, inner, m), 0))
+            parts.append(self.gsib.get((g, h, inner, m), 0))
+            parts.append(self.gc.get((g, h, m), 0))
             if m == nearest_first[-1]:
-                terms.append(self.ogc.get((g, h, m), 0.0))
+                parts.append(self.ogc.get((g, h, m), 0))
+        terms = [self.score[a] for a in arcs] + [rounded(x) for x in parts]
         terms += [w for arcs_of, w in zip(self.factors, self.weights) if chosen.issuperset(arcs_of)]
         terms += [
             table[len(chosen.intersection(arcs_of))]
@@ -114,13 +116,15 @@ class Trees(Reading):
 
 
 #: Best score of a thing without a marked arc in it, and with at least one.
-Pair = tuple[float, float]
+Pair = tuple[int, int]
 _NOTHING: Pair = (NONE, NONE)
-_EMPTY: Pair = (0.0, NONE)
+_EMPTY: Pair = (0, NONE)
 
 
 def _join(a: Pair, b: Pair) -> Pair:
     """Both things together."""
+    if a[1] == b[1] == NONE:  # so it is nearly always, and `NONE` is long
+        return a[0] + b[0], NONE
     return a[0] + b[0], max(a[0] + b[1], a[1] + b[0], a[1] + b[1])
 
 
@@ -129,8 +133,13 @@ def _better(a: Pair, b: Pair) -> Pair:
     return max(a[0], b[0]), max(a[1], b[1])
 
 
-def _plus(a: Pair, score: float) -> Pair:
-    return a[0] + score, a[1] + score
+def _some(a: Pair) -> bool:
+    """Whether there is such a thing."""
+    return exists(a[0]) or exists(a[1])
+
+
+def _plus(a: Pair, score: int) -> Pair:
+    return a[0] + score, a[1] + score if a[1] != NONE else NONE
 
 
 class Spans(Reading):
@@ -141,12 +150,12 @@ class Spans(Reading):
         self.by_grand = bool(self.gc or self.ogc or self.gsib)
 
     def best(
-        self, alive: Sequence[bool], score: Sequence[float], marked: frozenset[int] = frozenset()
+        self, alive: Sequence[bool], score: Sequence[int], marked: frozenset[int] = frozenset()
     ) -> Pair:
-        """The best scores of a tree over the arcs alive, bool[A], with scores float[A].
+        """The best scores of a tree over the arcs alive, bool[A], with scores int[A].
 
-        The first is of a tree that has no marked arc, the second of one that has some; -inf where
-        there is no such tree.
+        The first is of a tree that has no marked arc, the second of one that has some; `NONE` or
+        less where there is no such tree.
         """
         arcs: dict[tuple[int, int], Pair] = {}
         for a, lives in enumerate(alive):
@@ -209,12 +218,12 @@ class _Chart:
         """What a half span remembers of the head it hangs from."""
         return h if self.spans.by_grand else -1
 
-    def _parts(self, g: int, h: int, inner: int, m: int) -> float:
+    def _parts(self, g: int, h: int, inner: int, m: int) -> int:
         """All that the arc h → m completes: its inner neighbour is known, and g above h."""
         s = self.spans
-        score = s.sib.get((h, inner, m), 0.0)
+        score = s.sib.get((h, inner, m), 0)
         if s.by_grand:
-            score += s.gc.get((g, h, m), 0.0) + s.gsib.get((g, h, inner, m), 0.0)
+            score += s.gc.get((g, h, m), 0) + s.gsib.get((g, h, inner, m), 0)
         return score
 
     def _first(self, g: int, h: int, m: int) -> Pair:
@@ -227,11 +236,11 @@ class _Chart:
         best = self._first(g, h, m)
         for inner in self.mods[h]:
             if h < inner < m or m < inner < h:
-                before = self.open.get((g, h, inner), _NOTHING)
-                if before != _NOTHING:
+                before = self.open.get((g, h, inner))
+                if before is not None:
                     both = _join(_join(before, self._between(h, inner, m)), self.arcs[h, m])
                     best = _better(best, _plus(both, self._parts(g, h, inner, m)))
-        if best != _NOTHING:
+        if _some(best):
             self.open[g, h, m] = best
 
     def _between(self, h: int, inner: int, m: int) -> Pair:
@@ -242,9 +251,10 @@ class _Chart:
             known = _NOTHING
             left, right = min(inner, m), max(inner, m)
             for end in range(left, right):
-                one = self.half.get((g, left, end), _NOTHING)
-                other = self.half.get((g, right, end + 1), _NOTHING)
-                known = _better(known, _join(one, other))
+                one = self.half.get((g, left, end))
+                other = self.half.get((g, right, end + 1))
+                if one is not None and other is not None:
+                    known = _better(known, _join(one, other))
             self.between[g, inner, m] = known
         return known
 
@@ -252,10 +262,10 @@ class _Chart:
         best = _NOTHING
         for m in self.mods[h]:
             if h < m <= end or end <= m < h:
-                before = self.open.get((g, h, m), _NOTHING)
-                if before != _NOTHING:
+                before = self.open.get((g, h, m))
+                if before is not None:
                     last = self.half.get((self._above(h), m, end), _NOTHING)
-                    outermost = self.spans.ogc.get((g, h, m), 0.0)
+                    outermost = self.spans.ogc.get((g, h, m), 0)
                     best = _better(best, _plus(_join(before, last), outermost))
-        if best != _NOTHING:
+        if _some(best):
             self.half[g, h, end] = best

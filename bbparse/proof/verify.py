@@ -1,15 +1,15 @@
 """An independent check of solutions and their proofs: slow, plain, and without the solver's code.
 
 Nothing is believed that can be worked out from the problem: scores of trees, legality of the
-multipliers, the bound of every leaf (by the dynamic program of :mod:`bbparse.proof.spans`, or for
-crossing trees by :mod:`bbparse.proof.crossing`), and that the leaves leave no tree out.
+multipliers, the bound of every leaf (:mod:`bbparse.proof.bounds`, without rounding: by the dynamic
+program of :mod:`bbparse.proof.spans`, or for crossing trees by :mod:`bbparse.proof.crossing`), and
+that the leaves leave no tree out.
 Only the records and errors of the package are imported.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bbparse.errors import VerificationError
@@ -24,18 +24,13 @@ from bbparse.problem.proof import (
     rounding_of,
     tolerances,
 )
-from bbparse.proof.crossing import Crossing, pairs_of
-from bbparse.proof.spans import Spans, Trees
+from bbparse.proof.bounds import Bounds, Row, Subspace
+from bbparse.proof.crossing import pairs_of
+from bbparse.proof.exact import rounded, whole
+from bbparse.proof.spans import Trees
 
 if TYPE_CHECKING:
     from bbparse.problem import Problem, Solution
-
-#: Share of its multipliers by which the bound of an EMPTY leaf must stay below zero.
-_CLEARLY = 1e-9
-#: Rounding errors of a bound stay below this share of its multipliers.
-_ROUNDING = 1e-15
-#: Larger multipliers could overflow when they are added up.
-_HUGE = 1e150
 
 
 def verify(problem: Problem, solution: Solution) -> None:
@@ -114,24 +109,6 @@ def _check_trees(trees: Trees, solution: Solution, proof: Proof) -> None:
         seen[tuple(arcs)] = t
 
 
-@dataclass(slots=True)
-class _Space:
-    """A subspace: the arcs that trees may have, and arcs of which they have at least one."""
-
-    alive: list[bool]
-    some: frozenset[int] = frozenset()
-
-
-@dataclass(slots=True)
-class _Bounder:
-    """A row of multipliers at work: arc scores, and what is added to the best tree."""
-
-    score: list[float]
-    constant: float = 0.0
-    size: float = 0.0
-    paid: list[float] = field(default_factory=list)
-
-
 class _Check:
     """One walk over the nodes of a proof."""
 
@@ -151,13 +128,8 @@ class _Check:
         self.all_trees = len(solution.scores) < proof.k_best
         self.threshold = -math.inf if self.all_trees else float(solution.scores[-1])
         self.known = {tuple(arcs) for arcs in solution.arcs.tolist()}
-        kind = Spans if problem.projective else Crossing
-        self.best_trees: dict[bool, Spans | Crossing] = {
-            scored: kind(problem, scored) for scored in (True, False)
-        }
-        self.into: list[list[int]] = [[] for _ in range(trees.n + 1)]
-        for a, m in enumerate(trees.mod):
-            self.into[m].append(a)
+        self.bounds = {scored: Bounds(problem, trees, scored) for scored in (True, False)}
+        self.into = self.bounds[True].into
         widths = {
             "factor_multipliers": len(problem.factor_arcs),
             "count_multipliers": len(problem.count_arcs),
@@ -169,7 +141,7 @@ class _Check:
                     f"{name} of the proof has {getattr(proof, name).shape[1]} columns, and the"
                     f" problem has {width}"
                 )
-        self.bounders: dict[tuple[int, bool], _Bounder] = {}
+        self.rows: dict[tuple[int, bool], Row] = {}
 
     def run(self) -> None:
         """Read the nodes once, in order, and check every leaf with what was asked above it."""
@@ -199,20 +171,20 @@ class _Check:
                 f"the leaves do not cover all trees: {len(waiting)} subspaces have none"
             )
 
-    def _whole(self) -> _Space:
+    def _whole(self) -> Subspace:
         """All trees: forbidden arcs and the rivals of required ones are not alive."""
         alive = [state != -1 for state in self.trees.state]
         for a, state in enumerate(self.trees.state):
             if state == 1:
                 self._require(alive, a)
-        return _Space(alive)
+        return Subspace(alive)
 
     def _require(self, alive: list[bool], arc: int) -> None:
         for rival in self.into[self.trees.mod[arc]]:
             if rival != arc:
                 alive[rival] = False
 
-    def _halves(self, node: int, space: _Space, asked: list[int]) -> list[_Space]:
+    def _halves(self, node: int, space: Subspace, asked: list[int]) -> list[Subspace]:
         """The subspaces without and with one of the arcs asked for; the latter is on top."""
         if not asked:
             raise VerificationError(f"node {node} splits on no arc")
@@ -225,34 +197,25 @@ class _Check:
         for a in asked:
             without[a] = False
         if len(asked) > 1:
-            return [_Space(without), _Space(having, frozenset(asked))]
+            return [Subspace(without), Subspace(having, frozenset(asked))]
         self._require(having, asked[0])
-        return [_Space(without), _Space(having)]
+        return [Subspace(without), Subspace(having)]
 
     # ---- leaves --------------------------------------------------------------------------------
 
-    def _best(self, space: _Space, bounder: _Bounder, scored: bool) -> float:
-        trees = self.best_trees[scored]
-        if isinstance(trees, Crossing):
-            return trees.best(space.alive, bounder.score, space.some, bounder.paid)
-        without, having = trees.best(space.alive, bounder.score, space.some)
-        return having if space.some else max(without, having)
-
-    def _check_bound(self, node: int, space: _Space) -> None:
+    def _check_bound(self, node: int, space: Subspace) -> None:
         claimed = float(self.proof.node_bound[node])
         if not claimed <= self.threshold + self.above:
             raise VerificationError(
                 f"leaf {node}: its bound {claimed} is above the last tree's score {self.threshold}"
             )
-        bound, size = self._bound(node, space, scored=True)
-        if not _ROUNDING * size <= self.rounding:
+        bound = self._bound(node, space, scored=True)
+        if bound > whole(claimed) + whole(self.rounding):
             raise VerificationError(
-                f"leaf {node}: its multipliers are too large to give a bound that is exact enough"
+                f"leaf {node}: its bound is given as {claimed}, and is {rounded(bound)}"
             )
-        if not bound <= claimed + self.rounding:
-            raise VerificationError(f"leaf {node}: its bound is given as {claimed}, and is {bound}")
 
-    def _check_tree(self, node: int, space: _Space) -> None:
+    def _check_tree(self, node: int, space: Subspace) -> None:
         arcs: list[int] = []
         for m in range(1, self.trees.n + 1):
             left = [a for a in self.into[m] if space.alive[a]]
@@ -273,19 +236,18 @@ class _Check:
                 f" scores {self.threshold}"
             )
 
-    def _check_empty(self, node: int, space: _Space) -> None:
+    def _check_empty(self, node: int, space: Subspace) -> None:
         if float(self.proof.node_bound[node]) != -math.inf:
             raise VerificationError(f"leaf {node} is empty, and its bound is not -inf")
         if int(self.proof.node_vector[node]) >= 0:
-            bound, size = self._bound(node, space, scored=False)
-            if not bound < -_CLEARLY * size:
+            if self._bound(node, space, scored=False) >= 0:
                 raise VerificationError(
                     f"leaf {node}: its multipliers do not show that it is empty"
                 )
             return
         if self._contradicts(space.alive):
             return
-        if self._best(space, _Bounder([0.0] * len(space.alive)), scored=False) > -math.inf:
+        if self.bounds[False].possible(space):
             raise VerificationError(f"leaf {node} is not empty")
 
     def _contradicts(self, alive: list[bool]) -> bool:
@@ -306,94 +268,17 @@ class _Check:
                 return True
         return False
 
-    # ---- multipliers ---------------------------------------------------------------------------
-
-    def _bound(self, node: int, space: _Space, scored: bool) -> tuple[float, float]:
-        """No tree of the space scores more than the first; the second is what was added up.
-
-        Without scores, arcs and parts count nothing, factors of finite weight are as if not there,
-        and scores of numbers of arcs are 0 unless they are -inf.
-        """
+    def _bound(self, node: int, space: Subspace, scored: bool) -> int:
+        """No tree of the space scores more under the multipliers of a leaf."""
         row = int(self.proof.node_vector[node])
         if not 0 <= row < len(self.proof.factor_multipliers):
             raise VerificationError(f"leaf {node}: there is no row {row} of multipliers")
-        if (row, scored) not in self.bounders:
-            self.bounders[row, scored] = self._bounder(row, scored)
-        bounder = self.bounders[row, scored]
-        constant = bounder.constant
-        choices = [sum(space.alive[a] for a in arcs) for arcs in self.into]
-        for c, (members, table) in enumerate(zip(self.trees.sets, self.trees.tables)):
-            lam = self._count_row(row, c)
-            scores = table if scored else [0.0 if f > -math.inf else f for f in table]
-            constant += self._best_copy(space, choices, members, scores, lam)
-        return self._best(space, bounder, scored) + constant, bounder.size
-
-    def _count_row(self, row: int, c: int) -> list[float]:
-        ptr = self.trees.count_ptr
-        lam: list[float] = self.proof.count_multipliers[row, ptr[c] : ptr[c + 1]].tolist()
-        return lam
-
-    def _best_copy(
-        self,
-        space: _Space,
-        choices: list[int],
-        members: list[int],
-        table: list[float],
-        lam: list[float],
-    ) -> float:
-        """Most that a count factor can score less the multipliers of the arcs it counts.
-
-        What it counts need not be a tree; but it counts what all trees of the space have, and
-        nothing that none of them has.
-        """
-        paid: list[float] = []
-        free: list[float] = []
-        for a, x in zip(members, lam):
-            if space.alive[a]:
-                (free if choices[self.trees.mod[a]] > 1 else paid).append(x)
-        free.sort()
-        fixed = math.fsum(paid)
-        return max(table[len(paid) + k] - fixed - math.fsum(free[:k]) for k in range(len(free) + 1))
-
-    def _bounder(self, row: int, scored: bool) -> _Bounder:
-        """A row of multipliers as arc scores and a constant, once they are seen to be legal."""
-        t = self.trees
-        bounder = _Bounder(list(t.score) if scored else [0.0] * len(t.score))
-        lam: list[float] = self.proof.factor_multipliers[row].tolist()
-        for f, weight in enumerate(t.weights):
-            if scored or weight == -math.inf:
-                own = lam[t.factor_ptr[f] : t.factor_ptr[f + 1]]
-                self._add_factor(bounder, f, own, f"multipliers {row}: factor {f}")
-        if scored:
-            bounder.paid = self.proof.pair_multipliers[row].tolist()
-        others = {f"count factor {c}": self._count_row(row, c) for c in range(len(t.sets))}
-        for name, own in {**others, "a pair": bounder.paid}.items():
-            if not all(abs(x) <= _HUGE for x in own):
-                raise VerificationError(f"multipliers {row}: {name} has one too large")
-            bounder.size += math.fsum(map(abs, own))
-        for c, arcs in enumerate(t.sets):
-            for a, x in zip(arcs, self._count_row(row, c)):
-                bounder.score[a] += x
-        return bounder
-
-    def _add_factor(self, bounder: _Bounder, f: int, lam: list[float], name: str) -> None:
-        """Add lam · z for each arc, or -lam · (their sum - (r - 1)) for a negative weight."""
-        weight, arcs = self.trees.weights[f], self.trees.factors[f]
-        if not all(0.0 <= x <= _HUGE for x in lam):
-            raise VerificationError(f"{name} has a multiplier below 0 or too large")
-        total = math.fsum(lam)
-        shares = lam
-        if weight >= 0.0:
-            if not abs(total - weight) <= 1e-9 * weight:
-                raise VerificationError(
-                    f"{name} has multipliers that add up to {total}, not to its weight {weight}"
-                )
-        else:
-            if not lam[0] <= -weight or any(lam[1:]):
-                raise VerificationError(f"{name} has multipliers beyond its weight {weight}")
-            shares = [-lam[0]] * len(arcs)
-            bounder.constant += lam[0] * (len(arcs) - 1)
-        bounder.constant += max(0.0, weight - total)
-        for a, x in zip(arcs, shares):
-            bounder.score[a] += x
-        bounder.size += total * len(arcs)
+        if (row, scored) not in self.rows:
+            proof = self.proof
+            multipliers = (
+                proof.factor_multipliers, proof.count_multipliers, proof.pair_multipliers,
+            )  # fmt: skip
+            factors, counts, pairs = (lam[row].tolist() for lam in multipliers)
+            name = f"multipliers {row}"
+            self.rows[row, scored] = self.bounds[scored].row(factors, counts, pairs, name)
+        return self.bounds[scored].bound(space, self.rows[row, scored])

@@ -3,7 +3,7 @@
 A search is exact up to a share of the largest sum of scores that a tree could have. Where what the
 best trees are made of is far smaller than that, as with masks of -1e12, this says little about
 them. Such a problem is solved again, as far as trees matter that are as good as the worst of those
-found (:mod:`bbparse.solving.reduction`), which takes out what has decided already; and again, as
+found (:mod:`bbparse.problem.reduction`), which takes out what has decided already; and again, as
 long as that makes scores smaller. What is then still out of proportion, rewards that no good tree
 has, is decided one by one. Of the k best trees, all that need it have their turn, the last first:
 the best may be of size 1 and the next of 1e12. Observers and ``stats`` tell of the first search.
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from bbparse.problem import Problem, Solution
 from bbparse.problem.parts import FIELDS
+from bbparse.problem.reduction import Nothing, Reduction
 from bbparse.problem.tree import heads_of, tree_terms
-from bbparse.solving.reduction import Nothing, Reduction
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -164,8 +164,8 @@ class Proportion:
             if space.lacking > before / 4.0:
                 return short
             before = space.lacking
-            normal, unit = space.normal()
-            solution, slack, _ = self._run(normal, k)
+            normal = space.normal()
+            solution, slack, _ = self._run(normal.problem, k)
             self.solved += 1
             self._offer(solution.arcs)
             if solution.status not in ("optimal", "infeasible"):
@@ -175,7 +175,7 @@ class Proportion:
                 raise Nothing  # all trees of the space are known
             last = tree_terms(self.problem, solution.arcs[-1])
             known = self.terms[self.ranked[k - 1]]
-            short = math.fsum(last + [-x for x in known] + [_SHORT * slack / unit])
+            short = math.fsum(last + [-x for x in known] + [_SHORT * slack / normal.unit])
 
     @property
     def grain(self) -> float:

@@ -112,12 +112,6 @@ def test_scores_of_every_size(kind: str, method: str) -> None:
         assert found.value == (math.fsum(own) if found.on else NEG)
 
 
-@pytest.mark.fuzz
-def test_many_random_oracles() -> None:
-    for seed in range(1000, 11_000):
-        _check(seed, method=("paper", "polyak")[seed // 2 % 2], root_calls=10, node_calls=4)
-
-
 def test_branching_closes_what_agreement_cannot() -> None:
     """The example of RSCJ10, Appendix A: the relaxation is 0, every joint structure is worse."""
     tags = np.array([[1, 1, 1, 0, 0], [1, 0, 0, 1, 1], [1, 1, 0, 0, 1]], bool)

@@ -25,6 +25,8 @@ from tests.oracles.forest import Forest, TooMany, forest, forest_of
 from tests.permuted import permuted
 
 Notes = Counter[str]
+#: What a solution says that can be proved.
+DECIDED = ("optimal", "infeasible")
 
 
 def run(case: Case, notes: Notes) -> str:
@@ -132,8 +134,13 @@ def spoiled(rng: np.random.Generator, proof: Proof, n_arcs: int) -> Proof:
     arrays = {name: np.array(a) for name, a in proof.as_arrays().items()}
     name = str(rng.choice([
         "node_kind", "node_bound", "node_vector", "node_arcs", "factor_multipliers",
-        "count_multipliers", "pair_multipliers",
+        "count_multipliers", "pair_multipliers", "two leaves",
     ]))  # fmt: skip
+    if name == "two leaves":
+        pair = rng.integers(len(proof.node_kind), size=2)
+        for field in ("node_bound", "node_vector"):
+            arrays[field][pair] = arrays[field][pair[::-1]]
+        return Proof.from_arrays(arrays)
     array = arrays[name]
     if array.size:
         at = int(rng.integers(array.size))
@@ -157,8 +164,8 @@ def check_proof(case: Case, answer: Solution, trees: Forest, notes: Notes) -> st
     p, rng = case.problem, case.rng()
     assert p is not None
     if answer.proof is None:
-        notes["no proof"] += 1
-        return ""
+        notes[f"no proof: {answer.status}"] += 1
+        return f"{answer.status} without a proof" if answer.status in DECIDED else ""
     try:
         verify(p, answer)
     except VerificationError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from typing import Any
 
 import numpy as np
@@ -140,11 +139,3 @@ def test_options_it_does_not_have() -> None:
         solve(p, method="ilp", node_limit=3)
     with pytest.raises(ProblemError, match="backbone is 'first': method 'ilp' takes none"):
         solve(p, method="ilp", backbone="first")
-
-
-@pytest.mark.fuzz
-def test_long_run(fuzz_seconds: float, fuzz_seed: int) -> None:
-    rng = np.random.default_rng(fuzz_seed)
-    end = time.monotonic() + fuzz_seconds
-    while time.monotonic() < end:
-        random_case(rng)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from itertools import product
 from typing import Any
 
@@ -247,11 +246,3 @@ def test_without_highspy(monkeypatch: pytest.MonkeyPatch) -> None:
     p = with_triples(np.random.default_rng(180), 4)
     with pytest.raises(BBParseError, match=r"not installed: pip install 'bbparse\[ilp\]'"):
         solve(p, method="price-and-cut")
-
-
-@pytest.mark.fuzz
-def test_long_run(fuzz_seconds: float, fuzz_seed: int) -> None:
-    rng = np.random.default_rng(fuzz_seed)
-    end = time.monotonic() + fuzz_seconds
-    while time.monotonic() < end:
-        random_case(rng)

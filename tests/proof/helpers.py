@@ -12,6 +12,7 @@ from bbparse.errors import VerificationError
 from bbparse.problem import Problem, Solution
 from bbparse.problem.proof import Proof
 from bbparse.proof.certify import certify
+from bbparse.proof.exact import whole
 from bbparse.proof.verify import verify
 from tests.oracles.enumerate import Scored, enumerate_trees
 from tests.strategies import random_problem
@@ -63,6 +64,11 @@ def changed(solution: Solution, **changes: Any) -> Solution:
     proof = solution.proof
     assert isinstance(proof, Proof)
     return dataclasses.replace(solution, proof=dataclasses.replace(proof, **changes))
+
+
+def units(scores: Any) -> list[int]:
+    """Scores as the checker adds them up."""
+    return [whole(float(x)) for x in scores]
 
 
 def with_element(array: Any, index: Any, value: float) -> Any:

@@ -8,10 +8,10 @@ import numpy as np
 
 from bbparse.problem import Problem
 from bbparse.proof.crossing import Arborescences
+from bbparse.proof.exact import rounded
 from tests.oracles.enumerate import enumerate_trees
+from tests.proof.helpers import units
 from tests.strategies import random_problem
-
-NONE = -math.inf
 
 
 def test_best_trees_with_an_arc() -> None:
@@ -29,7 +29,8 @@ def test_best_trees_with_an_arc() -> None:
                 for arcs in trees
                 if all(alive[a] for a in arcs) and (needed < 0 or needed in arcs)
             ]
-            assert Arborescences(p).best(alive, score, needed) == max(scores, default=NONE)
+            best = Arborescences(p).best(alive, units(score), needed)
+            assert rounded(best) == max(scores, default=-math.inf)
 
 
 def test_the_root_has_one_modifier_even_at_a_price() -> None:
@@ -39,7 +40,7 @@ def test_the_root_has_one_modifier_even_at_a_price() -> None:
     one = Problem.from_arc_scores(scores, projective=False)
     for p, best in ((many, 3e9), (one, 1e9 - 2e6)):
         a = len(p.arc_head)
-        assert Arborescences(p).best([True] * a, p.arc_score.tolist()) == best
+        assert rounded(Arborescences(p).best([True] * a, units(p.arc_score))) == best
 
 
 def test_nested_cycles() -> None:
@@ -51,4 +52,5 @@ def test_nested_cycles() -> None:
     scores[0, 4], scores[0, 1] = 1.0, 2.0
     p = Problem.from_arc_scores(scores, projective=False)
     best = enumerate_trees(p)[0][0]
-    assert Arborescences(p).best([True] * len(p.arc_head), p.arc_score.tolist()) == best
+    found = Arborescences(p).best([True] * len(p.arc_head), units(p.arc_score))
+    assert rounded(found) == best

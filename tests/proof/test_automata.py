@@ -11,7 +11,9 @@ import pytest
 from bbparse.problem import Problem
 from bbparse.problem.parts import rows_of
 from bbparse.proof.crossing import Automata, Crossing, pairs_of
+from bbparse.proof.exact import rounded, whole
 from tests.oracles.enumerate import enumerate_trees
+from tests.proof.helpers import units
 from tests.strategies import random_problem
 
 
@@ -49,8 +51,10 @@ def test_automata_against_all_choices(single_root: bool) -> None:
                     if must <= set(own) and (h or len(own) == 1 or (own and not single_root)):
                         paid = sum(u[h, m] for m in own) + (v[g, h] if h else 0.0)
                         found.append(value(p, g, h, set(own)) - paid)
-            best = Automata(p).best(h, grands, mods, must, u, v)
-            assert best == pytest.approx(max(found), rel=1e-12, abs=1e-9 * abs(p.quantum or 1.0))
+            paid_u, paid_v = ({pair: whole(x) for pair, x in lam.items()} for lam in (u, v))
+            best = Automata(p).best(h, grands, mods, must, paid_u, paid_v)
+            unit = abs(p.quantum or 1.0)
+            assert rounded(best) == pytest.approx(max(found), rel=1e-12, abs=1e-9 * unit)
             seen += 1
     assert seen > 100
 
@@ -63,11 +67,11 @@ def test_bounds_are_above_all_trees() -> None:
             rng, max_words=5, projective=False, max_factors=0, states=False, scale="normal"
         )
         trees = enumerate_trees(p)
-        paid = rng.normal(size=2 * len(pairs_of(p))).tolist()
+        paid = units(rng.normal(size=2 * len(pairs_of(p))))
         alive = [True] * len(p.arc_head)
         chosen = np.flatnonzero(rng.random(len(alive)) < 0.3).tolist()
         for some in (frozenset[int](), frozenset(chosen)):
-            bound = Crossing(p).best(alive, p.arc_score.tolist(), some, paid)
+            bound = rounded(Crossing(p).best(alive, units(p.arc_score), some, paid))
             scores = [s for s, arcs in trees if not some or some & set(arcs)]
             assert bound >= max(scores, default=-math.inf) - 1e-9
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 
 import numpy as np
 import pytest
@@ -108,15 +107,6 @@ def test_reasons() -> None:
     assert certify(p, solution, 10)[0] is not None
     proof, reason = certify(p, solution, 10, time_limit=0.0)
     assert (proof, reason) == (None, "the time limit was reached")
-
-
-@pytest.mark.fuzz
-def test_long_random_run(fuzz_seconds: float, fuzz_seed: int) -> None:
-    rng = np.random.default_rng(fuzz_seed)
-    end = time.monotonic() + fuzz_seconds
-    while time.monotonic() < end:
-        p, trees = random_case(rng, max_words=int(rng.integers(1, 8)))
-        verify(p, proved(p, trees, int(rng.integers(1, 21))))
 
 
 def test_trees_of_the_integer_program_can_be_proved() -> None:

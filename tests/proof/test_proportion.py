@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bbparse.problem import Problem
+from bbparse.problem.tree import tree_terms
 from bbparse.proof.certify import certify
 from bbparse.proof.verify import verify
 from bbparse.solving.solve import solve
@@ -62,6 +64,100 @@ def test_the_second_best_tree_is_refused(mask: float) -> None:
         refused(p, dataclasses.replace(wrong, proof=right.proof))
         proof, reason = certify(p, wrong, 1)
         assert proof is None and "is not in the solution" in reason
+
+
+def rewarded(rng: np.random.Generator, reward: float, **options: Any) -> tuple[Problem, Any]:
+    """A problem with a large reward that the best tree does not get, and all trees."""
+    while True:
+        p, _ = random_case(rng, max_words=5, scale="normal", **options)
+        changes = {}
+        for name in ("arc", "factor", "count", "sib", "gc", "ogc", "gsib"):
+            scores = getattr(p, f"{name}_score").copy()
+            some = np.isfinite(scores) & (rng.random(len(scores)) < 0.15)
+            scores[some] = np.where(rng.random(int(some.sum())) < 0.7, reward, -reward)
+            changes[f"{name}_score"] = scores
+        p = dataclasses.replace(p, **changes, quantum=0.0)
+        trees = enumerate_trees(p)
+        if len(trees) > 2 and abs(trees[0][0]) < 1e-3 * reward:
+            largest = max(float(scores.max(initial=0.0)) for scores in changes.values())
+            if largest == reward:
+                return p, trees
+
+
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize("reward", [1e9, 1e12, 1e16, 1e60, 1e100])
+def test_proofs_with_rewards_that_no_tree_gets(reward: float, projective: bool) -> None:
+    rng = np.random.default_rng(4)
+    told = 0
+    for _ in range(12):
+        p, trees = rewarded(rng, reward, projective=projective)
+        for k in (1, 2, len(trees) + 1):
+            s = proved(p, trees, k)
+            verify(p, s)
+        right, wrong = proved(p, trees, 1), solution_of(p, trees[1:2])
+        terms = np.abs([*tree_terms(p, right.arcs[0]), *tree_terms(p, wrong.arcs[0])])
+        if trees[1][0] < trees[0][0] - 1e-6 * terms.sum():
+            refused(p, dataclasses.replace(wrong, proof=right.proof))
+            proof, reason = certify(p, wrong, 1)
+            assert proof is None and "is not in the solution" in reason
+            told += 1
+    assert told > 5
+
+
+#: Made small by `bench/exactness.py`, from problems whose proofs were refused.
+REFUSED: dict[str, tuple[int, dict[str, Any]]] = {
+    "an outermost grandchild": (1, {
+        "n_words": 5, "arc_head": [5, 5, 4, 0, 5], "arc_mod": [4, 3, 2, 5, 1],
+        "arc_score": [0.0, 0.0, 0.0, 114748701842.44957, 0.0], "single_root": False,
+        "ogc_grand": [2], "ogc_head": [3], "ogc_mod": [4], "ogc_score": [1e20],
+    }),
+    "a sibling beside counts": (1, {
+        "n_words": 4, "arc_head": [0, 0, 1, 2, 3], "arc_mod": [3, 4, 2, 3, 1],
+        "arc_score": [0.0, 0.0, 0.0, 0.0, 1.0], "single_root": False,
+        "sib_head": [1], "sib_inner": [3], "sib_outer": [4], "sib_score": [1e11],
+        "count_ptr": [0, 2, 3], "count_arcs": [1, 0, 3],
+        "count_score": [-np.inf, 0.0, 0.0, 0.0, 2.0],
+    }),
+    "a factor with a cycle": (1, {
+        "n_words": 4, "arc_head": [0, 2, 2, 3, 4], "arc_mod": [3, 3, 4, 2, 1],
+        "arc_score": [0.0, 0.0, 0.0, 0.0, -0.03],
+        "factor_ptr": [0, 2], "factor_arcs": [3, 1], "factor_score": [1e11],
+    }),
+    "a grand-sibling": (1, {
+        "n_words": 8, "arc_head": [0, 2, 8, 6, 2, 7, 3, 0], "arc_mod": [2, 6, 3, 7, 4, 5, 1, 8],
+        "arc_score": [0.0, 2.0, 0.0, 0.0, 0.0, 2.0, 2.0, -2.0], "single_root": False,
+        "gsib_grand": [0], "gsib_head": [2], "gsib_inner": [3], "gsib_outer": [6],
+        "gsib_score": [1e16],
+    }),
+    "the last of seven trees": (7, {
+        "n_words": 4, "arc_head": [0, 0, 2, 2, 2, 3, 4, 4, 4, 4],
+        "arc_mod": [2, 4, 3, 3, 4, 4, 1, 2, 3, 3],
+        "arc_score": [0.0, 1e8, 0.0, 0.0, 4e-05, 1e8, 0.000115, 0.0001, -0.0003, -1e8],
+        "arc_label": [2, 0, 0, 2, 2, 2, 2, 1, 1, 2],
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(REFUSED))
+def test_proofs_that_were_refused(name: str) -> None:
+    k, fields = REFUSED[name]
+    p = Problem(**fields, projective=False)
+    s = solve(p, k_best=k, proof=True, explain=False)
+    assert s.proof is not None
+    verify(p, s)
+
+
+def test_a_tree_whose_scores_are_all_zero() -> None:
+    """Another may be better by a share of the least score, however large a reward is."""
+    p = Problem(
+        3, [0, 0, 1, 2, 3], [1, 2, 2, 3, 2], [0.0, 0.0, 1e-4, 0.0, 0.0], single_root=False,
+        projective=False, factor_ptr=[0, 2], factor_arcs=[3, 4], factor_score=[1e16],
+    )  # fmt: skip
+    trees = enumerate_trees(p)
+    assert [score for score, _ in trees[:2]] == [1e-4, 0.0]
+    proof, reason = certify(p, solution_of(p, trees[1:2]), 1)
+    assert proof is None and "is not in the solution" in reason
+    verify(p, proved(p, trees, 2))
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e-60, 1e60])

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.problem import Problem
+from bbparse.proof.exact import exists, rounded
 from bbparse.proof.spans import Spans, Trees
 from tests.oracles.enumerate import TreeScorer, enumerate_trees, trees
+from tests.proof.helpers import units
 from tests.strategies import problems, random_problem
 
 
@@ -30,10 +32,10 @@ def check_best(rng: np.random.Generator, p: Problem, max_marked: int = 4) -> Non
             value = phi(arcs) + float((score - p.arc_score)[list(arcs)].sum())
             some = int(not marked.isdisjoint(arcs))
             expected[some] = max(expected[some], value)
-    found = Spans(p).best(alive.tolist(), score.tolist(), marked)
-    assert found == pytest.approx(tuple(expected), rel=1e-12, abs=1e-9)
-    bare = Spans(p, scored=False).best(alive.tolist(), score.tolist())
-    assert (max(bare) == -math.inf) == (max(expected) == -math.inf)
+    found = Spans(p).best(alive.tolist(), units(score), marked)
+    assert tuple(map(rounded, found)) == pytest.approx(tuple(expected), rel=1e-12, abs=1e-9)
+    bare = Spans(p, scored=False).best(alive.tolist(), units(score))
+    assert (not exists(max(bare))) == (max(expected) == -math.inf)
 
 
 def linear(rng: np.random.Generator, max_words: int) -> Problem:

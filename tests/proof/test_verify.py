@@ -53,7 +53,7 @@ def test_the_checker_imports_no_solver() -> None:
         "print(sorted(m for m in sys.modules if m.startswith(('bbparse', 'numba'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    checker = ("crossing", "spans", "verify")
+    checker = ("bounds", "crossing", "exact", "spans", "verify")
     records = ("parts", "proof")
     rooms = ["bbparse.problem", *(f"bbparse.problem.{m}" for m in records)]
     rooms += ["bbparse.proof", *(f"bbparse.proof.{m}" for m in checker)]
@@ -223,21 +223,28 @@ def test_illegal_multipliers() -> None:
             for i in range(len(p.count_arcs)):
                 for value in (np.nan, np.inf, -np.inf):
                     bad = with_element(proof.count_multipliers, (row, i), value)
-                    refused(p, changed(solution, count_multipliers=bad), "has one too large")
+                    refused(p, changed(solution, count_multipliers=bad), "not finite")
     assert spoiled > 200
 
 
-def test_multipliers_too_large_to_be_exact() -> None:
-    """With a multiplier of 1e20 rounding errors could be of any size."""
+def test_multipliers_that_floats_would_lose_scores_in() -> None:
+    """Beside a multiplier of 1e20 floats would forget the scores: sums of the checker do not."""
     met = 0
-    for p, _, solution, proof in cases(100, 60):
+    for p, trees, solution, proof in cases(100, 60):
         used = proof.node_vector[proof.node_kind == BOUND]
         hard = np.flatnonzero(p.factor_score == -np.inf)
         if len(used) and len(hard):
             at = (int(used[0]), int(p.factor_ptr[hard[0]]))
             bad = with_element(proof.factor_multipliers, at, 1e20)
-            refused(p, changed(solution, factor_multipliers=bad), "too large")
-            met += 1
+            try:
+                verify(p, changed(solution, factor_multipliers=bad))
+            except VerificationError as error:
+                assert "its bound is given as" in str(error)
+            k = len(solution)
+            if len(trees) > k and trees[k][0] < solution.scores[-1] - 1e-3:
+                worse = solution_of(p, [*trees[: k - 1], trees[k]], proof=proof)
+                refused(p, changed(worse, factor_multipliers=bad))
+                met += 1
     assert met > 5
 
 
@@ -354,7 +361,7 @@ def test_spoiled_multipliers_of_pairs() -> None:
             at = (row, int(rng.integers(lam.shape[1])))
             for wrong in (np.nan, np.inf, -np.inf):
                 bad = with_element(lam, at, wrong)
-                refused(p, changed(solution, pair_multipliers=bad), "a pair has one too large")
+                refused(p, changed(solution, pair_multipliers=bad), "not finite")
             bad = with_element(lam, row, rng.normal(size=lam.shape[1]) * 1e3)
             try:
                 verify(p, changed(solution, pair_multipliers=bad))
@@ -362,5 +369,8 @@ def test_spoiled_multipliers_of_pairs() -> None:
                 assert "its bound is given" in str(error)
                 refusals += 1
             bad = with_element(lam, at, 1e20)
-            refused(p, changed(solution, pair_multipliers=bad), "too large")
+            try:
+                verify(p, changed(solution, pair_multipliers=bad))
+            except VerificationError as error:
+                assert "its bound is given" in str(error)
     assert refusals > 20

@@ -87,13 +87,6 @@ def test_the_settings_do_not_matter(settings: SearchSettings) -> None:
         check(p, solve(p, k_best=k, explain=False, settings=settings), k)
 
 
-@pytest.mark.fuzz
-def test_many_random_problems_out_of_proportion() -> None:
-    for seed in range(100, 140):
-        for p, k in random_problems(seed, 500):
-            check(p, solve(p, k_best=k, explain=False), k)
-
-
 def masked(mask: float, single_root: bool = True) -> Problem:
     """Twelve words, of whose arcs some are masked; the rest has a tree."""
     rng = np.random.default_rng(0)

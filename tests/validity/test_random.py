@@ -146,9 +146,3 @@ def test_all_rules_at_once(first: int) -> None:
 def test_against_enumeration(first: int) -> None:
     for seed in range(first, first + 25):
         check_one(seed)
-
-
-@pytest.mark.fuzz
-def test_against_enumeration_long() -> None:
-    for seed in range(1000, 11000):
-        check_one(seed)

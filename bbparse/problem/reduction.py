@@ -13,13 +13,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.problem import Problem
 from bbparse.problem.parts import PART_NAMES, take_sets
+from bbparse.problem.problem import Problem
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -41,6 +41,19 @@ class Choice:
     kind: str  # "arc", "factor", "count", or a kind of part
     index: int
     number: int = 0  # of a count factor
+
+
+class Normal(NamedTuple):
+    """A problem with the trees of a `Reduction`, of whose scores constants are taken out.
+
+    A tree scores ``unit`` times what it scores in the problem that was reduced less the sum of the
+    ``constants``. Of the factors, those that are ``kept`` are in it: bool[F].
+    """
+
+    problem: Problem
+    unit: float
+    constants: list[float]
+    kept: Flags
 
 
 @dataclass(eq=False)
@@ -176,13 +189,12 @@ class Reduction:
     # ---- reduction -------------------------------------------------------------------------------
 
     def reduce(self, terms: list[float]) -> None:
-        """Keep the trees that score as much as these terms add up to; `Nothing` if none is better.
-        """
-        while self._reduced(terms):
+        """Keep the trees that score as much as these terms; `Nothing` if none is better."""
+        while self.reduce_once(terms):
             pass
 
-    def _reduced(self, terms: list[float]) -> bool:
-        """Reduce once; whether arcs died."""
+    def reduce_once(self, terms: list[float]) -> bool:
+        """Reduce by what is lacking now; whether arcs died, so that less may be lacking."""
         p = self.problem
         best = np.full(p.n_words + 1, NEG)
         np.maximum.at(best, p.arc_mod[self.alive], p.arc_score[self.alive])
@@ -228,7 +240,7 @@ class Reduction:
             rivals |= (p.arc_mod == m) & (p.arc_head == h)
         return rivals
 
-    def normal(self) -> tuple[Problem, float]:
+    def normal(self) -> Normal:
         """A problem with these trees, whose scores differ from theirs in a constant and a unit.
 
         What is in no tree that matters may have any score that keeps it out. The unit is a power of
@@ -243,20 +255,27 @@ class Reduction:
             "arc_score": np.where(self.alive, (p.arc_score - best[p.arc_mod]) * unit, 0.0),
             "count_score": p.count_score.copy(), "quantum": p.quantum * unit,
         }  # fmt: skip
+        constants: list[float] = best[1:].tolist()
         for where, table in self._counts():
             changes["count_score"][where] = (table - table.max()) * unit
+            constants.append(float(table.max()))
         for kind, (score, may, peaks) in self._parts().items():
             names = PART_NAMES[kind]
             mod = getattr(p, names[-2])
             out = np.where(score > NEG, score, peaks[mod] - 2.0 * most) * unit
-            kept = (may | (score == NEG)) & ~self._sure(kind, may)
+            sure = self._sure(kind, may)
+            constants += score[sure].tolist()
+            kept = (may | (score == NEG)) & ~sure
             changes |= {name: getattr(p, name)[kept] for name in names[:-1]}
             changes[names[-1]] = out[kept]
         possible, certain = self._factors()
+        constants += p.factor_score[certain].tolist()
+        if NEG in constants:
+            raise Nothing
         kept = possible & ~certain
         changes["factor_ptr"], changes["factor_arcs"] = take_sets(p.factor_ptr, p.factor_arcs, kept)
         changes["factor_score"] = p.factor_score[kept] * unit
-        return p.changed(**changes), unit
+        return Normal(p.changed(**changes), unit, constants, kept)
 
     def _sure(self, kind: str, may: Flags) -> Flags:
         rows = [row for row in np.flatnonzero(may).tolist() if self._certain(kind, row)]
