@@ -61,7 +61,6 @@ class ArcLearner:
         self.settings, self.labels, self.root = settings, labels, root
         self._seed = config.learning.seed
         self.single_root = config.model.single_root
-        self._values = data.values
         self._outside, self._sentences, self._chosen = data.outside, data.sentences, chosen
         columns = ArcNetwork.COLUMNS
         self.keys = vocabulary((data.values[i] for i in chosen), columns, settings.cutoff)
