@@ -43,9 +43,11 @@ CHOICES = (
     Choice("convolutions alone", "network", {"network.layers": "ccc"}),
     Choice("one recurrence", "network", {"network.layers": "r"}),
     Choice("half the width", "network", {"network.word": 48, "network.width": 96}),
-    Choice("twice the width", "network", {"network.width": 384}),
     Choice("small parts", "network", {"network.parts": 16}),
     Choice("ten passes", "network", {"network.epochs": 10}),
+    Choice("large batches", "network", {"network.batch": 1024}),
+    Choice("two networks", "network", {"network.members": 2}),
+    Choice("three networks", "two networks", {"network.members": 3}),
     Choice("less dropout", "network", {"network.dropout": 0.2}),
     Choice("all words known", "network", {"network.word_dropout": 0.0}),
 )
@@ -66,8 +68,8 @@ def _gain(row: dict[str, Any], measure: str) -> str:
 
 
 def configured(base: Configuration, changes: dict[str, Any]) -> Configuration:
-    """A configuration with changes, without factors."""
-    config = base.with_("factors", families=())
+    """A configuration with changes, of one network, without factors."""
+    config = base.with_("factors", families=()).with_("network", members=1)
     for name, value in changes.items():
         part, key = name.split(".")
         config = config.with_(part, **{key: value})

@@ -132,9 +132,9 @@ class TagNetwork(SequenceNetwork):
 class NetworkSettings:
     """How the network of a tagger is trained; for the sizes see `TagNetwork`."""
 
-    layers: str = "rcrcr"
+    layers: str = "rcr"
     word: int = 64
-    width: int = 128
+    width: int = 192
     hidden: int = 96
     #: Fractions of the numbers between layers, and of the attributes of words, that are left out.
     dropout: float = 0.25
