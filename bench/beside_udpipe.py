@@ -81,7 +81,7 @@ def main() -> None:
         train_udpipe(given.train, model)
         loaded = udpipe.Model.load(str(model))
         calls: dict[str, Callable[[], object]] = {}
-        for name, search in (("beam of 5", "beam_search=5"), ("greedy", "")):
+        for name, search in (("beam of 5", "beam_search=5"), ("greedy", "beam_search=1")):
             pipeline = udpipe.Pipeline(loaded, "conllu", udpipe.Pipeline.NONE, search, "conllu")
             calls[f"UDPipe 1, {name}"] = lambda pipeline=pipeline: parse_by_udpipe(pipeline, path)
         parser = Parser.load(given.model)
