@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from bbparse.deadline import Deadline
 from bbparse.errors import ConfigError
+from bbparse.options import OPTIONS, Range, check_number
 from bbparse.oracle.protocol import Flags, Floats, Oracle
 from bbparse.oracle.shared import Shared
 from bbparse.search.search import Bounder, Node, Search, SearchLimits
@@ -133,16 +134,16 @@ def agree(
     ConfigError
         If a setting is impossible.
     """
-    for wrong, name, value, expected in (
-        (method not in METHODS, "method", method, f"one of {list(METHODS)}"),
-        (not step > 0, "step", step, "more than 0"),
-        (root_calls < 1, "root_calls", root_calls, "1 or more"),
-        (node_calls < 1, "node_calls", node_calls, "1 or more"),
-        (node_limit is not None and node_limit < 1, "node_limit", node_limit, "1 or more"),
-        (time_limit is not None and not time_limit >= 0, "time_limit", time_limit, "0 or more"),
-    ):
-        if wrong:
-            raise ConfigError(f"{name} is {value!r}, expected {expected}")
+    if method not in METHODS:
+        raise ConfigError(f"method is {method!r:.60}, expected one of {list(METHODS)}")
+    for name, number, within in (
+        ("step", step, Range(0, whole=False)), ("root_calls", root_calls, Range(1)),
+        ("node_calls", node_calls, Range(1)), ("node_limit", node_limit, OPTIONS["node_limit"]),
+        ("time_limit", time_limit, OPTIONS["time_limit"]),
+    ):  # fmt: skip
+        check_number(name, number, within)
+    if not step > 0:
+        raise ConfigError(f"step is {step}, expected more than 0")
     deadline = Deadline.after(time_limit)
     bounder = _Agreeing(oracles, shared, method, step, (root_calls, node_calls), deadline)
     return bounder.run(math.inf if node_limit is None else node_limit)
@@ -155,8 +156,8 @@ class _Agreeing(Bounder[_Node]):
         self, oracles: Sequence[Oracle], shared: Sequence[Sequence[Hashable | None]],
         method: str, step: float, calls: tuple[int, int], deadline: Deadline,
     ) -> None:  # fmt: skip
+        self.shared = Shared(oracles, shared)  # checks them
         self.oracles = list(oracles)
-        self.shared = Shared(oracles, shared)
         self.method, self.step = method, step
         self.most_calls = calls  # at the root, and at other nodes
         self.deadline = deadline

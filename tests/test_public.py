@@ -171,6 +171,14 @@ def test_words_are_no_empty_texts(nlp: Pipeline) -> None:
             nlp([words])
 
 
+@pytest.mark.parametrize("name", ["confidence", "keep_heads"])
+@pytest.mark.parametrize("value", ["no", 0, 1, None])
+def test_choices_are_true_or_false(nlp: Pipeline, name: str, value: Any) -> None:
+    text = f"{name} is of type {type(value).__name__}, expected True or False"
+    with pytest.raises(BBParseError, match=text):
+        nlp(["a"], **{name: value})
+
+
 def test_agree_and_load_say_what_they_expect() -> None:
     with pytest.raises(BBParseError, match="model is None, expected a path or one of english"):
         load(None)  # type: ignore[arg-type]

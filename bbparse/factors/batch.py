@@ -38,6 +38,20 @@ def _end_to_end(lists: Iterable[Sequence[int]], dtype: type) -> NDArray:
     return np.array([item for entry in lists for item in entry], dtype)
 
 
+#: Of the arrays of a batch whose features are keys.
+_DTYPES = {
+    "ptr": np.int64, "arcs": np.int32, "cell_ptr": np.int64, "feat_ptr": np.int64,
+    "feat_keys": np.uint64, "gates": np.uint64,
+}  # fmt: skip
+
+
+def _said(given: Any) -> str:
+    """What was given in place of an array."""
+    if isinstance(given, np.ndarray):
+        return f"{given.dtype}{list(given.shape)}"
+    return f"of type {type(given).__name__}"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FactorBatch:
     """Proposed sets of arcs, factors and count factors alike, with features in cells.
@@ -123,6 +137,38 @@ class FactorBatch:
             np.concatenate([part.feat_keys for part in parts]),
             np.concatenate([part.gates for part in parts]),
         )
+
+    def fault(self, n_arcs: int) -> str:
+        """Why it is no batch of sets of so many arcs; empty if it is one."""
+        for name, dtype in _DTYPES.items():
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != dtype:
+                return f"{name} is {_said(array)}, expected an array {np.dtype(dtype)}[]"
+            if not array.flags.c_contiguous:
+                return f"{name} is no array whose elements lie end to end"
+        for name, end, length in (
+            ("ptr", len(self.arcs), len(self.gates)),
+            ("cell_ptr", len(self.feat_ptr) - 1, len(self.gates)),
+            ("feat_ptr", len(self.feat_keys), len(self.feat_ptr) - 1),
+        ):
+            array = getattr(self, name)
+            if len(array) != length + 1 or length < 0:
+                return f"{name} has {len(array)} elements, expected {max(length, 0) + 1}"
+            if array[0] != 0 or array[-1] != end or (array[1:] < array[:-1]).any():
+                return f"{name} does not rise from 0 to {end}"
+        if len(self.arcs) and not 0 <= self.arcs.min() <= self.arcs.max() < n_arcs:
+            return f"arcs are {self.arcs.min()} to {self.arcs.max()}, expected 0 to {n_arcs - 1}"
+        sizes, cells = np.diff(self.ptr), np.diff(self.cell_ptr)
+        wrong = np.flatnonzero((sizes == 0) | ((cells != sizes) & (cells != 1)))
+        if len(wrong):
+            return (
+                f"set {wrong[0]} has {sizes[wrong[0]]} arcs and {cells[wrong[0]]} cells, expected"
+                " one cell, or one for each arc"
+            )
+        places = np.repeat(np.arange(len(sizes)) * n_arcs, sizes) + self.arcs
+        if len(np.unique(places)) < len(places):
+            return "a set has an arc twice"
+        return ""
 
     def known(self, table: FactorTable) -> FactorBatch:
         """The same with places in a table instead of keys; unknown ones are left out, and sets

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
@@ -30,6 +31,15 @@ def told_of(where: str, sentence: Sentence | None = None) -> Iterator[None]:
         where = where if sentence is None else f"{where}, {sentence.name}"
         kind = "" if isinstance(error, FactorError) else f"{type(error).__name__}: "
         raise FactorError(f"{where}: {kind}{error}") from error
+
+
+#: Modules whose arrays need no check.
+_OURS = ("bbparse.", "features.")
+
+
+def is_foreign(method: Callable[..., object]) -> bool:
+    """Return whether a method of a family is none that comes with the package."""
+    return not method.__module__.startswith(_OURS)
 
 
 class FactorFamily:
@@ -139,12 +149,32 @@ class FactorFamily:
 
     def score(self, view: FactorView, table: FactorTable) -> Factors:
         """The factors whose score is not 0, with it; errors as for `propose`."""
-        batch = self.propose(view, table)
+        batch = self.checked("propose", view, table)
         return batch.scored(batch.scores(table))[0]
 
     def propose_all(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """What `propose` gives, and `propose_counts`."""
-        return FactorBatch.joined([self.propose(view, table), self.propose_counts(view, table)])
+        methods = ("propose", "propose_counts")
+        return FactorBatch.joined([self.checked(method, view, table) for method in methods])
+
+    def checked(
+        self, method: str, view: FactorView, table: FactorTable | None = None
+    ) -> FactorBatch:
+        """What `propose` or `propose_counts` gives; arrays of others' making are looked at first.
+
+        Kernels read and write where the arrays say.
+        """
+        propose = getattr(self, method)
+        if not is_foreign(propose):
+            batch: FactorBatch = propose(view, table)
+            return batch
+        with told_of(f"factor family {self.name!r}", view.sentence):
+            batch = propose(view, table)
+            if not isinstance(batch, FactorBatch):
+                raise FactorError(f"{method} gave {batch!r:.60}, expected a FactorBatch")
+            if fault := batch.fault(view.n_arcs):
+                raise FactorError(f"{method}: {fault}")
+        return batch
 
     def name_features(self, view: FactorView) -> dict[int, str]:
         """What the features of the factors in a view say, for people: text by key.
@@ -189,7 +219,8 @@ def alive_counts(
     counting = [family for family in families if family.has_counts]
     if not counting:
         return None
-    batch = FactorBatch.joined([family.propose_counts(view, table) for family in counting])
+    batches = [family.checked("propose_counts", view, table) for family in counting]
+    batch = FactorBatch.joined(batches)
     return batch.scored(batch.scores(table))[1]
 
 
@@ -250,7 +281,8 @@ def check_family(
     candidates = sorted({*tree.arc_places, *arcs})
     view = FactorView(sentence, [h for h, _ in candidates], [m for _, m in candidates], tree.values)
     total = 0
-    for propose, what in ((family.propose, "factor"), (family.propose_counts, "count factor")):
+    for method, what in (("propose", "factor"), ("propose_counts", "count factor")):
+        propose = partial(family.checked, method)
         if describe(propose(view), view) != describe(propose(view), view):
             raise FactorError(f"factor family {family.name!r}: two calls gave different factors")
         alone, among = _fires(propose(tree), tree, tree), _fires(propose(view), view, tree)

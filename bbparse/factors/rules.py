@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.errors import FactorError
 from bbparse.factors.batch import FactorBatch
-from bbparse.factors.family import FactorFamily, told_of
+from bbparse.factors.family import FactorFamily, is_foreign, told_of
 from bbparse.factors.rule_kernel import NO_ROOM, Kept, WordTable, run_rules
 from bbparse.factors.rule_language import AnySentence
 from bbparse.factors.rule_values import FIELDS
@@ -183,8 +184,27 @@ def alive_factors(
     its score. One family after the other sees all sentences: what it reads then stays in the
     caches. Raises what `FactorFamily.propose` does.
     """
-    found = [[group.score(view, table) for view in views] for group in _groups(tuple(families))]
+    groups = _groups(tuple(families))
+    found = [[_scored(group, view, table) for view in views] for group in groups]
     return [_joined([factors[i] for factors in found]) for i in range(len(views))]
+
+
+def _scored(group: FactorFamily | RuleSet, view: FactorView, table: FactorTable) -> Factors:
+    """The factors of a group, looked at where it is not the package that made them."""
+    if isinstance(group, RuleSet) or not is_foreign(group.score):
+        return group.score(view, table)
+    with told_of(f"factor family {group.name!r}", view.sentence):
+        found = group.score(view, table)
+        if not isinstance(found, Factors):
+            raise FactorError(f"score gave {found!r:.60}, expected Factors")
+        places = np.arange(len(found.ptr))
+        none = np.zeros(0, np.uint64), np.zeros(len(found.score), np.uint64)
+        batch = FactorBatch(found.ptr, found.arcs, places, np.zeros_like(places), *none)
+        if fault := batch.fault(view.n_arcs):
+            raise FactorError(f"score: {fault}")
+        if found.score.dtype != np.float64 or not np.isfinite(found.score).all():
+            raise FactorError("score: a score is no finite float64")
+    return found
 
 
 @lru_cache(maxsize=64)

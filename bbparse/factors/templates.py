@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from bbparse.configuration.templates import word_atom
 from bbparse.errors import ConfigError, FactorError
 from bbparse.factors.batch import FactorBatch, pointers
-from bbparse.factors.family import FactorFamily
+from bbparse.factors.family import FactorFamily, is_foreign, told_of
 from bbparse.factors.table import ALL_PASS, FactorTable, mix_all, salt, shift_of
 from bbparse.factors.template_kernels import Family, Shape, Terms, find_sets, score_sets
 from bbparse.factors.view import MOST_LABELS, FactorView
@@ -134,7 +134,7 @@ class TemplateFamily(FactorFamily):
         self, view: FactorView, gate_bits: NDArray[np.uint64]
     ) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint64]]:
         """Arcs int32[F, S], keys uint64[F, T] and gates uint64[F] of the candidates."""
-        own, first = self._family, self.first_arcs(view)
+        own, first = self._family, self._first_arcs(view)
         rows, gate_words, parts = find_sets(
             view.values, view.arcs, first, self._plain, gate_bits, shift_of(gate_bits)
         )
@@ -152,8 +152,23 @@ class TemplateFamily(FactorFamily):
         """As `FactorFamily.score`, in one pass over the candidates."""
         if type(self).propose is not TemplateFamily.propose:
             return super().score(view, table)
-        first = self.first_arcs(view)
+        first = self._first_arcs(view)
         return Factors(*score_sets(view.values, view.arcs, first, self._plain, table.index))
+
+    def _first_arcs(self, view: FactorView) -> NDArray[np.int64]:
+        first = self.first_arcs(view)
+        if is_foreign(self.first_arcs):
+            with told_of(f"factor family {self.name!r}", view.sentence):
+                first = np.ascontiguousarray(first)
+                if first.ndim != 1 or (first.size and first.dtype.kind not in "iu"):
+                    raise FactorError(f"first_arcs gave {first!r:.60}, expected indices of arcs")
+                if first.size and not 0 <= first.min() <= first.max() < view.n_arcs:
+                    raise FactorError(
+                        f"first_arcs gave {first.min()} to {first.max()}, expected 0 to"
+                        f" {view.n_arcs - 1}"
+                    )
+                first = first.astype(np.int64)
+        return first
 
     def first_arcs(self, view: FactorView) -> NDArray[np.int64]:
         """Indices of the arcs that may be the first ones of a factor; all, unless overridden."""

@@ -7,9 +7,11 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.options import check_type
 from bbparse.oracle.protocol import Flags, Floats, Oracle, OracleError
 
 Ints = NDArray[np.intp]
+_METHODS = ("n_coordinates", "best", "with_each", "restrict")
 
 
 class Shared:
@@ -24,22 +26,34 @@ class Shared:
     def __init__(
         self, oracles: Sequence[Oracle], names: Sequence[Sequence[Hashable | None]]
     ) -> None:
+        for what, items in (("oracles", oracles), ("shared", names)):
+            check_type(what, items, Sequence, "a sequence", OracleError)
         if len(oracles) < 2 or len(names) != len(oracles):
             raise OracleError(
                 f"{len(oracles)} oracles and names for {len(names)}, expected two or more of both"
             )
         found: list[dict[Hashable, int]] = []
         for k, (oracle, some) in enumerate(zip(oracles, names)):
+            if not all(hasattr(oracle, name) for name in _METHODS):
+                raise OracleError(
+                    f"oracle {k + 1} is of type {type(oracle).__name__}, expected one with"
+                    f" {', '.join(_METHODS)}"
+                )
+            kinds = (Sequence, np.ndarray)
+            check_type(f"shared[{k}]", some, kinds, "a sequence of names", OracleError)
             if len(some) != oracle.n_coordinates:
                 raise OracleError(
                     f"oracle {k + 1}: {len(some)} names, expected {oracle.n_coordinates},"
                     " one for each coordinate"
                 )
-            if isinstance(some, np.ndarray):
+            if isinstance(some, np.ndarray) and some.dtype.kind in "iu":
                 pairs = [(int(name), c) for c, name in enumerate(some.tolist()) if name >= 0]
             else:
                 pairs = [(name, c) for c, name in enumerate(some) if name is not None]
-            places = dict(pairs)
+            try:
+                places = dict(pairs)
+            except TypeError as error:
+                raise OracleError(f"oracle {k + 1}: a name cannot be one: {error}") from None
             if len(places) != len(pairs):
                 twice = next(name for name, c in pairs if places[name] != c)
                 raise OracleError(f"oracle {k + 1}: two coordinates have the name {twice!r}")

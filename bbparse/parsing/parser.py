@@ -16,7 +16,7 @@ from bbparse.errors import ModelError, ProblemError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
-from bbparse.options import check_options
+from bbparse.options import check_options, check_type
 from bbparse.parsing.confidence import NOTE, Calibration, Judged, evidence_of, judged
 from bbparse.parsing.parse import Asked, Limits, Parse, Wanted
 from bbparse.parsing.valid import Restriction, fill_in, kept_parse, rules_for
@@ -225,6 +225,7 @@ class Parser:
         self, *, valid: str | Rules | None = None, confidence: bool = False, **limits: Any
     ) -> Wanted:
         """What is asked, whose parameters are those of `parse`, if it can be had."""
+        check_type("confidence", confidence, bool, "True or False", ProblemError)
         sure = Calibration.of(self.model) if confidence else None
         return Wanted(rules=rules_for(valid, self.labeller), calibration=sure, **limits)
 
@@ -301,6 +302,7 @@ class Parser:
             As for `parse`.
         """
         check_options({"threads": threads}, ProblemError)
+        check_type("keep_heads", keep_heads, bool, "True or False", ProblemError)
         if keep_heads:
             yield from self.parse_around(sentences, **asked)
             return

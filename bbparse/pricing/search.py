@@ -23,13 +23,13 @@ from bbparse.pricing.master import Master, PricingSettings
 from bbparse.pricing.points import Tree, best_tree
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import ranked, with_sorted_scores
+from bbparse.problem.proof import rounding_of
 from bbparse.problem.tree import heads_of, tree_terms
 from bbparse.search.search import Bounder, Node, Search, SearchLimits
 
 Floats = NDArray[np.float64]
 _WHOLE = 1e-6  # what is as near to a whole number is one
 _TREES = 30  # at most, before the first linear program
-_EXACT = 1e-9  # share of a tree's own terms that its score may be wrong by
 _DEFAULT = PricingSettings()
 
 
@@ -60,14 +60,15 @@ def price_and_cut(
     optimum is a tree's, else 0; ``lp_seconds``, ``pricing_seconds``, ``scoring_seconds``,
     ``seconds``. A BBParseError where highspy is not installed.
     """
-    found = within_tolerance(problem, k_best, time_limit, node_limit, gap, columns, settings)
+    bounder = _Programs(problem, k_best, columns, settings, Deadline.after(time_limit))
+    found = bounder.run(math.inf if node_limit is None else node_limit, gap)
     if found.status != "optimal" or len(found) < k_best:
         return found
-    size = math.fsum(map(abs, [*tree_terms(problem, found.arcs[-1]), found.scores[-1]]))
+    score, terms = float(found.scores[-1]), tree_terms(problem, found.arcs[-1])
     tolerance = float(found.stats["tolerance"])
-    if tolerance <= _EXACT * size:
+    if tolerance <= rounding_of([*terms, score - math.fsum(terms)]):  # what ``columns`` add
         return found
-    bound = float(found.scores[-1]) + tolerance
+    bound = score + tolerance
     return ranked(problem, found.arcs, found.scores, bound, "gap", found.stats)
 
 
@@ -77,11 +78,9 @@ def within_tolerance(
     time_limit: float | None = None,
     node_limit: int | None = None,
     gap: float = 0.0,
-    columns: Columns | None = None,
-    settings: PricingSettings = _DEFAULT,
 ) -> Solution:
     """As `price_and_cut`, where ``optimal`` means so within the tolerance, whatever its size."""
-    bounder = _Programs(problem, k_best, columns, settings, Deadline.after(time_limit))
+    bounder = _Programs(problem, k_best, None, _DEFAULT, Deadline.after(time_limit))
     return bounder.run(math.inf if node_limit is None else node_limit, gap)
 
 

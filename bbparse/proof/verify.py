@@ -13,6 +13,7 @@ import math
 from typing import TYPE_CHECKING
 
 from bbparse.errors import VerificationError
+from bbparse.problem.parts import ProblemArrays
 from bbparse.problem.proof import (
     BOUND,
     EMPTY,
@@ -52,9 +53,15 @@ def verify(problem: Problem, solution: Solution) -> None:
     VerificationError
         Saying what is wrong first.
     """
-    proof = getattr(solution, "proof", None)
+    if not isinstance(problem, ProblemArrays):
+        raise VerificationError(f"problem is of type {type(problem).__name__}, expected Problem")
+    if not all(hasattr(solution, name) for name in ("arcs", "heads", "scores", "status", "proof")):
+        raise VerificationError(f"solution is of type {type(solution).__name__}, expected Solution")
+    proof = solution.proof
     if proof is None:
         raise VerificationError("the solution has no proof")
+    if not isinstance(proof, Proof):
+        raise VerificationError(f"the proof is of type {type(proof).__name__}, expected Proof")
     if proof.problem != digest(problem):
         raise VerificationError("the proof is of another problem")
     trees = Trees(problem)

@@ -22,14 +22,13 @@ from numpy.typing import NDArray
 
 from bbparse.problem import Problem, Solution
 from bbparse.problem.parts import FIELDS
+from bbparse.problem.proof import TOLERANCE
 from bbparse.problem.reduction import Nothing, Reduction
 from bbparse.problem.tree import heads_of, tree_terms
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-#: What scores may be wrong by, as a share of the magnitudes that a tree's own score adds up.
-TOLERANCE = 1e-9
 #: Terms of less than this share of others are so small that they call for a closer look.
 _MINUTE = 1e-7
 #: What was found may be short by so many times the slack of a search.

@@ -13,7 +13,7 @@ import pytest
 
 import bbparse
 from bbparse.agreement import agree
-from bbparse.errors import ConfigError
+from bbparse.errors import BBParseError, ConfigError
 from bbparse.oracle.protocol import OracleError
 
 _spec = importlib.util.spec_from_file_location("listed", Path(__file__).with_name("listed.py"))
@@ -164,3 +164,26 @@ def test_wrong_input_is_named() -> None:
         agree([one, one], [["a", "b"]] * 2, method="newton")
     with pytest.raises(ConfigError, match="root_calls is 0"):
         agree([one, one], [["a", "b"]] * 2, root_calls=0)
+
+
+@pytest.mark.parametrize(
+    ("oracles", "names", "options", "text"),
+    [
+        (7, [["a"]] * 2, {}, "oracles is of type int, expected a sequence"),
+        ([7, None], [["a"]] * 2, {}, "oracle 1 is of type int, expected one with n_coordinates"),
+        (None, {"a": 1}, {}, "shared is of type dict, expected a sequence"),
+        (None, [3, ["a", "b"]], {}, r"shared\[0\] is of type int, expected a sequence of names"),
+        (None, [["a", []], ["a", "b"]], {}, "oracle 1: a name cannot be one: unhashable"),
+        (None, [np.array([0.5, None])] * 2, {"step": 0}, "step is 0, expected more than 0"),
+        (None, [["a", "b"]] * 2, {"step": "1"}, "step is '1', expected a number"),
+        (None, [["a", "b"]] * 2, {"node_calls": 1.5}, "node_calls is 1.5, expected a whole"),
+        (None, [["a", "b"]] * 2, {"time_limit": "1"}, "time_limit is '1', expected a number"),
+        (None, [["a", "b"]] * 2, {"method": ["paper"]}, "method is .'paper'., expected one of"),
+    ],
+)
+def test_wrong_types_are_told_in_one_line(
+    oracles: Any, names: Any, options: dict[str, Any], text: str
+) -> None:
+    one = listed.Listed(np.array([[True, False]]), np.array([1.0]))
+    with pytest.raises(BBParseError, match=text):
+        agree(oracles or [one, one], names, **options)

@@ -33,7 +33,7 @@ def numbers() -> Iterator[Any]:
             yield pytest.param(name, option.opts[0], wrong, id=f"{name} {option.opts[0]}")
 
 
-@pytest.mark.parametrize(("name", "option", "wrong"), numbers())
+@pytest.mark.parametrize(("name", "option", "wrong"), list(numbers()))
 def test_what_is_out_of_range_is_refused(
     run: Callable[..., Any], name: str, option: str, wrong: list[str]
 ) -> None:

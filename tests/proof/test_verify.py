@@ -374,3 +374,16 @@ def test_spoiled_multipliers_of_pairs() -> None:
             except VerificationError as error:
                 assert "its bound is given" in str(error)
     assert refusals > 20
+
+
+def test_wrong_types() -> None:
+    p, _, solution, proof = cases(112, 1)[0]
+    other: list[tuple[Any, Any, str]] = [
+        ("p", solution, "problem is of type str, expected Problem"),
+        (p, proof, "solution is of type Proof, expected Solution"),
+        (p, None, "solution is of type NoneType, expected Solution"),
+        (p, dataclasses.replace(solution, proof={}), "the proof is of type dict, expected Proof"),
+    ]
+    for problem, found, text in other:
+        with pytest.raises(VerificationError, match=text):
+            verify(problem, found)
