@@ -25,6 +25,7 @@ from measure import RESULTS, machine, markdown, prune_of, race, read_sample, wri
 from bbparse.cli.console import collect_less_garbage
 from bbparse.cli.parse import parse_files
 from bbparse.parsing.parser import Parser
+from bbparse.scoring.labeller import best_labels
 from bbparse.scoring.problem_maker import Scored, batches
 from bbparse.treebank import Sentence, Tally, format_sentence, read_conllu
 from bbparse.tuning.plots import PALETTE, label, legend_below, new_figure, save_figure
@@ -67,9 +68,12 @@ class Run:
 
     def label(self) -> list[list[list[str]]]:
         """The last phase but one by itself."""
+        labeller = self.parser.labeller
+        if labeller is None:
+            return [[] for _ in self.scored]
         return [
-            self.parser.labelled(sentence, solution).labels
-            for sentence, solution in zip(self.sentences, self.solutions)
+            [best_labels(labeller, labeller.tree_scores(one, heads)) for heads in solution.heads]
+            for one, solution in zip(self.scored, self.solutions)
         ]
 
     def whole(self, threads: int) -> Path:

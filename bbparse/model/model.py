@@ -71,6 +71,23 @@ class Model:
             )
         return self.cutter
 
+    def tagged(self, sentence: Sentence) -> Sentence:
+        """Return a sentence with tags: itself if it has some, else a copy with the tagger's.
+
+        `ModelError` if it has none, the model has no tagger, and was trained with tags.
+        """
+        if sentence.has_tags:
+            return sentence
+        if self.tagger is None:
+            if self.takes_words:
+                return sentence
+            raise ModelError(
+                f"{sentence.source or 'input'}, {sentence.name}: the words have no tags, and the"
+                " model has no tagger: tag them with 'bbparse tag', or put a tagger into the model"
+                " with 'bbparse bundle'"
+            )
+        return self.tagger(sentence)
+
     def with_projective(self, projective: bool) -> Model:
         """The same model, drawing only trees without crossing arcs, or crossing ones, too.
 

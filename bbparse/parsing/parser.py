@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration import Configuration
-from bbparse.errors import ModelError, ProblemError
+from bbparse.errors import ProblemError
 from bbparse.factors import FactorFamily
 from bbparse.model.file import load_model, save_model
 from bbparse.model.model import Model
@@ -116,21 +116,8 @@ class Parser:
         return parser
 
     def tagged(self, sentence: Sentence) -> Sentence:
-        """A sentence with tags: itself if it has some, else a copy with the tagger's.
-
-        `ModelError` if it has none, the model has no tagger, and was trained with tags.
-        """
-        if sentence.has_tags:
-            return sentence
-        if self.tagger is None:
-            if self.model.takes_words:
-                return sentence
-            raise ModelError(
-                f"{sentence.source or 'input'}, {sentence.name}: the words have no tags, and the"
-                " model has no tagger: tag them with 'bbparse tag', or put a tagger into the model"
-                " with 'bbparse bundle'"
-            )
-        return self.tagger(sentence)
+        """Return a sentence with tags; see `Model.tagged`."""
+        return self.model.tagged(sentence)
 
     def problem(
         self, sentence: Sentence, prune: int | None = None, margin: float | None = None
