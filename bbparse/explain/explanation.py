@@ -278,7 +278,8 @@ def explain(
     watch : callable
         As for `arc_losses`, which take most of the time.
     deadline : Deadline
-        Of all searches together: what there is no time for is told as not known.
+        Of all together: what there is no time for is told as not known, as are the features of
+        arcs and parts where the searches took all of it.
     limits
         `node_limit` and `time_limit` of `bbparse.solve`, for each of the searches: one for the best
         trees, one that is traced, and one for each arc.
@@ -294,14 +295,6 @@ def explain(
     solution = parser.solve_problem(problem, k_best=k_best, **limits)
     if not len(solution):
         raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
-    terms = with_features(
-        parser,
-        sentence,
-        [
-            (heads, terms_of(problem, arcs, parser, sentence))
-            for arcs, heads in zip(solution.arcs, solution.heads)
-        ],
-    )
     losses = arc_losses(
         problem, solution.arcs[0], float(solution.scores[0]), watch=watch, deadline=deadline,
         **method,
@@ -309,6 +302,9 @@ def explain(
     trace = trace_search(problem, **method)
     trees = parser.labelled(sentence, solution).trees
     rules = rule_costs(parser, sentence, trees[0], valid, prune=prune, **limits)
+    terms = [terms_of(problem, arcs, parser, sentence) for arcs in solution.arcs]
+    if not deadline.is_over():
+        terms = with_features(parser, sentence, list(zip(solution.heads, terms)), deadline)
     return Explanation(
         sentence, problem, solution, trees, terms, losses, trace, backbone,
         [family.name for family in parser.maker.families], rules,

@@ -125,10 +125,10 @@ class _Arcs:
 
     def best_tree(self) -> Markup:
         """The best tree, with how sure each arc is."""
-        e, arcs = self.e, []
+        e, arcs, close = self.e, [], self.e.close_calls
         for loss in e.losses:
             label = e.best.labels[loss.mod - 1] if e.best.labels else ""
-            kind = "close" if loss.mod in e.close_calls else "forced" if loss.forced else ""
+            kind = "close" if loss.mod in close else "forced" if loss.forced else ""
             name = f"{self.arc(loss.head, loss.mod)}{f', {label}' if label else ''}"
             arcs.append(Arc(loss.head, loss.mod, label, kind, f"{name}: {self._loss(loss)}"))
         return self._image(arcs, 0, "The best tree")

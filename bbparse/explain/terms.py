@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.configuration.templates import KINDS, Template, TemplateSet
+from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.factors import FactorView, tree_batches
 from bbparse.problem.parts import PART_NAMES, rows_of
 from bbparse.problem.tree import count_terms, fired_factors, fired_parts, heads_of
@@ -163,13 +164,15 @@ def with_features(
     parser: Parser,
     sentence: Sentence,
     trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
+    deadline: Deadline = NO_DEADLINE,
 ) -> list[list[Term]]:
     """Terms of trees, given as (heads, terms), with what their arcs and parts owe their scores to.
 
-    A network's terms get `Term.without`, those of templates `Term.features`.
+    A network's terms get `Term.without`, unless there is no time for it; those of templates
+    `Term.features`.
     """
     if parser.maker.network is not None:
-        return _without_words(parser, parser.maker.network, sentence, trees)
+        return _without_words(parser, parser.maker.network, sentence, trees, deadline)
     scorer = parser.maker.scorer
     assert scorer is not None  # there is one or the other
     values = encode(sentence)
@@ -209,10 +212,12 @@ def _without_words(
     network: ArcNetwork,
     sentence: Sentence,
     trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
+    deadline: Deadline,
 ) -> list[list[Term]]:
     """Terms with what their values lose where nothing is known of a word, for each word.
 
-    From the values of arcs those of other heads than in the first tree are taken.
+    From the values of arcs those of other heads than in the first tree are taken. Terms stay as
+    they are where the deadline comes first: some of the words alone would mislead.
     """
     outside = parser.maker.outside
     vectors = None if outside is None else outside([sentence])[0]
@@ -227,6 +232,8 @@ def _without_words(
     others = network.without_words(values, vectors)
     rivals = _rivals(network([values], [vectors])[0], best, quantum)
     for name, scores in zip(names_of(sentence), others):
+        if deadline.is_over():
+            return [terms for _, terms in trees]
         less = rivals - _rivals(scores, best, quantum)
         for (head, mod), own in zip(tree_arcs, lost):
             fields = {**scores.fields(head, mod, *kind), "arc_head": head, "arc_mod": mod}

@@ -111,10 +111,8 @@ class UnbalancedCertifier(Certifier):
 
     def _bounded(self, alive: Flags, scale: _Scale | None) -> list[Space]:
         """Close a subspace by multipliers, or split it."""
-        space = self._space(alive)
-        if scale is None:  # floats tell where to split, and no more
-            self._plain.settle(space)
-            return self._branch(space, self._plain.bound(space))
+        if scale is None:
+            return self._parted(alive)
         relaxation = self.relaxation = scale.relaxation
         space = relaxation.whole()
         relaxation.settle(space)
@@ -136,7 +134,21 @@ class UnbalancedCertifier(Certifier):
             previous = bound.value
             if not relaxation.step(space, mild * (bound.value - scale.target)):
                 break
-        return self._branch(space, bound)
+        return self._branch(space, bound) if len(bound.tree) else self._parted(space.alive)
+
+    def _parted(self, alive: Flags) -> list[Space]:
+        """Split a subspace of which a reduction has no tree, but that no bound closes.
+
+        Floats tell where to split, and no more.
+        """
+        self.relaxation = self._plain
+        space = self._space(alive)
+        self._plain.settle(space)
+        bound = self._plain.bound(space)
+        if len(bound.tree):
+            return self._branch(space, bound)
+        free = self._plain.free(space)
+        return self._split(alive, int(free.argmax()))
 
     def _eliminated(self, space: Space, bound: Bound, scale: _Scale) -> bool:
         """Take out the arcs that are in no tree above the limit; whether there were any."""

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from bbparse.deadline import Deadline
+from bbparse.explain import explain, page
 from bbparse.explain.explanation import arc_losses
+from bbparse.explain.terms import PARTS
 from bbparse.problem import Problem
 from bbparse.solving.solve import solve
 from tests import strategies, toy
@@ -107,3 +110,16 @@ def test_limits_leave_bounds() -> None:
     for loss, true in zip(cut, exact):
         assert true.exact
         assert loss.least - 1e-9 <= true.loss <= loss.loss + 1e-9
+
+
+def test_what_there_is_no_time_for_is_not_known() -> None:
+    """Features of arcs take as long as searches where a sentence is long."""
+    parser, sentence = toy.parser(), toy.dev_sentences()[0]
+    late = explain(parser, sentence, deadline=Deadline.after(0.0))
+    whole = explain(parser, sentence)
+    assert not any(loss.exact for loss in late.losses if not loss.forced)
+    assert [t.features for t in late.terms[0] if t.kind in PARTS] != []
+    assert not any(t.features for t in late.terms[0] if t.kind in PARTS)
+    assert any(t.features for t in whole.terms[0] if t.kind in PARTS)
+    assert math.fsum(t.value for t in late.terms[0]) == pytest.approx(late.best.score)
+    assert page(late) and late.trees == whole.trees

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from bbparse.deadline import Deadline
 from bbparse.explain import explain
 from bbparse.explain.terms import (
     PARTS,
@@ -193,6 +194,16 @@ def test_what_scores_lose_without_a_word() -> None:
                 ahead.append(known.score(heads) - unknown.score(heads))
             assert balance.get(name, 0.0) == pytest.approx(ahead[0] - ahead[1], abs=1e-9)
         assert any(balance.values())
+
+
+def test_terms_stay_as_they_are_where_there_is_no_time() -> None:
+    parser, sentence = toy.network_parser(), toy.dev_sentences()[1]
+    problem = parser.problem(sentence)
+    solution = parser.solve_problem(problem)
+    terms = terms_of(problem, solution.arcs[0], parser, sentence)
+    trees = [(solution.heads[0], terms)]
+    assert with_features(parser, sentence, trees, Deadline.after(0.0)) == [terms]
+    assert with_features(parser, sentence, trees) != [terms]
 
 
 def test_words_that_are_there_twice_have_numbers() -> None:

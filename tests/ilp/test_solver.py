@@ -125,6 +125,24 @@ def test_nothing_to_choose_from() -> None:
         assert (s.status, s.heads.shape, s.arcs.shape) == ("infeasible", (0, 3), (0, 2))
 
 
+def test_a_gap_that_leaves_columns_which_no_tree_pays_for() -> None:
+    """HiGHS may say that a factor of a negative score fires where it does not."""
+    p = Problem(
+        5, [0, 0, 0, 0, 0, 2, 2, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5],
+        [1, 2, 3, 4, 5, 3, 5, 1, 2, 1, 2, 3, 5, 1, 2, 3, 4],
+        [0.0] * 8 + [2.0] + [0.0] * 6 + [0.3, 0.0], projective=False, single_root=False,
+        ogc_grand=[5, 3, 4], ogc_head=[1, 4, 5], ogc_mod=[4, 5, 2], ogc_score=[0.0, 0.0, -1.0],
+        factor_ptr=[0, 3, 6, 10], factor_arcs=[11, 10, 9, 8, 6, 13, 0, 1, 2, 4],
+        factor_score=[0.3, 0.2, -0.2], count_ptr=[0, 2], count_arcs=[6, 5],
+        count_score=[-np.inf, -0.59, 0.0],
+    )  # fmt: skip
+    best = solve(p).scores[0]
+    for gap in (0.0, 0.1, 1.0, 10.0):
+        s = solve_ilp(p, gap=gap)
+        assert s.upper_bounds[0] >= best - 1e-9 >= s.scores[0] - 1e-8
+        assert s.scores[0] == p.score(s.arcs[0])
+
+
 def test_without_highspy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "highspy", None)
     p = Problem.from_arc_scores(np.zeros((3, 3)))

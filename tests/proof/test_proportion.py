@@ -129,6 +129,13 @@ REFUSED: dict[str, tuple[int, dict[str, Any]]] = {
         "gsib_grand": [0], "gsib_head": [2], "gsib_inner": [3], "gsib_outer": [6],
         "gsib_score": [1e16],
     }),
+    "a reduction without a tree": (2, {
+        "n_words": 5, "arc_head": [0, 2, 2, 2, 3, 3, 4, 4], "arc_mod": [2, 1, 3, 4, 4, 5, 3, 5],
+        "arc_score": [0.0, 0.0, 0.0, 30.0, 0.0, 0.0, -29.727340047769072, -10.0],
+        "single_root": False, "projective": True,
+        "ogc_grand": [3], "ogc_head": [4], "ogc_mod": [1], "ogc_score": [2e9],
+        "count_ptr": [0, 1], "count_arcs": [3], "count_score": [0.0, -np.inf],
+    }),
     "the last of seven trees": (7, {
         "n_words": 4, "arc_head": [0, 0, 2, 2, 2, 3, 4, 4, 4, 4],
         "arc_mod": [2, 4, 3, 3, 4, 4, 1, 2, 3, 3],
@@ -141,7 +148,7 @@ REFUSED: dict[str, tuple[int, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", list(REFUSED))
 def test_proofs_that_were_refused(name: str) -> None:
     k, fields = REFUSED[name]
-    p = Problem(**fields, projective=False)
+    p = Problem(**{"projective": False, **fields})
     s = solve(p, k_best=k, proof=True, explain=False)
     assert s.proof is not None
     verify(p, s)
