@@ -233,7 +233,8 @@ def summary() -> str:
     ratio = next(row["ratio"] for name, row in beside.items() if name.startswith("bbparse"))
     exact = result("exactness-small")
     text = (
-        f"UDPipe 1 (beam of five) takes {ratio:.1f} times as long. Decoding a problem takes {solvers['default']['median_ms']:.2f} ms (median);"
+        f"UDPipe 1 (beam of five) takes {ratio:.1f} times as long."
+        f" Decoding a problem takes {solvers['default']['median_ms']:.2f} ms (median);"
         f" times as long take {times}. Of {exact['problems']:,} random problems"
         f" {len(exact['disagreements']) or 'none'} differed from enumeration."
     )
