@@ -144,9 +144,8 @@ def agree(
         check_number(name, number, within)
     if not step > 0:
         raise ConfigError(f"step is {step}, expected more than 0")
-    deadline = Deadline.after(time_limit)
-    bounder = _Agreeing(oracles, shared, method, step, (root_calls, node_calls), deadline)
-    return bounder.run(math.inf if node_limit is None else node_limit)
+    limits = SearchLimits.of(Deadline.after(time_limit), node_limit)
+    return _Agreeing(oracles, shared, method, step, (root_calls, node_calls), limits).run()
 
 
 class _Agreeing(Bounder[_Node]):
@@ -154,27 +153,27 @@ class _Agreeing(Bounder[_Node]):
 
     def __init__(
         self, oracles: Sequence[Oracle], shared: Sequence[Sequence[Hashable | None]],
-        method: str, step: float, calls: tuple[int, int], deadline: Deadline,
+        method: str, step: float, calls: tuple[int, int], limits: SearchLimits,
     ) -> None:  # fmt: skip
         self.shared = Shared(oracles, shared)  # checks them
         self.oracles = list(oracles)
         self.method, self.step = method, step
         self.most_calls = calls  # at the root, and at other nodes
-        self.deadline = deadline
+        self.limits = limits
         self.value, self.on = NEG, tuple[NDArray[np.bool_], ...]()
         self.tolerance = 0.0
         self.calls = self.root_calls = 0
         self.history: list[Moment] = []
         self.seen: set[tuple[int, bytes]] = set()
 
-    def run(self, node_limit: float) -> Agreement:
+    def run(self) -> Agreement:
         """Search until nothing open can beat what was found."""
         n_shared = len(self.shared.names)
         root = _Node(
             oracles=self.oracles, multipliers=np.zeros((len(self.oracles), n_shared)),
             dispute=np.zeros(n_shared), fixed=np.zeros(n_shared, np.bool_),
         )  # fmt: skip
-        search = Search(self, SearchLimits(self.deadline, node_limit), self)
+        search = Search(self)
         bound, status = NEG, "optimal"
         if search.bound(root):
             bound, status = search.run(root)
@@ -235,7 +234,7 @@ class _Agreeing(Bounder[_Node]):
         """Lower a node's bound, round after round as long as coordinates can go."""
         while True:
             best = self._descend(node, self.most_calls[node.depth > 0])
-            if not self.matters(node) or self.deadline.is_over():
+            if not self.matters(node) or self.limits.deadline.is_over():
                 return
             node.multipliers = best
             gone = self._beaten(node)
@@ -275,7 +274,7 @@ class _Agreeing(Bounder[_Node]):
                 node.bound, node.noise = min(node.bound, self.value), 0.0  # nothing is better
             elif agreed:
                 node.dispute[:] = 0.0
-            if agreed or not self.matters(node) or self.deadline.is_over():
+            if agreed or not self.matters(node) or self.limits.deadline.is_over():
                 return best
             node.dispute += excess.any(0)
             if self.method == "paper" or not self.on:

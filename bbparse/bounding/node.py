@@ -58,7 +58,7 @@ NEG = -np.inf
 #: No tree of the node would change the k best; branch on an arc; its best tree is known; it is
 #: not bounded yet.
 CLOSED, OPEN, SOLVED, WAITS = 0, 1, 2, 3
-PAPER, POLYAK, LEADS, MIXED = 0, 1, 2, 3
+PAPER, MIXED = 0, 1
 #: Calls without a better bound before steps grow shorter, of oracles whose components are to agree:
 #: their bound rises as often as it falls, and steps that shrink each time stop short of the best.
 PATIENCE = 15
@@ -242,14 +242,13 @@ def bound_node(node, incumbents, limits, counters, record):
         eliminates = (
             limits.eliminate_every > 0 and floor > NEG and call % limits.eliminate_every == 0
         )
-        by_leads = method == LEADS or (method == MIXED and eliminates)
-        if by_leads or eliminates:
+        by_leads = method == MIXED and eliminates
+        if eliminates:
             with_each(oracle, scratch, arc_score, each)
             counters[0] += 2.0
             counters[1] += 2.0 * share
             if by_leads:
                 arc_leads(n_words, node.arc_mod, each, lead)
-        if eliminates:
             if try_trees(
                 oracle, scratch, node, each, arc_score, shift, call, fewest, limits, slack,
                 incumbents, counters,

@@ -71,9 +71,8 @@ def no_trees(k: int, n_words: int) -> Incumbents:
 class Limits(NamedTuple):
     """How a node is bounded.
 
-    The methods: ``PAPER``: subgradient with the paper's step and stopping rules; ``POLYAK``: with
-    Polyak's step; ``LEADS``: by max-marginal differences, found at every pass; ``MIXED``: by these
-    where elimination finds them, by Polyak's step elsewhere.
+    The methods: ``PAPER``: subgradient with the paper's step and stopping rules; ``MIXED``: by
+    max-marginal differences where elimination finds them, with Polyak's step elsewhere.
     """
 
     method: int

@@ -60,8 +60,8 @@ def price_and_cut(
     optimum is a tree's, else 0; ``lp_seconds``, ``pricing_seconds``, ``scoring_seconds``,
     ``seconds``. A BBParseError where highspy is not installed.
     """
-    bounder = _Programs(problem, k_best, columns, settings, Deadline.after(time_limit))
-    found = bounder.run(math.inf if node_limit is None else node_limit, gap)
+    limits = SearchLimits.of(Deadline.after(time_limit), node_limit, gap=gap)
+    found = _Programs(problem, k_best, columns, settings, limits).run()
     if found.status != "optimal" or len(found) < k_best:
         return found
     score, terms = float(found.scores[-1]), tree_terms(problem, found.arcs[-1])
@@ -72,16 +72,9 @@ def price_and_cut(
     return ranked(problem, found.arcs, found.scores, bound, "gap", found.stats)
 
 
-def within_tolerance(
-    problem: Problem,
-    k_best: int = 1,
-    time_limit: float | None = None,
-    node_limit: int | None = None,
-    gap: float = 0.0,
-) -> Solution:
+def within_tolerance(problem: Problem, k_best: int, limits: SearchLimits) -> Solution:
     """As `price_and_cut`, where ``optimal`` means so within the tolerance, whatever its size."""
-    bounder = _Programs(problem, k_best, None, _DEFAULT, Deadline.after(time_limit))
-    return bounder.run(math.inf if node_limit is None else node_limit, gap)
+    return _Programs(problem, k_best, None, _DEFAULT, limits).run()
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -97,10 +90,10 @@ class _Programs(Bounder[_Node]):
 
     def __init__(
         self, problem: Problem, k_best: int, columns: Columns | None, settings: PricingSettings,
-        deadline: Deadline,
+        limits: SearchLimits,
     ) -> None:  # fmt: skip
         self.started = time.perf_counter()
-        self.deadline = deadline
+        self.limits = limits
         self.problem, self.k_best = problem, k_best
         self.extra = columns
         self.columns = GivenColumns(problem) if columns is None else columns
@@ -122,9 +115,9 @@ class _Programs(Bounder[_Node]):
         self.root_bound = math.nan
         self.integral_at_root = False
 
-    def run(self, node_limit: float, gap: float) -> Solution:
+    def run(self) -> Solution:
         """See `price_and_cut`."""
-        search = Search(self, SearchLimits(self.deadline, node_limit, gap=gap))
+        search = Search(self)
         bound, status = -math.inf, "optimal"
         if self.master.bound > -math.inf and not self.master.program.impossible():
             bound, status = search.run(_Node(bound=self.master.bound))
@@ -166,10 +159,10 @@ class _Programs(Bounder[_Node]):
         for column, low, high in node.fixed:
             lower[column], upper[column] = low, high
         floor = self.worst + self.master.tolerance
-        found, x = self.master.solve(lower, upper, floor, self.deadline)
+        found, x = self.master.solve(lower, upper, floor, self.limits.deadline)
         node.bound, arcs = min(node.bound, found), self.master.program.count
         solved = x is not None
-        if not solved and self.matters(node) and not self.deadline.is_over():
+        if not solved and self.matters(node) and not self.limits.deadline.is_over():
             x = upper  # HiGHS has no answer: the node is divided at any arc
         tree = None if x is None else self._try(x[:arcs])
         off = np.zeros(1) if x is None else np.abs(x[self.whole] - np.rint(x[self.whole]))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bbparse.bounding.node import CLOSED, SOLVED, WAITS
 from bbparse.bounding.state import Incumbents
 from bbparse.search.observer import NOT_RECORDED, Finished, Observer, Watch
-from bbparse.search.search import NO_LIMITS, Bounder, Node, Search, SearchLimits
+from bbparse.search.search import Bounder, Node, Search, SearchLimits
 from bbparse.search.settings import METHODS, SearchSettings
 
 Floats = NDArray[np.float64]
@@ -53,6 +53,18 @@ class Left(NamedTuple):
     moved_factors: int  # of a root, factors that the oracle took over
 
 
+class Called(NamedTuple):
+    """What bounding a root gives."""
+
+    heads: Ints  # this and the next two: its best trees if it is closed, see `call_projective`
+    arcs: Ints
+    scores: Floats
+    full_size: float  # of the oracle
+    left: Left | None
+    best: Incumbents
+    counters: Floats  # [4], what was done so far, and the slack
+
+
 @dataclass(eq=False, slots=True, kw_only=True)
 class Subspace(Node):
     """The trees over some arcs."""
@@ -66,12 +78,10 @@ class Subspace(Node):
     margin: float = 0.0  # by how much the bound must be above the k-th score for it to matter
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What a search found, in the problem's arcs."""
+class Outcome(NamedTuple):
+    """What a search found."""
 
-    trees: Ints  # [K, n], best first
-    scores: Floats  # [K]
+    trees: Ints  # [K, n], in the problem's arcs, best first
     bound: float  # on every tree that is not among them; -inf: there is none
     status: str  # of a `Solution`
     stats: dict[str, float | int]
@@ -81,27 +91,24 @@ class Lagrangian(Bounder[Subspace]):
     """Bounds of subspaces, and the k best trees so far.
 
     The root is bounded, and open; or it waits. ``call_node`` is that of
-    :mod:`bbparse.solving.root`, ``full_size`` the size of the oracle at the root, ``counters``
-    float64[3] what was done so far. ``given`` int32[A] is for the observer: each arc of the oracle
-    in the problem that was given. ``projective`` says which oracle it is.
+    :mod:`bbparse.solving.root`, and ``projective`` says which oracle it calls. ``given`` int32[A]
+    is for the observer: each arc of the oracle in the problem that was given.
     """
 
     def __init__(
-        self, root: Left, call_node: Callable[..., Left | None], full_size: float,
-        best: Incumbents, counters: Floats, settings: SearchSettings, quantum: float = 0.0,
-        observer: Observer | None = None, given: Ints | None = None, projective: bool = True,
+        self, root: Left, found: Called, call_node: Callable[..., Left | None],
+        settings: SearchSettings, projective: bool, quantum: float = 0.0,
+        observer: Observer | None = None, given: Ints | None = None,
     ) -> None:  # fmt: skip
         self.settings = settings
         self.quantum = quantum
         self.order = root.order
         self.slack, self.hard = root.slack, root.hard
-        self.best = best
-        self.counters = counters
-        self.full_size = int(full_size)
+        self.best, self.counters = found.best, found.counters
+        self.full_size = int(found.full_size)
         self.waits = root.status == WAITS
         self._call_node = partial(call_node, projective)
         self._calls = CALLS[projective]
-        self._limits = NO_LIMITS
         self.root = Subspace(
             state=root.node, bound=root.bound, arc=root.arc, lower=root.lower, margin=root.margin,
             tree=root.tree if root.status == SOLVED else None,
@@ -109,14 +116,14 @@ class Lagrangian(Bounder[Subspace]):
         self._watch = None
         if observer is not None:
             arcs = root.order if given is None else given
-            self._watch = Watch(observer, arcs, counters, best)
+            self._watch = Watch(observer, arcs, found.counters, found.best)
             self._watch.started(root.node, self.full_size, root.moved_factors)
 
-    def run(self, limits: SearchLimits = NO_LIMITS) -> Outcome:
+    def run(self, limits: SearchLimits) -> Outcome:
         """Search until done or a limit is reached; that of work is in places of the oracle."""
-        self._limits = limits._replace(work=limits.work / max(1, self.full_size))
-        search = Search(self, self._limits, self._watch)
-        stays = True
+        self.limits = limits._replace(work=limits.work / max(1, self.full_size))
+        search = Search(self)
+        stays, bound, status = True, -np.inf, "optimal"
         if self.waits:
             factors, counts = (int(sets[-1][0]) for sets in self.root.state[4:6])
             if factors and not counts:  # π has no form for count factors
@@ -124,27 +131,22 @@ class Lagrangian(Bounder[Subspace]):
             stays = search.bound(self.root)
         else:
             search.n_nodes = 1
-        bound, status = -np.inf, "optimal"
         if stays:
-            bound, status = search.run(self.root, self.settings.order)
+            bound, status = search.run(self.root, by_level=self.settings.order == "level")
         found = int(self.best.found[0])
         if found == 0 and status == "optimal":
             status = "infeasible"
         top = float(self.best.scores[0]) if found else -np.inf
         calls = int(self.counters[0])
         stats: dict[str, float | int] = {
-            "nodes": search.n_nodes,
-            "dp_calls": calls,
-            "dp_work": float(self.counters[1]),
-            "trees_tried": int(self.counters[2]),
-            "closed_at_root": int(not stays),
-            "edges": self.full_size,
-            "upper_bound": max(bound, top),
-        }
+            "nodes": search.n_nodes, "dp_calls": calls, "dp_work": float(self.counters[1]),
+            "trees_tried": int(self.counters[2]), "closed_at_root": int(not stays),
+            "edges": self.full_size, "upper_bound": max(bound, top),
+        }  # fmt: skip
         if self._watch is not None:
             self._watch.finished(Finished(status, max(bound, top), top, calls, search.n_nodes))
         trees = self.order[self.best.trees[self.best.place[:found]]]
-        return Outcome(trees, self.best.scores[:found].copy(), bound, status, stats)
+        return Outcome(trees, bound, status, stats)
 
     # --- nodes ------------------------------------------------------------------------------------
 
@@ -213,10 +215,18 @@ class Lagrangian(Bounder[Subspace]):
         for node in level:
             node.arc = arc
 
+    def bounded(self, node: Subspace, inherited: float, stays: bool) -> None:
+        if self._watch is not None:
+            self._watch.bounded(node, inherited, stays)
+
+    def branched(self, node: Subspace, children: list[Subspace]) -> None:
+        if self._watch is not None:
+            self._watch.branched(node, children)
+
     def _call(self, task: int, node: Subspace, calls: int, record: tuple[Any, ...]) -> Left | None:
         s = self.settings
         limits = (
-            METHODS[s.method], calls, self._limits.work, self._limits.deadline.at,
+            METHODS[s.method], calls, self.limits.work, self.limits.deadline.at,
             s.eliminate_every, s.close_k, s.precision, self.quantum, self.slack, self.hard,
             float(max(1, self.full_size)),
         )  # fmt: skip

@@ -15,7 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from bbparse.deadline import NO_DEADLINE, Deadline
 
@@ -33,8 +33,28 @@ class Node:
 N = TypeVar("N", bound=Node)
 
 
+class SearchLimits(NamedTuple):
+    """What ends a search before its time."""
+
+    deadline: Deadline = NO_DEADLINE
+    nodes: float = math.inf  # most nodes that are bounded
+    work: float = math.inf  # most work, in a unit of the bounder's
+    gap: float = 0.0  # share of k-th score or bound that the bound may be above that score
+
+    @staticmethod
+    def of(
+        deadline: Deadline, node_limit: int | None, work_limit: float | None = None,
+        gap: float = 0.0,
+    ) -> SearchLimits:  # fmt: skip
+        """Return the limits that options name; None: there is none."""
+        nodes, work = (math.inf if x is None else float(x) for x in (node_limit, work_limit))
+        return SearchLimits(deadline, nodes, work, gap)
+
+
 class Bounder(ABC, Generic[N]):
     """What one relaxation knows of nodes, and the best structures that it has met."""
+
+    limits = SearchLimits()
 
     @property
     @abstractmethod
@@ -52,10 +72,7 @@ class Bounder(ABC, Generic[N]):
 
     @abstractmethod
     def divide(self, node: N) -> list[N]:
-        """Return the parts of a bounded node, or the node itself, to be bounded again.
-
-        Parts need not have numbers, and inherit the bound of the node.
-        """
+        """Return the parts of a node, without numbers; or itself, to be bounded again."""
 
     def matters(self, node: N) -> bool:
         """Return whether a structure of a node could change the k best."""
@@ -64,47 +81,48 @@ class Bounder(ABC, Generic[N]):
     def align(self, level: list[N]) -> None:
         """Have all nodes of a level divided in the same way."""
 
+    def bounded(self, node: N, inherited: float, stays: bool) -> None:
+        """Take note of a node's bound, of that of its parent, and whether it stays open."""
 
-class Watcher(Protocol):
-    """What is told of a search, node by node."""
-
-    def bounded(self, node: Any, inherited: float, stays: bool) -> None:
-        """Take note of a node's bound, of that which it had before, and whether it stays open."""
-
-    def branched(self, node: Any, children: list[Any]) -> None:
-        """Take note of a node's parts, before they are bounded."""
-
-
-class SearchLimits(NamedTuple):
-    """What ends a search before its time."""
-
-    deadline: Deadline = NO_DEADLINE
-    nodes: float = math.inf  # most nodes that are bounded
-    work: float = math.inf  # most work, in a unit of the bounder's
-    gap: float = 0.0  # share of k-th score or bound that the bound may be above that score
-
-
-NO_LIMITS = SearchLimits()
+    def branched(self, node: N, children: list[N]) -> None:
+        """Take note of a node's parts, which have numbers and are not bounded."""
 
 
 class Search(Generic[N]):
     """The open nodes of one search, and how many were bounded."""
 
-    def __init__(
-        self, bounder: Bounder[N], limits: SearchLimits = NO_LIMITS,
-        watch: Watcher | None = None,
-    ) -> None:  # fmt: skip
-        self.bounder, self.limits = bounder, limits
+    def __init__(self, bounder: Bounder[N]) -> None:
+        self.bounder, self.limits = bounder, bounder.limits
         self.n_nodes = 0
-        self._watch = watch
         self._made = 1
 
-    def run(self, root: N, order: str = "best-first") -> tuple[float, str]:
+    def run(self, root: N, by_level: bool = False) -> tuple[float, str]:
         """Search below a bounded root; return the highest bound that is left and a status.
 
-        The bound is -inf where the search has ended by itself, with the status "optimal".
+        The highest bound comes first, ties by age, so that the order is the same in every run; or
+        level by level (QL13 Algorithm 1). The bound is -inf where the search has ended by itself,
+        with the status "optimal".
         """
-        return self._by_levels(root) if order == "level" else self._by_bounds(root)
+        queue = [(-root.bound, root.number, root)]
+        while queue:
+            batch = [entry[-1] for entry in (queue if by_level else [heappop(queue)])]
+            if by_level:
+                queue = []
+            if not (batch := [node for node in batch if self.bounder.matters(node)]):
+                continue
+            bound = max(node.bound for node in batch)
+            if self._is_tight(bound):
+                return bound, "gap"
+            self.bounder.align(batch)
+            for i, node in enumerate(batch):
+                for child in self.divide(node):
+                    if limit := self._reached():
+                        left = batch[i:] + [entry[-1] for entry in queue]
+                        return max(other.bound for other in left), limit
+                    if self.bound(child):
+                        entry = (-child.bound, child.number, child)
+                        queue.append(entry) if by_level else heappush(queue, entry)
+        return -math.inf, "optimal"
 
     def bound(self, node: N) -> bool:
         """Bound a node; return whether it stays open."""
@@ -112,8 +130,7 @@ class Search(Generic[N]):
         self.n_nodes += 1
         self.bounder.bound(node)
         stays = node.bound > -math.inf and self.bounder.matters(node)
-        if self._watch is not None:
-            self._watch.bounded(node, inherited, stays)
+        self.bounder.bounded(node, inherited, stays)
         return stays
 
     def divide(self, node: N) -> list[N]:
@@ -125,8 +142,7 @@ class Search(Generic[N]):
             self._made += 1
             child.number, child.parent = self._made, node.number
             child.depth, child.bound = node.depth + 1, node.bound
-        if self._watch is not None:
-            self._watch.branched(node, children)
+        self.bounder.branched(node, children)
         return children
 
     def _is_tight(self, bound: float) -> bool:
@@ -142,37 +158,3 @@ class Search(Generic[N]):
         if self.limits.deadline.is_over():
             return "time_limit"
         return "work_limit" if self.bounder.work >= self.limits.work else ""
-
-    def _by_bounds(self, root: N) -> tuple[float, str]:
-        """Take the highest bound first; ties by age, so that the order is the same in every run."""
-        queue = [(-root.bound, root.number, root)]
-        while queue:
-            node = heappop(queue)[2]
-            if not self.bounder.matters(node):
-                continue
-            if self._is_tight(node.bound):
-                return node.bound, "gap"
-            for child in self.divide(node):
-                if limit := self._reached():
-                    return node.bound, limit
-                if self.bound(child):
-                    heappush(queue, (-child.bound, child.number, child))
-        return -math.inf, "optimal"
-
-    def _by_levels(self, root: N) -> tuple[float, str]:
-        """Take level by level, divided in the same way throughout (QL13 Algorithm 1)."""
-        level = [root]
-        while level := [node for node in level if self.bounder.matters(node)]:
-            bound = max(node.bound for node in level)
-            if self._is_tight(bound):
-                return bound, "gap"
-            self.bounder.align(level)
-            below: list[N] = []
-            for i, node in enumerate(level):
-                for child in self.divide(node):
-                    if limit := self._reached():
-                        return max(n.bound for n in level[i:] + below), limit
-                    if self.bound(child):
-                        below.append(child)
-            level = below
-        return -math.inf, "optimal"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bbparse.bounding.node import LEADS, MIXED, PAPER, POLYAK
+from bbparse.bounding.node import MIXED, PAPER
 from bbparse.errors import ConfigError
 
-METHODS = {"paper": PAPER, "polyak": POLYAK, "max-marginal": LEADS, "mixed": MIXED}
+METHODS = {"paper": PAPER, "mixed": MIXED}
+#: Methods of earlier versions, which `mixed` is made of.
+_GONE = ("polyak", "max-marginal")
 ORDERS = ("best-first", "level")
 
 
@@ -18,10 +20,9 @@ class SearchSettings:
 
     Attributes
     ----------
-    method : {"mixed", "polyak", "max-marginal", "paper"}
-        Multiplier update: subgradient with Polyak's or with the paper's step, or block coordinate
-        descent on max-marginal differences at every pass, or where elimination finds them anyway
-        (`mixed`).
+    method : {"mixed", "paper"}
+        Multiplier update: subgradient with the paper's step; or block coordinate descent on
+        max-marginal differences where elimination finds them, and Polyak's step elsewhere.
     order : {"best-first", "level"}
         Which node next; ``level`` branches a whole level on the arc of its node with the highest
         lower bound (QL13 §3.3).
@@ -47,6 +48,11 @@ class SearchSettings:
     precision: float = 1e-8
 
     def __post_init__(self) -> None:
+        if self.method in _GONE:
+            raise ConfigError(
+                f"search.method {self.method!r} is no longer there: use 'mixed', which is made of"
+                f" {' and '.join(map(repr, _GONE))}, or 'paper'"
+            )
         if self.method not in METHODS:
             raise ConfigError(f"search.method is {self.method!r}, expected one of {list(METHODS)}")
         if self.order not in ORDERS:

@@ -49,7 +49,7 @@ from bbparse.problem.parts import (
     Parts,
     Siblings,
 )
-from bbparse.search.lagrangian import BOUND, NO_ARCS, START, WATCH, Left
+from bbparse.search.lagrangian import BOUND, NO_ARCS, START, WATCH, Called, Left
 from bbparse.search.observer import NOT_RECORDED
 from bbparse.solving.factors import possible_factors
 from bbparse.solving.rescore import rescore_trees
@@ -286,18 +286,6 @@ _NO_PROBLEM = Problem.trusted(0, NO_ARCS.copy(), NO_ARCS.copy(), np.empty(0)).pl
 _NO_LIMITS = (0, 0, 0.0, 0.0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-class Called(NamedTuple):
-    """What a call gives, and what it has changed."""
-
-    heads: Ints
-    arcs: Ints
-    scores: Floats  # [3, K], see `rescore_trees`
-    full_size: float
-    left: tuple[Any, ...] | None
-    best: Incumbents
-    counters: Floats
-
-
 def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...]) -> Called:
     """Make the root of a problem; bound it, too, if it is not to wait."""
     best = no_trees(k, p.n_words)
@@ -307,7 +295,8 @@ def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...
         mode, *p.plain(), (task, p.n_words, p.arc_label is not None, p.projective, p.single_root),
         NO_NODE[p.projective], NO_ARCS, tuple(best), limits, counters, NOT_RECORDED,
     )  # fmt: skip
-    return Called(heads, arcs, scores, full_size, left, best, counters)
+    open_root = None if left is None else Left(*left)
+    return Called(heads, arcs, scores, full_size, open_root, best, counters)
 
 
 def call_node(

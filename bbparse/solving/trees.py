@@ -27,14 +27,14 @@ from bbparse.pricing.search import within_tolerance
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order, in_rank, ranked, with_sorted_sets
 from bbparse.problem.tree import most_trees
-from bbparse.search.lagrangian import CALLS, Lagrangian, Left, Outcome
+from bbparse.search.lagrangian import CALLS, Called, Lagrangian, Outcome
 from bbparse.search.observer import Finished, Observer
 from bbparse.search.search import SearchLimits
 from bbparse.search.settings import DEFAULT, SearchSettings
 from bbparse.search.settings import METHODS as MULTIPLIERS
 from bbparse.solving.proportion import Answer, in_doubt, in_proportion
 from bbparse.solving.rescore import rescore
-from bbparse.solving.root import Called, call_node, call_root, call_scores
+from bbparse.solving.root import call_node, call_root, call_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,7 @@ class Options:
     @property
     def limits(self) -> SearchLimits:
         """What ends a search."""
-        nodes, work = (np.inf if x is None else x for x in (self.node_limit, self.work_limit))
-        return SearchLimits(self.deadline, nodes, float(work), self.gap)
+        return SearchLimits.of(self.deadline, self.node_limit, self.work_limit, self.gap)
 
 
 _USUAL = Options(started=0.0)
@@ -144,7 +143,7 @@ def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
     if method == "ilp":
         found = solve_ilp(problem, o.k_best, o.deadline.limit(), o.gap)
     else:
-        found = within_tolerance(problem, o.k_best, o.deadline.limit(), o.node_limit, o.gap)
+        found = within_tolerance(problem, o.k_best, o.limits)
     sizes = rescore(problem, found.arcs, found.heads)[1:]
     return Answer(found, float(found.stats["tolerance"]), sizes)
 
@@ -168,15 +167,14 @@ def _branch_and_bound(given: Ints | None, problem: Problem, options: Options) ->
     ):
         return _solve_dense(problem, options)
     found = make_root(problem, options, waits=s.lower_start > 0 or observer is not None)
-    if found.left is None:
+    root = found.left
+    if root is None:
         return _solved(problem, found, options)
-    root = Left(*found.left)
+    arcs = root.order if given is None else given[root.order]
     bounder = Lagrangian(
-        root, call_node, found.full_size, found.best, found.counters, s, problem.quantum,
-        observer, root.order if given is None else given[root.order], problem.projective,
-    )  # fmt: skip
-    outcome = bounder.run(options.limits)
-    return _solution(problem, outcome, options, root.slack)
+        root, found, call_node, s, problem.projective, problem.quantum, observer, arcs
+    )
+    return _solution(problem, bounder.run(options.limits), options, root.slack)
 
 
 def make_root(p: Problem, options: Options, waits: bool) -> Called:

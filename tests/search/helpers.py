@@ -6,7 +6,7 @@ import numpy as np
 
 from bbparse.problem import Problem
 from bbparse.problem.order import in_order
-from bbparse.search.lagrangian import Lagrangian, Left
+from bbparse.search.lagrangian import Lagrangian
 from bbparse.search.settings import SearchSettings
 from bbparse.solving.root import call_node
 from bbparse.solving.trees import Options, make_root
@@ -17,10 +17,7 @@ def search_of(problem: Problem, k: int, settings: SearchSettings) -> Lagrangian:
     ordered, order = in_order(problem)
     found = make_root(ordered, Options(k, settings=settings), waits=True)
     assert found.left is not None
-    root = Left(*found.left)
+    root = found.left
     if order is not None:
         root = root._replace(order=order[root.order].astype(np.int32))
-    return Lagrangian(
-        root, call_node, found.full_size, found.best, found.counters, settings,
-        projective=problem.projective,
-    )  # fmt: skip
+    return Lagrangian(root, found, call_node, settings, problem.projective)

@@ -32,8 +32,8 @@ SETTINGS = {
     "published": AS_PUBLISHED.with_(root_calls=10, node_calls=10),
     "published, best first": AS_PUBLISHED.with_(order="best-first", root_calls=3, node_calls=3),
     "branching by levels": DEFAULT.with_(root_calls=1, node_calls=1, order="level"),
-    "max-marginal": DEFAULT.with_(method="max-marginal"),
-    "polyak": DEFAULT.with_(method="polyak", lower_start=3),
+    "elimination at every pass": DEFAULT.with_(eliminate_every=1),
+    "no elimination, lower start": DEFAULT.with_(eliminate_every=0, lower_start=3),
 }
 WEAK = SETTINGS["branching only"]
 

@@ -15,7 +15,9 @@ from bbparse.search.settings import AS_PUBLISHED, DEFAULT, METHODS, ORDERS, Sear
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"method": "newton"}, r"search\.method is 'newton', expected one of .*'paper'.*'polyak'"),
+        ({"method": "newton"}, r"search\.method is 'newton', expected one of .*'paper', 'mixed'"),
+        ({"method": "polyak"}, r"^search\.method 'polyak' is no longer there: use 'mixed', .*$"),
+        ({"method": "max-marginal"}, r"^search\.method 'max-marginal' is no longer there: .*$"),
         ({"order": "random"}, r"search\.order is 'random', expected one of .*'best-first'"),
         ({"lower_start": -1}, r"search\.lower_start is -1, expected a whole number >= 0"),
         ({"root_calls": 0}, r"search\.root_calls is 0, expected a whole number >= 1"),

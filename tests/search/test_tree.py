@@ -20,9 +20,9 @@ from tests.strategies import random_problem
 WEAK = DEFAULT.with_(root_calls=1, node_calls=1, eliminate_every=0, close_k=1)
 SETTINGS = {
     "default": DEFAULT,
-    "polyak": DEFAULT.with_(method="polyak"),
-    "max-marginal": DEFAULT.with_(method="max-marginal", eliminate_every=2),
-    "max-marginal, weak": WEAK.with_(method="max-marginal", root_calls=3),
+    "no elimination": DEFAULT.with_(eliminate_every=0),
+    "elimination at every other pass": DEFAULT.with_(eliminate_every=2),
+    "elimination, weak": WEAK.with_(eliminate_every=1, root_calls=3),
     "published": AS_PUBLISHED,
     "weak": WEAK,
     "weak, by levels": WEAK.with_(order="level"),
