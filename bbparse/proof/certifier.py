@@ -1,8 +1,8 @@
-"""Making proofs: a branch and bound of its own, which knows the k best trees already.
+"""Making proofs: the bounder of a search that knows the k best trees already.
 
-It walks the subspaces depth first and writes the nodes of a :class:`bbparse.problem.proof.Proof` as
-it goes. In each it lowers the Lagrangian bound by Polyak's steps (:mod:`bbparse.proof.relaxation`),
-aiming at the k-th score; takes out at once all arcs that are in no better tree, which the
+The subspaces come depth first, and it writes the nodes of a :class:`bbparse.problem.proof.Proof` as
+they come. In each it lowers the bound of :mod:`bbparse.proof.relaxation` by Polyak's steps, aiming
+at the k-th score; takes out at once all arcs that are in no better tree, which the
 max-marginals under the same multipliers show; and then branches: on the arc with the largest
 gap, or, where the best tree is one of the solution, by Lawler's partition around it.
 
@@ -16,12 +16,12 @@ are negative.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.deadline import Deadline
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import in_order
 from bbparse.problem.proof import (
@@ -38,6 +38,7 @@ from bbparse.problem.proof import (
 from bbparse.problem.tree import broken_constraint, tree_score, tree_terms
 from bbparse.proof.crossing import pairs_of
 from bbparse.proof.relaxation import Bound, Relaxation, Space
+from bbparse.search.search import Bounder, Search, SearchLimits
 
 #: Calls of the oracle at the root and at other nodes, and how many lie between two eliminations.
 ROOT_CALLS, NODE_CALLS, EVERY = 60, 15, 4
@@ -53,8 +54,8 @@ class _BetterTree(Exception):
     """A tree that the solution lacks."""
 
 
-class Certifier:
-    """The search for the proof of one solution."""
+class Certifier(Bounder[Space]):
+    """What writes the proof of one solution."""
 
     def __init__(self, problem: Problem, solution: Solution, k_best: int) -> None:
         self.given, self.k_best = problem, k_best
@@ -82,21 +83,30 @@ class Certifier:
             self.scores = solution.scores
         self.relaxation = Relaxation(self.problem, not self.all_trees, hard)
         self.nodes = Nodes()
+        self._left: list[Space] = []
 
     def run(self, time_limit: float | None) -> tuple[Proof | None, str]:
-        deadline = math.inf if time_limit is None else time.monotonic() + time_limit
-        waiting = [self.relaxation.whole()]
-        more = MORE_CALLS if self.relaxation.apart else 1
-        calls = ROOT_CALLS
-        while waiting:
-            if time.monotonic() >= deadline:
-                return None, "the time limit was reached"
-            try:
-                waiting += self._prove(waiting.pop(), calls * more)
-            except _BetterTree as better:
-                return None, str(better)
-            calls = NODE_CALLS
+        self.limits = SearchLimits(Deadline.after(time_limit))
+        try:
+            status = Search(self).in_depth(self.relaxation.whole())
+        except _BetterTree as better:
+            return None, str(better)
+        if status != "optimal":
+            return None, "the time limit was reached"
         return self.nodes.proof(self.given, self.k_best, self.order), ""
+
+    @property
+    def worst(self) -> float:
+        return -math.inf  # what is not closed is to be proved
+
+    def bound(self, space: Space) -> None:
+        calls = NODE_CALLS if space.depth else ROOT_CALLS
+        self._left = self._prove(space, calls * (MORE_CALLS if self.relaxation.apart else 1))
+        if not self._left:
+            space.bound = -math.inf
+
+    def divide(self, space: Space) -> list[Space]:
+        return self._left
 
     # ---- one subspace --------------------------------------------------------------------------
 
@@ -137,7 +147,7 @@ class Certifier:
         most = self.relaxation.with_some(space, value, poor)
         if len(poor) == 1:
             # the arc is required in its leaf, which fixes more: bound the leaf as it is
-            required = self._without_and_with(space.copy(), int(poor[0]))[1]
+            required = self._without_and_with(space, int(poor[0]))[1]
             self.relaxation.settle(required)
             self._bound_leaf(required, self.relaxation.bound(required).value)
         else:
@@ -185,29 +195,24 @@ class Certifier:
         return spaces
 
     def _without_and_with(self, space: Space, arc: int) -> list[Space]:
-        without = space.copy()
+        without, having = space.copy(), space.copy()
         without.alive[arc] = False
         rivals = self.relaxation.mod == self.relaxation.mod[arc]
         rivals[arc] = False
-        space.alive[rivals] = False
-        return [without, space]
+        having.alive[rivals] = False
+        return [without, having]
 
 
 class Nodes:
     """Nodes in pre-order, and the rows of multipliers that they share."""
 
     def __init__(self) -> None:
-        self._kind: list[int] = []
-        self._ptr = [0]
-        self._arcs: list[int] = []
-        self._bound: list[float] = []
-        self._vector: list[int] = []
+        self._nodes: list[tuple[int, list[int], float, int]] = []
         self._rows: dict[tuple[bytes, ...], int] = {}
 
     def split(self, arcs: Iterable[int]) -> None:
         """Ask whether a tree has one of these arcs."""
-        self._arcs += np.asarray(arcs).tolist()
-        self._add(SPLIT, 0.0, -1)
+        self._nodes.append((SPLIT, np.asarray(arcs).tolist(), 0.0, -1))
 
     def leaf(self, kind: int, bound: float, multipliers: tuple[Floats, ...] = ()) -> None:
         """Close a subspace, with multipliers of factors, counts and pairs or without."""
@@ -215,13 +220,7 @@ class Nodes:
         if multipliers:
             key = tuple(lam.tobytes() for lam in multipliers)
             row = self._rows.setdefault(key, len(self._rows))
-        self._add(kind, bound, row)
-
-    def _add(self, kind: int, bound: float, row: int) -> None:
-        self._kind.append(kind)
-        self._ptr.append(len(self._arcs))
-        self._bound.append(bound)
-        self._vector.append(row)
+        self._nodes.append((kind, [], bound, row))
 
     def proof(
         self, problem: Problem, k_best: int, order: NDArray[np.int64] | None = None
@@ -232,9 +231,10 @@ class Nodes:
             np.frombuffer(b"".join(row[i] for row in self._rows)).reshape(len(self._rows), width)
             for i, width in enumerate(widths)
         ]
-        arcs = np.array(self._arcs, np.int32)
+        kinds, asked, bounds, rows = zip(*self._nodes)
+        arcs = np.array([a for own in asked for a in own], np.int32)
         return Proof(
-            digest(problem), k_best, np.array(self._kind, np.int8), np.array(self._ptr, np.int64),
-            arcs if order is None else order[arcs].astype(np.int32), np.array(self._bound),
-            np.array(self._vector, np.int32), *multipliers,
+            digest(problem), k_best, np.array(kinds, np.int8), np.cumsum([0, *map(len, asked)]),
+            arcs if order is None else order[arcs].astype(np.int32), np.array(bounds),
+            np.array(rows, np.int32), *multipliers,
         )  # fmt: skip

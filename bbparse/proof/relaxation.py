@@ -27,13 +27,14 @@ from bbparse.oracle.projective.build import Chart
 from bbparse.oracle.projective.recurrences import parts_of, recurrence_for
 from bbparse.oracle.trees import Arborescences, oracle_of, restricted
 from bbparse.problem import Problem
+from bbparse.search.search import Node
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-@dataclass(slots=True)
-class Space:
+@dataclass(eq=False, slots=True)
+class Space(Node):
     """A subspace, with multipliers that were good for the one around it.
 
     ``pair_lam`` float64[2, P] are u and v of an oracle of components that are to agree; there are

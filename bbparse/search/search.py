@@ -6,7 +6,7 @@ that a search ends as soon as the highest one does not beat the k-th best struct
 1960; Lawler & Wood 1966). The bounders: a Lagrangian relaxation over an oracle
 (:mod:`bbparse.search.lagrangian`), the agreement of several oracles (:mod:`bbparse.agreement`),
 linear programs (:mod:`bbparse.pricing.search`), and one whose bounds a checker can follow
-(:mod:`bbparse.proof.certify`).
+(:mod:`bbparse.proof.certifier`).
 """
 
 from __future__ import annotations
@@ -123,6 +123,20 @@ class Search(Generic[N]):
                         entry = (-child.bound, child.number, child)
                         queue.append(entry) if by_level else heappush(queue, entry)
         return -math.inf, "optimal"
+
+    def in_depth(self, root: N) -> str:
+        """Bound nodes and divide them depth first, the last part first; return a status.
+
+        Each is bounded when its turn comes: what a bounder writes of nodes is in pre-order.
+        """
+        waiting = [root]
+        while waiting:
+            if limit := self._reached():
+                return limit
+            node = waiting.pop()
+            if self.bound(node):
+                waiting += self.divide(node)
+        return "optimal"
 
     def bound(self, node: N) -> bool:
         """Bound a node; return whether it stays open."""
