@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import Generic, NamedTuple, TypeVar
+
+from sortedcontainers import SortedKeyList
 
 from bbparse.deadline import NO_DEADLINE, Deadline
 
@@ -88,6 +89,14 @@ class Bounder(ABC, Generic[N]):
         """Take note of a node's parts, which have numbers and are not bounded."""
 
 
+def _by_bound(node: Node) -> tuple[float, int]:
+    return -node.bound, node.number
+
+
+def _by_age(node: Node) -> int:
+    return node.number
+
+
 class Search(Generic[N]):
     """The open nodes of one search, and how many were bounded."""
 
@@ -103,11 +112,12 @@ class Search(Generic[N]):
         level by level (QL13 Algorithm 1). The bound is -inf where the search has ended by itself,
         with the status "optimal".
         """
-        queue = [(-root.bound, root.number, root)]
+        queue = SortedKeyList([root], key=_by_age if by_level else _by_bound)
         while queue:
-            batch = [entry[-1] for entry in (queue if by_level else [heappop(queue)])]
-            if by_level:
-                queue = []
+            batch = list(queue) if by_level else [queue[0]]
+            del queue[: len(batch)]
+            while queue and not self.bounder.matters(queue[-1]):
+                queue.pop()  # what better structures have ruled out needs no memory
             if not (batch := [node for node in batch if self.bounder.matters(node)]):
                 continue
             bound = max(node.bound for node in batch)
@@ -117,11 +127,9 @@ class Search(Generic[N]):
             for i, node in enumerate(batch):
                 for child in self.divide(node):
                     if limit := self._reached():
-                        left = batch[i:] + [entry[-1] for entry in queue]
-                        return max(other.bound for other in left), limit
+                        return max(other.bound for other in [*batch[i:], *queue]), limit
                     if self.bound(child):
-                        entry = (-child.bound, child.number, child)
-                        queue.append(entry) if by_level else heappush(queue, entry)
+                        queue.add(child)
         return -math.inf, "optimal"
 
     def in_depth(self, root: N) -> str:
