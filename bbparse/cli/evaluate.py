@@ -21,7 +21,7 @@ from bbparse.treebank import (
     compare_tallies,
     read_conllu,
 )
-from bbparse.treebank.alignment import Share, evaluate_text
+from bbparse.treebank.alignment import MatchCounts, evaluate_text
 from bbparse.treebank.evaluation import tallied
 
 #: Measures and what they are called; those with a twin without punctuation have it beside them.
@@ -187,7 +187,7 @@ def _broken_down(by: str, gold: list[Sentence], sentences: list[Sentence]) -> Br
     return breakdown
 
 
-def _print_text_scores(scores: dict[str, Share], as_json: bool) -> None:
+def _print_text_scores(scores: dict[str, MatchCounts], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({name: share.f1 for name, share in scores.items()}, indent=2))
         return

@@ -1,4 +1,4 @@
-"""Sentences with or without trees: reading, writing, checking and comparing them."""
+"""Sentences with or without trees: read, write, check and compare them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Scores of trees over other words and sentences than the gold ones, on the same text.
+"""Scores of trees whose words and sentences differ from the gold ones, over the same text.
 
-Words are aligned by the characters that they are made of, and within multiword tokens by the
-longest common sequence of forms, as the official scorer of the CoNLL 2018 shared task does (Zeman
-et al. 2018, §3); every measure is an F1 over the words of both sides.
+Words are aligned by the characters that they cover. Within multiword tokens they are aligned by the
+longest common subsequence of forms, as the official scorer of the CoNLL 2018 shared task does
+(Zeman et al. 2018, §3). Every measure is an F1 over the words of both sides.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from bbparse.treebank.sentence import Sentence, pieces
 Span = tuple[int, int]
 
 
-class Share(NamedTuple):
-    """What is right of what there is."""
+class MatchCounts(NamedTuple):
+    """Counts of correct, gold and predicted items of one measure."""
 
     right: int
     gold: int
@@ -26,32 +26,32 @@ class Share(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """Two times what is right by the sum of both sides; 0 of nothing."""
+        """Compute F1, from 0 to 1: twice the correct items by all gold and predicted items."""
         return 2 * self.right / max(1, self.gold + self.predicted)
 
 
 class _Word(NamedTuple):
     start: int
     end: int
-    several: bool
+    in_multiword: bool  #: Whether the word is part of a multiword token.
     form: str
 
 
 class _Side:
-    """All words of a treebank, over the characters of its text without blanks."""
+    """Words, tokens and sentences of one treebank, over its text without white space."""
 
     def __init__(self, sentences: Iterable[Sentence]) -> None:
         self.words: list[_Word] = []
-        self.tokens: list[Span] = []
-        self.sentences: list[Span] = []
-        self.heads: list[int] = []  # number of the head among all words, -1 for the root
+        self.token_spans: list[Span] = []
+        self.sentence_spans: list[Span] = []
+        self.heads: list[int] = []  # index of the head among all words, -1 for the root
         self.upos: list[str] = []
         self.xpos: list[str] = []
         self.feats: list[str] = []
         self.lemmas: list[str] = []
         self.labels: list[str] = []
         self.functional: list[Hashable] = []
-        self.places: list[Sentence] = []
+        self.sources: list[Sentence] = []
         parts: list[str] = []
         start = 0
         for sentence in sentences:
@@ -60,13 +60,13 @@ class _Side:
                 text = "".join(piece.form.split())
                 parts.append(text)
                 end = start + len(text)
-                self.tokens.append((start, end))
-                several = len(piece.words) > 1
+                self.token_spans.append((start, end))
+                in_multiword = len(piece.words) > 1
                 for form in piece.words:
-                    self.words.append(_Word(start, end, several, form.lower()))
+                    self.words.append(_Word(start, end, in_multiword, form.lower()))
                 start = end
-            self.sentences.append((begin, start))
-            self.places.append(sentence)
+            self.sentence_spans.append((begin, start))
+            self.sources.append(sentence)
             self._add(sentence, first)
         self.text = "".join(parts)
 
@@ -81,57 +81,70 @@ class _Side:
         self.labels += labels
         functional = function_words(sentence.heads, labels, sentence.upos, feats)
         for i in range(sentence.n_words):
-            own = functional.get(i + 1, [])
-            self.functional.append(tuple((first + j, *rest) for j, *rest in own))
+            dependents = functional.get(i + 1, [])
+            self.functional.append(tuple((first + j, *rest) for j, *rest in dependents))
 
 
 def evaluate_text(
     gold: Iterable[Sentence], predicted: Iterable[Sentence]
-) -> dict[str, Share]:
-    """Compare two treebanks of the same text, with a head for every word, by name of the measure.
+) -> dict[str, MatchCounts]:
+    """Compare two treebanks of the same text, whose words and sentences may differ.
 
-    `TreebankError` if they are not of the same characters; names the sentence.
+    Parameters
+    ----------
+    gold, predicted : iterable of Sentence
+        With a head for every word.
+
+    Returns
+    -------
+    dict
+        Name of the measure → `MatchCounts`, whose `f1` is from 0 to 1.
+
+    Raises
+    ------
+    TreebankError
+        If the characters of the two texts differ; names the sentence.
     """
-    one, other = _Side(gold), _Side(predicted)
-    _check_same_text(one, other)
-    pairs = _aligned(one.words, other.words)
+    gold_side, predicted_side = _Side(gold), _Side(predicted)
+    _check_same_text(gold_side, predicted_side)
+    pairs = _aligned(gold_side.words, predicted_side.words)
     to_gold = {b: a for a, b in pairs}
     to_gold[-1] = -1
 
     def shares(
         right: Callable[[int, int], bool], counted: Callable[[str], bool] = lambda label: True
-    ) -> Share:
-        return Share(
-            sum(counted(one.labels[a]) and right(a, b) for a, b in pairs),
-            sum(map(counted, one.labels)),
-            sum(map(counted, other.labels)),
+    ) -> MatchCounts:
+        return MatchCounts(
+            sum(counted(gold_side.labels[a]) and right(a, b) for a, b in pairs),
+            sum(map(counted, gold_side.labels)),
+            sum(map(counted, predicted_side.labels)),
         )
 
     def heads(a: int, b: int) -> bool:
-        return one.heads[a] == to_gold.get(other.heads[b], -2)
+        return gold_side.heads[a] == to_gold.get(predicted_side.heads[b], -2)
 
     def arcs(a: int, b: int) -> bool:
-        return heads(a, b) and one.labels[a] == other.labels[b]
+        return heads(a, b) and gold_side.labels[a] == predicted_side.labels[b]
 
     def lemmas(a: int, b: int) -> bool:
-        return one.lemmas[a] in ("_", other.lemmas[b])
+        return gold_side.lemmas[a] in ("_", predicted_side.lemmas[b])
 
     def functional(a: int, b: int) -> bool:
-        own = tuple((to_gold.get(j, -2), *rest) for j, *rest in other.functional[b])  # type: ignore[attr-defined]
-        return own == one.functional[a]
+        dependents = tuple((to_gold.get(j, -2), *rest) for j, *rest in predicted_side.functional[b])  # type: ignore[attr-defined]
+        return dependents == gold_side.functional[a]
 
     def content(label: str) -> bool:
         return label in CONTENT
 
     def same(column: str) -> Callable[[int, int], bool]:
-        left, right = getattr(one, column), getattr(other, column)
+        left, right = getattr(gold_side, column), getattr(predicted_side, column)
         return lambda a, b: left[a] == right[b]
 
     upos, xpos, feats = same("upos"), same("xpos"), same("feats")
     return {
-        "tokens": _spans(one.tokens, other.tokens),
-        "sentences": _spans(one.sentences, other.sentences),
-        "words": Share(len(pairs), len(one.words), len(other.words)),
+        "tokens": _spans(gold_side.token_spans, predicted_side.token_spans),
+        "sentences": _spans(gold_side.sentence_spans, predicted_side.sentence_spans),
+        "words": MatchCounts(len(pairs), len(gold_side.words), len(predicted_side.words)),
         "upos": shares(upos),
         "xpos": shares(xpos),
         "ufeats": shares(feats),
@@ -150,49 +163,49 @@ def evaluate_text(
 def _check_same_text(gold: _Side, predicted: _Side) -> None:
     if gold.text == predicted.text:
         return
-    place = next(
+    position = next(
         (i for i, (a, b) in enumerate(zip(gold.text, predicted.text)) if a != b),
         min(len(gold.text), len(predicted.text)),
     )
-    found = [
+    origins = [
         next(
-            (s.place() for s, (_, end) in zip(side.places, side.sentences) if end > place),
+            (s.place() for s, (_, end) in zip(side.sources, side.sentence_spans) if end > position),
             "its end",
         )
         for side in (predicted, gold)
     ]
     raise TreebankError(
-        f"{found[0]}: found {predicted.text[place : place + 20]!r},"
-        f" expected {gold.text[place : place + 20]!r} as in {found[1]}: the texts differ"
+        f"{origins[0]}: found {predicted.text[position : position + 20]!r},"
+        f" expected {gold.text[position : position + 20]!r} as in {origins[1]}: the texts differ"
     )
 
 
-def _spans(gold: Sequence[Span], predicted: Sequence[Span]) -> Share:
-    return Share(len(set(gold) & set(predicted)), len(gold), len(predicted))
+def _spans(gold: Sequence[Span], predicted: Sequence[Span]) -> MatchCounts:
+    return MatchCounts(len(set(gold) & set(predicted)), len(gold), len(predicted))
 
 
 def _aligned(gold: Sequence[_Word], predicted: Sequence[_Word]) -> list[tuple[int, int]]:
-    """Pairs of words that stand for each other."""
+    """Return the pairs (gold index, predicted index) of words that are aligned."""
     pairs = []
     a = b = 0
     while a < len(gold) and b < len(predicted):
-        one, other = gold[a], predicted[b]
-        if one.several or other.several:
+        left, right = gold[a], predicted[b]
+        if left.in_multiword or right.in_multiword:
             first, second = a, b
-            if one.several and not other.several and other.start < one.start:
+            if left.in_multiword and not right.in_multiword and right.start < left.start:
                 second = b = b + 1
-            elif other.several and not one.several and one.start < other.start:
+            elif right.in_multiword and not left.in_multiword and left.start < right.start:
                 first = a = a + 1
-            a, b = _region(gold, predicted, a, b, one.end if one.several else other.end)
+            a, b = _region(gold, predicted, a, b, left.end if left.in_multiword else right.end)
             pairs += [
                 (first + i, second + j)
                 for i, j in _common([w.form for w in gold[first:a]],
                                     [w.form for w in predicted[second:b]])
             ]  # fmt: skip
-        elif (one.start, one.end) == (other.start, other.end):
+        elif (left.start, left.end) == (right.start, right.end):
             pairs.append((a, b))
             a, b = a + 1, b + 1
-        elif one.start <= other.start:
+        elif left.start <= right.start:
             a += 1
         else:
             b += 1
@@ -202,24 +215,24 @@ def _aligned(gold: Sequence[_Word], predicted: Sequence[_Word]) -> list[tuple[in
 def _region(
     gold: Sequence[_Word], predicted: Sequence[_Word], a: int, b: int, end: int
 ) -> tuple[int, int]:
-    """Where the multiword tokens that overlap end on both sides."""
+    """Return the indices at which the overlapping multiword tokens end on both sides."""
 
     def within(words: Sequence[_Word], i: int) -> bool:
         return i < len(words) and (
-            words[i].start < end if words[i].several else words[i].end <= end
+            words[i].start < end if words[i].in_multiword else words[i].end <= end
         )
 
     while within(gold, a) or within(predicted, b):
         ahead = b >= len(predicted) or (a < len(gold) and gold[a].start <= predicted[b].start)
         word = gold[a] if ahead else predicted[b]
-        if word.several:
+        if word.in_multiword:
             end = max(end, word.end)
         a, b = a + ahead, b + (not ahead)
     return a, b
 
 
 def _common(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
-    """Places of a longest common subsequence."""
+    """Return the index pairs of a longest common subsequence."""
     best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
     for i in reversed(range(len(left))):
         for j in reversed(range(len(right))):

@@ -1,4 +1,4 @@
-"""Where the errors are: accuracy by length of sentence, by length of arc, by relation."""
+"""Breakdowns of accuracy: by sentence length, by arc length, by relation."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from bbparse.treebank.evaluation import Measure, checked_labels, shares
 from bbparse.treebank.sentence import Sentence
 
-#: What accuracy can be broken down by.
+#: Names of the breakdowns.
 BREAKDOWNS = ("length", "distance", "relation")
 
 _ROOT = "root"
-# Classes after the arcs from the root (as CoNLL-X's eval.pl, and finer), by their first distance.
+# Classes of arcs by their smallest distance; finer than those of CoNLL-X's eval.pl.
 _DISTANCES = {1: "1", 2: "2", 3: "3-6", 7: "7-10", 11: "11-20", 21: "21-"}
 
-_FOUND: dict[str, Measure] = {
+_RETRIEVAL: dict[str, Measure] = {
     "recall": (("right",), ("gold",)),
     "precision": (("right",), ("predicted",)),
     "f1": (("right", "right"), ("gold", "predicted")),
 }
-#: The numbers and the shares of a row.
+#: Columns of a row: counts, then measures.
 _COLUMNS: dict[str, tuple[tuple[str, ...], dict[str, Measure]]] = {
     "length": (
         ("sentences", "words"),
@@ -30,24 +30,24 @@ _COLUMNS: dict[str, tuple[tuple[str, ...], dict[str, Measure]]] = {
             "complete": (("complete",), ("sentences",)),
         },
     ),
-    "distance": (("gold", "predicted"), _FOUND),
-    "relation": (("gold", "predicted"), {"uas": (("heads",), ("gold",)), **_FOUND}),
+    "distance": (("gold", "predicted"), _RETRIEVAL),
+    "relation": (("gold", "predicted"), {"uas": (("heads",), ("gold",)), **_RETRIEVAL}),
 }
 
 
 class Breakdown:
-    """Accuracy by class of sentence or arc; add sentences, then look at the rows.
+    """Accuracy by class of sentence or arc: add sentences, then read the rows.
 
     Parameters
     ----------
     by : {"length", "distance", "relation"}
         * length: sentences of 1-10, 11-20, … words;
-        * distance: arcs from the root, and arcs between words that lie 1, 2, 3-6, 7-10, 11-20, or
-          more words apart. The class of an arc is its own: recall is the share of gold arcs of the
-          class that were predicted, precision the share of predicted arcs of it that are gold
-          (McDonald & Nivre 2007, §3.3);
-        * relation: words by label, subtypes apart. Recall and precision want head and label right;
-          uas is the share of words of the gold label whose head is right.
+        * distance: arcs from the root, and arcs between words that are 1, 2, 3-6, 7-10, 11-20, or
+          more words apart. Gold and predicted arcs are each counted in their own class: recall is
+          the fraction of gold arcs of the class that were predicted, precision the fraction of
+          predicted arcs of the class that are gold (McDonald & Nivre 2007, §3.3);
+        * relation: words by label, with subtypes kept apart. Recall and precision require the right
+          head and label; uas is the fraction of words with the gold label whose head is right.
 
     Raises
     ------
@@ -73,31 +73,31 @@ class Breakdown:
     def add(
         self, gold: Sentence, heads: Sequence[int], deprels: Sequence[str] | None = None
     ) -> None:
-        """Count one sentence; parameters and errors as for `Tally.add`."""
+        """Count one sentence; parameters and errors are those of `Tally.add`."""
         labels = checked_labels(gold, heads, deprels)
         n, counts = gold.n_words, self._counts
         right = [a == b for a, b in zip(gold.heads, heads)]
-        both = [same and a == b for same, a, b in zip(right, gold.deprels, labels)]
+        labelled = [same and a == b for same, a, b in zip(right, gold.deprels, labels)]
         if self.by == "length":
             first = (n - 1) // 10 * 10
             counts[f"{first + 1}-{first + 10}"] += Counter(
-                sentences=1, words=n, heads=sum(right), labels=sum(both), complete=all(right)
+                sentences=1, words=n, heads=sum(right), labels=sum(labelled), complete=all(right)
             )
             return
-        of_gold, predicted = gold.deprels, labels
+        gold_classes, predicted_classes = gold.deprels, labels
         if self.by == "distance":
-            of_gold, predicted = (
+            gold_classes, predicted_classes = (
                 [_distance_class(head, m) for m, head in enumerate(column, start=1)]
                 for column in (gold.heads, heads)
             )
-            both = right
+            labelled = right
         for i in range(n):
-            counts[of_gold[i]] += Counter(gold=1, heads=right[i], right=both[i])
-            if predicted[i]:
-                counts[predicted[i]]["predicted"] += 1
+            counts[gold_classes[i]] += Counter(gold=1, heads=right[i], right=labelled[i])
+            if predicted_classes[i]:
+                counts[predicted_classes[i]]["predicted"] += 1
 
     def rows(self) -> list[dict[str, str | int | float]]:
-        """One row for each class that occurs: short before long, frequent before rare.
+        """Return one row for each class that occurs: short before long, frequent before rare.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class Breakdown:
             * distance: gold, predicted (numbers of arcs), recall, precision, f1;
             * relation: gold, predicted (numbers of words), uas, recall, precision, f1.
 
-            Shares are from 0 to 1; a share of nothing is 0.
+            Measures are fractions from 0 to 1, and 0 where nothing is counted.
         """
         numbers, measures = _COLUMNS[self.by]
         return [
@@ -117,10 +117,10 @@ class Breakdown:
                 **{name: self._counts[key][name] for name in numbers},
                 **shares(self._counts[key], measures),
             }
-            for key in sorted(self._counts, key=self._place)
+            for key in sorted(self._counts, key=self._sort_key)
         ]
 
-    def _place(self, key: str) -> tuple[int, str]:
+    def _sort_key(self, key: str) -> tuple[int, str]:
         if self.by == "relation":
             return -self._counts[key]["gold"], key
         return 0 if key == _ROOT else int(key.partition("-")[0]), ""

@@ -1,9 +1,9 @@
-"""Words as rows of 64-bit hashes, one column for each attribute a template may name.
+"""Words as rows of 64-bit hashes, one column for each attribute that a template may name.
 
-A hash depends on nothing but the attribute's name and its value (BLAKE2b of "attribute=value"), so
-it is the same in every process, on every platform and next year; equal values of two attributes
-hash differently. Rows are memoised for each distinct (form, lemma, upos, xpos, feats), so that
-encoding a sentence is a dictionary look-up per word and one `numpy.take`.
+A hash depends only on the name of the attribute and its value (BLAKE2b of "attribute=value"), so it
+is the same in every process, on every platform and in every release. Equal values of two attributes
+have different hashes. Rows are cached for each distinct (form, lemma, upos, xpos, feats): encoding
+a sentence takes one dictionary look-up per word and one `numpy.take`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ D = TypeVar("D", bound=Callable[[Any], Sequence[int]])
 #: Rows of padding on either side of a sentence: templates may look this many words past its ends.
 PAD = 3
 
-#: UPOS tags whose words are told apart by their form rather than by their tag (`lexpos`).
-#: CONJ is what UD version 1 called CCONJ.
+#: UPOS tags whose words are distinguished by their form rather than by their tag (`lexpos`).
+#: CONJ is the name of CCONJ in UD version 1.
 CLOSED_CLASSES = frozenset(
     ("ADP", "AUX", "CCONJ", "CONJ", "SCONJ", "DET", "PART", "PRON", "PUNCT")
 )
@@ -36,9 +36,10 @@ def _feature_values(feats: str) -> dict[str, str]:
 
 
 def shape(form: str, longest: int = 1) -> str:
-    """X for capitals, x for other letters, d for digits, the rest as it is.
+    """Return the shape of a word: X for capitals, x for letters, d for digits, the rest unchanged.
 
-    Runs of one kind are at most `longest` long: 1 makes a short summary, 4 keeps short words apart.
+    Runs of one kind are cut to `longest` characters: 1 gives a coarse shape, 4 keeps short words
+    apart.
     """
     kinds = ""
     for character in form[:40]:
@@ -54,7 +55,7 @@ def shape(form: str, longest: int = 1) -> str:
 
 
 def norm(text: str) -> str:
-    """Text with what makes a word unique taken out: digits, and the text of addresses."""
+    """Normalise a text: digits become 0, URLs and e-mail addresses one placeholder each."""
     if "://" in text or text.startswith("www."):
         return "<url>"
     if "@" in text[1:-1]:
@@ -63,15 +64,15 @@ def norm(text: str) -> str:
 
 
 def attribute_values(form: str, lemma: str, upos: str, xpos: str, feats: str) -> dict[str, str]:
-    """The attributes of one word, by name, as text: one for each of `ATTRIBUTES`, in that order."""
+    """Return the values of one word's attributes, by the names in `ATTRIBUTES`."""
     lower = form.lower()
     lemma = lower if lemma == "_" else lemma
     upos = xpos if upos == "_" else upos
     xpos = upos if xpos == "_" else xpos
-    have = _feature_values(feats)
+    features = _feature_values(feats)
 
-    def some(*names: str) -> str:
-        return "|".join(f"{name}={have[name]}" for name in names if name in have)
+    def selected(*names: str) -> str:
+        return "|".join(f"{name}={features[name]}" for name in names if name in features)
 
     return {
         "form": form,
@@ -84,11 +85,11 @@ def attribute_values(form: str, lemma: str, upos: str, xpos: str, feats: str) ->
         "lexpos": f"{lower}|{upos}" if upos in CLOSED_CLASSES else xpos,
         "feats": feats,
         "morph": f"{upos}|{feats}",
-        "verbform": some("VerbForm", "Mood", "Voice"),
-        "agr": some("Person", "Number", "Gender"),
-        "case": some("Case"),
-        "prontype": some("PronType", "Poss"),
-        "extpos": have.get("ExtPos", upos),  # of a fixed expression
+        "verbform": selected("VerbForm", "Mood", "Voice"),
+        "agr": selected("Person", "Number", "Gender"),
+        "case": selected("Case"),
+        "prontype": selected("PronType", "Poss"),
+        "extpos": features.get("ExtPos", upos),  # of a fixed expression
         "prefix1": lower[:1],
         "prefix2": lower[:2],
         "prefix3": lower[:3],
@@ -105,24 +106,27 @@ ATTRIBUTES: tuple[str, ...] = tuple(attribute_values(*"_____"))
 
 
 def text_hash(text: str) -> int:
-    """64-bit hash of a text, the same in every process."""
+    """Return the 64-bit hash of a text, which is the same in every process."""
     data = text.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
 
 
 @lru_cache(1 << 17)
 def attribute_hash(attribute: str, value: str) -> int:
-    """64-bit hash of an attribute's value."""
+    """Return the 64-bit hash of an attribute's value."""
     return text_hash(f"{attribute}={value}")
 
 
 def row_of(values: Iterable[tuple[str, str]]) -> list[int]:
-    """Hashes of (attribute, value) pairs."""
+    """Return the hashes of (attribute, value) pairs."""
     return [attribute_hash(name, value) for name, value in values]
 
 
 def padding(attributes: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Rows before a sentence and after it, with values that no word has: they begin with a tab."""
+    """Return the rows before and after a sentence.
+
+    Their values begin with a tab, so that no word has them.
+    """
     before = [f"\tbefore-{k}" for k in range(PAD, 0, -1)]
     after = [f"\tafter+{k}" for k in range(1, PAD + 1)]
     rows = [row_of((name, value) for name in attributes) for value in before + after]
@@ -134,7 +138,7 @@ _ROOT = row_of((name, "\troot") for name in ATTRIBUTES)
 
 
 class _Generation(Generic[D]):
-    """Rows that were made; only ever added to, so that readers need no lock."""
+    """Rows that were made: they are only ever added to, so that readers need no lock."""
 
     def __init__(self, make: D, n_columns: int, dtype: type) -> None:
         self.make = make
@@ -143,11 +147,19 @@ class _Generation(Generic[D]):
 
 
 class RowMemory(Generic[D]):
-    """Rows of numbers, remembered by what they say something of; safe to share between threads.
+    """Cache of rows of numbers by key, safe to share between threads.
 
-    ``new`` gives what makes a row of a key, when the memory is empty. With more than ``most`` keys
-    it is emptied and filled anew, so that an endless stream of text does not fill the machine (a
-    word takes some 0.5 kB).
+    Parameters
+    ----------
+    new : callable
+        Called when the cache is empty; returns the function that makes the row of a key.
+    n_columns : int
+        Length of a row.
+    dtype : type
+        Type of its numbers.
+    most : int
+        Maximum number of keys. A fuller cache is emptied and filled anew, so that an endless stream
+        of text does not fill the memory (a word takes some 0.5 kB).
     """
 
     def __init__(
@@ -162,37 +174,40 @@ class RowMemory(Generic[D]):
         return len(self._now.index)
 
     def __call__(self, keys: Sequence[Any]) -> tuple[list[int], NDArray[Any], D]:
-        """Places of keys, the rows they are places in, and what made these."""
-        known = self._now  # one look: another thread may replace it, but not what it holds
+        """Return the row numbers of keys, the rows, and the function that made them."""
+        rows = self._now  # read once: another thread may replace it, but not its content
         try:
-            return [known.index[key] for key in keys], known.rows, known.make
+            return [rows.index[key] for key in keys], rows.rows, rows.make
         except KeyError:
             pass
         with self._lock:
-            known = self._now
-            if len(known.index) + len(keys) > self._most and known.index:
-                known = self._now = self._empty()
+            rows = self._now
+            if len(rows.index) + len(keys) > self._most and rows.index:
+                rows = self._now = self._empty()
             for key in keys:
-                if key not in known.index:
-                    place = len(known.index)
-                    if place == len(known.rows):
-                        known.rows = np.concatenate([known.rows, np.empty_like(known.rows)])
-                    known.rows[place] = known.make(key)
-                    known.index[key] = place  # last: who finds the place also finds the row
-            return [known.index[key] for key in keys], known.rows, known.make
+                if key not in rows.index:
+                    row = len(rows.index)
+                    if row == len(rows.rows):
+                        rows.rows = np.concatenate([rows.rows, np.empty_like(rows.rows)])
+                    rows.rows[row] = rows.make(key)
+                    rows.index[key] = row  # last, so that a reader who finds the key finds the row
+            return [rows.index[key] for key in keys], rows.rows, rows.make
 
 
 class WordEncoder:
-    """Encodes sentences, with `max_words` distinct words remembered (see `RowMemory`)."""
+    """Encoder of sentences, with up to `max_words` distinct words cached (see `RowMemory`)."""
 
     def __init__(self, max_words: int = 100_000) -> None:
         self.memory = RowMemory(lambda: _row, len(ATTRIBUTES), np.uint64, max_words)
 
     def __call__(self, sentence: Sentence) -> NDArray[np.uint64]:
-        """A sentence as uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)], C-contiguous and writable.
+        """Encode a sentence as a C-contiguous and writable array.
 
-        Row PAD + i is word i, row PAD the root; the rows around them are padding, with values of
-        their own at each distance from the sentence.
+        Returns
+        -------
+        uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)]
+            Row PAD is the root and row PAD + i word i. The rows around them are padding, with
+            distinct values for each distance from the sentence.
         """
         index, rows, _ = self.memory(sentence.words)
         n_words = len(index)
@@ -209,5 +224,5 @@ def _row(word: Word) -> list[int]:
     return row_of(attribute_values(*word).items())
 
 
-#: Encode a sentence with a memory shared by the whole process; see `WordEncoder.__call__`.
+#: Encode a sentence with a cache that the whole process shares; see `WordEncoder.__call__`.
 encode: Callable[[Sentence], NDArray[np.uint64]] = WordEncoder()

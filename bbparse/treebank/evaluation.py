@@ -1,11 +1,11 @@
 """Attachment scores and tag accuracies of predicted sentences against gold sentences.
 
-Where a measure has a definition in the CoNLL 2018 shared task (Zeman et al. 2018, §3), it is that
-one: UAS, LAS without subtypes of labels, CLAS, MLAS, BLEX and the accuracies of tags agree with the
-official scorer on gold words.
+Measures that the CoNLL 2018 shared task defines follow its definition (Zeman et al. 2018, §3): UAS,
+LAS without subtypes of labels, CLAS, MLAS, BLEX and the accuracies of tags agree with the official
+scorer on gold words.
 
-Everything is counted for each sentence (`COUNTS`), and every measure is a sum of some counts over a
-sum of others (`MEASURES`); so `bbparse.treebank.significance` can draw sentences anew.
+Counts are kept per sentence (`COUNTS`), and every measure is a sum of some counts over a sum of
+others (`MEASURES`), so that `bbparse.treebank.significance` can resample sentences.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 from bbparse.errors import TreebankError
 from bbparse.treebank.sentence import Sentence, crossing_words
 
-if TYPE_CHECKING:  # the command line reads and judges files without waiting for numpy
+if TYPE_CHECKING:  # the command line reads and evaluates files without waiting for numpy
     import numpy as np
     from numpy.typing import NDArray
 
-# Content words are those with these labels of Universal Dependencies 2, whatever their subtype:
-# so has the official scorer, and a label it does not know, as UD 1's dobj, is none.
+# Labels of content words in Universal Dependencies 2, without subtypes. As in the official scorer,
+# a label that is not listed, such as dobj of UD 1, marks no content word.
 CONTENT = frozenset(
     """acl advcl advmod amod appos ccomp compound conj csubj dep discourse dislocated expl fixed
     flat goeswith iobj list nmod nsubj nummod obj obl orphan parataxis reparandum root vocative
@@ -38,7 +38,7 @@ _UNIVERSAL_FEATURES = frozenset(
 )
 _PUNCTUATION = "PUNCT"
 
-#: What is counted in each sentence, in the order of the columns of :attr:`Tally.counts`.
+#: Counts of a sentence, in the order of the columns of :attr:`Tally.counts`.
 COUNTS = (
     "sentences", "words", "words_no_punct", "heads", "labels", "universal", "heads_no_punct",
     "labels_no_punct", "universal_no_punct", "content_gold", "content_predicted", "content_right",
@@ -48,7 +48,7 @@ COUNTS = (
 )  # fmt: skip
 
 Measure = tuple[tuple[str, ...], tuple[str, ...]]
-"""Counts whose sum is divided, counts whose sum divides."""
+"""Counts whose sum is the numerator, counts whose sum is the denominator."""
 
 MEASURES: dict[str, Measure] = {
     "uas": (("heads",), ("words",)),
@@ -72,7 +72,7 @@ MEASURES: dict[str, Measure] = {
     "crossing_f1": (("crossing_right",) * 2, ("crossing_gold", "crossing_predicted")),
 }
 
-# Measures that need tags, and the columns without which they say nothing.
+# Measures that need tags, and the columns that they need.
 _NEEDS = {
     "upos": ("upos",),
     "xpos": ("xpos",),
@@ -89,14 +89,14 @@ _CROSSING = ("crossing_precision", "crossing_recall", "crossing_f1")
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Shares from 0 to 1; a share of nothing is 0."""
+    """Scores as fractions from 0 to 1; 0 where nothing is counted."""
 
     sentences: int
     words: int
-    words_no_punct: int  #: Those whose gold UPOS is not PUNCT, as in what ends like this.
+    words_no_punct: int  #: Words whose gold UPOS is not PUNCT; also in the names that end so.
     uas: float  #: Words with the right head.
     las: float  #: Words with the right head and the right full label.
-    #: Words with the right head and the right label up to its colon: the official scorer's LAS.
+    #: Words with the right head and the right label up to its colon: LAS of the official scorer.
     las_universal: float
     uas_no_punct: float
     las_no_punct: float
@@ -105,32 +105,32 @@ class Scores:
     complete: float  #: Sentences in which every head is right.
     complete_labelled: float  #: Sentences in which every head and full label is right.
     root: float  #: Sentences in which exactly the right words have head 0.
-    #: Words with the right value in the column, as xpos, feats and lemmas; None unless both
-    #: treebanks have values there. A word without a gold lemma has any lemma right.
+    #: Words with the right UPOS; xpos, feats and lemmas likewise. None unless both treebanks
+    #: have values in the column. Any lemma is right for a word without a gold lemma.
     upos: float | None = None
     xpos: float | None = None
     feats: float | None = None
     ufeats: float | None = None  #: Words with the right universal features (the official UFeats).
     all_tags: float | None = None  #: Words with the right UPOS, XPOS and universal features.
     lemmas: float | None = None
-    #: As clas, but also with the right UPOS, universal features and function words, or with the
-    #: right lemma.
+    #: F1 as clas, but mlas also requires the right UPOS, universal features and function words,
+    #: and blex the right lemma.
     mlas: float | None = None
     blex: float | None = None
-    #: Of the arcs that cross another in the predicted tree those that do so in the gold tree, too;
-    #: the reverse; and both in one. None where no tree has such arcs.
+    #: Precision of the predicted arcs that cross another, recall of the gold arcs that do, and F1.
+    #: None where no tree has crossing arcs.
     crossing_precision: float | None = None
     crossing_recall: float | None = None
     crossing_f1: float | None = None
 
     def as_dict(self) -> dict[str, int | float]:
-        """All fields by name, in order, but those that are None."""
+        """Return all fields by name, in order, except those that are None."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
 
 class Tally:
-    """Counts what is right and wrong, sentence by sentence.
+    """Counts of correct and wrong words, sentence by sentence.
 
     Example
     -------
@@ -148,7 +148,7 @@ class Tally:
         self._has = {column: [False, False] for column in _COLUMNS}  # gold, predicted
 
     def __len__(self) -> int:
-        """Number of sentences so far."""
+        """Return the number of sentences so far."""
         return len(self._rows) // len(COUNTS)
 
     @property
@@ -176,37 +176,37 @@ class Tally:
         deprels : sequence of str, length n, optional
             Predicted labels; without them, no label counts as right.
         tags : Sentence, optional
-            Where the predicted tags and lemmas are; without it, none counts as right.
+            Sentence with the predicted tags and lemmas; without it, none counts as right.
 
         Raises
         ------
         ValueError
-            If a length is not the number of words.
+            If a length differs from the number of words.
         """
         n, labels = gold.n_words, checked_labels(gold, heads, deprels)
         if tags is not None and tags.n_words != n:
             raise ValueError(f"tags: expected {n} words, found {tags.n_words}")
-        short, gold_short = (
+        predicted_short, gold_short = (
             [label.partition(":")[0] for label in column] for column in (labels, gold.deprels)
         )
-        counted = [tag != _PUNCTUATION for tag in gold.upos]
+        not_punct = [tag != _PUNCTUATION for tag in gold.upos]
         content = [label in CONTENT for label in gold_short]
         right = list(map(eq, gold.heads, heads))
-        universal = _all(right, map(eq, gold_short, short))
+        universal = _all(right, map(eq, gold_short, predicted_short))
         labelled = _all(universal, map(eq, gold.deprels, labels))
         content_right = _all(universal, content)
-        crossing, own = crossing_words(gold.heads), crossing_words(heads)
+        crossing, predicted_crossing = crossing_words(gold.heads), crossing_words(heads)
         row = {
-            "sentences": 1, "words": n, "words_no_punct": sum(counted),
-            "heads": sum(right), "heads_no_punct": sum(_all(right, counted)),
-            "labels": sum(labelled), "labels_no_punct": sum(_all(labelled, counted)),
-            "universal": sum(universal), "universal_no_punct": sum(_all(universal, counted)),
+            "sentences": 1, "words": n, "words_no_punct": sum(not_punct),
+            "heads": sum(right), "heads_no_punct": sum(_all(right, not_punct)),
+            "labels": sum(labelled), "labels_no_punct": sum(_all(labelled, not_punct)),
+            "universal": sum(universal), "universal_no_punct": sum(_all(universal, not_punct)),
             "content_gold": sum(content), "content_right": sum(content_right),
-            "content_predicted": sum(label in CONTENT for label in short),
+            "content_predicted": sum(label in CONTENT for label in predicted_short),
             "complete": all(right), "complete_labelled": all(labelled),
             "roots": all((a == 0) == (b == 0) for a, b in zip(gold.heads, heads)),
-            "crossing_gold": len(crossing), "crossing_predicted": len(own),
-            "crossing_right": sum(right[m - 1] for m in crossing & own),
+            "crossing_gold": len(crossing), "crossing_predicted": len(predicted_crossing),
+            "crossing_right": sum(right[m - 1] for m in crossing & predicted_crossing),
         }  # fmt: skip
         if tags is not None:
             for column, has in self._has.items():
@@ -215,7 +215,7 @@ class Tally:
             feats, gold_feats = (
                 [universal_features(value) for value in s.feats] for s in (tags, gold)
             )
-            functional = function_words(heads, short, tags.upos, feats)
+            functional = function_words(heads, predicted_short, tags.upos, feats)
             expected = function_words(gold.heads, gold_short, gold.upos, gold_feats)
             alike = [expected.get(m) == functional.get(m) for m in range(1, n + 1)]
             upos = list(map(eq, gold.upos, tags.upos))
@@ -233,27 +233,27 @@ class Tally:
 
     @property
     def measures(self) -> list[str]:
-        """The measures that what was added so far says something about."""
-        both = {column for column, has in self._has.items() if all(has)}
-        found = [name for name in MEASURES if both.issuperset(_NEEDS.get(name, ()))]
+        """Names of the measures that the sentences so far have data for."""
+        columns = {column for column, has in self._has.items() if all(has)}
+        names = [name for name in MEASURES if columns.issuperset(_NEEDS.get(name, ()))]
         if not self._total("crossing_gold") + self._total("crossing_predicted"):
-            found = [name for name in found if name not in _CROSSING]
-        return found
+            names = [name for name in names if name not in _CROSSING]
+        return names
 
     def _total(self, count: str) -> int:
         return sum(self._rows[COUNTS.index(count) :: len(COUNTS)])
 
     def scores(self) -> Scores:
-        """The shares over all sentences so far."""
+        """Return the scores over all sentences so far."""
         total = {name: self._total(name) for name in COUNTS}
-        found: dict[str, Any] = shares(total, {name: MEASURES[name] for name in self.measures})
-        return Scores(total["sentences"], total["words"], total["words_no_punct"], **found)
+        values: dict[str, Any] = shares(total, {name: MEASURES[name] for name in self.measures})
+        return Scores(total["sentences"], total["words"], total["words_no_punct"], **values)
 
 
 def checked_labels(
     gold: Sentence, heads: Sequence[int], deprels: Sequence[str] | None
 ) -> Sequence[str]:
-    """The predicted labels, empty where there are none; `ValueError` for a wrong length."""
+    """Return the predicted labels, empty if there are none; `ValueError` if a length is wrong."""
     n = gold.n_words
     labels = [""] * n if deprels is None else deprels
     for title, column in (("heads", heads), ("deprels", labels)):
@@ -263,16 +263,16 @@ def checked_labels(
 
 
 def shares(total: Mapping[str, int], measures: Mapping[str, Measure]) -> dict[str, float]:
-    """Of sums of counts by name; a share of nothing is 0."""
-    found = {}
+    """Divide sums of counts, by name of the measure; 0 where the denominator is 0."""
+    values = {}
     for name, counts in measures.items():
-        part, whole = (sum(total[count] for count in some) for some in counts)
-        found[name] = part / whole if whole else 0.0
-    return found
+        part, whole = (sum(total[count] for count in group) for group in counts)
+        values[name] = part / whole if whole else 0.0
+    return values
 
 
 def _all(*columns: Iterable[bool]) -> list[bool]:
-    """Where all columns hold."""
+    """Return for each position whether all columns are true there."""
     return list(map(all, zip(*columns)))
 
 
@@ -293,7 +293,7 @@ def evaluate(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
 
 
 def tallied(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Tally:
-    """The counts of two treebanks; errors as :func:`evaluate`."""
+    """Return the counts of two treebanks; errors are those of :func:`evaluate`."""
     tally = Tally()
     for gold_sentence, sentence in paired_sentences(gold, predicted):
         tally.add(gold_sentence, sentence.heads, sentence.deprels, sentence)
@@ -303,7 +303,7 @@ def tallied(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Tally:
 def paired_sentences(
     gold: Iterable[Sentence], predicted: Iterable[Sentence]
 ) -> Iterator[tuple[Sentence, Sentence]]:
-    """Sentences of two treebanks side by side; errors as :func:`evaluate`."""
+    """Yield the sentences of two treebanks in pairs; errors are those of :func:`evaluate`."""
     for count, (gold_sentence, sentence) in enumerate(zip_longest(gold, predicted)):
         if gold_sentence is None or sentence is None:
             rest, shorter = gold_sentence, "predicted"
@@ -333,7 +333,7 @@ def _check_same_words(gold: Sentence, predicted: Sentence) -> None:
 
 
 def universal_features(feats: str) -> str:
-    """The features of the official scorer's list, in one order."""
+    """Keep the features that the official scorer compares, in sorted order."""
     return "|".join(
         sorted(f for f in feats.split("|") if f.partition("=")[0] in _UNIVERSAL_FEATURES)
     )
@@ -342,9 +342,9 @@ def universal_features(feats: str) -> str:
 def function_words(
     heads: Sequence[int], labels: list[str], upos: list[str], feats: list[str]
 ) -> dict[int, list[tuple[int, str, str, str]]]:
-    """head → its function words, with what MLAS compares of them."""
-    found: dict[int, list[tuple[int, str, str, str]]] = {}
+    """Map each head to its function words, with the values that MLAS compares."""
+    words: dict[int, list[tuple[int, str, str, str]]] = {}
     for i, (head, label) in enumerate(zip(heads, labels)):
         if label in _FUNCTIONAL:
-            found.setdefault(head, []).append((i, label, upos[i], feats[i]))
-    return found
+            words.setdefault(head, []).append((i, label, upos[i], feats[i]))
+    return words

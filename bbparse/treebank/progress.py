@@ -1,7 +1,7 @@
-"""Progress bars for loops that lie deep: the command line says whether they are drawn.
+"""Progress bars for loops deep inside the package; the command line turns them on.
 
-A bar appears after two seconds, on standard error, and goes when its loop is done. What takes long
-without a loop is the first run, in which numba compiles.
+A bar appears after two seconds, on standard error, and goes when its loop ends. Only the first run
+takes long without a loop: numba compiles then.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tqdm import tqdm
 T = TypeVar("T")
 
 class Bar(tqdm):
-    """A progress bar without a thread of its own, which a process that forks should not have."""
+    """A progress bar without a monitor thread, which a process that forks should not have."""
 
     monitor_interval = 0
 
@@ -27,7 +27,7 @@ _drawn: ContextVar[bool] = ContextVar("bbparse_progress", default=False)
 
 @contextmanager
 def progress_bars(drawn: bool = True) -> Iterator[None]:
-    """Draw the bars of the loops that run inside, or not."""
+    """Turn the progress bars of the loops inside this context on or off."""
     before = _drawn.set(drawn)
     try:
         yield
@@ -36,22 +36,22 @@ def progress_bars(drawn: bool = True) -> Iterator[None]:
 
 
 def watched(items: Iterable[T], what: str, unit: str = " sentences") -> Iterable[T]:
-    """The items, behind a bar where bars are drawn; ``what`` stands before it."""
+    """Return the items behind a progress bar if bars are on; ``what`` is its title."""
     if not _drawn.get():
         return items
     return tqdm(items, desc=what, unit=unit, delay=2, leave=False)
 
 
 def watch_compiling(tell: Callable[[int, float], None]) -> None:
-    """Have ``tell`` called when numba begins to compile what is in no cache, and as it goes on.
+    """Have ``tell`` called when numba starts to compile, and after every function that it compiled.
 
-    It is given how many functions are compiled, 0 the first time, and the seconds since then.
-    numba is imported for it.
+    Functions that come from the cache do not count. ``tell`` takes the number of functions compiled
+    so far, 0 the first time, and the seconds since then. This imports numba.
     """
     from numba.core import event
 
     started: list[float] = []
-    done = 0
+    n_compiled = 0
 
     class Watch(event.Listener):
         def on_start(self, event: object) -> None:
@@ -60,8 +60,8 @@ def watch_compiling(tell: Callable[[int, float], None]) -> None:
                 tell(0, 0.0)
 
         def on_end(self, event: object) -> None:
-            nonlocal done
-            done += 1
-            tell(done, monotonic() - started[0])
+            nonlocal n_compiled
+            n_compiled += 1
+            tell(n_compiled, monotonic() - started[0])
 
     event.register("numba:compile", Watch())

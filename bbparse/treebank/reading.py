@@ -1,9 +1,9 @@
-"""Reading CoNLL-U and CoNLL-X.
+"""Read CoNLL-U and CoNLL-X.
 
-Both formats have ten columns and the same ones for what the parser needs, so one reader takes both.
-CoNLL-X has no comments, multiword tokens or empty nodes, and some of its treebanks write ids as
-``s12_3``. A file is cut into blocks at blank lines, and a block is decoded and split at once: that
-is several times faster than going line by line and leaves every line as it was.
+Both formats have ten columns, and the columns that the parser needs are the same, so one reader
+reads both. CoNLL-X has no comments, multiword tokens or empty nodes, and some of its treebanks
+write ids as ``s12_3``. A file is split into blocks at blank lines, and a block is decoded and split
+at once: that is several times faster than reading line by line, and every line stays as it was.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 
 
 class _Numbers(dict[str, int]):
-    """What a HEAD may be → its number; accepts only the one way to write each."""
+    """HEAD column → its number; accepts only the canonical way to write each number."""
 
     def __missing__(self, text: str) -> int:
         if not (text.isascii() and text.isdigit() and (text[0] != "0" or text == "0")):
             raise KeyError(text)
         number = int(text)
-        if number < 1_000_000:  # so that no file can make the table grow without end
+        if number < 1_000_000:  # so that no file can make the table grow without limit
             self[text] = number
         return number
 
@@ -46,7 +46,7 @@ _NUMBERS = _Numbers({"_": NO_HEAD})
 
 
 class _Malformed(Exception):
-    """What is wrong with a block, and in which of its lines (from 0)."""
+    """An error in a block, and the index of its line (from 0)."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -66,12 +66,12 @@ def read_conllu(
     Parameters
     ----------
     source : path, "-" or open file
-        A CoNLL-U or CoNLL-X file; ``.gz`` and ``.xz`` are unpacked, ``-`` is the standard input.
-        An open file may be binary or text, and is left open.
+        A CoNLL-U or CoNLL-X file; ``.gz`` and ``.xz`` are unpacked, ``-`` is the standard input. An
+        open file may be binary or text, and is left open.
     require_heads : bool, default False
-        Whether each sentence must have a tree: a head for every word, no cycle, a root.
+        Require a tree of each sentence: a head for every word, no cycle, a root.
     single_root : bool, default False
-        With `require_heads`: whether exactly one word must have head 0.
+        With `require_heads`: require exactly one word with head 0.
     skip_invalid : bool, default False
         Leave out sentences with errors instead of raising.
     on_skip : callable, optional
@@ -85,9 +85,9 @@ def read_conllu(
     Raises
     ------
     TreebankError
-        If the file cannot be read or has no sentence, or for the first sentence with an error
-        (a wrong number of columns, ids out of order, a head that is no number or out of range,
-        bytes that are not UTF-8, no words, no tree where one is required). Names file and line.
+        If the file cannot be read or has no sentence, or for the first sentence with an error (a
+        wrong number of columns, ids out of order, a head that is no number or out of range, bytes
+        that are not UTF-8, no words, no tree where one is required). Names file and line.
     """
     with open_source(source) as (stream, name):
         empty = True
@@ -111,13 +111,13 @@ def read_conllu(
 
 
 def no_sentence(name: str) -> TreebankError:
-    """What is wrong with an empty file."""
+    """Return the error for a file without sentences."""
     return TreebankError(f"{name}: the file is empty, expected at least one sentence")
 
 
 @contextmanager
 def open_source(source: Source) -> Iterator[tuple[Any, str]]:
-    """Yield a stream, which gives lines (bytes or str), and the name for messages."""
+    """Yield a stream of lines (bytes or str) and its name for messages."""
     if not isinstance(source, str | os.PathLike):
         if not isinstance(source, Iterator) and not hasattr(source, "readline"):
             what = type(source).__name__
@@ -141,7 +141,7 @@ def open_source(source: Source) -> Iterator[tuple[Any, str]]:
 
 
 class Block(NamedTuple):
-    """The lines of a sentence, with their line feeds, and where they stand in their file."""
+    """Lines of a sentence, with their line feeds, and their place in the file."""
 
     lines: list[bytes]
     line_number: int
@@ -151,11 +151,11 @@ class Block(NamedTuple):
 
     @property
     def raw(self) -> bytes:
-        """Its lines, with the blank lines around them."""
+        """Lines of the block, with the blank lines around them."""
         return self.before.encode("latin-1") + b"".join(self.lines) + self.after.encode("latin-1")
 
     def sentence(self, name: str) -> Sentence:
-        """The sentence, or the `TreebankError` that says what is wrong with it."""
+        """Parse the sentence; `TreebankError` says what is wrong with it."""
         try:
             sentence = _parse_block(self.lines)
         except _Malformed as problem:
@@ -170,10 +170,11 @@ class Block(NamedTuple):
 
 
 def blocks_of(raw: Iterable[bytes | None]) -> Iterator[Block | None]:
-    """The blocks between blank lines.
+    """Yield the blocks between blank lines.
 
-    None, which says that more may have to be waited for, is passed on: after the blocks that have
-    come, with the blank lines after them. Blank lines that come at the end then are a block, too.
+    None says that reading on may have to wait. It is passed on after the blocks that are complete,
+    with the blank lines after them. Blank lines at the end of the input then make a block of their
+    own.
     """
     lines: list[bytes] = []
     blank: list[bytes] = []
@@ -207,7 +208,7 @@ def blocks_of(raw: Iterable[bytes | None]) -> Iterator[Block | None]:
 
 
 def raw_lines(stream: Iterable[Any], name: str) -> Iterator[bytes]:
-    """Lines as bytes; raises `TreebankError` for what goes wrong with the stream."""
+    """Yield lines as bytes; `TreebankError` if the stream cannot be read or decoded."""
     try:
         for line in stream:
             yield line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
@@ -219,7 +220,7 @@ def raw_lines(stream: Iterable[Any], name: str) -> Iterator[bytes]:
 
 
 def _parse_block(raw: list[bytes]) -> Sentence:
-    """Make a sentence of the lines of a block; the common case in a few calls for all words."""
+    """Parse the lines of a block; the common case takes a few calls for all words."""
     joined = b"".join(raw)
     try:
         text = joined.decode("utf-8")
@@ -257,13 +258,13 @@ def _parse_block(raw: list[bytes]) -> Sentence:
     except KeyError:
         heads, head_prefix = _unusual_heads(columns[6], word_lines, id_prefix)
     if id_prefix and max(heads) <= 0:
-        head_prefix = id_prefix  # nothing to go by: heads to be written refer to ids
+        head_prefix = id_prefix  # no head shows the prefix: assume that heads repeat ids
     if max(heads) > n:
         i = next(i for i, head in enumerate(heads) if head > n)
         raise _Malformed(
             word_lines[i], f"head of word {i + 1} is {columns[6][i]}, expected 0 to {n} or _"
         )
-    # Interned, because treebanks repeat themselves: a tenth of the memory of a training file.
+    # Interned, because values repeat: a training file takes a tenth of the memory.
     forms, lemmas, upos, xpos, feats, deprels = (
         list(map(intern, columns[place])) for place in (1, 2, 3, 4, 5, 7)
     )
@@ -274,7 +275,7 @@ def _parse_block(raw: list[bytes]) -> Sentence:
 
 
 def _without_comments(lines: list[str], *, complete: bool) -> tuple[list[list[str]], list[int]]:
-    """Rows and their lines when not every line after the first comments has ten columns."""
+    """Return rows and their line numbers, for blocks with lines that do not have ten columns."""
     rows: list[list[str]] = []
     row_lines: list[int] = []
     for i, line in enumerate(lines):
@@ -304,7 +305,7 @@ _PREFIXED_ID = re.compile(r"(.*_)1")
 def _only_words(
     rows: list[list[str]], row_lines: list[int]
 ) -> tuple[list[list[str]], list[int], str]:
-    """Leave out multiword tokens and empty nodes, and check that ids are in order."""
+    """Drop multiword tokens and empty nodes, and check that the ids are in order."""
     prefixed = _PREFIXED_ID.fullmatch(rows[0][0])
     prefix = prefixed.group(1) if prefixed else ""
     words: list[list[str]] = []
@@ -343,7 +344,7 @@ def _only_words(
 def _unusual_heads(
     texts: Sequence[str], word_lines: list[int], prefix: str
 ) -> tuple[list[int], str]:
-    """Heads that are not all plain numbers or ``_``: with the prefix of the ids, or wrong."""
+    """Parse heads that are not all plain numbers or ``_``: they may have the prefix of the ids."""
     heads: list[int] = []
     for i, text in enumerate(texts):
         plain = text.removeprefix(prefix)

@@ -1,7 +1,7 @@
-"""One sentence of a treebank: its words as the parser sees them, its lines as the file had them.
+"""One sentence of a treebank: its words as the parser sees them, its lines as they are in the file.
 
-Then its tokens, what is written together, of one word or more; and checks on trees, over lists of
-heads: index i is the head of word i+1, 0 is the root.
+Also its tokens, of one word or more, and checks on trees. A tree is a list of heads: item i is the
+head of word i+1, and 0 is the root.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _ids: tuple[str, ...] = ()  # "1", "2", … for the longest sentence so far
 
 
 def word_ids(n: int) -> tuple[str, ...]:
-    """The ids of n words as text: ``("1", …, str(n))``."""
+    """Return the ids of n words as text: ``("1", …, str(n))``."""
     global _ids
     ids = _ids
     if len(ids) < n:
-        # Made whole before it is shared: threads may read at the same time.
+        # Complete before it is shared: threads may read at the same time.
         _ids = ids = tuple(map(str, range(1, 2 * n + 1)))
     return ids[:n]
 
 
 def checked_column(title: str, values: Sequence[str], n: int) -> list[str]:
-    """The values of a column of n words, if they can be written.
+    """Return the values of a column of n words, if they can be written.
 
     `ValueError` if there are not n values, or one is empty or has a tab or a line break in it.
     """
@@ -51,32 +51,32 @@ def checked_column(title: str, values: Sequence[str], n: int) -> list[str]:
 
 @dataclass(slots=True)
 class Sentence:
-    """A sentence and the lines it came from.
+    """A sentence and the lines that it was read from.
 
-    Words are numbered 1..n; index i of each list is word i+1. The lists are what the parser reads;
-    `lines`, `before` and `after` are what a file needs to be written again byte for byte.
+    Words are numbered 1..n; item i of each list is word i+1. The parser reads the lists. Writing
+    the file again byte for byte takes `lines`, `before` and `after`.
     """
 
     #: Every line of the block in order (comments, multiword tokens, empty nodes, words), without
     #: its line feed. The carriage return of a CRLF file stays at the end of its line.
     lines: list[str]
     word_lines: list[int]  #: length n: index into `lines` of each syntactic word.
-    forms: list[str]  #: length n, as the other columns; ``_`` where nothing is given.
+    forms: list[str]  #: length n, like all columns; ``_`` where there is no value.
     lemmas: list[str]
     upos: list[str]
     xpos: list[str]
     feats: list[str]
-    #: length n: head of each word: 0 for the root, `NO_HEAD` (-1) where none is given.
+    #: length n: head of each word: 0 for the root, `NO_HEAD` (-1) where there is none.
     heads: list[int]
     deprels: list[str]  #: length n: label of the arc from the head to each word.
-    source: str = ""  #: The file the sentence was read from, for messages.
+    source: str = ""  #: Name of the file, for messages.
     line_number: int = 1  #: Number of its first line in the file, from 1.
     number: int = 1  #: Number of the sentence in the file, from 1.
-    #: What stood before the first sentence of a file: a byte order mark, blank lines.
+    #: Text before the first sentence of a file: a byte order mark, blank lines.
     before: str = ""
-    #: What stood after the last line: a line feed and, usually, one blank line.
+    #: Text after the last line: a line feed and, usually, one blank line.
     after: str = "\n\n"
-    id_prefix: str = ""  #: What precedes the number in ids such as ``s12_3`` of some CoNLL-X files.
+    id_prefix: str = ""  #: Text before the number in ids such as ``s12_3`` of some CoNLL-X files.
     head_prefix: str = ""  #: The same for heads; empty where heads are plain numbers.
 
     @property
@@ -86,7 +86,7 @@ class Sentence:
 
     @property
     def words(self) -> list[Word]:
-        """What is known of each word without its tree."""
+        """Form, lemma and tags of each word: all columns except the tree."""
         return list(zip(self.forms, self.lemmas, self.upos, self.xpos, self.feats))
 
     @property
@@ -101,18 +101,18 @@ class Sentence:
         return f"sentence #{self.number}"
 
     def place(self, index: int = -1) -> str:
-        """Where it is, or the word of an index, for messages."""
+        """Return the file, line and name of the sentence or of one of its words, for messages."""
         line = self.line_number + (self.word_lines[index] if index >= 0 else 0)
         return f"{self.source or 'treebank'}, line {line}, {self.name}"
 
     @property
     def text(self) -> str:
-        """The forms, with a space between any two."""
+        """Forms of all words, with spaces between them."""
         return " ".join(self.forms)
 
     @property
     def written(self) -> str:
-        """The text as its file has it; the forms with spaces between them where it does not say."""
+        """Text as the file gives it in ``# text``; without that, the forms with spaces between."""
         for line in self.lines:
             if line.startswith("# text = "):
                 return line.removeprefix("# text = ").rstrip("\r")
@@ -120,12 +120,12 @@ class Sentence:
 
     @property
     def has_tags(self) -> bool:
-        """Whether some word has UPOS or XPOS."""
+        """True if some word has UPOS or XPOS."""
         return any(tag != "_" for column in (self.upos, self.xpos) for tag in column)
 
     @property
     def has_heads(self) -> bool:
-        """Whether every word has a head."""
+        """True if every word has a head."""
         return NO_HEAD not in self.heads
 
     @classmethod
@@ -150,7 +150,7 @@ class Sentence:
         heads : sequence of int, length n, optional
             0 for the root, -1 for no head.
         name : str, optional
-            Written as the comment ``sent_id``.
+            Value of the comment ``sent_id``.
 
         Raises
         ------
@@ -162,13 +162,13 @@ class Sentence:
         if n == 0:
             raise ValueError("forms: a sentence has at least one word, found none")
 
-        given = {
+        inputs = {
             "forms": forms, "lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats,
             "deprels": deprels,
         }  # fmt: skip
         columns: dict[str, Any] = {
             title: ["_"] * n if values is None else checked_column(title, values, n)
-            for title, values in given.items()
+            for title, values in inputs.items()
         }
         numbers = [NO_HEAD] * n if heads is None else [int(head) for head in heads]
         if len(numbers) != n:
@@ -190,22 +190,22 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class ScoredTree:
-    """A tree that a parser found."""
+    """A tree with its score, labels and confidences."""
 
     heads: tuple[int, ...]  #: length n: head of each word, 0 for the root.
     score: float  #: φ of the tree.
     upper_bound: float  #: No tree of this rank scores more.
-    proved: bool  #: Whether this is proved to be the tree of its rank.
+    proved: bool  #: True if this tree is proved to be the one of its rank.
     #: length n: label of the arc to each word; empty where the parser has no labels.
     labels: tuple[str, ...] = ()
-    #: The rules it breaks, in words, where no tree keeps them all or the search was cut short.
+    #: Validity rules that it breaks, in words: no tree keeps them all, or the search hit a limit.
     broken: tuple[str, ...] = ()
-    #: length n: the chance of each arc, with its label, to be right; empty if not asked for.
+    #: length n: probability of each arc, with its label, of being right; empty if not requested.
     confidences: tuple[float, ...] = ()
-    confidence: float = math.nan  #: The chance of the whole tree; nan if not asked for.
-    #: length n: the best other head of each word, -1 for none; empty if not asked for.
+    confidence: float = math.nan  #: Probability of the whole tree; nan if not requested.
+    #: length n: second-best head of each word, -1 for none; empty if not requested.
     rivals: tuple[int, ...] = ()
-    #: length n: the chance of the head being this one or its rival; empty if not asked for.
+    #: length n: probability that the head or its rival is right; empty if not requested.
     either: tuple[float, ...] = ()
 
 
@@ -216,14 +216,14 @@ class Piece(NamedTuple):
     """A token of a sentence."""
 
     form: str
-    blank: bool  #: Whether a blank follows.
-    words: tuple[str, ...]  #: One, or those of a multiword token.
+    blank: bool  #: True if a space follows.
+    words: tuple[str, ...]  #: Forms of its words: several for a multiword token.
 
 
 def pieces(sentence: Sentence) -> list[Piece]:
-    """The tokens of a sentence, with the blanks that its MISC column says."""
-    out: list[Piece] = []
-    rest = 0
+    """Return the tokens of a sentence, with the spaces that its MISC column encodes."""
+    tokens: list[Piece] = []
+    n_left = 0
     for line in sentence.lines:
         if line.startswith("#"):
             continue
@@ -233,58 +233,59 @@ def pieces(sentence: Sentence) -> list[Piece]:
         misc = fields[9].split("|") if len(fields) > 9 else []
         first, dash, last = fields[0].rpartition("_")[2].partition("-")
         if dash:
-            rest = int(last) - int(first) + 1
-            out.append(Piece(fields[1], "SpaceAfter=No" not in misc, ()))
-        elif rest:
-            rest -= 1
-            out[-1] = out[-1]._replace(words=(*out[-1].words, fields[1]))
+            n_left = int(last) - int(first) + 1
+            tokens.append(Piece(fields[1], "SpaceAfter=No" not in misc, ()))
+        elif n_left:
+            n_left -= 1
+            tokens[-1] = tokens[-1]._replace(words=(*tokens[-1].words, fields[1]))
         else:
-            out.append(Piece(fields[1], "SpaceAfter=No" not in misc, (fields[1],)))
-    return out
+            tokens.append(Piece(fields[1], "SpaceAfter=No" not in misc, (fields[1],)))
+    return tokens
 
 
 def miscs(sentence: Sentence) -> list[str]:
-    """The MISC column of each word."""
+    """Return the MISC column of each word."""
     return [sentence.lines[i].rstrip("\r").rpartition("\t")[2] for i in sentence.word_lines]
 
 
 def offsets(sentence: Sentence) -> list[tuple[int, int]]:
-    """Where each word stands in its text, by ``TokenRange`` in MISC; (-1, -1) if nothing says so.
+    """Return the span (start, end) of each word in its text, by ``TokenRange`` in MISC.
 
-    Words of a multiword token that are no pieces of it stand where it stands.
+    A word without one has (-1, -1). Words of a multiword token that have no span of their own have
+    the span of the token.
     """
-    out: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     token, last = (-1, -1), 0
     words = set(sentence.word_lines)
     for i, line in enumerate(sentence.lines):
         if line.startswith("#"):
             continue
-        place = (-1, -1)
-        found = _RANGE.search(line.rpartition("\t")[2]) if "TokenRange=" in line else None
-        if found is not None:
-            place = (int(found[1]), int(found[2]))
+        span = (-1, -1)
+        match = _RANGE.search(line.rpartition("\t")[2]) if "TokenRange=" in line else None
+        if match is not None:
+            span = (int(match[1]), int(match[2]))
         if i in words:
-            out.append(token if place[0] < 0 and len(out) < last else place)
+            spans.append(token if span[0] < 0 and len(spans) < last else span)
         else:
             _, dash, end = line.partition("\t")[0].rpartition("_")[2].partition("-")
             if dash:
-                token, last = place, int(end)
-    return out
+                token, last = span, int(end)
+    return spans
 
 
 def find_cycle(heads: Sequence[int]) -> list[int]:
-    """The words of one cycle, in the order modifier, head, head of the head, …; empty if none.
+    """Return the words of one cycle, each followed by its head; empty if there is no cycle.
 
-    O(n): every word is walked through once. A word with head -1 starts no cycle.
+    O(n): every word is visited once. A word with head -1 starts no cycle.
     """
     n = len(heads)
-    seen_in_walk = [0] * (n + 1)  # 0: not yet; k: during the walk from word k
+    visited_from = [0] * (n + 1)  # 0: not yet visited; k: visited on the path from word k
     for start in range(1, n + 1):
         word = start
-        while word > 0 and seen_in_walk[word] == 0:
-            seen_in_walk[word] = start
+        while word > 0 and visited_from[word] == 0:
+            visited_from[word] = start
             word = heads[word - 1]
-        if word > 0 and seen_in_walk[word] == start:
+        if word > 0 and visited_from[word] == start:
             cycle = [word]
             word = heads[word - 1]
             while word != cycle[0]:
@@ -295,26 +296,26 @@ def find_cycle(heads: Sequence[int]) -> list[int]:
 
 
 def is_projective(heads: Sequence[int]) -> bool:
-    """Whether no two arcs cross, the arcs of the root (position 0) included.
+    """Return True if no two arcs cross, the arcs of the root (position 0) included.
 
-    Words with head -1 have no arc, and words with themselves as head cross nothing. One pass from
-    left to right, O(n log n): the arcs that are open at a position must be nested, so a new arc may
-    not end after the one opened last.
+    Words with head -1 have no arc, and words that are their own head cross nothing. One pass from
+    left to right, O(n log n): the open arcs at a position must be nested, so a new arc may not end
+    after the arc that was opened last.
     """
     n = len(heads)
-    ends: list[list[int]] = [[] for _ in range(n + 1)]
+    arc_ends: list[list[int]] = [[] for _ in range(n + 1)]
     for modifier, head in enumerate(heads, 1):
         if head < 0 or head == modifier:
             continue
         if head < modifier:
-            ends[head].append(modifier)
+            arc_ends[head].append(modifier)
         else:
-            ends[modifier].append(head)
+            arc_ends[modifier].append(head)
     open_ends: list[int] = []
     for position in range(n + 1):
         while open_ends and open_ends[-1] == position:
             open_ends.pop()
-        for end in sorted(ends[position], reverse=True):
+        for end in sorted(arc_ends[position], reverse=True):
             if open_ends and open_ends[-1] < end:
                 return False
             open_ends.append(end)
@@ -322,9 +323,9 @@ def is_projective(heads: Sequence[int]) -> bool:
 
 
 def crossing_words(heads: Sequence[int]) -> set[int]:
-    """The words whose arc crosses another, the arcs of the root (position 0) included.
+    """Return the words whose arc crosses another, the arcs of the root (position 0) included.
 
-    O(n log n) where no arcs cross, O(n²) otherwise.
+    O(n log n) if no arcs cross, O(n²) otherwise.
     """
     if is_projective(heads):
         return set()
@@ -341,7 +342,7 @@ def crossing_words(heads: Sequence[int]) -> set[int]:
 
 
 def given_heads(sentence: Sentence) -> dict[int, int]:
-    """Heads of the words that have one, by modifier.
+    """Return the heads of the words that have one, by modifier.
 
     `TreebankError` if a head is out of range or the word itself; names the file, the line and the
     sentence.
@@ -349,20 +350,20 @@ def given_heads(sentence: Sentence) -> dict[int, int]:
     n = sentence.n_words
     if len(sentence.heads) != n:
         raise _error(sentence, -1, f"there are {len(sentence.heads)} heads, expected {n}")
-    given = {m: head for m, head in enumerate(sentence.heads, start=1) if head != NO_HEAD}
-    for m, head in given.items():
+    head_of = {m: head for m, head in enumerate(sentence.heads, start=1) if head != NO_HEAD}
+    for m, head in head_of.items():
         if head == m:
             raise _error(sentence, m - 1, f"word {m} is its own head, expected another word")
         if not 0 <= head <= n:
             raise _error(sentence, m - 1, f"head of word {m} is {head}, expected 0 to {n} or _")
-    return given
+    return head_of
 
 
 def check_tree(sentence: Sentence, *, single_root: bool = True) -> None:
-    """Check that the heads of a sentence make a tree, with one root or at least one.
+    """Check that the heads of a sentence form a tree, with exactly one root or at least one.
 
-    `TreebankError` if a word has no head, a head is out of range, there is a cycle, no root, or one
-    too many; names the file, the line and the sentence.
+    `TreebankError` if a word has no head, a head is out of range, or there is a cycle, no root or
+    one root too many; names the file, the line and the sentence.
     """
     heads = sentence.heads
     n = len(heads)

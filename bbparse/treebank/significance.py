@@ -1,9 +1,9 @@
-"""Whether one parser is better than another: the paired bootstrap over sentences.
+"""Significance of the difference between two parsers: the paired bootstrap over sentences.
 
-Sentences are drawn with replacement, the same ones for both parsers, as often as there are
-sentences; how the difference of the two scores varies over many such draws says how far it would
-vary over other samples of sentences (Efron & Tibshirani 1993, §16.4; Berg-Kirkpatrick, Burkett &
-Klein 2012). Cost: O(resamples · sentences).
+Sentences are drawn with replacement, as many as there are and the same ones for both parsers. The
+variation of the difference of the two scores over many draws estimates its variation over other
+samples of sentences (Efron & Tibshirani 1993, §16.4; Berg-Kirkpatrick, Burkett & Klein 2012). Cost:
+O(resamples · sentences).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bbparse.errors import ConfigError, TreebankError
 from bbparse.treebank.evaluation import COUNTS, MEASURES, Tally, tallied
 from bbparse.treebank.sentence import Sentence
 
-if TYPE_CHECKING:  # numpy is imported when something is drawn: reading files does not need it
+if TYPE_CHECKING:  # numpy is imported when sentences are drawn: reading files does not need it
     import numpy as np
     from numpy.typing import NDArray
 
@@ -29,18 +29,18 @@ _AT_ONCE = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How two parsers differ by one measure."""
+    """Difference of two parsers in one measure."""
 
     measure: str  #: A name of `bbparse.treebank.evaluation.MEASURES`.
-    first: float  #: Share of the first parser, from 0 to 1.
-    second: float  #: Of the second one.
+    first: float  #: Score of the first parser, from 0 to 1.
+    second: float  #: Score of the second parser.
     difference: float  #: first - second.
-    #: Ends of the confidence interval of the difference: percentiles of the resampled differences.
+    #: Bounds of the confidence interval: percentiles of the resampled differences.
     low: float
     high: float
-    #: How often a difference at least as large, of either sign, would come about between parsers
-    #: that are equally good: share of the resamples that lie as far from the difference as it lies
-    #: from zero. Never 0, as the sample itself counts as one.
+    #: Probability of a difference at least as large, of either sign, between two equally good
+    #: parsers: the fraction of resampled differences at least as far from the observed one as that
+    #: is from zero. Never 0: the sample itself counts as one.
     p_value: float
 
 
@@ -50,9 +50,9 @@ def compare(
     second: Iterable[Sentence],
     **settings: Any,
 ) -> dict[str, Difference]:
-    """Compare two parsers' trees of the same sentences, with a head for every word.
+    """Compare the trees of two parsers for the same sentences, with a head for every word.
 
-    Settings, result and errors are as for :func:`compare_tallies`; `TreebankError`, too, if the
+    Settings, result and errors are those of :func:`compare_tallies`; also `TreebankError` if the
     sentences or their words differ.
     """
     sentences = list(gold)
@@ -73,16 +73,16 @@ def compare_tallies(
     ----------
     first, second : Tally
     resamples : int
-        How often the sentences are drawn anew.
+        Number of times that the sentences are drawn.
     seed : int
-        Of the draws; the same seed gives the same figures.
+        Seed of the draws; the same seed gives the same figures.
     confidence : float
-        Share of the resamples inside the interval, between 0 and 1.
+        Fraction of the resamples inside the interval, between 0 and 1.
 
     Returns
     -------
     dict
-        measure → Difference, for the measures that both say something about.
+        measure → Difference, for the measures that both tallies have data for.
 
     Raises
     ------
@@ -116,43 +116,51 @@ def compare_tallies(
     counts = np.stack([first.counts, second.counts]).astype(np.float64)
     observed = _shares(counts.sum(axis=1), names)
     shares = _shares(_resampled(counts, resamples, seed), names)
-    real = observed[0] - observed[1]
-    drawn = shares[0] - shares[1]
+    difference = observed[0] - observed[1]
+    differences = shares[0] - shares[1]
     tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
-    # a little slack, so that rounding does not part draws that are as far as the sample
-    far = (np.abs(drawn - real) >= np.abs(real) - 1e-12).sum(axis=0)
+    low, high = np.quantile(differences, [tail, 1.0 - tail], axis=0)
+    # slack, so that rounding does not exclude draws that are exactly as far as the sample
+    far = (np.abs(differences - difference) >= np.abs(difference) - 1e-12).sum(axis=0)
     p_values = (1.0 + far) / (1.0 + resamples)
-    columns = np.stack([observed[0], observed[1], real, low, high, p_values], axis=1)
+    columns = np.stack([observed[0], observed[1], difference, low, high, p_values], axis=1)
     return {name: Difference(name, *row) for name, row in zip(names, columns.tolist())}
 
 
 def _resampled(counts: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
-    """float64[2, resamples, counts]: the sums over each draw of sentences, the same for both."""
+    """Sum the counts over each draw of sentences, the same draws for both parsers.
+
+    Returns float64[2, resamples, counts].
+    """
     import numpy as np
 
     sentences = counts.shape[1]
     rng = np.random.default_rng(seed)
     sums = []
-    left = resamples
-    while left:
-        draws = min(left, max(1, _AT_ONCE // sentences))
+    n_left = resamples
+    while n_left:
+        draws = min(n_left, max(1, _AT_ONCE // sentences))
         drawn = rng.integers(0, sentences, (draws, sentences))
         drawn += sentences * np.arange(draws)[:, np.newaxis]
         times = np.bincount(drawn.ravel(), minlength=draws * sentences)
         sums.append(times.reshape(draws, sentences).astype(np.float64) @ counts)
-        left -= draws
+        n_left -= draws
     return np.concatenate(sums, axis=1)
 
 
 def _shares(sums: NDArray[np.float64], names: list[str]) -> NDArray[np.float64]:
-    """float64[..., measures] of sums of counts, float64[..., counts]; a share of nothing is 0."""
+    """Compute the measures float64[..., measures] of sums of counts, float64[..., counts].
+
+    A measure is 0 where its denominator is 0.
+    """
     import numpy as np
 
-    place = {name: i for i, name in enumerate(COUNTS)}
+    column = {name: i for i, name in enumerate(COUNTS)}
     shares = np.zeros((*sums.shape[:-1], len(names)))
     for i, name in enumerate(names):
-        part, whole = (sums[..., [place[c] for c in some]].sum(axis=-1) for some in MEASURES[name])
+        part, whole = (
+            sums[..., [column[c] for c in group]].sum(axis=-1) for group in MEASURES[name]
+        )
         np.divide(part, whole, out=shares[..., i], where=whole > 0)
     return shares
 

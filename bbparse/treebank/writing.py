@@ -1,4 +1,4 @@
-"""Writing CoNLL-U and CoNLL-X: the lines that were read, with other heads and labels in them."""
+"""Write CoNLL-U and CoNLL-X: the lines that were read, with other heads and labels in them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import IO, Any
 from bbparse.storage.output import open_output
 from bbparse.treebank.sentence import NO_HEAD, Sentence, checked_column, word_ids
 
-_PLACES = {"lemmas": 2, "upos": 3, "xpos": 4, "feats": 5}
+_COLUMNS = {"lemmas": 2, "upos": 3, "xpos": 4, "feats": 5}
 
 
 def format_sentence(
@@ -24,17 +24,17 @@ def format_sentence(
     first: bool = True,
     last: bool = True,
 ) -> str:
-    """Text of a sentence, with the line breaks around it; HEAD and DEPREL can change.
+    """Format a sentence with the line breaks around it, with new HEAD and DEPREL if given.
 
-    Where one of them is another than what was read, DEPS becomes ``_`` in all lines: the graph that
-    is there extends another tree. So do PHEAD and PDEPREL of CoNLL-X. Where neither heads (-1 is
-    written as ``_``) nor deprels are given, what was read comes out as the same text. Comments,
-    with or without the ``# `` before them, come after the sentence's own; confidences go into MISC
-    as ``Confidence=0.97``, if the words have that column. To write several trees of one sentence,
-    give `first` with the first and `last` with the last of them only, so that what surrounded the
-    sentence is written once.
+    If a head or label differs from the one that was read, DEPS becomes ``_`` in all lines, because
+    its graph extends another tree, and so do PHEAD and PDEPREL of CoNLL-X. Without heads (-1 is
+    written as ``_``) and deprels, the result is the text that was read. Comments, with or without
+    the ``# `` before them, follow those of the sentence. Confidences are written into MISC as
+    ``Confidence=0.97``, if the words have that column. To write several trees of one sentence, set
+    `first` for the first and `last` for the last of them only, so that the text around the sentence
+    is written once.
 
-    `ValueError` if a column has another length than the sentence, a head is out of range, or a
+    `ValueError` if the length of a column differs from the sentence, a head is out of range, or a
     label or comment has a tab or line break in it.
     """
     lines = sentence.lines
@@ -54,19 +54,19 @@ def format_sentence(
         lines = with_fields(sentence, columns)
         if changed:
             _drop_graph(sentence, lines)
-        for i, chance in zip(sentence.word_lines, confidences):
-            lines[i] = _with_confidence(lines[i], chance)
+        for i, confidence in zip(sentence.word_lines, confidences):
+            lines[i] = _with_confidence(lines[i], confidence)
     if comments:
         start = 0
         while start < len(lines) and lines[start].startswith("#"):
             start += 1
         end_of_line = "\r" if lines[0].endswith("\r") else ""
-        added = []
+        new_comments = []
         for comment in comments:
             if "\n" in comment or "\r" in comment:
                 raise ValueError(f"comments: expected one line each, found {comment!r}")
-            added.append(("" if comment.startswith("#") else "# ") + comment + end_of_line)
-        lines = [*lines[:start], *added, *lines[start:]]
+            new_comments.append(("" if comment.startswith("#") else "# ") + comment + end_of_line)
+        lines = [*lines[:start], *new_comments, *lines[start:]]
     before = sentence.before if first else ""
     after = sentence.after if last else _whole_break(sentence)
     return before + "\n".join(lines) + after
@@ -88,7 +88,7 @@ def _drop_graph(sentence: Sentence, lines: list[str]) -> None:
 
 
 def _whole_break(sentence: Sentence) -> str:
-    """What stands after a sentence that another one follows: at least one blank line."""
+    """Return the text after a sentence that another one follows: at least one blank line."""
     after = sentence.after
     if after.count("\n") >= 2:
         return after
@@ -98,8 +98,8 @@ def _whole_break(sentence: Sentence) -> str:
     return "\n\n"
 
 
-def _with_confidence(line: str, chance: float) -> str:
-    """The line of a word with a confidence in its MISC, instead of the one that was there."""
+def _with_confidence(line: str, confidence: float) -> str:
+    """Set the confidence in the MISC column of a word's line; an old one is replaced."""
     before, tab, misc = line.rpartition("\t")
     if before.count("\t") != 8:
         return line
@@ -108,7 +108,7 @@ def _with_confidence(line: str, chance: float) -> str:
         item for item in misc.rstrip("\r").split("|")
         if item != "_" and not item.startswith("Confidence=")
     ]  # fmt: skip
-    return before + tab + "|".join([*items, f"Confidence={chance:.2f}"]) + end
+    return before + tab + "|".join([*items, f"Confidence={confidence:.2f}"]) + end
 
 
 def _head_texts(sentence: Sentence, heads: Sequence[int]) -> list[str]:
@@ -129,11 +129,11 @@ def _head_texts(sentence: Sentence, heads: Sequence[int]) -> list[str]:
 
 
 def write_conllu(target: str | os.PathLike[str] | IO[str], sentences: Iterable[Sentence]) -> int:
-    """Write sentences as they were read, or as their lines now are; how many they were.
+    """Write sentences with their lines as they now are; return the number of sentences.
 
-    A path is written whole or not at all (see `open_output`, and its errors); a text file should
-    have been opened with ``newline=""``, or line breaks may be translated. Where a sentence without
-    a blank line after it is followed by another, the blank line is added.
+    A path is written completely or not at all (see `open_output`, which also names the errors). A
+    text file should have been opened with ``newline=""``, or line breaks may be translated. A
+    missing blank line between two sentences is added.
     """
     if isinstance(target, str | os.PathLike):
         with open_output(target) as stream:
@@ -154,17 +154,17 @@ def with_columns(
     xpos: Sequence[str] | None = None,
     feats: Sequence[str] | None = None,
 ) -> Sentence:
-    """A copy of a sentence with other columns, of n values each, in its lists and in its lines.
+    """Return a copy of a sentence with new columns of n values each, in its lists and in its lines.
 
-    Its multiword tokens, empty nodes and comments are kept. `ValueError` as `checked_column`.
+    Multiword tokens, empty nodes and comments are kept. `ValueError` as in `checked_column`.
     """
-    given = {"lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats}
+    new = {"lemmas": lemmas, "upos": upos, "xpos": xpos, "feats": feats}
     columns = {
         title: checked_column(title, column, sentence.n_words)
-        for title, column in given.items()
+        for title, column in new.items()
         if column is not None
     }
-    lines = with_fields(sentence, {_PLACES[title]: column for title, column in columns.items()})
+    lines = with_fields(sentence, {_COLUMNS[title]: column for title, column in columns.items()})
     copies: dict[str, Any] = {
         field.name: list(getattr(sentence, field.name))
         for field in fields(sentence)
@@ -174,13 +174,13 @@ def with_columns(
 
 
 def with_fields(sentence: Sentence, columns: Mapping[int, Sequence[str]]) -> list[str]:
-    """The lines of a sentence with other values in some columns, given by their places."""
+    """Return the lines of a sentence with new values in some columns, by index of the column."""
     lines = sentence.lines.copy()
-    places = list(columns.items())
+    items = list(columns.items())
     last = max(columns, default=-1) + 1
     for i, line in enumerate(sentence.word_lines):
         cells = lines[line].split("\t", last)
-        for place, column in places:
-            cells[place] = column[i]
+        for column, values in items:
+            cells[column] = values[i]
         lines[line] = "\t".join(cells)
     return lines
