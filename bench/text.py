@@ -29,7 +29,7 @@ from typing import Any
 from measure import RESULTS, machine, markdown, write_result
 
 from bbparse.parsing.parser import Parser
-from bbparse.text import Cutter, sentences_of_text, train_cutter
+from bbparse.text import Tokenizer, sentences_of_text, train_tokenizer
 from bbparse.text.raw import is_spaced, plain_text, with_guessed_blanks
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.treebank.alignment import evaluate_text
@@ -109,7 +109,7 @@ def bbparse(parser: Parser) -> Callable[[str], list[Sentence]]:
     return parse
 
 
-def cut_only(cutter: Cutter) -> Callable[[str], list[Sentence]]:
+def cut_only(cutter: Tokenizer) -> Callable[[str], list[Sentence]]:
     """Sentences of words."""
     return lambda text: list(sentences_of_text(text, cutter))
 
@@ -189,7 +189,7 @@ def main() -> None:
     notes: dict[str, dict[str, Any]] = {}
     if given.model is None:
         started = time.process_time()
-        cutter = train_cutter(sentences)
+        cutter = train_tokenizer(sentences)
         seconds = time.process_time() - started
         systems["bbparse, text only"] = cut_only(cutter)
         notes["bbparse, text only"] = {"training_seconds": seconds}

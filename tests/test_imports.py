@@ -15,9 +15,9 @@ ROOT = Path(__file__).parent.parent
 
 #: Rooms of `bbparse`; a module imports from its own room and from those before it.
 ROOMS = (
-    "errors", "options", "deadline", "jit", "storage", "problem", "oracle", "bounding", "search",
-    "highs", "ilp", "pricing", "agreement", "proof", "solving", "treebank", "validity", "show",
-    "outside", "configuration", "factors", "network", "scoring", "tagging", "text", "model",
+    "errors", "renamed", "options", "deadline", "jit", "storage", "problem", "oracle", "bounding",
+    "search", "highs", "ilp", "pricing", "agreement", "proof", "solving", "treebank", "validity",
+    "show", "outside", "configuration", "factors", "network", "scoring", "tagging", "text", "model",
     "learning", "parsing", "phrases", "explain", "tuning", "corpus", "serve", "cli", "bbparse",
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from bbparse.model.model import Model
 from bbparse.parsing.parser import Parser
 from bbparse.tagging import Tagger, TaggerSettings, train_tagger
 from bbparse.tagging.network import NetworkSettings
-from bbparse.text import Cutter
+from bbparse.text import Tokenizer
 from bbparse.treebank import Sentence, read_conllu
 
 DATA = Path(__file__).parent / "data"
@@ -117,7 +117,7 @@ def changed(
 
 
 @cache
-def cutter() -> Cutter:
+def cutter() -> Tokenizer:
     """That of the English model."""
     _, found = load_tagger(MODELS.path(DEFAULT_MODEL))
     assert found is not None

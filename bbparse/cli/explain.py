@@ -19,7 +19,7 @@ from bbparse.explain import explain as explain_sentence
 from bbparse.explain import page
 from bbparse.parsing.parser import Parser
 from bbparse.storage.output import open_output
-from bbparse.text.cutting import Split, sentences_of_text
+from bbparse.text.segmentation import Split, sentences_of_text
 from bbparse.treebank import Sentence
 
 

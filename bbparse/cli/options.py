@@ -14,7 +14,7 @@ import click
 from bbparse.cli.common import FILE, FileOrName, RealRange
 from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.options import OPTIONS
-from bbparse.text.cutting import SPLITS, Split
+from bbparse.text.segmentation import SPLITS, Split
 
 #: Search nodes of one sentence, where nothing else is said.
 NODE_LIMIT = 200

@@ -19,7 +19,7 @@ from bbparse.phrases.training import read_treebank
 from bbparse.phrases.training import train_phrases as learn
 from bbparse.phrases.trees import clean, read_trees
 from bbparse.storage.output import check_output, open_output
-from bbparse.text.cutting import Split, read_text, split_of_name
+from bbparse.text.segmentation import Split, read_text, split_of_name
 from bbparse.treebank import read_conllu
 
 FORMATS = ("ptb", "tree", "jsonl", "svg")

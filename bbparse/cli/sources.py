@@ -14,7 +14,7 @@ from bbparse.errors import TreebankError
 from bbparse.factors import FactorFamily, load_families
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.parser import Parser
-from bbparse.text.cutting import Split, split_of_name, text_as_it_comes
+from bbparse.text.segmentation import Split, split_of_name, stream_text
 from bbparse.treebank import Sentence
 from bbparse.treebank.sections import Section, cut_conllu, cut_sentences
 
@@ -63,7 +63,7 @@ def read_sections(
             yield from cut_conllu(source)
             continue
         document = source if len(sources) > 1 else None
-        text = text_as_it_comes(source, parser.needed_cutter(), how, number, document)
+        text = stream_text(source, parser.needed_cutter(), how, number, document)
         for section in cut_sentences(text, "standard input" if source == "-" else source):
             number += section.n_sentences if section is not None else 0
             yield section

@@ -20,7 +20,7 @@ from bbparse.storage.output import check_output
 from bbparse.tagging import TaggerSettings, accuracy
 from bbparse.tagging import train_tagger as learn
 from bbparse.tagging.training import jackknife
-from bbparse.text import train_cutter
+from bbparse.text import train_tokenizer
 from bbparse.treebank import read_conllu, write_conllu
 
 
@@ -103,6 +103,6 @@ def train_tagger(
         tagger.notes["dev"] = {name: round(share, 6) for name, share in scores.items()}
         shown = ", ".join(f"{name} {100 * share:.2f}" for name, share in scores.items())
         click.echo(f"dev: {shown}", err=True)
-    save_tagger(target, tagger, train_cutter(sentences))
+    save_tagger(target, tagger, train_tokenizer(sentences))
     shutil.rmtree(passing, ignore_errors=True)
     click.echo(f"wrote {target}", err=True)

@@ -26,8 +26,8 @@ from bbparse.parsing.valid import rules_for
 from bbparse.scoring.problem_maker import batches
 from bbparse.show.formats import FORMATS, Style
 from bbparse.storage.output import temporary_folder
-from bbparse.text.cutter import Likeness
-from bbparse.text.cutting import Split, sentences_of_text
+from bbparse.text.segmentation import Split, sentences_of_text
+from bbparse.text.tokenizer import LanguageCheck
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.validity.rules import Rules
 
@@ -260,7 +260,7 @@ class Mapper:
     def _trees(self, texts: list[str | None]) -> tuple[list[str | None], list[str | None]]:
         """The trees of each text, and what is wrong with it."""
         parser = self.recipe.parser()
-        likeness = Likeness(parser.cutter) if parser.cutter is not None else None
+        likeness = LanguageCheck(parser.cutter) if parser.cutter is not None else None
         errors: list[str | None] = [None] * len(texts)
         rows: list[int] = []
         sentences: list[Sentence] = []
@@ -283,9 +283,9 @@ class Mapper:
         return trees, errors
 
     def _sentences(
-        self, text: str, parser: Parser, likeness: Likeness | None
+        self, text: str, parser: Parser, likeness: LanguageCheck | None
     ) -> Iterable[Sentence]:
         split = self.recipe.settings.split
         if split is None:
             return read_conllu(io.StringIO(text))
-        return sentences_of_text(text, parser.needed_cutter(), split=split, likeness=likeness)
+        return sentences_of_text(text, parser.needed_cutter(), split=split, language_check=likeness)

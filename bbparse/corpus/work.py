@@ -26,7 +26,7 @@ from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.parsing.parser import Parser
 from bbparse.solving.processes import GRACE, Worker
 from bbparse.storage.output import lock_file, open_binary_output, open_output
-from bbparse.text.cutting import read_text, split_of_name
+from bbparse.text.segmentation import read_text, split_of_name
 from bbparse.treebank import Sentence, read_conllu
 
 NAME, LOCK, FORMAT = "manifest.jsonl", ".bbparse.lock", 1

@@ -10,8 +10,8 @@ from bbparse.learning.checkpoint import Arrays, Checkpoint
 from bbparse.outside import Outside
 from bbparse.tagging import Tagger, TaggerSettings, train_tagger
 from bbparse.tagging.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
-from bbparse.text import Cutter, train_cutter
-from bbparse.text.cutter import CUTTER_ARRAYS
+from bbparse.text import Tokenizer, train_tokenizer
+from bbparse.text.tokenizer import TOKENIZER_ARRAYS
 from bbparse.treebank import Sentence
 
 
@@ -19,7 +19,7 @@ class Reading(NamedTuple):
     """What reads words and text; no tagger where the treebank has no tags."""
 
     tagger: Tagger | None
-    cutter: Cutter | None
+    cutter: Tokenizer | None
 
 
 def learn_to_read(
@@ -35,7 +35,7 @@ def learn_to_read(
     vectors from outside, too, if there are any."""
 
     def learn() -> Arrays:
-        cutter = train_cutter(sentences, seed)
+        cutter = train_tokenizer(sentences, seed)
         say(f"cutter of text trained: {len(cutter.multiwords)} multiword tokens known by heart")
         arrays = cutter.to_arrays()
         if any("_" in sentence.upos for sentence in sentences):
@@ -47,7 +47,7 @@ def learn_to_read(
         return {**arrays, **tagger_arrays(tagger)}
 
     arrays = (checkpoint or Checkpoint()).once(
-        "text", seed, {**CUTTER_ARRAYS, **TAGGER_ARRAYS}, learn, optional=TAGGER_ARRAYS.keys()
+        "text", seed, {**TOKENIZER_ARRAYS, **TAGGER_ARRAYS}, learn, optional=TAGGER_ARRAYS.keys()
     )
     tagger = tagger_from(arrays, "text", outside) if "tagger_header" in arrays else None
-    return Reading(tagger, Cutter.from_arrays(arrays, "text"))
+    return Reading(tagger, Tokenizer.from_arrays(arrays, "text"))

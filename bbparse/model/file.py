@@ -39,7 +39,8 @@ from bbparse.storage.archive import (
     write_archive,
 )
 from bbparse.tagging.tagger import TAGGER_ARRAYS, Tagger, tagger_arrays, tagger_from
-from bbparse.text.cutter import CUTTER_ARRAYS, Cutter
+from bbparse.text.tokenizer import TOKENIZER_ARRAYS as CUTTER_ARRAYS
+from bbparse.text.tokenizer import Tokenizer as Cutter
 
 KIND = "bbparse.Model"
 TAGGER_KIND = "bbparse.Tagger"

@@ -18,7 +18,7 @@ from bbparse.outside import Outside, one_source
 from bbparse.scoring.labeller import Labelling
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.tagging.tagger import Tagger
-from bbparse.text.cutter import Cutter
+from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
 
 #: The name of a card among the notes of a model.
@@ -45,7 +45,7 @@ class Model:
     #: What is worth knowing about the training.
     notes: dict[str, Any] = field(default_factory=dict)
     #: Cuts running text into sentences and words.
-    cutter: Cutter | None = None
+    cutter: Tokenizer | None = None
 
     @property
     def config(self) -> Configuration:
@@ -62,7 +62,7 @@ class Model:
         """Vectors that parser and tagger take; `ModelError` if they take different ones."""
         return one_source(self.maker.outside, None if self.tagger is None else self.tagger.outside)
 
-    def needed_cutter(self) -> Cutter:
+    def needed_cutter(self) -> Tokenizer:
         """What cuts running text; `ModelError` if the model has none."""
         if self.cutter is None:
             raise ModelError(

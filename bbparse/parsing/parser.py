@@ -29,7 +29,7 @@ from bbparse.scoring.problem_maker import Scored, batches
 from bbparse.scoring.scorer import checked_heads
 from bbparse.solving.in_order import in_order
 from bbparse.solving.solve import solve
-from bbparse.text.cutter import Cutter
+from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from bbparse.treebank.sentence import NO_HEAD, ScoredTree
@@ -77,7 +77,7 @@ class Parser:
     def __reduce__(self) -> tuple[Any, ...]:
         return Parser, (self.model,)  # of which all is made
 
-    def needed_cutter(self) -> Cutter:
+    def needed_cutter(self) -> Tokenizer:
         """What cuts running text; raises `ModelError` if the model has none."""
         return self.model.needed_cutter()
 

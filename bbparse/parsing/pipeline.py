@@ -14,7 +14,7 @@ from bbparse.options import check_type
 from bbparse.parsing.compiling import load_compiled
 from bbparse.parsing.document import Document, ParsedSentence
 from bbparse.parsing.parser import Parser
-from bbparse.text.cutting import Split, sentences_of_text
+from bbparse.text.segmentation import Split, sentences_of_text
 from bbparse.treebank import Sentence
 from bbparse.validity.rules import Rules
 

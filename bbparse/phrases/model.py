@@ -21,7 +21,7 @@ from bbparse.phrases.trees import JOIN, SPLIT
 from bbparse.phrases.words import Vocabulary
 from bbparse.storage.archive import INTS, REALS, TEXT, Rule, read_archive, write_archive
 from bbparse.tagging.tagger import TAGGER_ARRAYS, tagger_arrays, tagger_from
-from bbparse.text.cutter import CUTTER_ARRAYS, Cutter
+from bbparse.text.tokenizer import TOKENIZER_ARRAYS, Tokenizer
 
 KIND = "bbparse.Phrases"
 VERSION = 2
@@ -48,7 +48,7 @@ _RULES: dict[str, Rule] = {
     "trigram_values": (REALS, 1, "trigram_keys"),
     "dependencies": ("u", 1, None),
     **TAGGER_ARRAYS,
-    **CUTTER_ARRAYS,
+    **TOKENIZER_ARRAYS,
 }
 
 
@@ -84,7 +84,7 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
 
 def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
     """Read a model file; `ModelError` if it is missing, damaged, of another kind or newer."""
-    optional = {"dependencies", *TAGGER_ARRAYS, *CUTTER_ARRAYS}
+    optional = {"dependencies", *TAGGER_ARRAYS, *TOKENIZER_ARRAYS}
     arrays = read_archive(path, KIND, VERSION, _RULES, optional, error=ModelError)
     where = os.fspath(path)
     try:
@@ -117,8 +117,8 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
         except ModelError as error:
             raise ModelError(f"{where}: its dependency parser: {error}") from None
     cutter = None
-    if not arrays.keys().isdisjoint(CUTTER_ARRAYS):
-        cutter = Cutter.from_arrays(arrays, where)
+    if not arrays.keys().isdisjoint(TOKENIZER_ARRAYS):
+        cutter = Tokenizer.from_arrays(arrays, where)
     try:
         return PhraseParser(vocabulary, grammars, tagger, dependencies, settings, cutter)
     except KeyError as error:

@@ -35,7 +35,7 @@ from bbparse.phrases.trees import (
 from bbparse.phrases.words import Vocabulary
 from bbparse.problem import Problem
 from bbparse.problem.parts import DTYPES
-from bbparse.text.cutter import Cutter
+from bbparse.text.tokenizer import Tokenizer
 
 WITH = ("none", "tags", "arcs", "both")
 #: Longer sentences are parsed in parts.
@@ -84,7 +84,7 @@ class PhraseParser:
     def __init__(
         self, vocabulary: Vocabulary, grammars: Sequence[Grammar], tagger: TrigramTagger,
         dependencies: Parser | None = None, settings: PhraseSettings | None = None,
-        cutter: Cutter | None = None,
+        cutter: Tokenizer | None = None,
     ) -> None:  # fmt: skip
         self.vocabulary, self.grammars, self.grammar = vocabulary, list(grammars), grammars[-1]
         self.tagger, self.dependencies, self.cutter = tagger, dependencies, cutter
@@ -94,7 +94,7 @@ class PhraseParser:
             divide(coarse, fine, default_rules()) for coarse, fine in pairwise(self.grammars)
         ]
 
-    def needed_cutter(self) -> Cutter:
+    def needed_cutter(self) -> Tokenizer:
         """What cuts running text; raises `ModelError` if the model has none."""
         if self.cutter is None:
             raise ModelError("the model cannot cut running text: give sentences of words")

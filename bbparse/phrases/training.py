@@ -24,7 +24,7 @@ from bbparse.phrases.trees import (
 )
 from bbparse.phrases.words import Vocabulary
 from bbparse.tagging import TaggerSettings, train_tagger
-from bbparse.text import train_cutter
+from bbparse.text import train_tokenizer
 from bbparse.treebank import Sentence, read_conllu
 
 
@@ -109,7 +109,7 @@ def train_phrases(
             [_sentence(tree, phrase) for tree, phrase in zip(dev, dev_phrases)],
             config,
         )
-    return PhraseParser(vocabulary, grammars, tagger, parser, cutter=train_cutter(sentences))
+    return PhraseParser(vocabulary, grammars, tagger, parser, cutter=train_tokenizer(sentences))
 
 
 def _sentence(tree: PhraseTree, phrase: Phrase) -> Sentence:

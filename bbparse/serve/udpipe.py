@@ -18,7 +18,7 @@ from bbparse.parsing.parser import Parser
 from bbparse.serve.settings import Refused
 from bbparse.show.formats import Style, as_conllu
 from bbparse.text import sentences_of_text
-from bbparse.text.cutting import Split
+from bbparse.text.segmentation import Split
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 
 #: The formats of ``input`` and ``output``; what stands behind ``=`` are options.

@@ -1,7 +1,10 @@
-"""Running text as sentences of words."""
+"""Running text as sentences of words: tokenization and sentence segmentation."""
 
-from bbparse.text.cutter import Cutter
-from bbparse.text.cutting import read_text, sentences_of_text
-from bbparse.text.training import train_cutter
+from bbparse.renamed import renamed_members
+from bbparse.text.segmentation import read_text, sentences_of_text
+from bbparse.text.tokenizer import Tokenizer
+from bbparse.text.training import train_tokenizer
 
-__all__ = ["Cutter", "read_text", "sentences_of_text", "train_cutter"]
+__all__ = ["Tokenizer", "read_text", "sentences_of_text", "train_tokenizer"]
+
+__getattr__ = renamed_members(__name__, {"Cutter": "Tokenizer", "train_cutter": "train_tokenizer"})

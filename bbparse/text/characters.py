@@ -1,6 +1,6 @@
-"""Texts as rows of 64-bit hashes, one for each character, and tokens as rows, one for each token.
+"""Characters and tokens of a text as rows of 64-bit hashes.
 
-The rows are what the layers of `bbparse.text.cutter` read; see `bbparse.tagging.layer`.
+The labellers of `bbparse.text.tokenizer` read these rows; see `bbparse.tagging.layer`.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from bbparse.treebank.encode import attribute_hash, shape
 Span = tuple[int, int]
 Words = NDArray[np.uint64]
 
-#: Rows of padding on either side: how far templates may look.
+#: Rows of padding on either side: templates look no further.
 REACH = 5
 
-#: The character, also as lower case; its kind; what of its chunk (what stands between blanks) ends
-#: with it and what begins with it, as it is and by kinds; the same of its run of letters and
-#: digits; what is in its chunk.
+#: Features of a character: itself, in lower case, its kind; the prefix of its chunk (the text
+#: between spaces) that ends with it and the suffix that begins with it, as characters and as kinds;
+#: the same for its run of letters and digits; marks of its chunk.
 CHARACTER_COLUMNS = (
     "char", "low", "kind", "before", "after", "kbefore", "kafter", "rbefore", "rafter", "chunk",
 )  # fmt: skip
 
-#: The form; how it is written; whether a blank follows; tokens since a mark that may end a
-#: sentence and to the next, and which that is; whether a bracket or a quotation is open; tokens
-#: since the beginning of the paragraph, to its end, its length, its first word, and how it is
-#: written.
+#: Features of a token: its form; its shape; whether a space follows; the distance to the last and
+#: to the next mark that may end a sentence, and the next mark; whether a bracket or a quotation is
+#: open; the distance to the start and to the end of the paragraph; the paragraph's length, first
+#: word and style.
 TOKEN_COLUMNS = (
     "form", "lower", "shape", "short", "gap", "since", "until", "next", "open", "quote", "left",
     "right", "length", "first", "style",
 )  # fmt: skip
 
 BLANK = 0
-#: Kinds of characters by what is written with them; others go by their Unicode category.
+#: Kinds of punctuation and symbols; the kind of other characters is their Unicode category.
 _MARKS = {
     ".!?…。！？": 5, "\"'”“’‘»«`„": 6, ")]}>」』）": 7, "([{<「『（": 8, ",;:，；：、": 9,
     "-–—_": 10, "/\\|@&=+%#*~^": 11,
@@ -47,9 +47,9 @@ _KIND_OF_MARK = {mark: kind for marks, kind in _MARKS.items() for mark in marks}
 _CATEGORIES = {"Lu": 1, "Lt": 1, "Ll": 2, "Lm": 3, "Lo": 3, "Nd": 4, "No": 4}
 _JOINED = frozenset(("Mn", "Mc", "Me", "Cf", "Sk"))
 _OTHER, _NO_BLANKS = 12, 13
-#: Accents, joiners, soft hyphens: nothing is ever cut before them.
+#: Kind of accents, joiners and soft hyphens: no token or word ends before them.
 JOINED = 14
-#: Scripts that are written without blanks between words.
+#: Code points of scripts that are written without spaces between words.
 _UNSPACED = (
     (0x0E00, 0x0EFF), (0x0F00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x2FDF),
     (0x3005, 0x3007), (0x3040, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF),
@@ -74,7 +74,7 @@ def _kind(code: int) -> int:
 
 @lru_cache(1 << 17)
 def _character(code: int) -> tuple[int, int, int]:
-    """Kind, hash, and hash of the lower case of a character; all blanks are alike."""
+    """Return the kind and the hashes of a character and its lower case; all spaces are alike."""
     kind = _kind(code)
     text = " " if kind == BLANK else chr(code)
     return kind, attribute_hash("char", text), attribute_hash("low", text.lower())
@@ -84,75 +84,76 @@ def _codes(text: str) -> NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
-@lru_cache(2)  # a text is asked for twice
-def _known(text: str) -> tuple[NDArray[np.int64], Words, Words]:
-    codes, which = np.unique(_codes(text), return_inverse=True)
+@lru_cache(2)  # every text is looked up twice
+def _hashed(text: str) -> tuple[NDArray[np.int64], Words, Words]:
+    codes, indices = np.unique(_codes(text), return_inverse=True)
     kinds, chars, lows = zip(*(_character(int(code)) for code in codes))
     return (
-        np.array(kinds, np.int64)[which], np.array(chars, np.uint64)[which],
-        np.array(lows, np.uint64)[which],
+        np.array(kinds, np.int64)[indices], np.array(chars, np.uint64)[indices],
+        np.array(lows, np.uint64)[indices],
     )  # fmt: skip
 
 
 def kinds_of(text: str) -> NDArray[np.int64]:
-    """The kind of each character, 0 for a blank; `JOINED` for what belongs to the one before."""
-    return _known(text)[0]
+    """Return the kind of each character: 0 for a space, `JOINED` for one that joins the last."""
+    return _hashed(text)[0]
 
 
 @lru_cache(4)
 def _powers(size: int) -> tuple[Words, Words]:
-    """Powers of an odd number and of its inverse modulo 2^64, by which runs of text are hashed."""
+    """Return powers of an odd number and of its inverse modulo 2^64, for rolling hashes."""
     with np.errstate(over="ignore"):
-        one = np.ones(1, np.uint64)
-        up = np.concatenate((one, np.full(size, _BASE, np.uint64))).cumprod(dtype=np.uint64)
+        first = np.ones(1, np.uint64)
+        up = np.concatenate((first, np.full(size, _BASE, np.uint64))).cumprod(dtype=np.uint64)
         inverse = np.uint64(pow(_BASE, -1, 1 << 64))
-        down = np.concatenate((one, np.full(size, inverse, np.uint64))).cumprod(dtype=np.uint64)
+        down = np.concatenate((first, np.full(size, inverse, np.uint64))).cumprod(dtype=np.uint64)
     return up, down
 
 
 def _run_hashes(values: Words, steps: NDArray[np.int64], border: NDArray[np.bool_]) -> Words:
-    """Of each place, the hash of what leads to it from its run's beginning, and from it to the end.
+    """Hash, for each position, its run up to there and its run from there on.
 
-    ``values`` are hashed at ``steps`` (which does not decrease); a run begins where `border` is.
+    Returns uint64[2, n]. ``values`` are hashed at ``steps`` (which does not decrease); a run begins
+    where `border` is true.
     """
     n = len(values)
     up, down = _powers(1 << max(10, int(steps[-1] + 1).bit_length()))
     sums = np.concatenate((np.zeros(1, np.uint64), (values * down[steps]).cumsum(dtype=np.uint64)))
-    places = np.arange(n)
-    start = np.maximum.accumulate(np.where(border, places, 0))
+    positions = np.arange(n)
+    start = np.maximum.accumulate(np.where(border, positions, 0))
     ends = np.append(np.flatnonzero(border)[1:] if border[0] else np.flatnonzero(border), n)
-    end = ends[np.searchsorted(ends, places, side="right")]
+    end = ends[np.searchsorted(ends, positions, side="right")]
     before = (sums[1:] - sums[start]) * up[steps[start]]
     after = (sums[end] - sums[:-1]) * up[steps]
     return np.stack((before, after)) * np.uint64(_BASE)
 
 
 def encode_characters(text: str) -> Words:
-    """The characters of a paragraph: row REACH + i is character i, between padding."""
-    kinds, chars, lows = _known(text)
+    """Encode the characters of a paragraph: row REACH + i is character i, between padding."""
+    kinds, chars, lows = _hashed(text)
     n = len(kinds)
-    out = np.zeros((n + 2 * REACH, len(CHARACTER_COLUMNS)), np.uint64)
+    rows = np.zeros((n + 2 * REACH, len(CHARACTER_COLUMNS)), np.uint64)
     blank = kinds == BLANK
     chunk = np.append(True, blank[1:] != blank[:-1])
     change = np.append(True, kinds[1:] != kinds[:-1]) | chunk
     word = (kinds >= 1) & (kinds <= 4)
     run = np.append(True, ~(word[1:] & word[:-1]))
-    places = np.arange(n)
+    positions = np.arange(n)
     kind_words = kinds.astype(np.uint64) + np.uint64(77)
     first_of_kind = np.where(change, kind_words, np.uint64(0))
-    values = out[REACH : REACH + n]
+    values = rows[REACH : REACH + n]
     values[:, 0], values[:, 1], values[:, 2] = chars, lows, kind_words
-    values[:, 3], values[:, 4] = _run_hashes(lows, places, chunk)
+    values[:, 3], values[:, 4] = _run_hashes(lows, positions, chunk)
     values[:, 5], values[:, 6] = _run_hashes(first_of_kind, np.cumsum(change) - 1, chunk)
-    # what begins in the middle of a stretch of one kind begins with that kind
+    # a suffix that begins in the middle of a stretch of one kind begins with that kind
     values[:, 6] += kind_words
-    values[:, 7], values[:, 8] = _run_hashes(lows, places, run)
+    values[:, 7], values[:, 8] = _run_hashes(lows, positions, run)
     values[:, 9] = _chunk_marks(text, chunk)
-    return out
+    return rows
 
 
 def _chunk_marks(text: str, border: NDArray[np.bool_]) -> Words:
-    """For each character, what its chunk looks like: an address, a number, how long."""
+    """Hash for each character the properties of its chunk, such as an address or a number."""
     starts = np.flatnonzero(border)
     lengths = np.diff(np.append(starts, len(text)))
     marks = np.empty(len(starts), np.uint64)
@@ -163,16 +164,16 @@ def _chunk_marks(text: str, border: NDArray[np.bool_]) -> Words:
 
 @lru_cache(1 << 16)
 def _marks(chunk: str) -> int:
-    found = 0
-    for bit, there in enumerate(
+    bits = 0
+    for bit, holds in enumerate(
         (
             "://" in chunk or chunk.startswith("www."), "@" in chunk[1:-1],
             any(c.isdigit() for c in chunk), any(c.isalpha() for c in chunk),
             chunk.count(".") > 1, chunk.count("-") > 1, chunk.count("/") > 1,
         )
     ):  # fmt: skip
-        found |= there << bit
-    return attribute_hash("chunk", str(found))
+        bits |= holds << bit
+    return attribute_hash("chunk", str(bits))
 
 
 @lru_cache(1 << 17)
@@ -184,37 +185,37 @@ def _form(form: str) -> tuple[int, int, int, int]:
 
 
 def encode_tokens(text: str, spans: Sequence[Span]) -> Words:
-    """The tokens of a paragraph: row REACH + i is token i, between padding."""
+    """Encode the tokens of a paragraph: row REACH + i is token i, between padding."""
     n = len(spans)
-    out = np.zeros((n + 2 * REACH, len(TOKEN_COLUMNS)), np.uint64)
+    rows = np.zeros((n + 2 * REACH, len(TOKEN_COLUMNS)), np.uint64)
     forms = [text[a:b] for a, b in spans]
-    values = out[REACH : REACH + n]
+    values = rows[REACH : REACH + n]
     values[:, :4] = [_form(form) for form in forms]
     gaps = [min(b - a, 1) for (_, a), (b, _) in pairwise(spans)]
     values[:, 4] = [*gaps, 2]
     strong = np.array([form[-1] in _STRONG for form in forms])
-    places = np.arange(n)
-    last = np.maximum.accumulate(np.where(strong, places, -1))
+    positions = np.arange(n)
+    last = np.maximum.accumulate(np.where(strong, positions, -1))
     last = np.append(-1, last[:-1])
-    following = np.append(np.minimum.accumulate(np.where(strong, places, n)[::-1])[::-1][1:], n)
-    values[:, 5] = np.minimum(places - last, 20)
-    values[:, 6] = np.minimum(following - places, 12)
+    following = np.append(np.minimum.accumulate(np.where(strong, positions, n)[::-1])[::-1][1:], n)
+    values[:, 5] = np.minimum(positions - last, 20)
+    values[:, 6] = np.minimum(following - positions, 12)
     values[:, 7] = np.append(values[:, 0], np.uint64(1))[following]
     values[:, 8] = _depth(forms)
     values[:, 9] = np.cumsum([form in '"“”``\'\'' for form in forms]) % 2
-    values[:, 10] = np.minimum(places, 9)
-    values[:, 11] = np.minimum(n - 1 - places, 9)
+    values[:, 10] = np.minimum(positions, 9)
+    values[:, 11] = np.minimum(n - 1 - positions, 9)
     values[:, 12] = min(n, 30) // 3
     values[:, 13] = values[0, 0]
     capitals = sum(form[:1].isupper() for form in forms)
     values[:, 14] = 4 * capitals // n + 8 * forms[-1][:1].isalnum()
     values[:, 4:] += np.uint64(1)  # 0 is the padding
-    return out
+    return rows
 
 
 def _depth(forms: Sequence[str]) -> list[bool]:
-    depth, out = 0, []
+    depth, inside = 0, []
     for form in forms:
         depth += (form in "([{<") - (form in ")]}>" and depth > 0)
-        out.append(depth > 0)
-    return out
+        inside.append(depth > 0)
+    return inside

@@ -1,4 +1,4 @@
-"""The text that a treebank was made from, as far as it says."""
+"""Text that a treebank was made from, as far as the treebank encodes it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _UNSPACED = 13
 
 
 def is_spaced(sentences: Iterable[Sequence[Piece]]) -> bool:
-    """Whether a treebank says where there are no blanks."""
+    """Return True if a treebank marks tokens that no space follows."""
     return any(not piece.blank for sentence in sentences for piece in sentence)
 
 
 def with_guessed_blanks(sentence: Sequence[Piece]) -> list[Piece]:
-    """A sentence with blanks as they are usual: none before a comma, none in Chinese."""
-    out = []
+    """Set the spaces of a sentence by convention: none before a comma, none in Chinese."""
+    spaced = []
     quoted = False
     for piece, following in zip(sentence, [*sentence[1:], None]):
         blank = True
@@ -36,12 +36,12 @@ def with_guessed_blanks(sentence: Sequence[Piece]) -> list[Piece]:
             blank = not (opens or closes or dense)
         elif kinds_of(sentence[0].form[0])[0] == _UNSPACED:
             blank = False
-        out.append(piece._replace(blank=blank))
-    return out
+        spaced.append(piece._replace(blank=blank))
+    return spaced
 
 
 def paragraphs(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
-    """Sentences by the paragraphs of their text; all in one where it does not say."""
+    """Yield the sentences of each paragraph; all in one if the treebank has no paragraphs."""
     group: list[Sentence] = []
     for sentence in sentences:
         begins = any(
@@ -56,20 +56,21 @@ def paragraphs(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
 
 
 def readings(sentences: Sequence[Sentence]) -> list[list[list[list[Piece]]]]:
-    """The tokens of each sentence of each paragraph, as the text may be written.
+    """Return the tokens of each sentence of each paragraph, for every way the text may be spaced.
 
-    Once, if the treebank says where blanks are; otherwise with a blank between any two tokens, and
-    with blanks where they are usual.
+    There is one way if the treebank marks spaces. Otherwise there are two: with a space between any
+    two tokens, and with the usual spaces.
     """
-    groups = [[pieces(one) for one in group] for group in paragraphs(sentences)]
-    if is_spaced(one for group in groups for one in group):
+    groups = [[pieces(sentence) for sentence in group] for group in paragraphs(sentences)]
+    if is_spaced(sentence for group in groups for sentence in group):
         return [groups]
-    return [groups, [[with_guessed_blanks(one) for one in group] for group in groups]]
+    guessed = [[with_guessed_blanks(sentence) for sentence in group] for group in groups]
+    return [groups, guessed]
 
 
 def plain_text(sentences: Sequence[Sentence]) -> str:
-    """The text of a treebank, a blank line between its paragraphs."""
+    """Return the text of a treebank, with a blank line between paragraphs."""
     return "\n\n".join(
-        "".join(piece.form + " " * piece.blank for one in group for piece in one).rstrip()
+        "".join(piece.form + " " * piece.blank for sentence in group for piece in sentence).rstrip()
         for group in readings(sentences)[-1]
     )

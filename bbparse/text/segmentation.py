@@ -1,7 +1,7 @@
-"""Raw text → sentences of words, as the treebank of a model has them.
+"""Split raw text into sentences of words, as the treebank of a model does.
 
-Sentences, tokens and words are found by a `Cutter`, which is trained with the model. Every word
-knows where it stands in the text.
+A `Tokenizer`, which is trained with the model, finds sentences, tokens and words. Every word has
+its position in the text.
 """
 
 from __future__ import annotations
@@ -12,41 +12,43 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Literal
 
 from bbparse.errors import TreebankError
-from bbparse.text.cutter import Cutter, Likeness, Token
+from bbparse.renamed import renamed_arguments
+from bbparse.text.tokenizer import LanguageCheck, Token, Tokenizer
 from bbparse.treebank.reading import open_source, raw_lines
 from bbparse.treebank.sections import arriving_lines
 from bbparse.treebank.sentence import Sentence
 
-#: What a text is cut by: everything as the model has learned it; every line a sentence; every line
-#: a sentence, and its words what is between blanks.
+#: Ways to split a text: "text", as the model has learned; "lines", every line is a sentence;
+#: "words", every line is a sentence of words with spaces between them.
 Split = Literal["text", "lines", "words"]
 SPLITS: tuple[Split, ...] = ("text", "lines", "words")
 
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
 _LINE_END = re.compile(r"\n\s*")
 _TOKEN = re.compile(r"\S+")
-# Without a paragraph's end text is cut at a line's end after so many characters.
-_LONGEST = 1 << 20
-# A line without an end is cut at a blank after so many.
-_PIECE = 1 << 17
+# Number of characters after which text without paragraph breaks is split at the end of a line.
+_MAX_PARAGRAPH = 1 << 20
+# Number of characters after which a line is split at a space.
+_MAX_LINE = 1 << 17
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 
 
 def split_of_name(source: str) -> Split | None:
-    """How a source is cut by its name: as text, or not at all."""
+    """Return how to split a source with this name: as text, or None if it is no text file."""
     return "text" if source.endswith((".txt", ".txt.gz", ".txt.xz")) else None
 
 
-def read_text(source: Source, cutter: Cutter, split: Split = "text") -> Iterator[Sentence]:
-    """Sentences of a text file, read paragraph by paragraph.
+@renamed_arguments(cutter="tokenizer")
+def read_text(source: Source, tokenizer: Tokenizer, split: Split = "text") -> Iterator[Sentence]:
+    """Read the sentences of a text file paragraph by paragraph.
 
     Parameters
     ----------
     source : path, "-" or open file
         UTF-8; ``.gz`` and ``.xz`` are unpacked, ``-`` is the standard input.
-    cutter : Cutter
-        Of a model.
+    tokenizer : Tokenizer
+        Tokenizer of a model; see `Parser.needed_cutter`.
     split : {"text", "lines", "words"}
         See `sentences_of_text`.
 
@@ -60,25 +62,25 @@ def read_text(source: Source, cutter: Cutter, split: Split = "text") -> Iterator
     TreebankError
         If the file cannot be read, is not UTF-8, or has no words.
     """
-    every = text_as_it_comes(source, cutter, split)
-    return (sentence for sentence in every if sentence is not None)
+    stream = stream_text(source, tokenizer, split)
+    return (sentence for sentence in stream if sentence is not None)
 
 
-def text_as_it_comes(
+def stream_text(
     source: Source,
-    cutter: Cutter,
+    tokenizer: Tokenizer,
     split: Split = "text",
     first: int = 1,
     document: str | None = None,
 ) -> Iterator[Sentence | None]:
-    """As `read_text`; with None before more of the standard input is read.
+    """Read sentences as `read_text` does, and yield None before reading on may have to wait.
 
-    All sentences of paragraphs that have come before, with the blank line after them, have been
-    yielded by then. ``first`` is the number of the first sentence; ``document``, if given, the name
-    that a comment before it gives to the text.
+    By then all sentences of complete paragraphs, with the blank line after them, have been yielded.
+    ``first`` is the number of the first sentence. ``document`` is the name of the text, written
+    into a comment before the first sentence.
     """
     number, offset = first, 0
-    likeness = Likeness(cutter)
+    language_check = LanguageCheck(tokenizer)
     with open_source(source) as (stream, name):
         read = arriving_lines if source == "-" else raw_lines
         for paragraph in _pieces(read(stream, name), name):
@@ -86,7 +88,12 @@ def text_as_it_comes(
                 yield None
                 continue
             for sentence in sentences_of_text(
-                paragraph, cutter, split=split, offset=offset, first=number, likeness=likeness
+                paragraph,
+                tokenizer,
+                split=split,
+                offset=offset,
+                first=number,
+                language_check=language_check,
             ):
                 if number == first and document is not None:
                     sentence.lines.insert(0, f"# newdoc id = {' '.join(document.split())}")
@@ -99,44 +106,49 @@ def text_as_it_comes(
             raise TreebankError(f"{name}: there are no words in it")
 
 
+@renamed_arguments(cutter="tokenizer", likeness="language_check")
 def sentences_of_text(
     text: str,
-    cutter: Cutter,
+    tokenizer: Tokenizer,
     *,
     split: Split = "text",
     offset: int = 0,
     first: int = 1,
-    likeness: Likeness | None = None,
+    language_check: LanguageCheck | None = None,
 ) -> Iterator[Sentence]:
-    """Sentences of a text.
+    """Split a text into sentences.
 
     Parameters
     ----------
     text : str
-        A blank line ends a paragraph, and with it a sentence; other line breaks are blanks.
-    cutter : Cutter
-        Of a model.
+        A blank line ends a paragraph, and with it a sentence; other line breaks are spaces.
+    tokenizer : Tokenizer
+        Tokenizer of a model; see `Parser.needed_cutter`.
     split : {"text", "lines", "words"}
-        With "lines" each line is a sentence, with "words" its words are what blanks are between,
-        too.
+        With "lines", each line is a sentence; with "words", it is also split into words at spaces.
     offset : int
-        Where the text begins in what it was taken from.
+        Position of the text in the document, in characters; added to the positions in MISC.
     first : int
         Number of the first sentence.
-    likeness : Likeness, optional
-        What warns of other languages, if the text is a part of one.
+    language_check : LanguageCheck, optional
+        Shared check that warns of other languages, if the text is a part of a longer one.
 
     Yields
     ------
     Sentence
         With comments ``sent_id`` and ``text``, and ``newpar`` where a paragraph begins. MISC has
-        ``SpaceAfter=No`` where no blank follows and ``TokenRange=start:end`` in characters;
+        ``SpaceAfter=No`` where no space follows and ``TokenRange=start:end`` in characters;
         contractions such as *don't* may be multiword tokens.
+
+    Raises
+    ------
+    TreebankError
+        If ``split`` is none of these.
     """
     if split not in SPLITS:
         raise TreebankError(f"split is {split!r}, expected one of {', '.join(SPLITS)}")
     number, start = first, 0
-    likeness = likeness or Likeness(cutter)
+    language_check = language_check or LanguageCheck(tokenizer)
     border = _PARAGRAPH_END if split == "text" else _LINE_END
     new_paragraph = True
     while start < len(text):
@@ -145,29 +157,29 @@ def sentences_of_text(
             continue
         match = border.search(text, start)
         end = match.start() if match else len(text)
-        if end - start > _PIECE:
-            blank = text.rfind(" ", start, start + _PIECE)
-            end, match = (blank if blank > start else start + _PIECE), None
-        for tokens in _sentences(text[start:end], cutter, split):
-            moved = [Token(a + start, b + start, words) for a, b, words in tokens]
-            likeness.look(moved)
-            yield _sentence(text, moved, offset, number, new_paragraph)
+        if end - start > _MAX_LINE:
+            space = text.rfind(" ", start, start + _MAX_LINE)
+            end, match = (space if space > start else start + _MAX_LINE), None
+        for tokens in _sentences(text[start:end], tokenizer, split):
+            shifted = [Token(a + start, b + start, words) for a, b, words in tokens]
+            language_check.add(shifted)
+            yield _sentence(text, shifted, offset, number, new_paragraph)
             new_paragraph = False
             number += 1
         new_paragraph |= match is not None and match.group().count("\n") > 1
         start = match.end() if match else end
 
 
-def _sentences(text: str, cutter: Cutter, split: Split) -> Iterator[Sequence[Token]]:
-    """The tokens of each sentence of a paragraph, or of a line."""
+def _sentences(text: str, tokenizer: Tokenizer, split: Split) -> Iterator[Sequence[Token]]:
+    """Yield the tokens of each sentence of a paragraph, or of a line."""
     if split == "text":
-        yield from cutter.paragraph(text)
+        yield from tokenizer.paragraph(text)
         return
     if split == "lines":
-        tokens = cutter.tokens(text)
+        tokens = tokenizer.tokens(text)
     else:
-        found = _TOKEN.finditer(text)
-        tokens = [Token(match.start(), match.end(), (match.group(),)) for match in found]
+        matches = _TOKEN.finditer(text)
+        tokens = [Token(match.start(), match.end(), (match.group(),)) for match in matches]
     if tokens:
         yield tokens
 
@@ -177,29 +189,31 @@ def _sentence(
 ) -> Sentence:
     start, end = tokens[0].start, tokens[-1].end
     lines = ["# newpar"] if new_paragraph else []
-    shown = " ".join(text[start:end].split())
-    lines += [f"# sent_id = {number}", f"# text = {shown}"]
+    clean_text = " ".join(text[start:end].split())
+    lines += [f"# sent_id = {number}", f"# text = {clean_text}"]
     forms: list[str] = []
     word_lines: list[int] = []
     for a, b, words in tokens:
-        misc = [] if b == len(text) or text[b : b + 1].isspace() else ["SpaceAfter=No"]
-        misc.append(f"TokenRange={offset + a}:{offset + b}")
-        one = "|".join(misc)
+        items = [] if b == len(text) or text[b : b + 1].isspace() else ["SpaceAfter=No"]
+        items.append(f"TokenRange={offset + a}:{offset + b}")
+        misc = "|".join(items)
         written = _visible(text[a:b])
         if len(words) > 1:
             first = len(forms) + 1
-            lines.append("\t".join((f"{first}-{first + len(words) - 1}", written, *"_______", one)))
-            cut = "".join(words) == text[a:b]
+            lines.append(
+                "\t".join((f"{first}-{first + len(words) - 1}", written, *"_______", misc))
+            )
+            is_split = "".join(words) == text[a:b]
             for word in words:
-                place = f"TokenRange={offset + a}:{offset + a + len(word)}" if cut else "_"
+                word_misc = f"TokenRange={offset + a}:{offset + a + len(word)}" if is_split else "_"
                 forms.append(_visible(word))
                 word_lines.append(len(lines))
-                lines.append("\t".join((str(len(forms)), forms[-1], *"_______", place)))
+                lines.append("\t".join((str(len(forms)), forms[-1], *"_______", word_misc)))
                 a += len(word)
         else:
             forms.append(written)
             word_lines.append(len(lines))
-            lines.append("\t".join((str(len(forms)), written, *"_______", one)))
+            lines.append("\t".join((str(len(forms)), written, *"_______", misc)))
     n = len(forms)
     empty = ["_"] * n
     return Sentence(
@@ -209,14 +223,14 @@ def _sentence(
 
 
 def _visible(form: str) -> str:
-    """A form without what a column may not have: blanks other than one space."""
+    """Return a form without white space other than single spaces, which columns may not have."""
     return form if form.isprintable() else " ".join(form.split())
 
 
 def _pieces(stream: Iterable[bytes | None], name: str) -> Iterator[str | None]:
-    """Pieces of a text that end with a blank line, together the whole text.
+    """Yield pieces of a text that end with a blank line; together they are the whole text.
 
-    None, which says that there may be more to wait for, is passed on.
+    None, which says that reading on may have to wait, is passed on.
     """
     lines: list[str] = []
     size = number = 0
@@ -234,7 +248,7 @@ def _pieces(stream: Iterable[bytes | None], name: str) -> Iterator[str | None]:
                     f"{name}, line {number}: byte {error.start + 1} of the line is"
                     f" 0x{raw[error.start]:02x}, expected text in UTF-8"
                 ) from None
-        if lines and ((blank and not line.isspace()) or size > _LONGEST):
+        if lines and ((blank and not line.isspace()) or size > _MAX_PARAGRAPH):
             yield "".join(lines)
             lines, size = [], 0
         if raw is None:

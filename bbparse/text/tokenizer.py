@@ -1,8 +1,8 @@
-"""`Cutter`: text → sentences of tokens and words, as a treebank has them.
+"""`Tokenizer`: splits text into sentences of tokens and words, as a treebank does.
 
-Two layers of labels (`bbparse.tagging.layer`): whether a character is the last of a word or of a
-token, and whether a token is the last of a sentence. Multiword tokens that are not simply cut are
-looked up.
+Two sequence labellers (`bbparse.tagging.layer`) decide whether a character is the last of a word or
+token, and whether a token is the last of a sentence. A multiword token whose words are no
+substrings of it is looked up in a dictionary.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from bbparse.text.characters import (
     kinds_of,
 )  # fmt: skip
 
-#: What a character may be: within a word, the last of one within a token, the last of a token.
+#: Labels of characters: inside a word, last of a word inside a token, last of a token.
 CHARACTER_LABELS = ("in", "word", "token")
 IN, WORD, TOKEN = range(3)
-#: What a token may be: within a sentence, or its last.
+#: Labels of tokens: inside a sentence, last of a sentence.
 TOKEN_LABELS = ("in", "end")
 
-# What no treebank has enough of to learn, and is one token: names of languages (C++, C#, g++), but
-# not the mark A++; names of files, but in no address; e.g. where a paragraph begins.
+# Single tokens that are too rare in treebanks to be learned: names of programming languages (C++,
+# C#, g++), but not the grade A++; file names outside addresses; "e.g." at the start of a paragraph.
 _WHOLE = re.compile(
     r"""(?<![\w+])(?:(?![Aa]\+)[A-Za-z]+\+\+|[A-Z]\#)(?![\w+#])
     |(?<![\w./:@?=&%#~-])\w[\w.-]*\.(?:cc|cfg|cpp|css|csv|docx?|exe|gif|gz|hpp|html?|ini|java|jpe?g
@@ -48,90 +48,105 @@ _WHOLE = re.compile(
     re.VERBOSE,
 )
 
-#: Tokens after which a sentence ends in any case: no treebank has such, and charts are squares.
-MOST = 2000
+#: Maximum length of a sentence in tokens: none is longer in treebanks, and charts are quadratic.
+MAX_TOKENS = 2000
 
-CUTTER_ARRAYS: dict[str, Rule] = {
+#: Arrays of a tokenizer in model files, which keep their first names.
+TOKENIZER_ARRAYS: dict[str, Rule] = {
     "cutter_header": (TEXT, 0, None), **layer_rules("characters"), **layer_rules("sentences"),
 }  # fmt: skip
 
 
-# Between letters and digits of scripts that are written with blanks.
-_WITHIN = frozenset(f"{kind} {other}" for kind in range(1, 5) for other in range(1, 5))
+# Positions between letters and digits of scripts that are written with spaces.
+_WITHIN = frozenset(f"{kind} {following}" for kind in range(1, 5) for following in range(1, 5))
 
 
 class Token(NamedTuple):
-    """What is written together."""
+    """A token of a text."""
 
-    start: int  #: Its place in the text.
-    end: int
-    words: tuple[str, ...]  #: One, or more where it is a multiword token.
+    start: int  #: Offset of its first character in the text.
+    end: int  #: Offset after its last character.
+    words: tuple[str, ...]  #: Forms of its words: several for a multiword token.
 
 
-def places(text: str) -> tuple[list[str], NDArray[np.int64]]:
-    """What each character may be depends on this: its kind and that of the next, beyond a blank.
+def contexts(text: str) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the distinct contexts of characters by name, and the context index of each character.
 
-    Names of such places, each once, and which of them every character has.
+    The context of a character is its kind and that of the next character, beyond a space. The
+    labels that a character may have depend on it.
+
+    Returns
+    -------
+    names : list of str
+        Names of the contexts.
+    indices : int64[len(text)]
+        Index into the names for each character.
     """
     kinds = np.append(kinds_of(text), (-1, -1))
     for i in np.flatnonzero(kinds == JOINED).tolist():
         if i and kinds[i - 1] != BLANK:
-            kinds[i] = kinds[i - 1] | JOINED << 4  # as what it joins
-    own, following, beyond = kinds[:-2], kinds[1:-1], kinds[2:]
+            kinds[i] = kinds[i - 1] | JOINED << 4  # kind of the character that it joins
+    current, following, beyond = kinds[:-2], kinds[1:-1], kinds[2:]
     beyond = np.where(following == BLANK, beyond, BLANK)
-    triples = (own & 15) + 16 * (following + 1) + 4096 * (beyond + 1)
-    _, first, which = np.unique(triples, return_index=True, return_inverse=True)
+    triples = (current & 15) + 16 * (following + 1) + 4096 * (beyond + 1)
+    _, first, indices = np.unique(triples, return_index=True, return_inverse=True)
     names = [
         "joined" if after >> 4 > 0
         else f"{kind & 15} {after}" if after != BLANK
         else f"{kind & 15} 0 {last}"
         for kind, after, last in kinds[first[:, np.newaxis] + np.arange(3)].tolist()
     ]  # fmt: skip
-    return names, which
+    return names, indices
 
 
 def has_letter(word: str) -> bool:
-    """Whether a word says something of the language it is in."""
+    """Return True if a word has a letter, so that it tells something about its language."""
     return any(character.isalpha() for character in word)
 
 
-class Likeness:
-    """Warns, once, where a text is plainly of another language than the model.
+class LanguageCheck:
+    """Warning, given once, if a text is in another language than the model.
 
-    The commonest words of a treebank make up half of any text in its language, and next to nothing
-    of others.
+    The most common words of a treebank make up half of any text in its language, and almost nothing
+    of texts in others.
     """
 
-    #: Words to look at, and what part of the usual share of common words is too little.
-    WORDS, LEAST = 100, 0.3
+    #: Number of words to check, and minimum ratio of common words to their fraction in training.
+    WORDS, MIN_RATIO = 100, 0.3
 
-    def __init__(self, cutter: Cutter) -> None:
-        self._common = frozenset(cutter.notes.get("common", ()))
-        self._least = self.LEAST * float(cutter.notes.get("share", 0.0))
-        self._found = self._all = 0
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._common = frozenset(tokenizer.notes.get("common", ()))
+        self._min_fraction = self.MIN_RATIO * float(tokenizer.notes.get("share", 0.0))
+        self._n_common = self._n_words = 0
 
-    def look(self, tokens: Iterable[Token]) -> None:
-        """Count some words of the text."""
-        if self._all >= self.WORDS:
+    def add(self, tokens: Iterable[Token]) -> None:
+        """Count words of the text until there are enough, and warn then if too few are common."""
+        if self._n_words >= self.WORDS:
             return
         for token in tokens:
             for word in token.words:
                 if has_letter(word):
-                    self._all += 1
-                    self._found += word.lower() in self._common
-        if self._all >= self.WORDS and self._found < self._least * self._all:
+                    self._n_words += 1
+                    self._n_common += word.lower() in self._common
+        if self._n_words >= self.WORDS and self._n_common < self._min_fraction * self._n_words:
             warnings.warn_explicit(
-                f"of the first {self._all} words only {self._found} are common in the language of"
-                " the model: is the text in another language?",
+                f"of the first {self._n_words} words only {self._n_common} are common in the"
+                " language of the model: is the text in another language?",
                 UserWarning, "bbparse", 0,
             )  # fmt: skip
 
 
-class Cutter:
-    """Cuts text. Nothing changes while it does, so threads may share it.
+class Tokenizer:
+    """Tokenizer of a model. It does not change while it is used, so threads may share it.
 
-    ``multiwords`` are the words of tokens (in lower case) that are not simply cut into them;
-    ``notes``, what is worth knowing, are saved with the model.
+    Parameters
+    ----------
+    characters, sentences : Layer
+        Labellers of characters and of tokens.
+    multiwords : mapping of str to sequence of str
+        Lower-cased multiword tokens whose words are no substrings of them, and these words.
+    notes : mapping, optional
+        JSON values about the training text, which are saved with the model.
     """
 
     def __init__(
@@ -146,7 +161,7 @@ class Cutter:
         self.notes = dict(notes or {})
 
     def paragraph(self, text: str) -> Iterator[list[Token]]:
-        """The sentences of a text in which no paragraph ends."""
+        """Yield the sentences of a text without paragraph breaks, as lists of tokens."""
         tokens = self.tokens(text)
         if not tokens:
             return
@@ -155,29 +170,30 @@ class Cutter:
         labels = self.sentences.find(encode_tokens(text, spans), lists)
         start = 0
         for i, label in enumerate(labels, start=1):
-            if label == "end" or i - start == MOST:
+            if label == "end" or i - start == MAX_TOKENS:
                 yield tokens[start:i]
                 start = i
 
     def tokens(self, text: str) -> list[Token]:
+        """Return the tokens of a text without paragraph breaks."""
         if not text or text.isspace():
             return []
         allowed = self.characters.lists
-        # what was never seen is cut at blanks, may be cut at marks, and is not within words
-        new, apart = allowed[""], allowed[" "]
-        names, which = places(text)
+        # unseen contexts: tokens end before spaces, may end at punctuation, not inside words
+        unseen, before_space = allowed[""], allowed[" "]
+        names, context_of = contexts(text)
         lists = [
             allowed.get(name)
-            or (apart if name.count(" ") == 2 else (IN,) if name in _WITHIN else new)
+            or (before_space if name.count(" ") == 2 else (IN,) if name in _WITHIN else unseen)
             for name in names
         ]
         lists += [(IN,), (TOKEN,)]
-        for whole in _WHOLE.finditer(text):
-            which[whole.start() : whole.end() - 1] = len(names)
-            which[whole.end() - 1] = len(names) + 1
-        labels = self.characters.numbers(encode_characters(text), *flat(lists, which))
+        for match in _WHOLE.finditer(text):
+            context_of[match.start() : match.end() - 1] = len(names)
+            context_of[match.end() - 1] = len(names) + 1
+        labels = self.characters.numbers(encode_characters(text), *flat(lists, context_of))
         ends = np.flatnonzero(labels)
-        out: list[Token] = []
+        tokens: list[Token] = []
         start, cuts = 0, []
         for i, label in zip([*ends.tolist(), len(text) - 1], [*labels[ends].tolist(), TOKEN]):
             while start <= i and text[start].isspace():
@@ -187,23 +203,23 @@ class Cutter:
             if label == WORD:
                 cuts.append(i + 1)
             else:
-                out.append(self._token(text, start, i + 1, cuts))
+                tokens.append(self._token(text, start, i + 1, cuts))
                 start, cuts = i + 1, []
-        return out
+        return tokens
 
     def _token(self, text: str, start: int, end: int, cuts: list[int]) -> Token:
         form = text[start:end].rstrip()
         end = start + len(form)
-        listed = self.multiwords.get(form) or self.multiwords.get(form.lower())
-        if listed is not None:
-            return Token(start, end, _written_as(form, listed))
+        words = self.multiwords.get(form) or self.multiwords.get(form.lower())
+        if words is not None:
+            return Token(start, end, _written_as(form, words))
         if not cuts:
             return Token(start, end, (form,))
         edges = [start, *(cut for cut in cuts if cut < end), end]
         return Token(start, end, tuple(text[a:b] for a, b in pairwise(edges)))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """What `from_arrays` reads."""
+        """Return the arrays that `from_arrays` reads."""
         header = {
             "multiwords": self.multiwords,
             "notes": self.notes,
@@ -216,40 +232,42 @@ class Cutter:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str) -> Cutter:
-        """A cutter from arrays that the rules of `CUTTER_ARRAYS` have been checked on.
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str) -> Tokenizer:
+        """Make a tokenizer from arrays that keep the rules of `TOKENIZER_ARRAYS`.
 
-        `ModelError` if some are missing or damaged. Names the file, `where`.
+        `ModelError` if some are missing or damaged; names the file, `where`.
         """
-        with reading_header("cutter", CUTTER_ARRAYS, arrays, where) as header:
+        with reading_header("cutter", TOKENIZER_ARRAYS, arrays, where) as header:
             multiwords = {
                 str(form): tuple(str(word) for word in words)
                 for form, words in header["multiwords"].items()
             }
             notes = dict(header["notes"])
             float(notes.get("share", 0.0))
-            lines = [[str(line) for line in some] for some in header["templates"]]
-            of_characters, of_tokens = lines
+            templates = [[str(line) for line in group] for group in header["templates"]]
+            character_templates, token_templates = templates
         characters = Layer.from_arrays(
-            "characters", of_characters, arrays, where, CHARACTER_COLUMNS, REACH
+            "characters", character_templates, arrays, where, CHARACTER_COLUMNS, REACH
         )
-        sentences = Layer.from_arrays("sentences", of_tokens, arrays, where, TOKEN_COLUMNS, REACH)
+        sentences = Layer.from_arrays(
+            "sentences", token_templates, arrays, where, TOKEN_COLUMNS, REACH
+        )
         for layer, labels in ((characters, CHARACTER_LABELS), (sentences, TOKEN_LABELS)):
             if tuple(layer.labels) != labels:
-                raise ModelError(f"{where}: labels of the cutter are {layer.labels}")
+                raise ModelError(f"{where}: labels of the tokenizer are {layer.labels}")
         if not {"", " "} <= characters.lists.keys():
-            raise ModelError(f"{where}: cutter: no candidates for new kinds of character")
+            raise ModelError(f"{where}: tokenizer: no candidates for new kinds of character")
         return cls(characters, sentences, multiwords, notes)
 
 
 def _written_as(form: str, words: Sequence[str]) -> tuple[str, ...]:
-    """Words of a multiword token, with its capitals."""
+    """Return the words of a multiword token with the capitals of the token."""
     if "".join(words).lower() == form.lower():
-        out, start = [], 0
+        parts, start = [], 0
         for word in words:
-            out.append(form[start : start + len(word)])
+            parts.append(form[start : start + len(word)])
             start += len(word)
-        return tuple(out)
+        return tuple(parts)
     if form.isupper() and len(form) > 1:
         return tuple(word.upper() for word in words)
     if form[:1].isupper():

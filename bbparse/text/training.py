@@ -1,4 +1,4 @@
-"""Training of a `Cutter` from the text of a treebank."""
+"""Train a `Tokenizer` on the text of a treebank."""
 
 from __future__ import annotations
 
@@ -22,57 +22,55 @@ from bbparse.text.characters import (
     encode_characters,
     encode_tokens,
 )  # fmt: skip
-from bbparse.text.cutter import (
+from bbparse.text.raw import readings
+from bbparse.text.tokenizer import (
     CHARACTER_LABELS,
     IN,
     TOKEN,
     TOKEN_LABELS,
     WORD,
-    Cutter,
+    Tokenizer,
+    contexts,
     has_letter,
-    places,
 )
-from bbparse.text.raw import readings
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import Piece
 
-#: Words that tell what language a text is in.
+#: Number of common words by which the language of a text is recognised.
 COMMON = 300
 
 
-#: Of both layers.
+#: Settings of both labellers.
 SETTINGS = LayerSettings(epochs=4, chained=False)
-#: Between characters of two kinds that are cut, or not, in less than this share of their
-#: occurrences, they never are, or always.
-RARE = 0.0003
-#: Most characters to learn from: all of a large treebank would teach little more.
-LONGEST = 1_200_000
+#: A label that has less than this fraction of the occurrences of a context is no candidate there.
+MIN_FRACTION = 0.0003
+#: Maximum number of characters to train on: more of a large treebank would add little accuracy.
+MAX_CHARACTERS = 1_200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph and what it consists of."""
+    """A paragraph with its tokens, words and sentence boundaries."""
 
     text: str
-    spans: list[Span]  #: Its tokens.
-    words: list[tuple[str, ...]]  #: Of each token.
-    ends: list[bool]  #: Whether a sentence ends with the token.
+    spans: list[Span]  #: Start and end of each token.
+    words: list[tuple[str, ...]]  #: Words of each token.
+    ends: list[bool]  #: For each token, whether a sentence ends with it.
 
 
 def texts_of(sentences: Sequence[Sentence], block: int = 8) -> list[Text]:
-    """The paragraphs of a treebank.
+    """Return the paragraphs of a treebank.
 
-    A treebank that does not say where blanks are is read twice: with a blank between any two
-    tokens, and with blanks where they are usual. Where there are no paragraphs, every ``block``
-    sentences are one.
+    A treebank that does not mark spaces is read twice: with a space between any two tokens, and
+    with the usual spaces. If it has no paragraphs, every ``block`` sentences are one.
     """
-    out: list[Text] = []
+    texts: list[Text] = []
     for groups in readings(sentences):
         if len(groups) * 50 < len(sentences):
-            every = [one for group in groups for one in group]
-            groups = [every[i : i + block] for i in range(0, len(every), block)]
-        out += map(_text, groups)
-    return out
+            tokenized = [sentence for group in groups for sentence in group]
+            groups = [tokenized[i : i + block] for i in range(0, len(tokenized), block)]
+        texts += map(_text, groups)
+    return texts
 
 
 def _text(group: Sequence[Sequence[Piece]]) -> Text:
@@ -92,27 +90,37 @@ def _text(group: Sequence[Sequence[Piece]]) -> Text:
     return Text("".join(parts).rstrip(), spans, words, ends)
 
 
-def train_cutter(sentences: Sequence[Sentence], seed: int = 1) -> Cutter:
-    """Train a cutter on sentences in the order of their text; `TreebankError` if there are none.
+def train_tokenizer(sentences: Sequence[Sentence], seed: int = 1) -> Tokenizer:
+    """Train a tokenizer on sentences in the order of their text.
 
-    The seed is that of the order in which they are learned from.
+    Parameters
+    ----------
+    sentences : sequence of Sentence
+        Sentences of a treebank.
+    seed : int
+        Seed of the order of the training examples.
+
+    Raises
+    ------
+    TreebankError
+        If there are no sentences.
     """
     if not sentences:
-        raise TreebankError("a cutter cannot be trained: there are no sentences")
+        raise TreebankError("a tokenizer cannot be trained: there are no sentences")
     texts = texts_of(sentences)
     random = np.random.default_rng(seed)
     size = 0
     chosen: list[int] = []
     for i in random.permutation(len(texts)).tolist():
         size += len(texts[i].text)
-        if chosen and size > LONGEST:
+        if chosen and size > MAX_CHARACTERS:
             break
         chosen.append(i)
     texts = [texts[i] for i in sorted(chosen)]
     multiwords = _multiwords(texts)
     gold = [_labels(text, multiwords) for text in texts]
     characters = _characters(texts, gold, seed)
-    lessons = [
+    examples = [
         Lesson(
             encode_tokens(text.text, text.spans),
             [(0, 1)] * (len(text.spans) - 1) + [(1,)],
@@ -121,35 +129,35 @@ def train_cutter(sentences: Sequence[Sentence], seed: int = 1) -> Cutter:
         for text in texts
     ]
     ends = train_layer(
-        "sentences", TOKEN_LABELS, {"": (0, 1)}, own_templates("cutter")["sentences"], lessons,
+        "sentences", TOKEN_LABELS, {"": (0, 1)}, own_templates("cutter")["sentences"], examples,
         SETTINGS, seed, TOKEN_COLUMNS, REACH,
     )  # fmt: skip
-    return Cutter(characters, ends, multiwords, _language(texts))
+    return Tokenizer(characters, ends, multiwords, _language(texts))
 
 
 def _language(texts: Sequence[Text]) -> dict[str, Any]:
-    """The commonest words of a treebank, and their share of its words: what its language is."""
+    """Return the most common words of a treebank, and their fraction of its words."""
     counts = Counter(
         word.lower() for text in texts for words in text.words for word in words if has_letter(word)
     )
     common = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
     common = common[:COMMON]
-    share = sum(counts[word] for word in common) / max(1, counts.total())
-    return {"common": common, "share": round(share, 4)}
+    fraction = sum(counts[word] for word in common) / max(1, counts.total())
+    return {"common": common, "share": round(fraction, 4)}
 
 
 def _multiwords(texts: Sequence[Text]) -> dict[str, tuple[str, ...]]:
-    """Tokens in lower case that mostly are several words: those words."""
-    seen: defaultdict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    """Map the lower-cased tokens that mostly are several words to these words."""
+    counts_of: defaultdict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
     for text in texts:
         for (a, b), words in zip(text.spans, text.words):
-            seen[text.text[a:b].lower()][tuple(word.lower() for word in words)] += 1
-    out = {}
-    for form, counts in seen.items():
+            counts_of[text.text[a:b].lower()][tuple(word.lower() for word in words)] += 1
+    multiwords = {}
+    for form, counts in counts_of.items():
         words, _ = max(counts.items(), key=lambda item: (item[1], item[0]))
         if len(words) > 1:
-            out[form] = words
-    return out
+            multiwords[form] = words
+    return multiwords
 
 
 def _labels(text: Text, multiwords: dict[str, tuple[str, ...]]) -> NDArray[np.int32]:
@@ -167,24 +175,27 @@ def _characters(
     texts: Sequence[Text], gold: Sequence[NDArray[np.int32]], seed: int
 ) -> Layer:
     counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    found_places = (places(text.text) for text in texts)
-    keys = [[names[place] for place in which.tolist()] for names, which in found_places]
-    for some, labels in zip(keys, gold):
-        for (key, label), count in Counter(zip(some, labels.tolist())).items():
+    contexts_of_texts = (contexts(text.text) for text in texts)
+    keys = [[names[i] for i in indices.tolist()] for names, indices in contexts_of_texts]
+    for names_of_text, labels in zip(keys, gold):
+        for (key, label), count in Counter(zip(names_of_text, labels.tolist())).items():
             counts[key][label] += count
     lists = {"": (IN, TOKEN), " ": (TOKEN,), "joined": (IN,)}
-    for key, found in sorted(counts.items()):
+    for key, label_counts in sorted(counts.items()):
         if key == "joined":
             continue
-        least = RARE * found.total()
-        kept = [label for label, count in found.items() if count >= least and (
-            count > 1 or found.total() < 20)]
-        lists[key] = tuple(sorted(kept)) or (max(found, key=lambda label: found[label]),)
-    lessons = [
-        Lesson(encode_characters(text.text), [lists[key] for key in some], labels)
-        for text, some, labels in zip(texts, keys, gold)
+        total = label_counts.total()
+        candidates = [
+            label
+            for label, count in label_counts.items()
+            if count >= MIN_FRACTION * total and (count > 1 or total < 20)
+        ]
+        lists[key] = tuple(sorted(candidates)) or (label_counts.most_common(1)[0][0],)
+    examples = [
+        Lesson(encode_characters(text.text), [lists[key] for key in names_of_text], labels)
+        for text, names_of_text, labels in zip(texts, keys, gold)
     ]
     return train_layer(
-        "characters", CHARACTER_LABELS, lists, own_templates("cutter")["characters"], lessons,
+        "characters", CHARACTER_LABELS, lists, own_templates("cutter")["characters"], examples,
         SETTINGS, seed, CHARACTER_COLUMNS, REACH,
     )

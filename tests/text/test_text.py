@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bbparse.cli.sources import read_sentences
 from bbparse.errors import TreebankError
 from bbparse.text import read_text, sentences_of_text
-from bbparse.text.cutting import Split
+from bbparse.text.segmentation import Split
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from tests import toy
 
@@ -155,14 +155,14 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_text_without_line_breaks_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbparse.text.cutting._LONGEST", 100)
+    monkeypatch.setattr("bbparse.text.segmentation._MAX_PARAGRAPH", 100)
     lines = ["This is a sentence.\n"] * 100
     assert len(list(read_text(io.StringIO("".join(lines)), toy.cutter()))) == 100
 
 
 def test_an_endless_line_is_cut_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbparse.text.cutter.MOST", 7)
-    monkeypatch.setattr("bbparse.text.cutting._PIECE", 50)
+    monkeypatch.setattr("bbparse.text.tokenizer.MAX_TOKENS", 7)
+    monkeypatch.setattr("bbparse.text.segmentation._MAX_LINE", 50)
     for text in ("the dog and the cat " * 20, "x" * 120, "a " + "y" * 60):
         found = [one for sentence in cut(text) for one in ranges(sentence)]
         assert max(sentence.n_words for sentence in cut(text)) <= 7

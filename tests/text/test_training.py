@@ -1,11 +1,11 @@
-"""Cutters that are trained on a few sentences of text."""
+"""Tokenizers that are trained on a few sentences of text."""
 
 from __future__ import annotations
 
 import pytest
 
 from bbparse.errors import ModelError, TreebankError
-from bbparse.text import Cutter, train_cutter
+from bbparse.text import Tokenizer, sentences_of_text, train_tokenizer
 from bbparse.text.raw import is_spaced, with_guessed_blanks
 from bbparse.text.training import texts_of
 from bbparse.treebank import Sentence
@@ -44,24 +44,24 @@ def french() -> list[Sentence]:
     return made
 
 
-def cut(cutter: Cutter, text: str) -> list[list[tuple[str, ...]]]:
-    return [[token.words for token in found] for found in cutter.paragraph(text)]
+def tokenized(tokenizer: Tokenizer, text: str) -> list[list[tuple[str, ...]]]:
+    return [[token.words for token in tokens] for tokens in tokenizer.paragraph(text)]
 
 
 def test_words_tokens_and_sentences_are_learned() -> None:
-    cutter = train_cutter(french())
-    found = cut(cutter, "Voici la fin du tigre! Le tigre. Du parc!")
+    tokenizer = train_tokenizer(french())
+    found = tokenized(tokenizer, "Voici la fin du tigre! Le tigre. Du parc!")
     assert found[0] == [("Voici",), ("la",), ("fin",), ("de", "le"), ("tigre",), ("!",)]
     assert found[1] == [("Le",), ("tigre",), (".",)]
     assert found[2][0] == ("De", "le")
-    assert cut(cutter, " \n") == []
-    again = train_cutter(french())
-    arrays = cutter.to_arrays()
+    assert tokenized(tokenizer, " \n") == []
+    again = train_tokenizer(french())
+    arrays = tokenizer.to_arrays()
     assert {name: array.tobytes() for name, array in again.to_arrays().items()} == {
         name: array.tobytes() for name, array in arrays.items()
     }
-    loaded = Cutter.from_arrays(arrays, "here")
-    assert cut(loaded, "Voici la fin du tigre! Le tigre.") == found[:2]
+    loaded = Tokenizer.from_arrays(arrays, "here")
+    assert tokenized(loaded, "Voici la fin du tigre! Le tigre.") == found[:2]
 
 
 def test_what_text_says() -> None:
@@ -73,21 +73,22 @@ def test_what_text_says() -> None:
 
 
 def test_words_that_are_not_in_the_text_of_the_comments() -> None:
-    other = french()
-    for one in other:
-        one.lines = ["# text = something else", *one.lines]
-        one.word_lines = [line + 1 for line in one.word_lines]
-    assert [text.text for text in texts_of(other)] == [text.text for text in texts_of(french())]
+    changed = french()
+    for s in changed:
+        s.lines = ["# text = something else", *s.lines]
+        s.word_lines = [line + 1 for line in s.word_lines]
+    assert [text.text for text in texts_of(changed)] == [text.text for text in texts_of(french())]
 
 
 def test_a_treebank_without_its_text() -> None:
     bare = [Sentence.from_words(s.forms) for s in toy.sentences()]
     assert not is_spaced([pieces(s) for s in bare])
-    cutter = train_cutter(bare)
+    tokenizer = train_tokenizer(bare)
     text = "She slept . He saw the stars ."
-    apart = [[words for (words,) in some] for some in cut(cutter, text)]
+    apart = [[words for (words,) in s] for s in tokenized(tokenizer, text)]
     assert apart == [["She", "slept", "."], ["He", "saw", "the", "stars", "."]]
-    assert [[words for (words,) in s] for s in cut(cutter, text.replace(" .", "."))] == apart
+    unspaced = tokenized(tokenizer, text.replace(" .", "."))
+    assert [[words for (words,) in s] for s in unspaced] == apart
 
 
 def test_blanks_as_they_are_usual() -> None:
@@ -108,26 +109,43 @@ def test_a_script_without_blanks() -> None:
         for i in range(12)
         for j in range(8)
     ]
-    cutter = train_cutter(made)
-    found = cut(cutter, "我们喜欢书。老师学习中文。")
-    assert [[word for (word,) in some] for some in found] == [
+    tokenizer = train_tokenizer(made)
+    found = tokenized(tokenizer, "我们喜欢书。老师学习中文。")
+    assert [[word for (word,) in s] for s in found] == [
         ["我们", "喜欢", "书", "。"], ["老师", "学习", "中文", "。"],
     ]  # fmt: skip
 
 
 def test_strange_texts() -> None:
-    cutter = train_cutter(french()[:10])
+    tokenizer = train_tokenizer(french()[:10])
     for text in ("\0", "\ud800", "x" * 10_000, "😀.", "אבג דהו.", "\u200b", "e\u0301"):
-        tokens = cutter.tokens(text)
+        tokens = tokenizer.tokens(text)
         assert "".join(text[t.start : t.end] for t in tokens) == "".join(text.split())
 
 
 def test_nothing_to_learn_from_and_damage() -> None:
     with pytest.raises(TreebankError, match="no sentences"):
-        train_cutter([])
-    arrays = train_cutter(french()[:4]).to_arrays()
+        train_tokenizer([])
+    arrays = train_tokenizer(french()[:4]).to_arrays()
     with pytest.raises(ModelError, match="here: field cutter_header of the cutter is missing"):
-        Cutter.from_arrays({k: v for k, v in arrays.items() if k != "cutter_header"}, "here")
+        Tokenizer.from_arrays({k: v for k, v in arrays.items() if k != "cutter_header"}, "here")
     arrays["cutter_header"] = arrays["cutter_header"].astype("U9")
     with pytest.raises(ModelError, match="here: header of the cutter is damaged"):
-        Cutter.from_arrays(arrays, "here")
+        Tokenizer.from_arrays(arrays, "here")
+
+
+def test_old_names_name_the_new_ones() -> None:
+    import bbparse.text
+
+    with pytest.warns(FutureWarning, match="text.Cutter is now called bbparse.text.Tokenizer"):
+        assert bbparse.text.Cutter is Tokenizer
+    with pytest.warns(FutureWarning, match="train_cutter is now called bbparse.text.train_tok"):
+        assert bbparse.text.train_cutter is train_tokenizer
+    with pytest.raises(AttributeError, match=r"bbparse\.text.*no attribute 'Scissors'"):
+        bbparse.text.Scissors  # noqa: B018
+    tokenizer = train_tokenizer(french()[:10])
+    with pytest.warns(FutureWarning, match=r"text\(cutter=…\) is now called .*tokenizer"):
+        (first, *_) = sentences_of_text("Le chat.", cutter=tokenizer)  # type: ignore[call-arg]
+    assert first.forms == ["Le", "chat", "."]
+    with pytest.raises(TypeError, match="got both 'tokenizer' and its old name 'cutter'"):
+        sentences_of_text("Le chat.", tokenizer=tokenizer, cutter=tokenizer)  # type: ignore[call-arg]

@@ -1,0 +1,66 @@
+"""Old names of public functions, classes and arguments, which keep working.
+
+Each use of an old name gives one warning, of one line, that names the new one.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def renamed_members(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Make the function `__getattr__` of a module whose members have new names.
+
+    Parameters
+    ----------
+    module : str
+        Name of the module, ``__name__``.
+    names : mapping of str to str
+        Old name → new name, which is a member of the module.
+    """
+
+    def get(name: str) -> Any:
+        new = names.get(name)
+        if new is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        _warn(f"{module}.{name}", f"{module}.{new}")
+        return getattr(sys.modules[module], new)
+
+    return get
+
+
+def renamed_arguments(**names: str) -> Callable[[F], F]:
+    """Make a decorator that accepts keyword arguments under their old names, too.
+
+    Parameters
+    ----------
+    **names : str
+        Old name = new name. To pass both is an error, as it is for any argument passed twice.
+    """
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if not names.keys().isdisjoint(kwargs):
+                for old, new in names.items():
+                    if old in kwargs:
+                        title = function.__qualname__
+                        if new in kwargs:
+                            raise TypeError(f"{title}() got both {new!r} and its old name {old!r}")
+                        _warn(f"{title}({old}=…)", f"{title}({new}=…)")
+                        kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _warn(old: str, new: str) -> None:
+    warnings.warn(f"{old} is now called {new}", FutureWarning, stacklevel=3)
