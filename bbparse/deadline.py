@@ -1,7 +1,7 @@
-"""The moment by which an answer is due: one clock for Python and for kernels.
+"""Deadlines: one clock for Python and for kernels.
 
-Whatever can take long is given a `Deadline`, or the seconds that one has left, and looks at it
-between steps that are short; kernels look by :func:`bbparse.jit.clock.is_over`.
+Work that can take long gets a `Deadline`, or its remaining seconds, and checks it between short
+steps; kernels check it by :func:`bbparse.jit.clock.is_over`.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment of `clock` after which no more work is begun; inf: none."""
+    """A time of `clock` after which no more work is begun; inf: none."""
 
     at: float = math.inf
 
     @staticmethod
     def after(seconds: float | None) -> Deadline:
-        """Return the deadline in so many seconds from now; None: there is none."""
+        """Return the deadline that many seconds from now; None: no deadline."""
         return NO_DEADLINE if seconds is None else Deadline(clock() + seconds)
 
     def within(self, seconds: float | None) -> Deadline:
-        """Return this deadline or the one in so many seconds, whichever is earlier."""
+        """Return this deadline or the one that many seconds from now, whichever is earlier."""
         return self if seconds is None else Deadline(min(self.at, clock() + seconds))
 
     def left(self) -> float:
-        """Return the seconds until then, 0 afterwards."""
+        """Return the seconds that are left, 0 once it is over."""
         return self.at if self.at == math.inf else max(0.0, self.at - clock())
 
     def limit(self) -> float | None:
-        """Return the same as an option of solvers: None where there is no deadline."""
+        """Return the seconds that are left as a time limit of solvers: None without a deadline."""
         return None if self.at == math.inf else self.left()
 
     def is_over(self) -> bool:
-        """Return whether the moment has come."""
+        """Return True once the deadline has passed."""
         return self.at < math.inf and clock() >= self.at
 
     def through(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield items until then, but one in any case, if there is one."""
+        """Yield items until the deadline, but at least one if there are any."""
         for number, item in enumerate(items):
             if number and self.is_over():
                 return

@@ -1,7 +1,7 @@
-"""The errors a user can cause. Everything else that is raised is a fault of the program.
+"""Errors that a user can cause. Any other exception is a bug in the program.
 
-The command line shows the text of a :class:`BBParseError` on one line and exits with status 2, so
-a message names the place (file and line, or array and index), what was found and what was expected.
+The command line shows the text of a :class:`BBParseError` on one line and exits with status 2. So a
+message names the place (file and line, or array and index), what was found and what was expected.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ModelError(BBParseError):
 
 
 class ConfigError(BBParseError):
-    """A configuration with an unknown key or an impossible value."""
+    """A configuration with an unknown key or an invalid value."""
 
 
 class FactorError(BBParseError):
@@ -51,20 +51,20 @@ class OutputError(BBParseError):
 
 
 class OutsideError(BBParseError):
-    """Word vectors or an encoder that cannot be read, or are not those a model was made with."""
+    """Word vectors or an encoder that cannot be read, or that differ from those of the model."""
 
 
 class VerificationError(BBParseError):
-    """A proof that does not show what it says, or a solution that is wrong."""
+    """A proof that does not prove its claim, or a solution that is wrong."""
 
 
 class ServiceError(BBParseError):
-    """A service that cannot listen where it should, or whose packages are not installed."""
+    """A service that cannot listen at its address, or whose packages are not installed."""
 
 
 class WorkerError(BBParseError):
-    """A process that does a part of the work, and was killed or cannot be started."""
+    """A worker process that was killed or cannot be started."""
 
 
 class ClusterError(BBParseError):
-    """A cluster that does not answer, or cannot do what it is asked to."""
+    """A cluster that does not answer, or that cannot do what it is asked to."""

@@ -1,18 +1,19 @@
-"""Programs, maximise c·x with L <= Ax <= U and l <= x <= u, and HiGHS on them.
+"""Linear and integer programs, solved by HiGHS: maximise c·x with L <= Ax <= U and l <= x <= u.
 
-A linear program is kept in HiGHS between solves, and its bounds do not rest on what HiGHS says.
+A linear program is kept in HiGHS between solves. Its bounds do not rely on what HiGHS reports.
 
 **Bounds.** For any row duals y, Σ y⁺U + Σ y⁻L + Σ_j max over [l_j, u_j] of (c_j − yA_j) x_j is at
 least c·x of every feasible x (weak duality). It is recomputed from the matrix after each solve, so
-that a wrong answer of the solver can make a bound loose, never invalid. That nothing is feasible is
-believed where such a bound of the costs 0 is negative (Farkas).
+that a wrong answer of the solver can make a bound loose, but never invalid. A program counts as
+infeasible only where such a bound for the costs 0 is negative (Farkas).
 
-**Units.** HiGHS's tolerances are absolute. Costs are told to it in a power of two by which the
-largest has some thousand units, so that nothing is rounded and tolerances are 1e-12 of it.
+**Units.** The tolerances of HiGHS are absolute. Costs are passed to it in a power of two of which
+the largest cost has between 512 and 1024, so that nothing is rounded and tolerances are 1e-12 of
+the largest cost.
 
-**Warm starts.** HiGHS keeps its basis as rows, columns and bounds change. It has been reported to
-give wrong objectives, or none, after that; so where its point breaks a row, its value and the bound
-differ, or it finds nothing feasible, the program is solved again from scratch.
+**Warm starts.** HiGHS keeps its basis as rows, columns and bounds change. After that it has been
+reported to return wrong objectives, or none. So the program is solved again from scratch if the
+point violates a row, its value and the bound differ, or it is reported infeasible.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Terms = Sequence[tuple[int, float]]
 
 
 def load_highspy() -> Any:
-    """The module highspy; a BBParseError that names the extra where it is not installed."""
+    """Import highspy; if it is not installed, a BBParseError names the extra to install."""
     try:
         import highspy
     except ImportError as error:
@@ -47,7 +48,7 @@ def load_highspy() -> Any:
 
 @cache
 def _silent_solver(highspy: Any) -> Any:
-    """HiGHS's class, silenced before anything else is called on an instance.
+    """Return the class of HiGHS, silenced before anything else is called on an instance.
 
     `highspy.Highs` enables its callbacks when it is made, and from version 1.16 on HiGHS prints its
     name and version in that call unless its output is off.
@@ -62,7 +63,7 @@ def _silent_solver(highspy: Any) -> Any:
 
 
 def new_solver(**options: Any) -> Any:
-    """Return a solver on one thread that prints nothing, with some options of HiGHS's."""
+    """Return a solver on one thread that prints nothing, with the given options of HiGHS."""
     solver = _silent_solver(load_highspy())()
     for option, value in {
         "output_flag": False, "threads": 1, "primal_feasibility_tolerance": 1e-9,
@@ -73,7 +74,7 @@ def new_solver(**options: Any) -> Any:
 
 
 def status_of(solver: Any) -> str:
-    """How the last run ended: optimal, infeasible, time_limit; failed: in any other way."""
+    """Return how the last run ended: optimal, infeasible, time_limit, or failed for the rest."""
     return {
         "kOptimal": "optimal", "kInfeasible": "infeasible", "kTimeLimit": "time_limit"
     }.get(solver.getModelStatus().name, "failed")  # fmt: skip
@@ -85,14 +86,14 @@ def unit_of(largest: float) -> float:
 
 
 class Program:
-    """A program that grows. Columns start at 0; every entry of the matrix is kept once."""
+    """A program that grows. Lower bounds of columns are 0; no entry of the matrix occurs twice."""
 
     def __init__(self) -> None:
-        self.cost: list[float] = []  # of columns
+        self.cost: list[float] = []  # cost, bounds and integrality of each column
         self.lower: list[float] = []
         self.upper: list[float] = []
-        self.whole: list[bool] = []  # whether they must be whole numbers
-        self.low: list[float] = []  # of rows; infinite where there is no bound
+        self.whole: list[bool] = []
+        self.low: list[float] = []  # bounds of each row, infinite where there are none
         self.high: list[float] = []
         self.constant = 0.0  # added to the objective
         self._row, self._column, self._value = array("i"), array("i"), array("d")
@@ -100,49 +101,49 @@ class Program:
     def column(
         self, cost: float, upper: float, whole: bool = False, rows: Iterable[int] = ()
     ) -> int:
-        """A column from 0 to `upper`, with an entry of 1 in some rows; its index."""
-        place = len(self.cost)
+        """Add a column from 0 to `upper`, with an entry of 1 in some rows; return its index."""
+        index = len(self.cost)
         self.cost.append(cost)
         self.lower.append(0.0)
         self.upper.append(upper)
         self.whole.append(whole)
         for row in rows:
             self._row.append(row)
-            self._column.append(place)
+            self._column.append(index)
             self._value.append(1.0)
-        return place
+        return index
 
     def row(self, terms: Terms, low: float, high: float) -> int:
-        """low <= Σ terms <= high; its index."""
-        place = len(self.low)
+        """Add the row low <= Σ terms <= high; return its index."""
+        index = len(self.low)
         self.low.append(float(low))
         self.high.append(float(high))
-        self._row.extend(repeat(place, len(terms)))
+        self._row.extend(repeat(index, len(terms)))
         self._column.extend([column for column, _ in terms])
         self._value.extend([value for _, value in terms])
-        return place
+        return index
 
     def at_most(self, terms: Terms, limit: float) -> int:
-        """Σ terms <= limit."""
+        """Add the row Σ terms <= limit; return its index."""
         return self.row(terms, -math.inf, limit)
 
     def at_least(self, terms: Terms, limit: float) -> int:
-        """Σ terms >= limit."""
+        """Add the row Σ terms >= limit; return its index."""
         return self.row(terms, limit, math.inf)
 
     def equal(self, terms: Terms, value: float) -> int:
-        """Σ terms = value."""
+        """Add the row Σ terms = value; return its index."""
         return self.row(terms, value, value)
 
     def impossible(self) -> bool:
-        """Whether a row without entries is out of its bounds."""
+        """Return True if a row without entries is out of its bounds."""
         empty = set(range(len(self.low))).difference(self._row)
         return any(self.low[row] > 0.0 or self.high[row] < 0.0 for row in empty)
 
     def entries(
         self, start: int = 0
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-        """Row, column and value of the entries made from the `start`-th on."""
+        """Return row, column and value of the entries from the `start`-th on."""
         return (
             np.array(self._row[start:], np.int32), np.array(self._column[start:], np.int32),
             np.array(self._value[start:], np.float64),
@@ -152,7 +153,7 @@ class Program:
 def compressed(
     major: NDArray[np.int32], minor: NDArray[np.int32], value: NDArray[np.float64], size: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Entries sorted by `major` in 0..size-1: where each begins (int32[size + 1]), and the rest."""
+    """Sort entries by `major` in 0..size-1; return starts int32[size + 1], minors and values."""
     order = np.argsort(major, kind="stable")
     starts = np.zeros(size + 1, np.int32)
     np.cumsum(np.bincount(major, minlength=size), out=starts[1:])
@@ -161,22 +162,22 @@ def compressed(
 
 @dataclass(slots=True)
 class WholeAnswer:
-    """Of one run, all in the units of the program."""
+    """Result of one run on an integer program, in the units of the program."""
 
-    status: str  # optimal, time_limit or infeasible; failed: anything else
-    values: NDArray[np.float64] | None  # [C], columns of the best point found
-    value: float  # its objective
-    bound: float  # no point has more, as HiGHS says
-    nodes: int
+    status: str  #: optimal, time_limit or infeasible; failed: anything else.
+    values: NDArray[np.float64] | None  #: [C], columns of the best point that was found.
+    value: float  #: Objective of that point.
+    bound: float  #: Upper bound on the objective, as reported by HiGHS.
+    nodes: int  #: Nodes of its search.
 
 
 def solve_whole(
     program: Program, time_limit: float, gap: float, tolerance: float, presolve: str = "choose"
 ) -> WholeAnswer:
-    """Solve a program from scratch.
+    """Solve an integer program from scratch.
 
-    ``tolerance`` is in the units of :func:`unit_of`. Always cold: HiGHS has been reported to give
-    wrong objectives after changes.
+    ``tolerance`` is in the units of :func:`unit_of`. Solves are always cold, because HiGHS has been
+    reported to return wrong objectives after changes.
     """
     cost = np.array(program.cost)
     highspy = load_highspy()
@@ -184,7 +185,7 @@ def solve_whole(
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(cost), len(program.low)
     lp.sense_ = highspy.ObjSense.kMaximize
-    # a share of the objective needs all of it; otherwise it would only hide small differences
+    # a relative gap needs the whole objective; otherwise the offset only hides small differences
     offset = program.constant if gap > 0.0 else 0.0
     lp.col_cost_, lp.offset_ = cost / scale, offset / scale
     lp.col_lower_, lp.col_upper_ = np.array(program.lower), np.array(program.upper)
@@ -208,39 +209,39 @@ def solve_whole(
         and info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     ):
         values = np.array(solver.getSolution().col_value)
-    rest = program.constant - offset
+    constant = program.constant - offset
     return WholeAnswer(
-        status, values, float(info.objective_function_value) * scale + rest,
-        float(info.mip_dual_bound) * scale + rest, max(0, int(info.mip_node_count)),
+        status, values, float(info.objective_function_value) * scale + constant,
+        float(info.mip_dual_bound) * scale + constant, max(0, int(info.mip_node_count)),
     )  # fmt: skip
 
 
 Floats = NDArray[np.float64]
-_SLACK = 1e-7  # of rows, and of the objective in sums of 1024 units
+_SLACK = 1e-7  # tolerance of rows, and of the objective in sums of 1024 units
 _HALF_ULP = 2.0**-53  # the relative rounding error of one addition or product
 
 
 @dataclass(slots=True)
 class LinearAnswer:
-    """Of one solve, all in the units of the program.
+    """Result of one solve of a linear program, in the units of the program.
 
-    The status: optimal; infeasible; time_limit; failed: HiGHS gives no usable answer. Only the
-    first has columns.
+    The status is optimal, infeasible, time_limit, or failed if HiGHS gives no usable answer. Only
+    an optimal answer has columns.
     """
 
     status: str
-    x: Floats  # [C]
-    dual: Floats  # [R], of the rows; >= 0 where only the upper bound binds
-    reduced: Floats  # [C], c − yA: what a column would add by itself
-    bound: float  # no point has more
+    x: Floats  #: [C], columns of the point.
+    dual: Floats  #: [R], duals of the rows; >= 0 where only the upper bound binds.
+    reduced: Floats  #: [C], reduced costs c − yA.
+    bound: float  #: Upper bound on the objective, recomputed from the duals.
 
 
 class Linear:
     """A program in HiGHS. It may grow, and its costs and bounds may change, between solves.
 
-    Its rows and columns stay as they are once made. ``largest`` is the magnitude of the largest
-    cost so far of a column that may be used; costs are told to HiGHS in units of it. ``pivots`` are
-    simplex iterations of all solves, ``colds`` those started from scratch again.
+    Its rows and columns are never removed. ``largest`` is the largest magnitude so far of the cost
+    of a usable column, and costs are passed to HiGHS in units of it. ``pivots`` counts the simplex
+    iterations of all solves, ``colds`` the solves that were started again from scratch.
     """
 
     def __init__(self, program: Program) -> None:
@@ -253,19 +254,19 @@ class Linear:
         self._cost = self._lower = self._upper = np.zeros(0)
 
     def measure(self, lower: Floats, upper: Floats) -> Floats:
-        """Look for the largest cost, of columns within bounds float64[C]; all costs."""
+        """Update the largest cost of columns with bounds float64[C]; return all costs."""
         cost = np.array(self.program.cost)
         used = (lower < 0.0) | (upper > 0.0)
         self.largest = max(self.largest, float(np.abs(cost[used]).max(initial=0.0)))
         return cost
 
     def _send(self, lower: Floats, upper: Floats) -> None:
-        """Tell HiGHS what is new: columns with their entries in old rows, rows, costs, bounds."""
+        """Pass to HiGHS what is new: columns with entries in old rows, rows, costs, bounds."""
         p, solver = self.program, self._solver
         row, column, value = p.entries(self._entries)
         self._entries += len(row)
         columns, rows = len(p.cost) - self._columns, len(p.low) - self._rows
-        # only a column that is not used may cost more than the largest, and it may as well cost 0
+        # only an unusable column may cost more than the largest, and its cost does not matter
         cost = self.measure(lower, upper) / unit_of(self.largest)
         cost[np.abs(cost) > 1024.0] = 0.0
         old = row < self._rows
@@ -295,14 +296,14 @@ class Linear:
         self._lower, self._upper = lower, upper
 
     def solve(self, lower: Floats, upper: Floats, time_limit: float = math.inf) -> LinearAnswer:
-        """The best point within bounds float64[C] of the columns."""
+        """Return the best point within bounds float64[C] of the columns."""
         self._send(lower, upper)
         matrix = self.program.entries()
         for attempt in range(2):
             answer = self._run(matrix, lower, upper, time_limit)
             if answer.status in ("optimal", "time_limit"):
                 break
-            if not attempt:  # what a warm start says is not believed without a cold one
+            if not attempt:  # a cold start has to confirm a warm start that failed
                 self.colds += 1
                 self._solver.clearSolver()
         return answer
@@ -312,13 +313,13 @@ class Linear:
         lower: Floats, upper: Floats, time_limit: float,
     ) -> LinearAnswer:  # fmt: skip
         solver = self._solver
-        # HiGHS counts the time of all runs together
+        # HiGHS adds up the time of all runs
         solver.setOptionValue("time_limit", solver.getRunTime() + time_limit)
         solver.run()
         self.pivots += max(0, int(solver.getInfo().simplex_iteration_count))
         status = status_of(solver)
-        found = solver.getSolution()
-        x, dual = np.array(found.col_value), np.array(found.row_dual)
+        solution = solver.getSolution()
+        x, dual = np.array(solution.col_value), np.array(solution.row_dual)
         low, high = np.array(self.program.low), np.array(self.program.high)
         if status == "infeasible" and not self._is_infeasible(matrix, low, high, lower, upper):
             status = "failed"
@@ -326,14 +327,14 @@ class Linear:
             status = "failed"
         elif status == "optimal":
             bound, dual, reduced = dual_bound(self._cost, matrix, low, high, lower, upper, dual)
-            row, column, value = matrix
-            sums = np.bincount(row, value * x[column], len(low))
-            broken = max(
+            row, column, entry = matrix
+            sums = np.bincount(row, entry * x[column], len(low))
+            violation = max(
                 np.max(low - sums, initial=0.0), np.max(sums - high, initial=0.0),
                 np.max(lower - x, initial=0.0), np.max(x - upper, initial=0.0),
             )  # fmt: skip
-            worth = float(self._cost @ x)
-            if broken > _SLACK or abs(bound - worth) > _SLACK * max(1024.0, abs(worth)):
+            value = float(self._cost @ x)
+            if violation > _SLACK or abs(bound - value) > _SLACK * max(1024.0, abs(value)):
                 status = "failed"
             unit, constant = unit_of(self.largest), self.program.constant
             bound = bound * unit + constant
@@ -345,13 +346,13 @@ class Linear:
         self, matrix: tuple[NDArray[np.int32], NDArray[np.int32], Floats],
         low: Floats, high: Floats, lower: Floats, upper: Floats,
     ) -> bool:  # fmt: skip
-        """Whether a ray of the dual proves that no point keeps all rows and bounds."""
-        _, known, ray = self._solver.getDualRay()
-        if not known or len(ray) != len(low) or not np.isfinite(ray).all():
+        """Return True if a ray of the dual proves that no point keeps all rows and bounds."""
+        _, has_ray, ray = self._solver.getDualRay()
+        if not has_ray or len(ray) != len(low) or not np.isfinite(ray).all():
             return False
-        nothing = np.zeros(len(lower))
+        zero_cost = np.zeros(len(lower))
         return any(
-            dual_bound(nothing, matrix, low, high, lower, upper, sign * np.asarray(ray))[0] < 0.0
+            dual_bound(zero_cost, matrix, low, high, lower, upper, sign * np.asarray(ray))[0] < 0.0
             for sign in (1.0, -1.0)
         )
 
@@ -365,22 +366,30 @@ def dual_bound(
     upper: Floats,
     dual: Floats,
 ) -> tuple[float, Floats, Floats]:
-    """What no feasible point exceeds, whatever the duals float64[R] are; bounds of columns finite.
+    """Bound c·x of all feasible points from above by any duals float64[R] (weak duality).
 
-    Also the duals used, 0 where they had the sign of a bound that a row does not have, and c − yA
-    float64[C]. The matrix is rows, columns and values of its entries.
+    The matrix is given by the rows, columns and values of its entries; the bounds of columns are
+    finite.
+
+    Returns
+    -------
+    bound : float
+    dual : float64[R]
+        Duals that were used: 0 where the sign is that of a bound that a row does not have.
+    reduced : float64[C]
+        Reduced costs c − yA.
     """
     row, column, value = matrix
     dual = np.where((dual > 0.0) & np.isinf(high), 0.0, dual)
     dual = np.where((dual < 0.0) & np.isinf(low), 0.0, dual)
     products = value * dual[row]
     reduced = cost - np.bincount(column, products, len(cost))
-    # of a sum of k terms the error is at most k times the magnitudes (Higham 2002, §4.2)
+    # the error of a sum of k terms is at most k times their magnitudes (Higham 2002, §4.2)
     sizes = np.abs(cost) + np.bincount(column, np.abs(products), len(cost))
     error = _HALF_ULP * (np.bincount(column, minlength=len(cost)) + 3.0) * sizes
     sides = np.where(dual > 0.0, high, np.where(dual < 0.0, low, 0.0))
-    least, most = reduced - error, reduced + error
-    corners = (least * lower, most * lower, least * upper, most * upper)
+    smallest, largest = reduced - error, reduced + error
+    corners = (smallest * lower, largest * lower, smallest * upper, largest * upper)
     terms = np.concatenate((dual * sides, np.max(corners, axis=0)))
-    rounding = 4.0 * _HALF_ULP * float(np.abs(terms).sum())  # of these products
+    rounding = 4.0 * _HALF_ULP * float(np.abs(terms).sum())  # error of the products
     return math.fsum(terms.tolist()) + rounding, dual, reduced

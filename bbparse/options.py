@@ -1,6 +1,6 @@
-"""What options may be: one table of their numbers, for Python and the command line.
+"""Ranges of numeric options: one table, for Python and the command line.
 
-It needs nothing but Python, so that ``bbparse --help`` can have it.
+It imports nothing outside the standard library, so that ``bbparse --help`` can read it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from bbparse.errors import BBParseError, ConfigError
 
 
 class Range(NamedTuple):
-    """The numbers that an option may be."""
+    """Range of the numbers that an option takes."""
 
-    least: int
+    least: int  #: Minimum.
     whole: bool = True
-    optional: bool = False  #: None is as good: no limit, or the model's own choice.
-    most: float = inf
+    optional: bool = False  #: None is allowed, too: no limit, or the default of the model.
+    most: float = inf  #: Maximum.
 
 
 OPTIONS: Mapping[str, Range] = MappingProxyType({
@@ -36,28 +36,28 @@ OPTIONS: Mapping[str, Range] = MappingProxyType({
 
 
 def check_options(values: Mapping[str, Any], error: type[BBParseError] = ConfigError) -> None:
-    """Raise `error` for the first value that the option of its name does not take."""
+    """Raise `error` for the first value that its option does not take."""
     for name, value in values.items():
         check_number(name, value, OPTIONS[name], error)
 
 
 def check_number(
-    name: str, value: Any, within: Range, error: type[BBParseError] = ConfigError
+    name: str, value: Any, allowed: Range, error: type[BBParseError] = ConfigError
 ) -> None:
-    """Raise `error` unless a value is a number within a range, and no truth value."""
-    if value is None and within.optional:
+    """Raise `error` unless a value is a number within a range, and not a bool."""
+    if value is None and allowed.optional:
         return
-    usual = type(value) is int or (type(value) is float and not within.whole)
-    if usual and within.least <= value <= within.most:
+    is_plain = type(value) is int or (type(value) is float and not allowed.whole)
+    if is_plain and allowed.least <= value <= allowed.most:
         return
-    right, kind = (Integral, "a whole number") if within.whole else (Real, "a number")
+    right, kind = (Integral, "a whole number") if allowed.whole else (Real, "a number")
     number: Any = value
     if isinstance(value, bool) or not isinstance(value, right):
         raise error(f"{name} is {value!r:.60}, expected {kind}")
-    if not number >= within.least:  # so that nan is none
-        raise error(f"{name} is {value}, expected at least {within.least}")
-    if number > within.most:
-        raise error(f"{name} is {value}, expected at most {within.most}")
+    if not number >= allowed.least:  # also refuses nan
+        raise error(f"{name} is {value}, expected at least {allowed.least}")
+    if number > allowed.most:
+        raise error(f"{name} is {value}, expected at most {allowed.most}")
 
 
 def check_type(

@@ -19,7 +19,7 @@ from bbparse.parsing.valid import rules_for
 from bbparse.show.formats import FORMATS, Style
 from bbparse.show.text import wants_ascii, wants_colour
 from bbparse.storage.output import open_binary_output
-from bbparse.text.segmentation import Split
+from bbparse.text.cutting import Split
 from bbparse.treebank.progress import Bar
 from bbparse.treebank.sections import Section
 

@@ -1,1 +1,1 @@
-"""What is kept on disk: archives of arrays, and files that are there whole or not at all."""
+"""Files: archives of arrays, files that ship with the package, and output written atomically."""

@@ -1,8 +1,8 @@
-"""Archives of arrays: .npz files that are written whole and read with suspicion.
+"""Archives of arrays: .npz files, written atomically and validated on read.
 
 Every field is one array of the archive, beside `kind` and `version`. Headers are read and sizes
-compared before any data is, nothing is ever unpickled, and a file is written under another name
-in the same folder first, so that no half-written one is left behind.
+compared before any data, and nothing is unpickled. A file is first written under another name in
+the same folder, so that no incomplete one is left behind.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from bbparse.errors import BBParseError, OutputError
 from bbparse.options import check_type
 from bbparse.storage.output import replacing
 
-#: No array of an honest file is larger: 2 GiB.
+#: Maximum size of an array, 2 GiB: a larger one means that the file is damaged or hostile.
 MAX_BYTES = 1 << 31
 
 INTS, REALS, FLAGS, TEXT = "iu", "iuf", "b", "U"
 
-#: Of a field: kinds of dtype, number of dimensions, name of a field with as many elements or None.
+#: Rule of a field: kinds of dtype, number of dimensions, field of the same length or None.
 Rule = tuple[str, int, str | None]
 _KIND_RULES: dict[str, Rule] = {"kind": (TEXT, 0, None), "version": (INTS, 0, None)}
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 class _Damaged(Exception):
-    """What is wrong with an archive, on its way to the caller's kind of error."""
+    """An error in an archive, before it becomes the error that the caller asked for."""
 
 
 def write_archive(
@@ -45,9 +45,19 @@ def write_archive(
     *,
     compress: bool = True,
 ) -> None:
-    """Write an archive of some kind and version, whole or not at all; `OutputError` if that fails.
+    """Write an archive atomically; `OutputError` if that fails.
 
-    With `compress` it is smaller, without it faster to write.
+    Parameters
+    ----------
+    path : path
+    kind : str
+        Kind of the archive, such as a model, which `read_archive` checks.
+    version : int
+        Version of the format.
+    arrays : dict of str to ndarray
+        Name of the field → array.
+    compress : bool
+        True makes the file smaller, False makes writing faster.
     """
     check_type("path", path, (str, os.PathLike), "a path", OutputError)
     name = os.fspath(path)
@@ -59,7 +69,7 @@ def write_archive(
 
 
 def archive_bytes(kind: str, version: int, arrays: dict[str, NDArray[Any]]) -> bytes:
-    """Return an archive for `read_archive`: larger than that in a file, and made much faster."""
+    """Return an archive as bytes for `read_archive`: larger than a file, but made much faster."""
     file = io.BytesIO()
     _write(file, kind, version, arrays, 1)
     return file.getvalue()
@@ -68,12 +78,12 @@ def archive_bytes(kind: str, version: int, arrays: dict[str, NDArray[Any]]) -> b
 def _write(
     file: IO[bytes], kind: str, version: int, arrays: dict[str, NDArray[Any]], level: int | None
 ) -> None:
-    """Write an archive; the level of compression is zlib's, None its usual one, and 0 none."""
+    """Write an archive; ``level`` is the compression level of zlib, None its default, 0 none."""
     method = zipfile.ZIP_STORED if level == 0 else zipfile.ZIP_DEFLATED
-    marks = {"kind": np.array(kind), "version": np.array(version, dtype=np.int32)}
-    # Not numpy's savez, which writes pickled objects where it is given some.
+    labels = {"kind": np.array(kind), "version": np.array(version, dtype=np.int32)}
+    # Not numpy's savez, which pickles arrays of objects.
     with zipfile.ZipFile(file, "w", method, compresslevel=level) as archive:
-        for field, array in {**marks, **arrays}.items():
+        for field, array in {**labels, **arrays}.items():
             with archive.open(f"{field}.npy", "w", force_zip64=True) as member:
                 npy.write_array(member, np.asarray(array), allow_pickle=False)
 
@@ -86,11 +96,21 @@ def read_archive(
     optional: Set[str] = frozenset(),
     error: type[BBParseError] = BBParseError,
 ) -> dict[str, NDArray[Any]]:
-    """The arrays of an archive, a file or its bytes, after its headers have been checked.
+    """Read the arrays of an archive, a file or its bytes, after checking its headers.
 
-    The archive must be of the kind and of no newer version, and each field what its rule says;
-    those that are `optional` may be missing. Where anything is wrong, `error` is raised, naming the
-    file and the field.
+    Parameters
+    ----------
+    source : path or bytes
+    kind : str
+        Kind that the archive must have.
+    version : int
+        Newest version that it may have.
+    rules : dict of str to Rule
+        Name of the field → its rule.
+    optional : set of str
+        Fields that may be missing.
+    error : type
+        Class of the error that is raised if anything is wrong; it names the file and the field.
     """
     check_type("path", source, (str, os.PathLike, bytes), "a path", error)
     where = "bytes" if isinstance(source, bytes) else os.fspath(source)
@@ -107,12 +127,12 @@ def read_archive(
         raise error(f"{where}: cannot be read: {problem.strerror or problem}") from problem
     except Exception as problem:
         # Damaged archives make zipfile, zlib and numpy raise nearly anything.
-        what = " ".join(str(problem).split()) or type(problem).__name__
-        raise error(f"{where}: not a complete .npz file: {what}") from problem
+        reason = " ".join(str(problem).split()) or type(problem).__name__
+        raise error(f"{where}: not a complete .npz file: {reason}") from problem
 
 
 def archive_kind(path: str | os.PathLike[str]) -> str:
-    """What an archive says it holds; empty if it is none that can be read."""
+    """Return the kind of an archive; empty if the file cannot be read."""
     try:
         with zipfile.ZipFile(path) as archive, archive.open("kind.npy") as member:
             return str(npy.read_array(member, allow_pickle=False).item())
@@ -135,9 +155,9 @@ def _read(
         if name not in members:
             raise _Damaged(f"field {name} is missing: not written by bbparse")
         _check_header(archive, members[name], name, rule)
-    found = str(_array(archive, members["kind"]).item())
-    if found != kind:
-        raise _Damaged(f"holds a {found!r}, expected a {kind!r}")
+    stored_kind = str(_array(archive, members["kind"]).item())
+    if stored_kind != kind:
+        raise _Damaged(f"holds a {stored_kind!r}, expected a {kind!r}")
     version = int(_array(archive, members["version"]).item())
     if not 1 <= version <= newest:
         raise _Damaged(f"version is {version}, this bbparse reads 1..{newest}: install a newer one")
@@ -168,7 +188,7 @@ def _read(
 def _check_header(
     archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, rule: Rule
 ) -> tuple[int, ...]:
-    """Shape of a member, if its dtype, its dimensions and its size are what they should be."""
+    """Return the shape of a member after checking its dtype, dimensions and size."""
     kinds, ndim, _ = rule
     try:
         with archive.open(info) as member:

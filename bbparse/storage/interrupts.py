@@ -1,9 +1,9 @@
-"""Work beside the main thread, so that signals end a process at once and leave nothing behind.
+"""Run a command beside the main thread, so that signals end it at once and leave nothing behind.
 
-Python runs signal handlers in the main thread, between any two steps. What they raise is lost, or
-worse, where compiled code is about to give arrays back. So a command does its work in another
-thread (`apart`), and the main thread waits for its end or for a signal. After a signal it undoes
-what would be left half done (`undone_by`), ends the processes that were started, and ends this one,
+Python runs signal handlers in the main thread, between any two steps. An exception raised there is
+lost, or worse, where compiled code is about to return arrays. So a command does its work in another
+thread (`apart`), and the main thread waits for its end or for a signal. After a signal the main
+thread undoes unfinished work (`undone_by`), ends the processes that were started, and ends its own,
 whatever the other thread is doing.
 """
 
@@ -25,21 +25,21 @@ __all__ = ["apart", "clean_up", "in_main_thread", "undone_by", "wait_if_ending"]
 
 T = TypeVar("T")
 
-#: Seconds after which the main thread looks for signals that did not wake it.
-_LOOK = 0.2
-#: Seconds for which processes may tidy up, and for which something may be just begun.
-_PATIENCE = 1.0
-#: Bytes of the stack of the thread that works; main threads have half of it.
+#: Seconds between checks for signals that did not wake the main thread.
+_POLL_SECONDS = 0.2
+#: Seconds that child processes have to clean up, and that a step just begun has to finish.
+_GRACE_SECONDS = 1.0
+#: Bytes of the stack of the working thread; main threads have half of it.
 _STACK = 16 << 20
 
 _undo: dict[object, Callable[[], object]] = {}
 
 
 def _begin() -> None:
-    """Start with nothing begun, as a fork does, which leaves alone what its parent began."""
+    """Reset the state of this module, also after a fork: the parent cleans up what it has begun."""
     global _lock, _calls
-    _lock = threading.Lock()  # held while something is begun, and for good when the process ends
-    _calls = SimpleQueue()  # what other threads would have the main thread do
+    _lock = threading.Lock()  # held while a step begins, and for ever once the process is ending
+    _calls = SimpleQueue()  # calls that other threads pass to the main thread
     _undo.clear()
 
 
@@ -52,79 +52,90 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def undone_by(undo: Callable[[T], object], begin: Callable[[], T]) -> Iterator[T]:
-    """Begin something, and have it undone if a signal ends the process within the block."""
+    """Call `begin`, and call `undo` with its result if a signal ends the process in the block."""
     key = object()
     with _lock:
-        begun = begin()
-        _undo[key] = lambda: undo(begun)
+        result = begin()
+        _undo[key] = lambda: undo(result)
     try:
-        yield begun
+        yield result
     finally:
         with _lock:
             _undo.pop(key, None)
 
 
 def clean_up() -> None:
-    """Undo what was begun, end the processes that were started, and have nothing more begun."""
-    _lock.acquire(timeout=_PATIENCE)
+    """Undo all unfinished steps, end the processes that were started, and let no step begin."""
+    _lock.acquire(timeout=_GRACE_SECONDS)
     for undo in reversed(list(_undo.values())):
         with suppress(Exception):
             undo()
-    processes = sys.modules.get("multiprocessing")  # which may be about to be imported
+    processes = sys.modules.get("multiprocessing")  # may be half imported
     children: list[Any] = getattr(processes, "active_children", list)()
     for child in children:
         child.terminate()
-    end = monotonic() + _PATIENCE
+    end = monotonic() + _GRACE_SECONDS
     for child in children:
         child.join(max(0.0, end - monotonic()))
         child.kill()
 
 
 def wait_if_ending() -> None:
-    """Return unless a signal has come that ends the process, and then never."""
+    """Return at once, or never if a signal is ending the process."""
     with _lock:
         pass
 
 
 def apart(work: Callable[[], int], signals: Mapping[int, int], tell: Callable[[int], None]) -> int:
-    """Do all that is left for a process to do in another thread than this one, the main thread.
+    """Run the rest of a process in another thread than this one, the main thread.
 
-    Returns what `work` does, the exit status, and raises what it raises. After one of the `signals`
-    `tell` is given its number, and the process ends with its status.
+    Parameters
+    ----------
+    work : callable
+        Work of the process; returns its exit status.
+    signals : mapping of int to int
+        Signal → exit status after it.
+    tell : callable
+        Called with the number of the signal.
+
+    Returns
+    -------
+    int
+        Exit status that `work` returned; what it raises is raised here.
     """
-    done = _Call(work)
-    came: list[int] = []
+    call = _Call(work)
+    received: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
-        # nothing is raised, which might be lost in a callback
-        if done.done and done.error is None:
-            os._exit(done.result())
-        if not came:  # else a second one, which does not wait
-            came.append(number)
+        # nothing is raised: an exception might be lost in a callback
+        if call.done and call.error is None:
+            os._exit(call.result())
+        if not received:  # a second signal does not wait
+            received.append(number)
             for step in (clean_up, partial(tell, number)):
                 with suppress(Exception):
                     step()
         os._exit(signals[number])
 
     def run() -> None:
-        done()
-        _calls.put(done)
+        call()
+        _calls.put(call)
 
     for number in signals:
         signal.signal(number, end)
     size = threading.stack_size(_STACK)
     threading.Thread(target=run, daemon=True).start()
     threading.stack_size(size)
-    while not done.done:
+    while not call.done:
         with suppress(Empty):
-            call = _calls.get(timeout=_LOOK)
-            if call is not done:
-                call()
-    return done.result()
+            next_call = _calls.get(timeout=_POLL_SECONDS)
+            if next_call is not call:
+                next_call()
+    return call.result()
 
 
 def in_main_thread(function: Callable[[], T]) -> T:
-    """Call what handles signals by itself in the main thread, which `apart` has wait."""
+    """Call a function that handles signals by itself in the main thread, which `apart` frees."""
     if threading.current_thread() is threading.main_thread():
         return function()
     call = _Call(function)
@@ -136,7 +147,7 @@ def in_main_thread(function: Callable[[], T]) -> T:
 
 
 class _Call(Generic[T]):
-    """A function that is called once, and what became of it."""
+    """A function that is called once, and its result."""
 
     def __init__(self, function: Callable[[], T]) -> None:
         self.function = function
@@ -154,7 +165,7 @@ class _Call(Generic[T]):
         self.then()
 
     def result(self) -> T:
-        """What it returned; raises what it raised."""
+        """Return what the function returned, or raise what it raised."""
         if self.error is not None:
             raise self.error
         return self.value[0]

@@ -1,4 +1,4 @@
-"""Output files that are there whole or not at all."""
+"""Output files that are written atomically: completely or not at all."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-#: Files that are not finished, and seconds for which they are left alone in any case.
-_UNFINISHED, _YOUNG = re.compile(r"\.bbparse-[0-9a-f]{16}\.tmp"), 10.0
+#: Names of unfinished files, and their minimum age in seconds before others remove them.
+_UNFINISHED, _MIN_AGE = re.compile(r"\.bbparse-[0-9a-f]{16}\.tmp"), 10.0
 
-# Errors of the disk, whoever was writing: reported as such even from inside the with block, where
-# other errors pass as they are.
+# Errors of the disk, whoever was writing: they become an OutputError even inside the with block,
+# where other errors pass unchanged.
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
 @contextmanager
 def open_output(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
-    """Open a text file (UTF-8, line breaks as written) that appears when the block ends well.
+    """Open a text file (UTF-8, line breaks as written) that appears if the block ends well.
 
-    ``-`` is the standard output, which is written as it comes; ``.gz`` and ``.xz`` are packed.
-    `OutputError` if it cannot be written. When this or any other error leaves the block, a file
-    that was there before is untouched and none is left half written.
+    ``-`` is the standard output, which is written as it comes; ``.gz`` and ``.xz`` are compressed.
+    `OutputError` if it cannot be written. If this or any other error leaves the block, an existing
+    file is unchanged and no incomplete one is left.
     """
     with open_binary_output(path) as binary:
         text = io.TextIOWrapper(binary, encoding="utf-8", newline="")
@@ -54,7 +54,7 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
 
 @contextmanager
 def open_binary_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """The same for bytes; see `open_output`."""
+    """Open a binary file that appears when the block ends without error; see `open_output`."""
     name = os.fspath(path)
     try:
         descriptor = _descriptor(name)
@@ -79,14 +79,14 @@ def open_binary_output(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def check_output(path: str | os.PathLike[str]) -> None:
-    """Find out whether a file can be written (`OutputError`) before hours of work, not after."""
+    """Check that a file can be written (`OutputError`), before hours of work and not after."""
     name = os.fspath(path)
     if _descriptor(name) is not None or _is_special(name):
         return
     folder = os.path.dirname(name) or "."
     if not os.path.isdir(folder):
         raise OutputError(f"{name}: cannot be written: there is no folder {folder}")
-    # as the file will be: a new one beside the old one, put in its place
+    # just as the file will be written: as a new one in the same folder
     probe = os.path.join(os.path.dirname(os.path.realpath(name)), _unfinished())
     with _begun(probe, name) as file:
         file.close()
@@ -94,14 +94,14 @@ def check_output(path: str | os.PathLike[str]) -> None:
 
 
 def _unfinished() -> str:
-    """A name that no file has."""
+    """Return a name that no file has."""
     return f".bbparse-{secrets.token_hex(8)}.tmp"
 
 
 def _descriptor(name: str) -> int | None:
-    """The open file that a name stands for, as those that shells give: 1 is the standard output.
+    """Return the open file that a name from a shell stands for, or None: 1 is the standard output.
 
-    What is written there goes where that file stands, and nothing that is in it is lost.
+    Writing to it continues at its position, and its content is kept.
     """
     names = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
     match = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]+)", name)
@@ -109,7 +109,7 @@ def _descriptor(name: str) -> int | None:
 
 
 def _is_special(name: str) -> bool:
-    """Whether it is a device or a pipe, which a file cannot take the place of."""
+    """Return True for a device or a pipe, which a file cannot replace."""
     try:
         mode = os.stat(name).st_mode
     except OSError:
@@ -121,7 +121,7 @@ def _is_special(name: str) -> bool:
 
 @contextmanager
 def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
-    """A new file in the folder of a path, which takes its place at the end; ``name`` is shown."""
+    """Open a new file that replaces ``target`` at the end of the block; messages show ``name``."""
     if os.path.exists(target) and not os.access(target, os.W_OK):
         raise OutputError(f"{name}: cannot be written: {os.strerror(errno.EACCES)}")
     folder = os.path.dirname(target)
@@ -146,22 +146,26 @@ def replacing(target: str, name: str) -> Iterator[IO[bytes]]:
 
 
 def _begun(path: str, name: str) -> AbstractContextManager[IO[bytes]]:
-    """A new file, which goes if a signal ends the process."""
+    """Open a new file, which is removed if a signal ends the process."""
     return undone_by(lambda _: os.unlink(path), lambda: _open(path, name, "xb"))
 
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """A folder that goes at the end of the block, however that comes."""
+    """Make a folder that is removed at the end of the block, however it ends."""
     begin = partial(TemporaryDirectory, prefix="bbparse-")
     with undone_by(TemporaryDirectory.cleanup, begin) as folder, folder as name:
         yield name
 
 
 def lock_file(file: IO[Any]) -> bool | None:
-    """Lock a file until it is closed or the process is gone; whether nobody else has.
+    """Lock a file until it is closed or the process ends.
 
-    None where the system, or that of the file, knows no locks.
+    Returns
+    -------
+    bool or None
+        True if it was locked, False if another process holds the lock, None if the system has no
+        locks.
     """
     if fcntl is None:
         return None
@@ -174,13 +178,13 @@ def lock_file(file: IO[Any]) -> bool | None:
     return True
 
 
-def remove_unfinished(folder: str | os.PathLike[str], young: float = _YOUNG) -> None:
-    """Remove the unfinished files of processes that were killed, but those of so few seconds."""
+def remove_unfinished(folder: str | os.PathLike[str], min_age: float = _MIN_AGE) -> None:
+    """Remove unfinished files of killed processes that are at least ``min_age`` seconds old."""
     with suppress(OSError), os.scandir(folder or ".") as entries:
         for entry in entries:
             with suppress(OSError):
-                # one that was just made may not be locked yet
-                if _UNFINISHED.fullmatch(entry.name) and time() - entry.stat().st_mtime >= young:
+                # a new one may not be locked yet
+                if _UNFINISHED.fullmatch(entry.name) and time() - entry.stat().st_mtime >= min_age:
                     with open(entry.path, "rb") as file:
                         if lock_file(file):
                             os.unlink(entry.path)
@@ -196,7 +200,7 @@ def _open(path: str | int, name: str, mode: str) -> IO[bytes]:
 @contextmanager
 def _packed(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
     if name.endswith(".gz"):
-        # No name and no time inside, so that the same text gives the same bytes.
+        # Without a name and a time, so that the same text gives the same bytes.
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
             yield cast("IO[bytes]", packed)
     elif name.endswith(".xz"):

@@ -1,4 +1,4 @@
-"""Files that come with the package, which go by their names."""
+"""Files that ship with the package and are found by name."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 class Shipped(NamedTuple):
-    """Files of one kind, in a folder of the package, or beside it in a checkout."""
+    """Files of one kind, in a folder of the package or beside it in a checkout."""
 
     kind: str
     folder: str
     ending: str
-    #: What is raised where there is neither a file nor a name.
+    #: Class of the error if there is neither a file nor a name.
     error: type[BBParseError]
 
     def _files(self) -> dict[str, Path]:
-        for place in (_PACKAGE, _PACKAGE.parent):
-            paths = sorted((place / self.folder).glob(f"*{self.ending}"))
+        for parent in (_PACKAGE, _PACKAGE.parent):
+            paths = sorted((parent / self.folder).glob(f"*{self.ending}"))
             if paths:
                 return {path.stem: path for path in paths}
         return {}
 
     def names(self) -> list[str]:
-        """Names of the files that come with the package, sorted."""
+        """Return the names of the files that ship with the package, sorted."""
         return list(self._files())
 
     def path(self, name_or_path: str | os.PathLike[str]) -> Path:
-        """Path of a file, by its path or a name such as ``english``; an existing file comes first.
+        """Return the path of a file, given as a path or as a name such as ``english``.
 
-        Where there is neither, the error says which names there are.
+        An existing file comes first. If there is neither, the error lists the names.
         """
         if not isinstance(name_or_path, str | os.PathLike):
             raise self.error(
