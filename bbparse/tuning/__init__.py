@@ -1,4 +1,4 @@
-"""Pruning: accuracy against speed on one's own treebank (QL13's Table 3, Figures 4 and 5)."""
+"""Pruning: accuracy against speed on a treebank (QL13, Table 3, Figures 4 and 5)."""
 
 from __future__ import annotations
 

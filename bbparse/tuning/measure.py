@@ -1,4 +1,4 @@
-"""What a parser reaches, and how fast, with more or fewer candidate heads a word (QL13 §4.6)."""
+"""Accuracy and speed of a parser with more or fewer candidate heads per word (QL13 §4.6)."""
 
 from __future__ import annotations
 
@@ -20,54 +20,55 @@ from bbparse.problem import Solution
 from bbparse.treebank import Difference, Scores, Sentence, Tally, compare_tallies
 from bbparse.validity.rules import Rules
 
-#: Sentences parsed before the clock runs: the compiled code is loaded, the processor awake. None
-#: of more words than this, as without pruning a long one takes seconds.
+#: Number of sentences that are parsed before timing starts, so that the compiled code is loaded,
+#: and their maximum length in words: without pruning, a long one takes seconds.
 WARM_UP, WARM_UP_WORDS = 20, 30
-#: A pass that takes longer, in seconds, is not repeated: it is its own average.
+#: Seconds after which a pass is not repeated.
 LONG_PASS = 60.0
 
 
 @dataclass(slots=True)
 class Setting:
-    """One number of candidate heads, and what came of it."""
+    """A number of candidate heads, and the accuracy and speed with it."""
 
-    prune: int  #: Most candidate heads of a word; 0: all.
-    tally: Tally = field(default_factory=Tally)  #: The counts of each sentence.
-    labelled: bool = True  #: Whether the parser gave labels.
+    prune: int  #: Maximum number of candidate heads of a word; 0: all.
+    tally: Tally = field(default_factory=Tally)  #: Counts of each sentence.
+    labelled: bool = True  #: True if the parser predicts labels.
     #: Seconds of each pass over the sentences: scoring, solving and labelling.
     passes: list[float] = field(default_factory=list)
-    #: Means over the sentences: ``dp_calls`` of the dynamic program; ``dp_work``, the same weighed
-    #: by the share of the chart they ran over, an inside-outside pass counting as three; search
-    #: ``nodes``. Shares of the sentences: ``closed_at_root``, ``within_three_nodes``, ``proved``,
-    #: ``proved_to_60_words`` and ``proved_beyond_60_words``, 1 where there are none of such
-    #: lengths. ``sentences_beyond_60_words``, and the ``most_nodes`` of any sentence.
+    #: Means over the sentences: ``dp_calls`` of the dynamic program; ``dp_work``, the calls
+    #: weighted by the fraction of the chart that they fill, where an inside-outside pass counts
+    #: three times; search ``nodes``. Fractions of the sentences: ``closed_at_root``,
+    #: ``within_three_nodes``, ``proved``, ``proved_to_60_words`` and ``proved_beyond_60_words`` (1
+    #: if there are no sentences of these lengths). Counts: ``sentences_beyond_60_words``, and
+    #: ``most_nodes``, the maximum over the sentences.
     figures: dict[str, float] = field(default_factory=dict)
-    #: int32[sentences]: words.
+    #: int32[sentences]: number of words.
     lengths: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     #: int64[sentences]: calls of the dynamic program.
     sentence_calls: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    #: float64[sentences]: scoring and solving, a sentence at a time.
+    #: float64[sentences]: seconds for scoring and solving, one sentence at a time.
     sentence_seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    failure: str = ""  #: Why the setting could not be measured; empty where it was.
+    failure: str = ""  #: Why the setting could not be measured; empty if it was.
 
     @property
     def name(self) -> str:
-        """As on the command line: a number or ``none``."""
+        """Name as on the command line: a number or ``none``."""
         return prune_name(self.prune)
 
     @property
     def scores(self) -> Scores:
-        """Of the best trees."""
+        """Scores of the best trees."""
         return self.tally.scores()
 
     @property
     def words_per_second(self) -> float:
-        """Of the median pass; 0 where there was none."""
+        """Speed of the median pass; 0 if there was none."""
         seconds = median(self.passes) if self.passes else 0.0
         return int(self.lengths.sum()) / seconds if seconds else 0.0
 
     def as_dict(self) -> dict[str, object]:
-        """The figures by name, for JSON; what is known of each sentence is left out."""
+        """Return the figures by name, for JSON, without those of single sentences."""
         if self.failure:
             return {"prune": self.name, "failure": self.failure}
         scores = self.scores
@@ -82,11 +83,19 @@ class Setting:
         }
 
     def by_length(self, width: int = 5, least: int = 5) -> NDArray[np.float64]:
-        """Means over sentences of similar length.
+        """Average over sentences of similar length.
 
-        In classes of so many words, each of which has so many sentences at least; a smaller one is
-        joined with its neighbour. Returns float64[classes, 4]: mean length, mean DP calls, mean
-        seconds, sentences.
+        Parameters
+        ----------
+        width : int
+            Range of lengths in a class, in words.
+        least : int
+            Minimum number of sentences in a class; a smaller one is merged with its neighbour.
+
+        Returns
+        -------
+        float64[classes, 4]
+            Mean length, mean DP calls, mean seconds, number of sentences.
         """
         order = np.argsort(self.lengths, kind="stable")
         classes = (self.lengths[order] - 1) // width
@@ -96,24 +105,24 @@ class Setting:
                 starts.append(i)
         if len(order) - starts[-1] < least and len(starts) > 1:
             starts.pop()
-        rows = [
+        means = [
             (
-                self.lengths[here].mean(), self.sentence_calls[here].mean(),
-                self.sentence_seconds[here].mean(), len(here),
+                self.lengths[rows_of_class].mean(), self.sentence_calls[rows_of_class].mean(),
+                self.sentence_seconds[rows_of_class].mean(), len(rows_of_class),
             )
-            for here in np.split(order, starts[1:])
-            if len(here)
+            for rows_of_class in np.split(order, starts[1:])
+            if len(rows_of_class)
         ]  # fmt: skip
-        return np.array(rows, np.float64).reshape(-1, 4)
+        return np.array(means, np.float64).reshape(-1, 4)
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """The fastest setting that loses little."""
+    """The fastest setting that loses little accuracy."""
 
-    setting: Setting  #: What is suggested.
-    best: Setting  #: What is most accurate.
-    loss: Difference  #: best - setting by the measure that counts, with its confidence interval.
+    setting: Setting  #: The suggested setting.
+    best: Setting  #: The most accurate setting.
+    loss: Difference  #: best - setting in the chosen measure, with its confidence interval.
 
 
 def measure_settings(
@@ -128,11 +137,11 @@ def measure_settings(
     progress: bool = False,
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[Setting]:
-    """Parse a treebank under several numbers of candidate heads, in turns.
+    """Parse a treebank with several numbers of candidate heads, in turns.
 
-    The first pass of each setting goes sentence by sentence and is for accuracy and for the times
-    of single sentences; the passes after it give the speed. They take turns, so that a machine
-    that is slower for a while does not favour one setting.
+    The first pass of each setting parses sentence by sentence; it measures accuracy and the times
+    of single sentences. The passes after it measure the speed. They alternate between the settings,
+    so that a machine that is slower for a while does not favour one of them.
 
     Parameters
     ----------
@@ -140,26 +149,26 @@ def measure_settings(
     sentences : sequence of Sentence
         With a tree each.
     prunes : sequence of int
-        Most candidate heads of a word; 0: all.
+        Maximum numbers of candidate heads of a word; 0: all.
     passes : int
-        How often the speed is measured; once where a pass takes longer than `LONG_PASS` seconds.
-        A first pass that takes so long gives the speed, too.
+        Number of passes that measure the speed; one if a pass takes longer than `LONG_PASS`
+        seconds. A first pass that takes so long measures the speed, too.
     time_limit : float, optional
         Seconds for the search of a sentence.
     node_limit : int, optional
-        Search nodes of a sentence.
+        Maximum number of search nodes for a sentence.
     valid : str or Rules, optional
-        The rules that trees keep, as `Parser.parse` takes them.
+        Validity rules of the trees, as in `Parser.parse`.
     progress : bool
-        Whether to draw progress bars on standard error.
+        Draw progress bars on standard error.
     clock : callable
-        Seconds now; `time.process_time` on a machine that has other work.
+        Returns the current seconds; `time.process_time` on a machine with other load.
 
     Returns
     -------
     list of Setting
-        In the order of ``prunes``. A setting under which a sentence needs more memory than
-        there may be has a ``failure`` and no figures.
+        In the order of ``prunes``. A setting with which a sentence needs more memory than allowed
+        has a ``failure`` and no figures.
 
     Raises
     ------
@@ -178,7 +187,7 @@ def measure_settings(
     if passes < 1:
         raise ConfigError(f"passes is {passes}, expected at least 1")
 
-    def asked(prune: int) -> Asked:
+    def options(prune: int) -> Asked:
         return {
             "prune": prune, "time_limit": time_limit, "node_limit": node_limit, "valid": valid
         }  # fmt: skip
@@ -189,7 +198,7 @@ def measure_settings(
             sentences, desc=f"prune {prune_name(prune)}", unit=" sentences", delay=2,
             disable=not progress, file=sys.stderr,
         )  # fmt: skip
-        setting, seconds = _first_pass(parser, bar, prune, asked(prune), clock)
+        setting, seconds = _first_pass(parser, bar, prune, options(prune), clock)
         if seconds > LONG_PASS and not setting.failure:
             setting.passes.append(seconds)
         settings.append(setting)
@@ -199,7 +208,7 @@ def measure_settings(
             if setting.failure or slow:
                 continue
             started = clock()
-            for _ in parser.parse_all(sentences, **asked(setting.prune)):
+            for _ in parser.parse_all(sentences, **options(setting.prune)):
                 pass
             setting.passes.append(clock() - started)
     return settings
@@ -209,10 +218,10 @@ def _first_pass(
     parser: Parser,
     sentences: tqdm[Sentence],
     prune: int,
-    asked: Asked,
+    options: Asked,
     clock: Callable[[], float],
 ) -> tuple[Setting, float]:
-    """Accuracy, and the time and work of each sentence; the seconds of the whole pass."""
+    """Measure accuracy, and the time and work of each sentence; return also the total seconds."""
     setting = Setting(prune, labelled=parser.labeller is not None)
     solutions: list[Solution] = []
     seconds: list[float] = []
@@ -220,18 +229,18 @@ def _first_pass(
     try:
         for sentence in islice(few_words, WARM_UP):
             parser.solve(sentence, prune=prune, node_limit=1)
-        begun = clock()
+        pass_started = clock()
         for sentence in sentences:
             started = clock()
-            (found,) = parser.parse_all([sentence], **asked)
+            (parse,) = parser.parse_all([sentence], **options)
             seconds.append(clock() - started)
-            labels = found.labels[0] if found.labels else []
-            setting.tally.add(sentence, found.solution.heads[0, 1:].tolist(), labels)
-            solutions.append(found.solution)
+            labels = parse.labels[0] if parse.labels else []
+            setting.tally.add(sentence, parse.solution.heads[0, 1:].tolist(), labels)
+            solutions.append(parse.solution)
     except ProblemError as error:
         sentences.close()
         return Setting(prune, failure=str(error)), 0.0
-    whole = clock() - begun
+    total_seconds = clock() - pass_started
 
     def stats(name: str) -> list[float]:
         return [float(solution.stats.get(name, 0)) for solution in solutions]
@@ -255,26 +264,26 @@ def _first_pass(
         "sentences_beyond_60_words": len(long),
         "most_nodes": int(max(nodes)),
     }
-    return setting, whole
+    return setting, total_seconds
 
 
 def suggest(
     settings: Sequence[Setting], max_loss: float, measure: str = "las"
 ) -> Suggestion | None:
-    """The fastest setting whose accuracy is within ``max_loss`` of the best.
+    """Return the fastest setting whose accuracy is within ``max_loss`` of the best.
 
     Parameters
     ----------
     settings : sequence of Setting
     max_loss : float
-        Share, such as 0.001 for a tenth of a percentage point.
+        Accepted loss as a fraction, such as 0.001 for a tenth of a percentage point.
     measure : str
         A name of `bbparse.treebank.evaluation.MEASURES`.
 
     Returns
     -------
     Suggestion or None
-        None where nothing was measured. Of equally accurate settings the fastest is the best.
+        None if nothing was measured. Of equally accurate settings the fastest is the best.
     """
     measured = [setting for setting in settings if not setting.failure]
     if not measured:
@@ -284,12 +293,14 @@ def suggest(
         return float(getattr(setting.scores, measure))
 
     best = max(measured, key=lambda s: (accuracy(s), s.words_per_second))
-    # a loss of exactly what is allowed is allowed, rounding or not
-    least = accuracy(best) - max_loss - 1e-12
-    fast = max((s for s in measured if accuracy(s) >= least), key=lambda s: s.words_per_second)
-    return Suggestion(fast, best, compare_tallies(best.tally, fast.tally)[measure])
+    # slack, so that rounding does not exclude a loss of exactly `max_loss`
+    min_accuracy = accuracy(best) - max_loss - 1e-12
+    fastest = max(
+        (s for s in measured if accuracy(s) >= min_accuracy), key=lambda s: s.words_per_second
+    )
+    return Suggestion(fastest, best, compare_tallies(best.tally, fastest.tally)[measure])
 
 
 def prune_name(prune: int) -> str:
-    """A number of candidate heads as on the command line: 0 is ``none``."""
+    """Return a number of candidate heads as on the command line: 0 is ``none``."""
     return str(prune) if prune else "none"

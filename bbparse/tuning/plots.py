@@ -1,6 +1,6 @@
-"""Plots of the tuning and of the benchmarks: plain axes, colours that everyone can tell apart.
+"""Plots of tuning and benchmarks: plain axes, colours that everyone can distinguish.
 
-matplotlib is imported when something is drawn; it comes with ``pip install 'bbparse[plot]'``.
+matplotlib is imported only for drawing; it comes with ``pip install 'bbparse[plot]'``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from bbparse.errors import BBParseError, OutputError
 from bbparse.storage.output import check_output
 from bbparse.tuning.measure import Setting, Suggestion
 
-#: Colours that people with any kind of colour vision can tell apart (Okabe & Ito 2008).
+#: Colours that people with any kind of colour vision can distinguish (Okabe & Ito 2008).
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-#: Endings of files that can be drawn.
+#: File name extensions of the formats.
 ENDINGS = (".svg", ".png", ".pdf")
 
 _INK = "#333333"
@@ -46,7 +46,7 @@ def _matplotlib() -> Any:
 
 
 def new_figure(columns: int, *, rows: int = 1, width: float = 4.6, height: float = 3.8) -> Any:
-    """A figure and its axes, row by row; width and height of each in inches."""
+    """Return a figure and its axes, row by row; ``width`` and ``height`` of each are in inches."""
     figure = _matplotlib().figure.Figure(
         figsize=(width * columns, height * rows), layout="constrained"
     )
@@ -61,17 +61,17 @@ def new_figure(columns: int, *, rows: int = 1, width: float = 4.6, height: float
 
 
 def label(ax: Any, title: str, x: str, y: str) -> None:
-    """Say what axes show: the title in bold, what is on each axis below and beside it."""
+    """Label axes: the title in bold, the quantities on the axes below and beside them."""
     ax.set_title(title, fontsize=11.5, fontweight="bold", loc="left", color=_INK, pad=10)
     ax.set_xlabel(x, fontsize=10.5, color=_INK)
     ax.set_ylabel(y, fontsize=10.5, color=_INK)
 
 
 def plain_numbers(axis: Any) -> None:
-    """Ticks such as 0.1, 20 and 5,000 on a logarithmic axis, and few of them."""
+    """Put a few ticks such as 0.1, 20 and 5,000 on a logarithmic axis."""
     ticker = _matplotlib().ticker
     low, high = sorted(axis.get_view_interval())
-    # within three decades there is room for 2 and 5
+    # up to three decades leave room for ticks at 2 and 5
     steps = (1.0, 2.0, 5.0) if high < 1000.0 * low else (1.0,)
     axis.set_major_locator(ticker.LogLocator(subs=steps))
     axis.set_minor_locator(ticker.NullLocator())
@@ -79,9 +79,9 @@ def plain_numbers(axis: Any) -> None:
 
 
 def legend_below(figure: Any, ax: Any) -> None:
-    """One legend for the whole figure, below it, of what ``ax`` shows."""
+    """Draw one legend for the whole figure, below it, with the entries of ``ax``."""
     handles, names = ax.get_legend_handles_labels()
-    inches = 0.5 + 0.09 * max(map(len, names), default=0)  # of the widest entry, at 10 points
+    inches = 0.5 + 0.09 * max(map(len, names), default=0)  # width of the widest entry, at 10 points
     columns = max(1, min(len(names), int(figure.get_figwidth() / inches)))
     figure.legend(
         handles, names, loc="outside lower center", ncols=columns, frameon=False, fontsize=10,
@@ -90,7 +90,7 @@ def legend_below(figure: Any, ax: Any) -> None:
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
-    """Write a figure; the same figure gives the same SVG."""
+    """Write a figure; the same figure gives the same SVG file."""
     target = Path(path)
     options: dict[str, Any] = {"dpi": 160, "facecolor": "white"}
     if target.suffix.lower() == ".svg":
@@ -111,26 +111,26 @@ def plot_settings(
     measure: str = "las",
     suggestion: Suggestion | None = None,
 ) -> None:
-    """Accuracy against speed, and time and DP calls against sentence length (QL13 Figures 4, 5).
+    """Plot accuracy against speed, and time and DP calls against sentence length.
 
-    Settings with a failure are left out; `measure`, ``las`` or ``uas``, is shown as accuracy, and a
-    suggestion marked.
+    These are Figures 4 and 5 of QL13. Settings with a failure are left out; `measure`, ``las`` or
+    ``uas``, is the accuracy that is shown; a suggestion is marked.
 
     Raises
     ------
     OutputError
-        If the file cannot be written, or ends in something else than .svg, .png or .pdf.
+        If the file cannot be written, or its name does not end in .svg, .png or .pdf.
     BBParseError
         If matplotlib is not installed.
     """
     check_plot(path)
-    shown = [setting for setting in settings if not setting.failure]
+    measured = [setting for setting in settings if not setting.failure]
     figure, (trade, times, calls) = new_figure(3)
-    _draw_trade(trade, shown, measure, suggestion)
-    highest = []
-    for i, setting in enumerate(shown):
+    _draw_trade(trade, measured, measure, suggestion)
+    max_calls = []
+    for i, setting in enumerate(measured):
         rows = setting.by_length()
-        highest.append(float(rows[:, 1].max(initial=0.0)))
+        max_calls.append(float(rows[:, 1].max(initial=0.0)))
         style = {
             "color": PALETTE[i % len(PALETTE)], "marker": MARKERS[i % len(MARKERS)],
             "markersize": 4.5, "linewidth": 1.6, "label": _name(setting),
@@ -139,8 +139,8 @@ def plot_settings(
         calls.plot(rows[:, 0], rows[:, 1], **style)
     times.set_yscale("log")
     plain_numbers(times.yaxis)
-    # as without pruning
-    if max(highest, default=0.0) > 8.0 * max(1.0, min(highest, default=0.0)):
+    # the settings differ much, as they do without pruning
+    if max(max_calls, default=0.0) > 8.0 * max(1.0, min(max_calls, default=0.0)):
         calls.set_yscale("log")
         plain_numbers(calls.yaxis)
     else:
@@ -150,7 +150,7 @@ def plot_settings(
         ax.set_xlim(left=0.0)
     label(times, "Time by sentence length", "words in the sentence", "milliseconds a sentence")
     label(calls, "DP calls by sentence length", "words in the sentence", "DP calls a sentence")
-    if shown:
+    if measured:
         legend_below(figure, calls)
     save_figure(figure, path)
 
