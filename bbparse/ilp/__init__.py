@@ -1,4 +1,4 @@
-"""A second solver, which shares nothing with the branch and bound: an integer program on HiGHS."""
+"""A second, independent solver: an integer program for HiGHS."""
 
 from __future__ import annotations
 

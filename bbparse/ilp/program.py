@@ -1,16 +1,16 @@
-"""The rows and columns of the program of a problem.
+"""The integer program of a parsing problem: its rows and columns.
 
-A column z_a for each arc; these and the numbers of count factors must be whole. Projective trees
-are written as derivations, others as flows that carry one unit from the root to each word, unless
-the caller cuts off what is no tree. Columns for adjacent siblings and outermost modifiers, one for
-each part, factor and count that several arcs make up.
+There is a column z_a for each arc; these and the counts of count factors must be integers.
+Projective trees are encoded as derivations, others as flows that carry one unit from the root to
+each word, unless the caller cuts off points that are no trees. Further columns stand for adjacent
+siblings, outermost modifiers, and each part, factor and count of several arcs.
 
-Martin, Rardin & Campbell (1990) turn any dynamic program into a linear program whose corners are
-its derivations: one column for each way to make an item from smaller ones, one row for each item,
-made as often as it is used. Written for Eisner's algorithm with adjacent siblings (McDonald &
-Pereira 2006), it says by itself that arcs do not cross and that there is no cycle, and columns are
-the adjacent siblings and the outermost modifiers of the tree, so that parts over them cost nothing
-more. Only what the candidate arcs can make is written down.
+Martin, Rardin & Campbell (1990) turn any dynamic program into a linear program whose vertices are
+its derivations. It has one column for each way to make an item from smaller ones, and one row for
+each item, which is made as often as it is used. For Eisner's algorithm with adjacent siblings
+(McDonald & Pereira 2006), such a program excludes crossing arcs and cycles by itself, and its
+columns include the adjacent siblings and outermost modifiers, so that parts over these cost nothing
+more. Only items that candidate arcs can make are written.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from bbparse.problem.parts import rows_of, set_rows
 
 #: (kind, first word, other word): see `_Items`.
 Item = tuple[str, int, int]
-#: What is made, from which items, and the place of the column in `Derivations.adjacent` or
-#: `Derivations.last`, if it has one.
+#: Item that is made, items that it is made from, and the key of the column in
+#: `Derivations.adjacent` or `Derivations.last`, if it has one.
 Step = tuple[Item, tuple[Item, ...], tuple[int, ...]]
 
 
 class Derivations:
-    """The steps that lead from single words to a whole tree.
+    """Steps that derive a whole tree from single words.
 
-    Items are ``half``: a word and all its modifiers on one side, up to another word; ``arc``: from
-    a head to a modifier, all between them settled, and the modifier's far side not;
-    ``gap``: what lies between two adjacent siblings. ``whole`` is what every derivation makes once.
+    Items are ``half``: a word with all its modifiers on one side, up to another word; ``arc``: a
+    head with a modifier and everything between them, but without the modifier's far side; ``gap``:
+    the words between two adjacent siblings. Every derivation makes the item ``whole`` once.
 
-    ``made`` and ``used`` have the columns of the steps that make an item, and of those that use it;
-    ``adjacent`` the column of (head, inner, outer), inner being -1 for the nearest modifier;
-    ``last`` the columns in which (head, mod) is the outermost arc of its side. ``joined`` says
-    whether there is a candidate arc from one word to another, ``column`` makes a column for a step.
+    ``made`` and ``used`` have the columns of the steps that make an item, and of those that use it.
+    ``adjacent`` has the column of (head, inner, outer), where inner is -1 for the nearest modifier.
+    ``last`` has the columns in which (head, mod) is the outermost arc of its side. ``joined``
+    returns True if there is a candidate arc from one word to another, and ``column`` makes the
+    column of a step.
     """
 
     def __init__(
@@ -66,57 +67,57 @@ class Derivations:
                 seen.update(step[1])
 
     def _write(self, step: Step, column: int) -> None:
-        item, parts, name = step
+        item, parts, key = step
         self.made.setdefault(item, []).append(column)
         for part in parts:
             self.used.setdefault(part, []).append(column)
-        if len(name) == 3:
-            self.adjacent[name[0], name[1], name[2]] = column
-        elif len(name) == 2:
-            self.last.setdefault((name[0], name[1]), []).append(column)
+        if len(key) == 3:
+            self.adjacent[key[0], key[1], key[2]] = column
+        elif len(key) == 2:
+            self.last.setdefault((key[0], key[1]), []).append(column)
 
-    def _steps(self, i: int, j: int, known: dict[Item, list[Step]]) -> Iterator[Step]:
-        """The steps that make an item of the words i..j from known ones.
+    def _steps(self, i: int, j: int, steps_of: dict[Item, list[Step]]) -> Iterator[Step]:
+        """Yield the steps that make an item over the words i..j from known items.
 
-        Items of one span are given before they are used, as the caller adds each at once.
+        The caller adds each step at once, so that later steps over the same words can use its item.
         """
 
-        def there(*items: Item) -> bool:
-            return all(item[1] == item[2] or item in known for item in items)
+        def exist(*items: Item) -> bool:
+            return all(item[1] == item[2] or item in steps_of for item in items)
 
         if i == j:
             return
         for r in range(i, j):
             parts: tuple[Item, ...] = (("half", i, r), ("half", j, r + 1))
-            if i > 0 and there(*parts):
+            if i > 0 and exist(*parts):
                 yield ("gap", i, j), _real(parts), ()
         for head, mod, step in ((i, j, 1), (j, i, -1)):
             if mod == 0 or not self.joined(head, mod):
                 continue
             parts = (("half", mod, head + step),)
-            if there(*parts):
+            if exist(*parts):
                 yield ("arc", head, mod), _real(parts), (head, -1, mod)
             for inner in range(head + step, mod, step):
                 parts = (("arc", head, inner), ("gap", min(inner, mod), max(inner, mod)))
-                if there(*parts):
+                if exist(*parts):
                     yield ("arc", head, mod), parts, (head, inner, mod)
         for head, end, step in ((i, j, 1), (j, i, -1)):
             for mod in range(head + step, end + step, step):
                 parts = (("arc", head, mod), ("half", mod, end))
-                if there(*parts):
+                if exist(*parts):
                     yield ("half", head, end), _real(parts), (head, mod)
 
 
 def _real(parts: tuple[Item, ...]) -> tuple[Item, ...]:
-    """Without the halves of no word but their own, which are always there."""
+    """Drop the halves that consist of one word, which always exist."""
     return tuple(part for part in parts if part[1] != part[2])
 
 
 class TreeProgram(Program):
     """The trees of a problem and their scores.
 
-    Not ``connected``: words have one head each, and nothing more is asked of whole points. Not
-    ``triples``: grandchildren have no columns.
+    Without ``connected``, integer points give each word one head but need not be trees. Without
+    ``triples``, grandchildren have no columns.
     """
 
     def __init__(self, problem: Problem, connected: bool = True, triples: bool = True) -> None:
@@ -131,7 +132,7 @@ class TreeProgram(Program):
         self.upper = [0.0 if s == -1 else 1.0 for s in state]
         self.whole = [True] * self.count
         self.by_words: dict[tuple[int, int], list[int]] = {}
-        #: Sets of arcs of which every tree has exactly one.
+        #: Sets of arcs that share exactly one arc with every tree.
         self.exclusive: list[list[int]] = [[] for _ in range(self.n)]
         for a, (h, m) in enumerate(zip(self.head, self.mod)):
             self.by_words.setdefault((h, m), []).append(a)
@@ -159,19 +160,19 @@ class TreeProgram(Program):
             self.equal([(a, 1.0) for a in arcs], 1)
 
     def _derivations(self) -> None:
-        """What is made is used once; what makes an arc is in the tree if the arc is."""
-        ways = Derivations(
+        """Add derivations: every item made is used once, and the arcs are those that are made."""
+        derivations = Derivations(
             self.n, lambda h, m: (h, m) in self.by_words, lambda: self.column(0.0, 1.0)
         )
-        self.equal([(y, 1.0) for y in ways.made.get(ways.whole, [])], 1)
-        for item, columns in ways.made.items():
-            if item != ways.whole:
-                uses = [(y, -1.0) for y in ways.used[item]]
+        self.equal([(y, 1.0) for y in derivations.made.get(derivations.whole, [])], 1)
+        for item, columns in derivations.made.items():
+            if item != derivations.whole:
+                uses = [(y, -1.0) for y in derivations.used[item]]
                 self.equal([(y, 1.0) for y in columns] + uses, 0)
         for (h, m), arcs in self.by_words.items():
-            made = [(y, -1.0) for y in ways.made.get(("arc", h, m), [])]
-            self.equal([(a, 1.0) for a in arcs] + made, 0)
-        self.adjacent, self.last = ways.adjacent, ways.last
+            steps = [(y, -1.0) for y in derivations.made.get(("arc", h, m), [])]
+            self.equal([(a, 1.0) for a in arcs] + steps, 0)
+        self.adjacent, self.last = derivations.adjacent, derivations.last
 
     def _flows(self) -> None:
         arcs = range(self.count)
@@ -184,7 +185,7 @@ class TreeProgram(Program):
             self.at_most([(flow[a], 1.0), (a, -float(self.n))], 0)
 
     def _siblings(self) -> None:
-        """On each side of a head that parts look at: a path over its modifiers from the inside."""
+        """Add a path over the modifiers of each side of a head with parts, from the inside out."""
         p = self.problem
         sides = {
             (h, m > h)
@@ -197,9 +198,9 @@ class TreeProgram(Program):
             line = range(h + 1, self.n + 1) if right else range(h - 1, 0, -1)
             mods = [m for m in line if (h, m) in self.by_words]
             leaving: dict[int, list[int]] = {-1: [], **{m: [] for m in mods}}
-            for place, m in enumerate(mods):
+            for i, m in enumerate(mods):
                 entering = []
-                for inner in [-1, *mods[:place]]:
+                for inner in [-1, *mods[:i]]:
                     y = self.adjacent[h, inner, m] = self.column(0.0, 1.0)
                     entering.append(y)
                     leaving[inner].append(y)
@@ -212,12 +213,12 @@ class TreeProgram(Program):
             self.at_most([(y, 1.0) for y in leaving[-1]], 1)
 
     def _as_arc(self, columns: list[int], head: int, mod: int) -> None:
-        """The columns add up to those of the arc."""
+        """Make the columns add up to the columns of the arc."""
         arcs = [(a, -1.0) for a in self.by_words[head, mod]]
         self.equal([(y, 1.0) for y in columns] + arcs, 0)
 
     def _take_out(self) -> float:
-        """Take the best score out of arcs of which every tree has exactly one; what they add up to.
+        """Subtract the best score of each exclusive set from its arcs; return the sum of these.
 
         Scores that all trees pay would only hide small differences.
         """
@@ -230,7 +231,7 @@ class TreeProgram(Program):
         return total
 
     def _conjunction(self, present: list[list[int]], score: float) -> None:
-        """Score the trees with a column of each list; those of one list exclude each other."""
+        """Score the trees with a column of each list; columns of one list exclude each other."""
         if not all(present) or score == 0.0:
             return
         terms = [(a, 1.0) for columns in present for a in columns]
@@ -238,7 +239,7 @@ class TreeProgram(Program):
             self.at_most(terms, len(present) - 1)
             return
         y = self.column(score, 1.0)
-        if score < 0.0:  # only what keeps the column from its better end can ever bind
+        if score < 0.0:  # only the row that keeps the column from its better bound can be tight
             self.at_least([(y, 1.0)] + [(a, -1.0) for a, _ in terms], 1 - len(present))
             return
         for columns in present:
@@ -266,7 +267,7 @@ class TreeProgram(Program):
             self._conjunction([[a] for a in arcs], weight)
 
     def _counts(self) -> None:
-        """One column for each number of arcs, of which exactly one is 1."""
+        """Add one column for each possible number of arcs, of which exactly one is 1."""
         for arcs, scores in set_rows(self.problem, "count"):
             columns = {
                 number: self.column(score, 1.0, whole=True)

@@ -1,8 +1,8 @@
-"""The best trees of any problem by an integer program on HiGHS.
+"""The k best trees of any problem by an integer program, solved by HiGHS.
 
-A second solver, which shares nothing with the branch and bound; :mod:`bbparse.ilp.program` says
-what the program is. Every solve starts cold, as HiGHS has been reported to give wrong
-objectives after rows or columns were added; scores are recomputed from the tree itself.
+This second solver shares nothing with branch and bound; :mod:`bbparse.ilp.program` describes the
+program. Every solve starts cold, because HiGHS has been reported to return wrong objectives after
+rows or columns were added. Scores are recomputed from the tree.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from bbparse.ilp.program import TreeProgram
 from bbparse.problem import Problem, Solution
 from bbparse.problem.order import ranked, with_sorted_scores
 
-#: What HiGHS decides by may be wrong by this share of the largest score for each word, and of what
-#: all trees score.
+#: Relative error that the numbers of HiGHS may have: of the largest score for each word, and of the
+#: score that all trees share.
 TOLERANCE = 1e-12
-_ABSOLUTE = 1e-9  # HiGHS's own, in its units
+_ABSOLUTE = 1e-9  # tolerance of HiGHS, in its units
 
 
 def solve_ilp(
@@ -32,12 +32,30 @@ def solve_ilp(
     time_limit: float | None = None,
     gap: float = 0.0,
 ) -> Solution:
-    """Find the k best trees of a problem by an integer program: see `bbparse.solve`.
+    """Find the k best trees of a problem by an integer program.
 
-    Each further tree is the best one that differs from all trees before it. Stats: ``tolerance``,
-    which ``optimal`` and bounds hold to; ``nodes`` of HiGHS's own search, ``solves``, ``rows``,
-    ``columns``, ``seconds``. A BBParseError where highspy is not installed, or HiGHS gives no
-    usable answer.
+    Each further tree is the best one that differs from all trees before it.
+
+    Parameters
+    ----------
+    problem : Problem
+    k_best : int
+        Number of trees.
+    time_limit : float, optional
+        Seconds for all trees.
+    gap : float
+        Relative gap at which HiGHS stops; 0: solve to optimality.
+
+    Returns
+    -------
+    Solution
+        As of `bbparse.solve`. Its stats are ``tolerance``, to which ``optimal`` and bounds hold;
+        ``nodes`` of the search of HiGHS, ``solves``, ``rows``, ``columns``, and ``seconds``.
+
+    Raises
+    ------
+    BBParseError
+        If highspy is not installed, or HiGHS gives no usable answer.
     """
     started = time.perf_counter()
     deadline = math.inf if time_limit is None else started + time_limit
@@ -47,11 +65,11 @@ def solve_ilp(
     nodes = solves = 0
     largest = 0.0
     while len(trees) < k_best:
-        left = deadline - time.perf_counter()
-        if left <= 0.0:
+        seconds_left = deadline - time.perf_counter()
+        if seconds_left <= 0.0:
             status = "time_limit"
             break
-        answer = _best_tree(program, left, gap)
+        answer = _best_tree(program, seconds_left, gap)
         solves += 1
         nodes += answer.nodes
         largest = max(largest, answer.largest)
@@ -59,7 +77,7 @@ def solve_ilp(
         if answer.arcs is not None:
             trees.append(answer.arcs)
             program.at_most([(int(a), 1.0) for a in answer.arcs], problem.n_words - 1)
-        if not answer.done:
+        if not answer.completed:
             status = "time_limit"
             break
         if answer.arcs is None:
@@ -77,17 +95,17 @@ def solve_ilp(
 
 @dataclass(slots=True)
 class _Answer:
-    """Of one solve: a tree or none, a bound on every tree, whether it ran to its end."""
+    """Result of one solve."""
 
-    arcs: NDArray[np.int32] | None
-    bound: float
-    done: bool
+    arcs: NDArray[np.int32] | None  #: The tree, or None.
+    bound: float  #: Upper bound on every tree.
+    completed: bool  #: True if the solver ran to its end.
     nodes: int
-    largest: float = 0.0  # magnitude of the costs that it was decided by
+    largest: float = 0.0  #: Largest magnitude of the costs.
 
 
 def _best_tree(program: TreeProgram, time_limit: float, gap: float) -> _Answer:
-    """The best tree that the rows allow."""
+    """Return the best tree that the rows allow."""
     if not program.count or program.impossible():
         return _Answer(None, -math.inf, True, 0)
     for presolve in ("choose", "off"):
@@ -100,32 +118,32 @@ def _best_tree(program: TreeProgram, time_limit: float, gap: float) -> _Answer:
 def _attempt(
     program: TreeProgram, time_limit: float, gap: float, presolve: str
 ) -> _Answer | None:
-    """One run of HiGHS; None if its answer does not hold."""
+    """Run HiGHS once; None if its answer does not hold."""
     scale = max(map(abs, program.cost)) or 1.0
-    found = solve_whole(program, time_limit, gap, _ABSOLUTE, presolve)
-    if found.status == "infeasible":
-        return _Answer(None, -math.inf, True, found.nodes)
-    if found.status == "failed":
+    result = solve_whole(program, time_limit, gap, _ABSOLUTE, presolve)
+    if result.status == "infeasible":
+        return _Answer(None, -math.inf, True, result.nodes)
+    if result.status == "failed":
         return None
-    done = found.status == "optimal"
-    arcs = None if found.values is None else _tree(program.problem, found.values)
+    completed = result.status == "optimal"
+    arcs = None if result.values is None else _tree(program.problem, result.values)
     if arcs is None:
-        wrong = done and found.values is not None
-        return None if wrong else _Answer(None, found.bound, False, found.nodes)
+        is_wrong = completed and result.values is not None
+        return None if is_wrong else _Answer(None, result.bound, False, result.nodes)
     score = program.problem.score(arcs)
     slack = 1e-6 * scale * program.n + 1e-12 * abs(program.constant)
     # within a gap HiGHS may choose columns that the tree does not pay for: then it scores more
-    more = score - found.value
-    if done and (more < -slack or (more > slack and gap <= 0.0)):
+    excess = score - result.value
+    if completed and (excess < -slack or (excess > slack and gap <= 0.0)):
         return None
-    bound = max(found.bound, score)
-    if done and (gap <= 0.0 or bound - score <= TOLERANCE * scale * program.n):
+    bound = max(result.bound, score)
+    if completed and (gap <= 0.0 or bound - score <= TOLERANCE * scale * program.n):
         bound = score
-    return _Answer(arcs, bound, done, found.nodes, scale)
+    return _Answer(arcs, bound, completed, result.nodes, scale)
 
 
 def _tree(p: Problem, values: NDArray[np.float64]) -> NDArray[np.int32] | None:
-    """The arcs that the columns choose, if they are a tree of the problem."""
+    """Return the arcs that the columns choose, or None if they are no tree of the problem."""
     chosen = np.flatnonzero(values[: len(p.arc_head)] > 0.5).astype(np.int32)
     mods = p.arc_mod[chosen]
     if not np.array_equal(np.sort(mods), np.arange(1, p.n_words + 1)):
