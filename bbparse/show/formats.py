@@ -1,7 +1,7 @@
-"""What ``bbparse parse`` can write: the formats by name, one text for each sentence.
+"""Output formats of ``bbparse parse``, by name: one text for each sentence.
 
-docs/showing.md has the schema of the records that JSON lines are. Within a version, fields are
-added, but none changes or goes.
+docs/showing.md has the schema of the records in JSON lines. Within a version, fields may be added,
+but none changes or disappears.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VERSION = 1
 
 
 def tree_record(tree: ScoredTree) -> dict[str, Any]:
-    """One tree, as the schema says."""
+    """Return the record of one tree, as in the schema."""
     return {
         "heads": list(tree.heads),
         "labels": list(tree.labels) or None,
@@ -43,8 +43,8 @@ def tree_record(tree: ScoredTree) -> dict[str, Any]:
 def sentence_record(
     sentence: Sentence, trees: Sequence[ScoredTree], status: str
 ) -> dict[str, Any]:
-    """A sentence and its trees, as the schema says."""
-    places = offsets(sentence)
+    """Return the record of a sentence and its trees, as in the schema."""
+    spans = offsets(sentence)
     return {
         "version": VERSION,
         "sentence": sentence.name,
@@ -53,24 +53,24 @@ def sentence_record(
         "upos": list(sentence.upos),
         "xpos": list(sentence.xpos),
         "feats": list(sentence.feats),
-        "offsets": None if (-1, -1) in places else [list(place) for place in places],
+        "offsets": None if (-1, -1) in spans else [list(span) for span in spans],
         "status": status,
         "trees": [tree_record(tree) for tree in trees],
     }
 
 
 def json_line(sentence: Sentence, trees: Sequence[ScoredTree], status: str) -> str:
-    """The record on one line, with its line feed; everything but controls is written as it is."""
+    """Return the record on one line with its line feed; only control characters are escaped."""
     record = sentence_record(sentence, trees, status)
     text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
-    # These break lines for some readers, though not for JSON.
+    # Some readers break lines at these characters, although JSON does not.
     for character in "\u0085\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text + "\n"
 
 
 def finite(value: float) -> float | None:
-    """JSON has no infinity."""
+    """Return a number, or None if it is infinite or nan, which JSON cannot express."""
     return value if math.isfinite(value) else None
 
 
@@ -81,18 +81,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How to write."""
+    """Settings of an output format."""
 
-    k_best: int = 1  # trees asked for; of more than one, each says which it is
-    last: bool = True  # no other sentence follows
-    colour: bool = False  # of drawn trees
-    ascii_only: bool = False
+    k_best: int = 1  #: Number of trees requested; if more than one, each is numbered.
+    last: bool = True  #: True if no other sentence follows.
+    colour: bool = False  #: Draw trees in colour.
+    ascii_only: bool = False  #: Draw trees in ASCII.
 
 
 def as_conllu(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
-    """The sentence once for each of its trees; only HEAD and DEPREL change."""
+    """Write the sentence once for each of its trees; only HEAD and DEPREL change."""
     blocks = []
-    between = replace(sentence, after="") if len(trees) > 1 else sentence  # with one blank line
+    between = replace(sentence, after="") if len(trees) > 1 else sentence  # one blank line
     for k, tree in enumerate(trees):
         comments = []
         last = k == len(trees) - 1
@@ -115,7 +115,7 @@ def as_conllu(sentence: Sentence, trees: Sequence[ScoredTree], status: str, styl
 
 
 def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
-    """The trees drawn with box characters, under a line that says what they are."""
+    """Draw the trees with box characters, under a line with their score and other facts."""
     lines = []
     for k, tree in enumerate(trees):
         title = printable(sentence.name)
@@ -132,11 +132,11 @@ def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
             best = trees[0]
             changed = [m for m, head in enumerate(tree.heads, 1) if head != best.heads[m - 1]]
             facts.append(f"{best.score - tree.score:.4f} less than the best")
-            what = "head"
+            kind = "head"
             if not changed:
-                what = "label"
+                kind = "label"
                 changed = [m for m, x in enumerate(tree.labels, 1) if x != best.labels[m - 1]]
-            facts.append(f"{len(changed)} other {what}{'s' * (len(changed) != 1)} *")
+            facts.append(f"{len(changed)} other {kind}{'s' * (len(changed) != 1)} *")
         ruler = "--" if style.ascii_only else "──"
         lines.append(painted(f"{ruler} {title}: {', '.join(facts)}", "tag", style.colour) + "\n")
         tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else sentence.xpos
@@ -154,7 +154,7 @@ def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
 
 Writer: TypeAlias = "Callable[[Sentence, Sequence[ScoredTree], str, Style], str]"
 
-#: Name → what writes it.
+#: Name of the format → its writer.
 FORMATS: dict[str, Writer] = {
     "conllu": as_conllu,
     "jsonl": lambda sentence, trees, status, style: json_line(sentence, trees, status),

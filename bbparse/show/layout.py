@@ -1,10 +1,10 @@
-"""Geometry of an arc diagram: words in a line, arcs over (or under) them, nothing on anything.
+"""Layout of an arc diagram: words on a line, arcs above or below them, and no overlaps.
 
-The line runs as its script does, from left to right or from right to left.
+The line runs in the direction of the script, from left to right or from right to left.
 
-Every arc stands on two ports of its own. At a word, ports of arcs to the left come first, the
-shortest leftmost, then the root's, then those of arcs to the right, the longest leftmost: so arcs
-of a projective tree never touch. Words are moved apart until each label fits into its own arc.
+Every arc has two ports of its own. At a word, the ports of arcs to the left come first, with the
+shortest leftmost, then the root's, then those of arcs to the right, with the longest leftmost. So
+the arcs of a projective tree never touch. Words are moved apart until each label fits into its arc.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 
 
 def levels(spans: Sequence[tuple[int, int]], *, apart: bool = False) -> list[int]:
-    """The height of each arc (left, right), from 1: arcs over the same place have different ones.
+    """Return the height, from 1, of each arc (left, right): arcs that overlap differ in height.
 
-    An arc lies above every shorter one that it shares more than an end with, so the arcs of a
-    projective tree nest: neither do they cross nor do two lie on each other. With `apart`, arcs
-    that only meet, one ending where the other begins, have different heights, too.
+    An arc lies above every shorter one with which it shares more than an endpoint, so the arcs of a
+    projective tree nest: they neither cross nor lie on each other. With `apart`, arcs that only
+    share an endpoint have different heights, too.
     """
     placed: list[tuple[int, int, int]] = []
     heights = [0] * len(spans)
@@ -37,7 +37,7 @@ def levels(spans: Sequence[tuple[int, int]], *, apart: bool = False) -> list[int
 
 
 def printable(text: str) -> str:
-    """Text without characters that control a terminal or hide: these become escapes."""
+    """Escape the characters of a text that control a terminal or are invisible."""
     if text.isprintable():
         return text
     return "".join(
@@ -49,7 +49,7 @@ def printable(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal a printable text takes."""
+    """Return the number of terminal columns that a printable text takes."""
     return sum(_columns(c) for c in text)
 
 
@@ -65,9 +65,9 @@ _BROAD = frozenset("mwMW@%&—…")
 
 
 def text_width(text: str, size: float) -> float:
-    """About how wide a text is in a proportional sans-serif type of this size; rather too wide.
+    """Estimate the width of a text in a proportional sans-serif type of this size, rather too wide.
 
-    The page that shows the text has type of its own, which cannot be measured here.
+    The type of the page that shows the text cannot be measured here.
     """
     total = 0.0
     for c in text:
@@ -87,9 +87,9 @@ def text_width(text: str, size: float) -> float:
 def check_tree_columns(
     n: int, heads: Sequence[int], labels: Sequence[str], tags: Sequence[str] = ()
 ) -> None:
-    """Refuse, by `ValueError`, what cannot be drawn over n words.
+    """Raise `ValueError` for columns that cannot be drawn over n words.
 
-    There must be n heads, in 0..n and not the word itself; and n labels and n tags, or none.
+    There must be n heads in 0..n, none of them the word itself, and n labels and n tags, or none.
     """
     for title, values in (("heads", heads), ("labels", labels), ("tags", tags)):
         if len(values) != n and (len(values) or title == "heads"):
@@ -100,8 +100,8 @@ def check_tree_columns(
 
 
 FORM_SIZE, TAG_SIZE, LABEL_SIZE = 16.0, 10.0, 11.0
-LEVEL = 25.0  # from one height of arcs to the next
-FIRST = 30.0  # from the words to the lowest arc
+LEVEL = 25.0  # distance between the heights of arcs
+FIRST = 30.0  # distance from the words to the lowest arc
 RADIUS = 9.0
 _PORT = 9.0
 _GAP = 18.0
@@ -112,17 +112,17 @@ _MARGIN = 14.0
 class Arc:
     """An arc to draw."""
 
-    head: int  # 0 for the root
+    head: int  #: 0 for the root.
     mod: int
     label: str = ""
-    classes: str = ""  # of CSS, beside ``bbp-arc``
-    tip: str = ""  # what a tooltip says
-    below: bool = False  # drawn under the words
+    classes: str = ""  #: CSS classes, beside ``bbp-arc``.
+    tip: str = ""  #: Text of the tooltip.
+    below: bool = False  #: True if drawn below the words.
 
 
 @dataclass(slots=True)
 class PlacedArc:
-    """An arc with the place of its ends and its height; y grows downwards."""
+    """An arc with the positions of its endpoints and its height; y grows downwards."""
 
     arc: Arc
     start: float
@@ -132,51 +132,51 @@ class PlacedArc:
 
     @property
     def middle(self) -> float:
-        """Where the label stands."""
+        """Horizontal position of the label."""
         return self.end if self.arc.head == 0 else (self.start + self.end) / 2.0
 
 
 @dataclass(slots=True)
 class Layout:
-    """A diagram, ready to be written."""
+    """Positions of the words and arcs of a diagram."""
 
     width: float = 0.0
     height: float = 0.0
-    centres: list[float] = field(default_factory=list)  # of the words
-    baseline: float = 0.0  # of the forms
+    centres: list[float] = field(default_factory=list)  #: Middle of each word.
+    baseline: float = 0.0  #: Vertical position of the forms.
     arcs: list[PlacedArc] = field(default_factory=list)
 
 
 def label_width(label: str) -> float:
-    """Width of the gap that an arc leaves for its label."""
+    """Return the width of the gap that an arc leaves for its label."""
     return text_width(label, LABEL_SIZE) + 8.0 if label else 0.0
 
 
 def _ports(n: int, arcs: Sequence[Arc]) -> list[tuple[float, float]]:
-    """Offsets of both ends of each arc from the middle of their words."""
-    at: list[list[tuple[tuple[int, int], int, int]]] = [[] for _ in range(n + 1)]
+    """Return the offsets of both endpoints of each arc from the middle of their words."""
+    ports_of_word: list[list[tuple[tuple[int, int], int, int]]] = [[] for _ in range(n + 1)]
     for i, arc in enumerate(arcs):
-        for side, (word, other) in enumerate(((arc.head, arc.mod), (arc.mod, arc.head))):
+        for side, (word, far_word) in enumerate(((arc.head, arc.mod), (arc.mod, arc.head))):
             if word == 0:
                 continue
             # left arcs (shortest first), the root's, right arcs (longest first)
-            if other == 0:
+            if far_word == 0:
                 key = (1, 0)
-            elif other < word:
-                key = (0, word - other)
+            elif far_word < word:
+                key = (0, word - far_word)
             else:
-                key = (2, word - other)
-            at[word].append((key, i, side))
+                key = (2, word - far_word)
+            ports_of_word[word].append((key, i, side))
     offsets = [[0.0, 0.0] for _ in arcs]
-    for entries in at:
+    for entries in ports_of_word:
         entries.sort()
-        for place, (_, i, side) in enumerate(entries):
-            offsets[i][side] = (place - (len(entries) - 1) / 2.0) * _PORT
+        for i_port, (_, i, side) in enumerate(entries):
+            offsets[i][side] = (i_port - (len(entries) - 1) / 2.0) * _PORT
     return [(a, b) for a, b in offsets]
 
 
 def lay_out(forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = ()) -> Layout:
-    """Place words, and arcs: at most one into each word above the words, and one below them."""
+    """Place words and arcs: each word may have one arc into it above the words and one below."""
     n = len(forms)
     widths = [text_width(form, FORM_SIZE) for form in forms]
     if tags:
@@ -190,30 +190,30 @@ def lay_out(forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = ())
         counts = Counter(word for arc in group for word in (arc.head, arc.mod))
         widths = [max(w, counts[i] * _PORT) for i, w in enumerate(widths, start=1)]
         inner = [arc for arc in group if arc.head]
-        found = levels([(min(arc.head, arc.mod), max(arc.head, arc.mod)) for arc in inner])
-        depth, rooted = max(found, default=0), len(inner) < len(group)
+        arc_heights = levels([(min(arc.head, arc.mod), max(arc.head, arc.mod)) for arc in inner])
+        depth, has_root = max(arc_heights, default=0), len(inner) < len(group)
         heights.update({id(arc): depth + 1 for arc in group})
-        heights.update(zip(map(id, inner), found))
-        steps = max(depth, 1) - 1 + rooted
+        heights.update(zip(map(id, inner), arc_heights))
+        steps = max(depth, 1) - 1 + has_root
         rooms.append(FIRST + LEVEL * steps + 10.0 if group else 0.0)
     gaps = [_GAP] * max(0, n - 1)
     for arc in sorted(arcs, key=lambda arc: abs(arc.head - arc.mod)):
         if not arc.label:
             continue
         if arc.head == 0:
-            short = label_width(arc.label) - widths[arc.mod - 1] - _GAP
+            missing = label_width(arc.label) - widths[arc.mod - 1] - _GAP
             around = [g for g in (arc.mod - 2, arc.mod - 1) if 0 <= g < n - 1]
-            for g in around if short > 0 else ():
-                gaps[g] = max(gaps[g], _GAP + short / 2.0)
+            for g in around if missing > 0 else ():
+                gaps[g] = max(gaps[g], _GAP + missing / 2.0)
             continue
         a, b = sorted((arc.head - 1, arc.mod - 1))
         first, second = ports[id(arc)]
         left, right = (first, second) if arc.head < arc.mod else (second, first)
         span = sum(widths[a : b + 1]) - (widths[a] + widths[b]) / 2.0 + sum(gaps[a:b])
-        short = label_width(arc.label) + 2.0 * RADIUS + 4.0 - (span + right - left)
-        if short > 0:
+        missing = label_width(arc.label) + 2.0 * RADIUS + 4.0 - (span + right - left)
+        if missing > 0:
             for g in range(a, b):
-                gaps[g] += short / (b - a)
+                gaps[g] += missing / (b - a)
     layout = Layout()
     x = _MARGIN
     for i, width in enumerate(widths):
@@ -238,7 +238,7 @@ def lay_out(forms: Sequence[str], arcs: Sequence[Arc], tags: Sequence[str] = ())
 
 
 def runs_to_the_left(forms: Sequence[str]) -> bool:
-    """Whether most words with letters are of a script that is written from right to left."""
+    """Return True if most words with letters are in a script that is written from right to left."""
     balance = 0
     for form in forms:
         strong = (unicodedata.bidirectional(c) for c in form)
@@ -248,7 +248,7 @@ def runs_to_the_left(forms: Sequence[str]) -> bool:
 
 
 def _mirror(layout: Layout) -> None:
-    """Have the first word on the right."""
+    """Put the first word on the right."""
     layout.centres = [layout.width - x for x in layout.centres]
     for placed in layout.arcs:
         placed.start = layout.width - placed.start
@@ -256,7 +256,7 @@ def _mirror(layout: Layout) -> None:
 
 
 def _widen_for_labels(layout: Layout) -> None:
-    """Labels over the first or last word may reach beyond the words."""
+    """Make room for labels that reach beyond the first or last word."""
     left = min((p.middle - label_width(p.arc.label) / 2.0 for p in layout.arcs), default=0.0)
     if left < 2.0:
         shift = 2.0 - left

@@ -23,18 +23,21 @@ from bbparse.show.layout import lay_out as _lay_out
 
 @cache
 def _style() -> str:
-    """Everything is drawn in the colour of the text around it, so that diagrams look right on any
-    background; a file of its own chooses by the reader's preference."""
+    """Return the style sheet of a diagram in a file of its own.
+
+    Everything is drawn in the colour of the surrounding text, so that diagrams suit any background;
+    in a file of its own, the colour follows the reader's preference.
+    """
     return "\n" + (files("bbparse.show") / "arcs.css").read_text("utf-8")
 
 
 def markup(text: str) -> str:
-    """Text for markup and attributes: escaped, and without characters that XML does not know."""
+    """Escape a text for elements and attributes, and remove characters that XML does not allow."""
     return escape(printable(text), quote=True)
 
 
 def describe_tree(forms: Sequence[str], heads: Sequence[int], labels: Sequence[str] = ()) -> str:
-    """A tree in words, for those who hear it: each word, its label and its head."""
+    """Describe a tree in words, for screen readers: each word with its label and its head."""
     parts = []
     for i, head in enumerate(heads):
         label = f" as {labels[i]}" if labels and labels[i] not in ("", "_", "root") else ""
@@ -53,7 +56,7 @@ def draw_svg(
     other_labels: Sequence[str] = (),
     title: str = "",
 ) -> str:
-    """A tree as an SVG image with a title and a description.
+    """Draw a tree as an SVG image with a title and a description.
 
     Parameters
     ----------
@@ -63,16 +66,16 @@ def draw_svg(
     labels, tags : sequence of str, length n, optional
         Labels of the arcs; tags of the words.
     other_heads : sequence of int, length n, optional
-        Another tree: what only it has is drawn dashed below the words.
+        Heads of another tree, whose additional arcs are drawn dashed below the words.
     other_labels : sequence of str, length n, optional
-        Labels of its arcs.
+        Labels of the arcs of the other tree.
     title : str
-        What it is; "Dependency tree of …" if left out.
+        Title of the image; "Dependency tree of …" if left out.
 
     Returns
     -------
     str
-        A complete SVG document that can stand inside HTML, too.
+        A complete SVG document, which may also be embedded in HTML.
 
     Raises
     ------
@@ -80,14 +83,18 @@ def draw_svg(
         If the lengths differ or a head is out of range.
     """
     check_tree_columns(len(forms), heads, labels, tags)
-    ours = [(head, m, _label(labels, m)) for m, head in enumerate(heads, start=1)]
-    arcs = [Arc(*arc) for arc in ours]
+    tree_arcs = [(head, m, _label(labels, m)) for m, head in enumerate(heads, start=1)]
+    arcs = [Arc(*arc) for arc in tree_arcs]
     description = describe_tree(forms, heads, labels)
     if other_heads:
         check_tree_columns(len(forms), other_heads, other_labels)
-        theirs = [(head, m, _label(other_labels, m)) for m, head in enumerate(other_heads, start=1)]
-        arcs = [Arc(*arc, classes="" if arc in theirs else "mine") for arc in ours]
-        arcs += [Arc(*arc, classes="theirs", below=True) for arc in theirs if arc not in ours]
+        other_arcs = [
+            (head, m, _label(other_labels, m)) for m, head in enumerate(other_heads, start=1)
+        ]
+        arcs = [Arc(*arc, classes="" if arc in other_arcs else "mine") for arc in tree_arcs]
+        arcs += [
+            Arc(*arc, classes="theirs", below=True) for arc in other_arcs if arc not in tree_arcs
+        ]
         description += f" The other tree: {describe_tree(forms, other_heads, other_labels)}"
     return draw_arcs(
         forms, arcs, tags, title=title or f"Dependency tree of: {' '.join(forms)}",
@@ -109,43 +116,44 @@ def draw_arcs(
     style: str = "",
     interactive: bool = False,
 ) -> str:
-    """Words and any arcs over and under them as SVG.
+    """Draw words, and any arcs above and below them, as SVG.
 
-    Title and description are for those who do not see the image. `style` is CSS to write into it,
-    where no page around it has it. Where it is interactive, arcs with a tip can be reached by
-    keyboard and carry it as ``data-tip``.
+    Title and description are for screen readers. `style` is CSS to include, if the page around the
+    image does not have it. If the image is interactive, arcs with a tip can be reached by keyboard
+    and have it as ``data-tip``.
     """
     tags = ["" if tag == "_" else tag for tag in tags]
     layout = _lay_out([printable(form) for form in forms], arcs, tags)
     width, height = round(layout.width), round(layout.height)
-    mark = blake2b(f"{title}\n{description}".encode("utf-8", "replace"), digest_size=5).hexdigest()
+    id_suffix = blake2b(
+        f"{title}\n{description}".encode("utf-8", "replace"), digest_size=5
+    ).hexdigest()
     role = (
-        f'role="group" aria-label="{markup(title)}" aria-describedby="d{mark}"'
+        f'role="group" aria-label="{markup(title)}" aria-describedby="d{id_suffix}"'
         if interactive
-        else f'role="img" aria-labelledby="t{mark} d{mark}"'
+        else f'role="img" aria-labelledby="t{id_suffix} d{id_suffix}"'
     )
-    out = [
+    lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="bbp" {role}'
         f' width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
     ]
     if not interactive:
-        out.append(f'<title id="t{mark}">{markup(title)}</title>')
-    out.append(f'<desc id="d{mark}">{markup(description)}</desc>')
+        lines.append(f'<title id="t{id_suffix}">{markup(title)}</title>')
+    lines.append(f'<desc id="d{id_suffix}">{markup(description)}</desc>')
     if style:
-        out.append(f"<style>{style}</style>")
+        lines.append(f"<style>{style}</style>")
     for i, (form, x) in enumerate(zip(forms, layout.centres)):
-        out.append(
+        lines.append(
             f'<text class="bbp-form" x="{x:.1f}" y="{layout.baseline:.1f}">{markup(form)}</text>'
         )
         if tags and tags[i]:
             y = layout.baseline + TAG_SIZE + 6.0
-            out.append(f'<text class="bbp-tag" x="{x:.1f}" y="{y:.1f}">{markup(tags[i])}</text>')
-    # Long arcs first, so that short ones stay on top, and words are in the order of reading for
-    # those who go through the arcs by keyboard.
+            lines.append(f'<text class="bbp-tag" x="{x:.1f}" y="{y:.1f}">{markup(tags[i])}</text>')
+    # Arcs in reading order, for those who step through them by keyboard.
     for placed in sorted(layout.arcs, key=lambda p: (p.arc.below, p.arc.mod)):
-        out.extend(_arc(placed, forms, interactive))
-    out.append("</svg>")
-    return "\n".join(out)
+        lines.extend(_arc(placed, forms, interactive))
+    lines.append("</svg>")
+    return "\n".join(lines)
 
 
 def _arc(placed: PlacedArc, forms: Sequence[str], interactive: bool) -> list[str]:
@@ -153,29 +161,29 @@ def _arc(placed: PlacedArc, forms: Sequence[str], interactive: bool) -> list[str
     classes = " ".join(filter(None, ("bbp-arc", "root" if not arc.head else "", arc.classes)))
     if interactive and arc.tip:
         tip = markup(arc.tip)
-        out = [
+        lines = [
             f'<g class="{classes}" tabindex="0" role="img" aria-label="{tip}" data-tip="{tip}"'
             f' data-mod="{arc.mod}">'
         ]
     else:
-        out = [f'<g class="{classes}">']
+        lines = [f'<g class="{classes}">']
         if arc.tip:
-            out.append(f"<title>{markup(arc.tip)}</title>")
-    out.append(_path(placed, interactive and bool(arc.tip)))
+            lines.append(f"<title>{markup(arc.tip)}</title>")
+    lines.append(_path(placed, interactive and bool(arc.tip)))
     if arc.label:
         offset = 0.35 * LABEL_SIZE
         if not arc.head:
             offset = LABEL_SIZE if arc.below else -4.0
-        out.append(
+        lines.append(
             f'<text x="{placed.middle:.1f}" y="{placed.top + offset:.1f}">'
             f"{markup(arc.label)}</text>"
         )
-    out.append("</g>")
-    return out
+    lines.append("</g>")
+    return lines
 
 
 def _path(placed: PlacedArc, wide: bool) -> str:
-    """The line with a gap for the label, its arrow, and a broad invisible line to point at."""
+    """Return the line with a gap for the label, its arrow, and a broad invisible line as target."""
     up = -1.0 if placed.top < placed.foot else 1.0
     foot, top, end = placed.foot, placed.top, placed.end
     tip = foot + up * 1.0
@@ -199,12 +207,12 @@ def _path(placed: PlacedArc, wide: bool) -> str:
     last = (
         f"H{end - side * radius:.1f}Q{end:.1f} {top:.1f} {end:.1f} {turn:.1f}V{base:.1f}"
     )  # fmt: skip
-    whole = first + last
+    unbroken = first + last
     if half:
         line = f"{first}H{middle - side * half:.1f}M{middle + side * half:.1f} {top:.1f}{last}"
     else:
-        line = whole
-    return f'<path d="{line}"/>{_target(whole, wide)}{arrow}'
+        line = unbroken
+    return f'<path d="{line}"/>{_target(unbroken, wide)}{arrow}'
 
 
 def _target(line: str, wide: bool) -> str:

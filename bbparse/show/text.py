@@ -1,4 +1,4 @@
-"""Trees for terminals: one line for each word, arcs beside them in box characters.
+"""Trees for terminals: one line for each word, with arcs beside it in box characters.
 
 ::
 
@@ -6,8 +6,8 @@
     │ ╭►── small   ADJ   amod
     ╰─┴─╭► cat     NOUN  nsubj
 
-Each arc has a column of its own; the arrow is at the modifier, right behind the corner of its arc,
-so that every line but that of the root has exactly one.
+Each arc has a column of its own. The arrow is at the modifier, right behind the corner of its arc,
+so that every line except that of the root has exactly one.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _PLAIN = {box: "|" if box == "│" else "-" if box == "─" else "+" for box in 
 _PLAIN.update({" ": " ", "╶": "-", "►": ">", "●": "*"})
 
 
-#: Of the sixteen colours every terminal has, so that its own theme decides what they are.
+#: Codes of the sixteen standard colours, whose shades the theme of the terminal decides.
 _COLOURS = {"arcs": "2", "tag": "2", "label": "36", "root": "1;32", "changed": "1;33"}
 
 
-def painted(text: str, what: str, colour: bool) -> str:
-    """The text in the colour of what it is, as an escape sequence of the terminal."""
-    return f"\x1b[{_COLOURS[what]}m{text}\x1b[0m" if colour and text.strip() else text
+def painted(text: str, kind: str, colour: bool) -> str:
+    """Colour a text by its kind, with escape sequences of the terminal."""
+    return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m" if colour and text.strip() else text
 
 
 def wants_colour(stream: IO[str] | None = None) -> bool:
-    """Whether a stream is a terminal with colours that nobody has switched off.
+    """Return True if a stream is a terminal and colours are not turned off.
 
-    See https://no-color.org: a variable ``NO_COLOR`` that is not empty switches colours off.
+    A variable ``NO_COLOR`` that is not empty turns colours off; see https://no-color.org.
     """
     stream = sys.stdout if stream is None else stream
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
@@ -60,7 +60,7 @@ def wants_colour(stream: IO[str] | None = None) -> bool:
 
 
 def wants_ascii(stream: IO[str] | None = None) -> bool:
-    """Whether a stream is a terminal that cannot show box characters."""
+    """Return True if a stream is a terminal that cannot show box characters."""
     stream = sys.stdout if stream is None else stream
     try:
         if stream is None or not stream.isatty():
@@ -84,7 +84,7 @@ def draw_text(
     colour: bool = False,
     ascii_only: bool = False,
 ) -> str:
-    """A tree, drawn line by line.
+    """Draw a tree as text, one line for each word.
 
     Parameters
     ----------
@@ -123,23 +123,23 @@ def draw_text(
         if ascii_only:
             gutter = "".join(_PLAIN.get(c, c) for c in gutter)
         is_root = heads[i] == 0
-        what = "changed" if i + 1 in marked else "root" if is_root else ""
-        word = painted(words[i], what, colour) if what else words[i]
+        kind = "changed" if i + 1 in marked else "root" if is_root else ""
+        word = painted(words[i], kind, colour) if kind else words[i]
         cells = [
-            painted(gutter, what or "arcs", colour),
+            painted(gutter, kind or "arcs", colour),
             word + " " * (form_width - columns(words[i])),
         ]
         if tag_width:
             space = " " * (tag_width - columns(tag_texts[i]) + 1)
             cells.append(painted(tag_texts[i], "tag", colour) + space)
         mark = " *" if i + 1 in marked else ""
-        cells.append(painted(label_texts[i] + mark, what or "label", colour))
+        cells.append(painted(label_texts[i] + mark, kind or "label", colour))
         lines.append(" ".join(cells).rstrip() + "\n")
     return "".join(lines)
 
 
 def _gutters(heads: Sequence[int]) -> list[str]:
-    """What stands left of each word: two characters for each level, outermost first."""
+    """Return the arcs left of each word: two characters for each level, outermost first."""
     n = len(heads)
     arcs = [(min(m, h), max(m, h), m) for m, h in enumerate(heads, start=1) if h]
     height = levels([(a, b) for a, b, _ in arcs], apart=True)
