@@ -1,4 +1,4 @@
-"""What stands before the application: no client can hold it up, or fill its memory."""
+"""Guard in front of the application: no client can block it or fill its memory."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-#: Headers of requests that have a body.
+#: Headers that show that a request has a body.
 _BODY = (b"content-length", b"transfer-encoding")
-#: Seconds in which the head of a request has to be there.
+#: Seconds in which the head of a request has to arrive.
 _HEAD_SECONDS = 10.0
 
 
 class Guard:
-    """Limits bodies in size and time, and ends what is done for a client that has left."""
+    """Limits the size and duration of bodies, and cancels the work for clients that have left."""
 
     def __init__(self, app: Any, settings: Settings, metrics: Metrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics
-        self._held = 0  # bytes of all bodies
+        self._n_bytes = 0  # size of all bodies in memory
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -45,19 +45,21 @@ class Guard:
                 await work
         finally:
             watch.cancel()
-            self._held -= exchange.size
+            self._n_bytes -= exchange.size
             work.cancel()
             path = getattr(scope.get("route"), "path", "other")
             self.metrics.requests.labels(path, str(exchange.status)).inc()
             self.metrics.seconds.labels(path).observe(time.perf_counter() - started)
 
-    def take(self, size: int, whole: int) -> None:
-        """Take a piece of a body in; HTTPException if it is too much."""
-        self._held += size
-        if whole > self.settings.max_bytes:
-            most = self.settings.max_bytes
-            raise HTTPException(413, f"the body has more than {most:,} bytes: send less at a time")
-        if self._held > self.settings.all_bytes:
+    def take(self, size: int, body_size: int) -> None:
+        """Count a piece of a body; HTTPException if the body, or all together, are too large."""
+        self._n_bytes += size
+        if body_size > self.settings.max_bytes:
+            max_bytes = self.settings.max_bytes
+            raise HTTPException(
+                413, f"the body has more than {max_bytes:,} bytes: send less at a time"
+            )
+        if self._n_bytes > self.settings.all_bytes:
             raise HTTPException(429, "too many large requests at a time", {"Retry-After": "1"})
 
 
@@ -69,24 +71,24 @@ class _Exchange:
     ) -> None:
         self.guard, self.size, self.status = guard, 0, 499
         self._receive, self._send = receive, send
-        self._until = asyncio.get_running_loop().time() + guard.settings.upload
-        self._whole, self._gone = asyncio.Event(), asyncio.Event()
-        self._complete = False
+        self._upload_ends = asyncio.get_running_loop().time() + guard.settings.upload
+        self._received, self._left = asyncio.Event(), asyncio.Event()
+        self._answered = False
         lengths = [value for name, value in scope["headers"] if name in _BODY]
-        self._empty = all(value == b"0" for value in lengths)  # there is no body to wait for
-        if self._empty:
-            self._whole.set()
+        self._has_no_body = all(value == b"0" for value in lengths)
+        if self._has_no_body:
+            self._received.set()
 
     async def receive(self) -> Message:
-        """A piece of the body; afterwards, that the client has left."""
-        if self._empty:
-            self._empty = False
+        """Return a piece of the body; after the body, wait until the client leaves, and say so."""
+        if self._has_no_body:
+            self._has_no_body = False
             return {"type": "http.request", "body": b"", "more_body": False}
-        if self._whole.is_set():
-            await self._gone.wait()
+        if self._received.is_set():
+            await self._left.wait()
             return {"type": "http.disconnect"}
         try:
-            async with asyncio.timeout_at(self._until):
+            async with asyncio.timeout_at(self._upload_ends):
                 message = await self._receive()
         except TimeoutError:
             seconds = self.guard.settings.upload
@@ -95,37 +97,37 @@ class _Exchange:
         self.size += length
         self.guard.take(length, self.size)
         if not message.get("more_body"):
-            self._whole.set()
+            self._received.set()
         return message
 
     async def watch(self, work: asyncio.Future[None]) -> None:
-        """Stop the work when the client leaves."""
-        await self._whole.wait()
+        """Cancel the work when the client leaves."""
+        await self._received.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._gone.set()
-        if not self._complete:
+        self._left.set()
+        if not self._answered:
             work.cancel()
 
     async def send(self, message: Message) -> None:
-        """A piece of the answer."""
+        """Send a piece of the answer."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            if not self._whole.is_set():  # what comes after that is not read
+            if not self._received.is_set():  # the rest of the body will not be read
                 message["headers"] = [*message["headers"], (b"connection", b"close")]
-        self._complete = message["type"] == "http.response.body" and not message.get("more_body")
+        self._answered = message["type"] == "http.response.body" and not message.get("more_body")
         await self._send(message)
 
 
 class Protocol(H11Protocol):
-    """HTTP, for clients that send the head of a request within some seconds, and take answers.
+    """HTTP with time limits: for sending the head of a request, and for taking the answer.
 
-    One that takes nothing for ``stall`` seconds while something waits for it is left: that ends its
-    requests, too.
+    A connection whose client takes nothing for ``stall`` seconds is closed, which also ends its
+    requests.
     """
 
-    _late: asyncio.TimerHandle | None = None
-    _stalled: asyncio.TimerHandle | None = None
+    _head_timer: asyncio.TimerHandle | None = None
+    _stall_timer: asyncio.TimerHandle | None = None
 
     def __init__(self, *arguments: Any, stall: float, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -133,40 +135,40 @@ class Protocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._watch()
+        self._start_head_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Wait for as long as there is no whole head."""
+        """Wait for the rest of the head, but not longer than allowed."""
         super().data_received(data)
-        self._watch()
+        self._start_head_timer()
 
     def pause_writing(self) -> None:
-        """Wait for the client, which has not taken what was sent."""
+        """Start the time limit of a client that does not take the answer."""
         super().pause_writing()
-        self._stalled = self.loop.call_later(self._stall, self.transport.abort)
+        self._stall_timer = self.loop.call_later(self._stall, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Go on with a client that has taken it."""
+        """Stop the time limit of a client that takes the answer again."""
         super().resume_writing()
-        self._take_on()
+        self._stop_stall_timer()
 
-    def _take_on(self) -> None:
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
+    def _stop_stall_timer(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._unwatch()
-        self._take_on()
+        self._stop_head_timer()
+        self._stop_stall_timer()
         super().connection_lost(exc)
 
-    def _watch(self) -> None:
+    def _start_head_timer(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
-            self._unwatch()
-        elif self._late is None and not self.transport.is_closing():
-            self._late = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
+            self._stop_head_timer()
+        elif self._head_timer is None and not self.transport.is_closing():
+            self._head_timer = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
 
-    def _unwatch(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None

@@ -49,11 +49,11 @@ _KINDS = {
 }  # fmt: skip
 _TYPES = sorted(set(_KINDS.values()))
 _CHUNK = 1 << 16  # bytes of an answer that are sent at a time
-_ANYONE = {"Access-Control-Allow-Origin": "*"}  # as UDPipe's
+_ANYONE = {"Access-Control-Allow-Origin": "*"}  # as in UDPipe's service
 
 
 class _Stream(StreamingResponse):
-    """An answer in pieces, which ends what makes them when it ends, however that is."""
+    """Answer in pieces; when it ends, for any reason, it closes the generator of the pieces."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         async with aclosing(self.body_iterator):
@@ -61,7 +61,7 @@ class _Stream(StreamingResponse):
 
 
 def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
-    """All paths; `reload` asks for the models to be loaded anew."""
+    """Make the application with all paths; `reload` is called to have the models loaded again."""
     app = FastAPI(title="bbparse", version=__version__, docs_url=None, redoc_url=None)
 
     @app.exception_handler(Refused)
@@ -73,21 +73,21 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
 
     @app.exception_handler(ClientDisconnect)
     async def left(request: Request, error: Exception) -> Response:
-        return Response(status_code=499)  # nobody reads it, but what counts requests
+        return Response(status_code=499)  # only the metrics of requests see it
 
     def model_of(name: str) -> str:
-        """A model by its name, or a beginning of it that ends before a hyphen, as in UDPipe."""
+        """Return a model by its name, or by a prefix that ends before a hyphen, as in UDPipe."""
         if not name:
             return next(iter(pool.models))
-        for known in pool.models:
-            if known == name or known.startswith(f"{name}-"):
-                return known
+        for model in pool.models:
+            if model == name or model.startswith(f"{name}-"):
+                return model
         raise Refused(400, f"no model {name!r}; there are: {', '.join(pool.models)}")
 
     def answer(kind: str, fields: dict[str, Any]) -> AsyncGenerator[bytes, None]:
         deadline = fields.pop("deadline", None)
-        given = {"model": model_of(fields["model"]), **pool.settings.of_jobs()}
-        return pool.answer({**fields, **given, "kind": kind}, deadline)
+        limits = {"model": model_of(fields["model"]), **pool.settings.of_jobs()}
+        return pool.answer({**fields, **limits, "kind": kind}, deadline)
 
     @app.post(
         "/v1/parse", summary="Parse text, CoNLL-U or words", tags=["parse"],
@@ -95,75 +95,78 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
         responses={200: {"content": {kind: {"schema": {"type": "string"}} for kind in _TYPES}}},
     )  # fmt: skip
     async def parse(request: Request, options: Annotated[Options, Query()]) -> Response:
-        """One piece for each sentence, as it is done: JSON lines, CoNLL-U or drawn trees.
+        """Send one piece for each sentence as it is parsed: JSON lines, CoNLL-U or drawn trees.
 
-        After the answer has begun, what ends it is told in its last line.
+        If an error ends an answer that has begun, its last line names the error.
         """
         fields = await _fields(request, options)
         kind, pieces = _KINDS[fields["format"]], answer("parse", fields)
         first = await anext(pieces, b"")
-        return _Stream(_told(first, pieces, kind), media_type=f"{kind}; charset=utf-8")
+        return _Stream(_with_error_line(first, pieces, kind), media_type=f"{kind}; charset=utf-8")
 
     page = {"tags": ["parse"], "response_class": HTMLResponse}
-    why = "Why a tree is the best, as a page"
+    summary = "Explain why a tree is the best, as a page"
 
-    @app.post("/v1/explain", summary=why, **page)
+    @app.post("/v1/explain", summary=summary, **page)
     async def explain(request: Request, options: Annotated[Options, Query()]) -> Response:
         return HTMLResponse(await _joined(answer("explain", await _fields(request, options))))
 
-    @app.get("/v1/explain", summary=why, **page)
+    @app.get("/v1/explain", summary=summary, **page)
     async def explain_text(options: Annotated[TextOptions, Query()]) -> Response:
         return HTMLResponse(await _joined(answer("explain", options.model_dump())))
 
-    @app.get("/process", tags=["UDPipe"], summary="As UDPipe's REST service")
-    @app.post("/process", tags=["UDPipe"], summary="As UDPipe's REST service")
+    @app.get("/process", tags=["UDPipe"], summary="Process data as UDPipe's REST service does")
+    @app.post("/process", tags=["UDPipe"], summary="Process data as UDPipe's REST service does")
     async def process(request: Request) -> Response:
-        """UDPipe's: parameters data, model, tokenizer, tagger, parser, input, output."""
-        given = dict(parse_qsl(request.url.query, keep_blank_values=True, errors="strict"))
-        given |= _form(await request.body(), request.headers.get("content-type", ""))
-        udpipe.check(given)
-        model = model_of(given.get("model", ""))
-        result = await _joined(answer("process", {"model": model, "udpipe": given}))
+        """Take the parameters of UDPipe: data, model, tokenizer, tagger, parser, input, output."""
+        parameters = dict(parse_qsl(request.url.query, keep_blank_values=True, errors="strict"))
+        parameters |= _form(await request.body(), request.headers.get("content-type", ""))
+        udpipe.check(parameters)
+        model = model_of(parameters.get("model", ""))
+        result = await _joined(answer("process", {"model": model, "udpipe": parameters}))
         thanks = ["https://universaldependencies.org"]
-        found = {"model": model, "acknowledgements": thanks, "result": result.decode()}
-        return JSONResponse(found, headers=_ANYONE)
+        response = {"model": model, "acknowledgements": thanks, "result": result.decode()}
+        return JSONResponse(response, headers=_ANYONE)
 
-    @app.get("/models", tags=["UDPipe"], summary="Models, and what each can do")
+    @app.get("/models", tags=["UDPipe"], summary="List the models and the steps of each")
     async def models() -> Response:
-        found = {"models": pool.models, "default_model": next(iter(pool.models))}
-        return JSONResponse(found, headers=_ANYONE)
+        response = {"models": pool.models, "default_model": next(iter(pool.models))}
+        return JSONResponse(response, headers=_ANYONE)
 
-    @app.post("/v1/models/reload", tags=["service"], summary="Load the models anew")
+    @app.post("/v1/models/reload", tags=["service"], summary="Load the models again")
     async def load_anew(request: Request) -> Response:
-        """From this machine only. Requests go on; /health tells the generation."""
+        """Reload, from this machine only. Requests continue; /health shows the generation."""
         client = request.client.host if request.client else "127.0.0.1"
         if not ipaddress.ip_address(client).is_loopback or "origin" in request.headers:
             raise Refused(403, "models are reloaded from the machine of the service only")
         reload()
         return JSONResponse({"generation": pool.generation}, 202)
 
-    @app.get("/health", tags=["service"], summary="Whether requests are answered")
+    @app.get("/health", tags=["service"], summary="Tell if requests are answered")
     async def health() -> Response:
         facts = pool.facts()
-        good = bool(facts["workers"])
-        status = {"status": "ok" if good else "no workers", "version": __version__}
-        return JSONResponse(status | facts, 200 if good else 503)
+        is_healthy = bool(facts["workers"])
+        status = {"status": "ok" if is_healthy else "no workers", "version": __version__}
+        return JSONResponse(status | facts, 200 if is_healthy else 503)
 
     @app.get(
-        "/metrics", tags=["service"], summary="For Prometheus", response_class=PlainTextResponse
+        "/metrics",
+        tags=["service"],
+        summary="Metrics for Prometheus",
+        response_class=PlainTextResponse,
     )
     async def numbers() -> Response:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    def show(name: str, kind: str) -> None:
+    def add_page(name: str, kind: str) -> None:
         data = (files("bbparse.serve") / "page" / (name or "page.html")).read_bytes()
 
         @app.get(f"/{name}", include_in_schema=False)
-        async def shown() -> Response:
+        async def show_page() -> Response:
             return Response(data, media_type=f"{kind}; charset=utf-8", headers=_SAFE)
 
     for name, kind in _PAGE.items():
-        show(name, kind)
+        add_page(name, kind)
     document = app.openapi
     app.openapi = lambda: with_bodies(document(), ("/v1/parse", "/v1/explain"))
     return app
@@ -173,10 +176,10 @@ async def _joined(pieces: AsyncIterator[bytes]) -> bytes:
     return b"".join([piece async for piece in pieces])
 
 
-async def _told(
+async def _with_error_line(
     first: bytes, pieces: AsyncGenerator[bytes, None], kind: str
 ) -> AsyncGenerator[bytes, None]:
-    """An answer that has begun, with what ends it before its time as a last line."""
+    """Yield an answer that has begun; an error that ends it becomes its last line."""
     async with aclosing(pieces):
         piece = first
         try:
@@ -190,15 +193,15 @@ async def _told(
 
 
 async def _fields(request: Request, options: Options) -> dict[str, Any]:
-    """What a request asks for: options in its query, or all in a body of JSON."""
+    """Return the fields of a request: options in its query, or all of them in a JSON body."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     if kind == "application/json":
         fields = ParseRequest.model_validate_json(body).model_dump()
-        given = [name for name in ("text", "conllu", "words") if fields[name] is not None]
-        if len(given) != 1:
+        inputs = [name for name in ("text", "conllu", "words") if fields[name] is not None]
+        if len(inputs) != 1:
             raise Refused(
-                400, f"found {' and '.join(given) or 'none'}, expected one of text, conllu, words"
+                400, f"found {' and '.join(inputs) or 'none'}, expected one of text, conllu, words"
             )
         return fields
     if kind not in ("text/plain", "text/x-conllu", "application/conllu"):
@@ -239,12 +242,12 @@ def _form(body: bytes, kind: str) -> dict[str, str]:
 
 
 def _refusal(request: Request, error: Exception) -> Response:
-    """An error as its path tells it: in plain text as UDPipe does, or as JSON."""
+    """Return an error in the format of its path: plain text as UDPipe does, or JSON."""
     headers: dict[str, str] = {}
     if isinstance(error, RequestValidationError | ValidationError):
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        status, text = 400, f"{place}: {first['msg']}" if place else str(first["msg"])
+        field = ".".join(str(part) for part in first["loc"])
+        status, text = 400, f"{field}: {first['msg']}" if field else str(first["msg"])
     elif isinstance(error, HTTPException):
         status, text, headers = error.status_code, str(error.detail), dict(error.headers or {})
     else:
@@ -257,7 +260,7 @@ def _refusal(request: Request, error: Exception) -> Response:
 
 
 class _Server(uvicorn.Server):
-    """Says when it is ready."""
+    """Server that reports when it is ready."""
 
     control: asyncio.StreamWriter
 
@@ -271,18 +274,27 @@ def run(
     control: socket.socket,
     address: str,
     settings: Settings,
-    others: Sequence[socket.socket] = (),
+    inherited: Sequence[socket.socket] = (),
 ) -> None:
-    """The process that speaks HTTP.
+    """Run the process that speaks HTTP.
 
-    Clients come to `listener`, workers to the socket at the path `address`. By `control` lines of
-    JSON come from the first process, and words go to it; `others` are its own sockets, whose end
-    shows only if nobody else has hold of them.
+    Parameters
+    ----------
+    listener : socket
+        Socket on which clients connect.
+    control : socket
+        Connection to the first process: lines of JSON arrive from it, words are sent to it.
+    address : str
+        Path of the socket on which workers connect.
+    settings : Settings
+    inherited : sequence of socket
+        Sockets of the first process that a fork inherits. They are closed here, because their end
+        would go unnoticed while another process holds them.
     """
-    for one in others:
-        one.close()
-    os.setsid()  # Ctrl-C is for the first process, which passes it on as SIGTERM
-    stop: list[int] = []  # by signals that come before the server listens to them
+    for connection in inherited:
+        connection.close()
+    os.setsid()  # Ctrl-C goes to the first process, which sends SIGTERM
+    stop: list[int] = []  # signals that come before the server handles them
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda number, _: stop.append(number))
@@ -313,7 +325,7 @@ async def _run(
     )  # fmt: skip
     server.control = writer
 
-    async def obey() -> None:
+    async def follow_control() -> None:
         while line := await reader.readline():
             pool.announced = json.loads(line)
             metrics.reloads.inc()
@@ -321,8 +333,8 @@ async def _run(
 
     writer.write(b"listening\n")
     pool.models = pool.announced = json.loads(await reader.readline())
-    obeying = asyncio.ensure_future(obey())
+    following = asyncio.ensure_future(follow_control())
     server.should_exit = bool(stop)
     await server.serve([listener])
-    obeying.cancel()
+    following.cancel()
     await pool.close()

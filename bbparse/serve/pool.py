@@ -1,4 +1,4 @@
-"""The queue of requests, and the workers that take them. Runs in the event loop of `http`."""
+"""Queue of requests, and the workers that take them. It runs in the event loop of `http`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from prometheus_client.process_collector import ProcessCollector
 from bbparse.serve import wire
 from bbparse.serve.settings import Refused, Settings
 
-#: Bytes of an answer that wait for a slow client before its worker has to wait, too.
-_AHEAD = 1 << 20
-#: Workers that may die of a request.
-_TRIES = 2
+#: Size of the part of an answer, in bytes, that may wait for a slow client before its worker waits.
+_MAX_BUFFER = 1 << 20
+#: Number of workers that a request may kill.
+_MAX_TRIES = 2
 _NO_WORKER = "there was no worker before the deadline"
 
 
-#: Bounds of the classes of seconds that requests take.
+#: Bounds of the histogram of seconds that requests take.
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Metrics:
-    """What Prometheus can ask: counters of one service."""
+    """Metrics of one service for Prometheus."""
 
     def __init__(self) -> None:
         r = self.registry = CollectorRegistry()
@@ -51,34 +51,35 @@ class Metrics:
         self.reloads = Counter("bbparse_reloads", "Times that models were loaded.", registry=r)
 
     def watch(self, **gauges: Callable[[], float]) -> None:
-        """Tell values that others know."""
+        """Add gauges, whose values are read from functions."""
         for name, value in gauges.items():
             Gauge(f"bbparse_{name}", f"Now: {name}.", registry=self.registry).set_function(value)
 
     def parsed(self, sentences: int, words: int) -> None:
-        """Count what a request came to."""
+        """Count the sentences and words of a request."""
         self.sentences.inc(sentences)
         self.words.inc(words)
 
     def text(self) -> bytes:
-        """All of them, as Prometheus reads them."""
+        """Return all metrics in the format of Prometheus."""
         return generate_latest(self.registry)
 
 
 class Ticket:
-    """A request on its way; workers add pieces of its answer, which `Pool.answer` takes."""
+    """A request in progress; workers add pieces of its answer, and `Pool.answer` takes them."""
 
     def __init__(self, job: dict[str, Any], until: float) -> None:
         self.job, self.until = job, until
         self.received = self.tries = 0
-        self.waited = self.ended = False  # for a worker; nothing more is to come
+        self.waited = False  # for a worker
+        self.ended = False  # no more pieces will come
         self.refused: Refused | None = None
         self.pieces: deque[bytes] = deque()
-        self.size = 0  # of the pieces
+        self.size = 0  # bytes of the pieces
         self.news, self.room = asyncio.Event(), asyncio.Event()
 
     async def add(self, piece: bytes) -> None:
-        """Take a piece from a worker; waits where the client is slow, until the deadline."""
+        """Add a piece from a worker; if the client is slow, wait, at most until the deadline."""
         self.received += 1
         if self.ended:
             return
@@ -87,12 +88,12 @@ class Ticket:
         self.news.set()
         with suppress(TimeoutError):
             async with asyncio.timeout_at(self.until):
-                while self.size > _AHEAD and not self.ended:
+                while self.size > _MAX_BUFFER and not self.ended:
                     self.room.clear()
                     await self.room.wait()
 
     def end(self, refused: Refused | None = None) -> None:
-        """Let the pieces end; the first end counts."""
+        """End the pieces; only the first end counts."""
         if not self.ended:
             self.ended, self.refused = True, refused
         self.news.set()
@@ -105,27 +106,28 @@ class _Worker:
     generation: int
     writer: asyncio.StreamWriter
     ticket: Ticket | None = None
-    since: float = 0.0  # when it was given the request
+    since: float = 0.0  # time at which it got the request
 
 
 class Pool:
-    """Hands requests to workers, first come, first served."""
+    """Gives requests to workers, first come, first served."""
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self.settings, self.metrics = settings, metrics
-        self.models: dict[str, list[str]] = {}  #: What each model can do; the first is the default.
-        self.announced = self.models  #: Those that workers to come have.
-        self.generation = 0  #: Of the models that requests are answered by.
-        self.killed: Callable[[int], object] = lambda pid: None  #: Told of a worker's end, before.
+        self.models: dict[str, list[str]] = {}  #: Model → its steps; the first is the default.
+        self.announced = self.models  #: Models of the next generation of workers.
+        self.generation = 0  #: Generation of the models that answer requests.
+        #: Called with the process id before a worker is killed.
+        self.killed: Callable[[int], object] = lambda pid: None
         self._waiting: deque[Ticket] = deque()
         self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
-        self._seconds = 0.05  # that a request takes, about
+        self._seconds = 0.05  # moving average of the time that a request takes
         metrics.watch(waiting=lambda: len(self._waiting), workers=lambda: len(self._workers))
 
     async def listen(self, address: str) -> None:
-        """Take workers that connect to a socket."""
-        self._server = await asyncio.start_unix_server(self._serve, address, limit=_AHEAD)
+        """Accept workers that connect to a socket."""
+        self._server = await asyncio.start_unix_server(self._serve, address, limit=_MAX_BUFFER)
 
     async def close(self) -> None:
         """Let the workers end."""
@@ -136,7 +138,7 @@ class Pool:
             await asyncio.sleep(0.01)
 
     def facts(self) -> dict[str, Any]:
-        """How it is."""
+        """Return the state of the pool: models, workers and numbers of requests."""
         return {
             "models": self.models, "generation": self.generation,
             "workers": len(self._workers), "busy": len(self._workers) - len(self._idle),
@@ -146,13 +148,13 @@ class Pool:
     async def answer(
         self, job: dict[str, Any], deadline: float | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """Pieces of the answer to a request; `Refused` where there is none, or no more of it.
+        """Yield the pieces of the answer to a request; `Refused` if there is none or it breaks off.
 
-        The request is forgotten when nobody takes more of them.
+        The request is dropped when the pieces are no longer taken.
         """
         ticket = self._submit(job, deadline)
-        # what waits for the deadline keeps the request in memory
-        late = asyncio.get_running_loop().call_at(
+        # cancelled at the end: a waiting timer would keep the request in memory
+        overdue_timer = asyncio.get_running_loop().call_at(
             ticket.until + self.settings.grace, self._overdue, ticket
         )
         try:
@@ -168,7 +170,7 @@ class Pool:
             if ticket.refused is not None:
                 raise ticket.refused
         finally:
-            late.cancel()
+            overdue_timer.cancel()
             self._drop(ticket)
 
     def _submit(self, job: dict[str, Any], deadline: float | None) -> Ticket:
@@ -177,16 +179,18 @@ class Pool:
             raise Refused(
                 429, f"{len(self._waiting)} requests are waiting already", max(1, math.ceil(after))
             )
-        most = self.settings.deadline
+        max_seconds = self.settings.deadline
         now = asyncio.get_running_loop().time()
-        ticket = Ticket(job, now + (most if deadline is None else min(deadline, most)))
+        ticket = Ticket(
+            job, now + (max_seconds if deadline is None else min(deadline, max_seconds))
+        )
         self._waiting.append(ticket)
         self._match()
         ticket.waited = True
         return ticket
 
     def _drop(self, ticket: Ticket, refused: Refused | None = None) -> None:
-        """Forget a request that nobody waits for; harmless where it is answered."""
+        """Drop a request that nobody waits for; no effect if it is answered."""
         if ticket.ended:
             return
         ticket.end(refused)
@@ -223,7 +227,7 @@ class Pool:
                 os.kill(worker.pid, signal.SIGKILL)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Everything that one worker says."""
+        """Handle the messages of one worker."""
         worker = None
         loop = asyncio.get_running_loop()
         try:
@@ -239,12 +243,12 @@ class Pool:
                     continue
                 if kind == wire.PIECE:
                     await ticket.add(text)
-                    if ticket.size > _AHEAD and not ticket.ended:
+                    if ticket.size > _MAX_BUFFER and not ticket.ended:
                         self._drop(ticket, Refused(504, "the deadline is over: take it faster"))
                     continue
                 if kind == wire.END:
-                    done = json.loads(text)
-                    self.metrics.parsed(done["sentences"], done["words"])
+                    counts = json.loads(text)
+                    self.metrics.parsed(counts["sentences"], counts["words"])
                     ticket.end()
                 else:
                     ticket.end(Refused(**json.loads(text)))
@@ -264,27 +268,27 @@ class Pool:
                     self._again(worker.ticket)
 
     def _again(self, ticket: Ticket) -> None:
-        """Give the request of a worker that died to another one."""
+        """Give the request of a dead worker to another one."""
         ticket.tries += 1
         if ticket.ended:
             return
-        if ticket.tries >= _TRIES:
-            ticket.end(Refused(500, f"{_TRIES} workers died of the request"))
+        if ticket.tries >= _MAX_TRIES:
+            ticket.end(Refused(500, f"{_MAX_TRIES} workers died of the request"))
         else:
             self._waiting.appendleft(ticket)
             self._match()
 
     def _free(self, worker: _Worker) -> None:
         if worker.generation < self.generation:
-            worker.writer.close()  # which ends it
+            worker.writer.close()  # ends the worker
         else:
             self._idle.append(worker)
             self._match()
 
     def _move_on(self, generation: int) -> None:
-        """From the first worker of newer models on, those of older ones only end what they do."""
+        """Switch to the models of a newer generation of workers; older workers only finish."""
         if generation > self.generation:
             self.generation, self.models = generation, self.announced
-            old, self._idle = self._idle, []
-            for worker in old:
+            idle, self._idle = self._idle, []
+            for worker in idle:
                 self._free(worker)

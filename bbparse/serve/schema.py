@@ -1,4 +1,4 @@
-"""What ``/v1/parse`` and ``/v1/explain`` take, as OpenAPI has it."""
+"""Requests to ``/v1/parse`` and ``/v1/explain``, as models for OpenAPI."""
 
 from __future__ import annotations
 
@@ -7,61 +7,61 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-#: No number in a request is larger: what comes after it has numbers of 32 bits.
-MOST = 2**31 - 1
-Head = Annotated[int, Field(ge=0, le=MOST)]
-Position = Annotated[int, Field(ge=1, le=MOST)]  #: Of a word, or a sentence; from 1.
+#: Maximum of numbers in a request: the parser stores them in 32 bits.
+MAX_INT = 2**31 - 1
+Head = Annotated[int, Field(ge=0, le=MAX_INT)]
+Position = Annotated[int, Field(ge=1, le=MAX_INT)]   #: Position of a word or a sentence, from 1.
 Arc = tuple[Head, Position]
 Word = str | Annotated[list[str], Field(min_length=1, max_length=5)]
 
 
 class Options(BaseModel):
-    """How to parse; in the query of a request whose body is text or CoNLL-U."""
+    """Options of parsing; in the query of a request whose body is text or CoNLL-U."""
 
     model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
     model: str = Field("", description="Name of a model; the first one if left out.")
     split: Literal["text", "lines", "words"] = Field(
         "text",
-        description="How text is cut: as the model has learned it; each line is a sentence; each"
-        " line is a sentence, and its words are what blanks are between.",
+        description="How to split text: as the model has learned; each line is a sentence; each"
+        " line is a sentence of words with spaces between them.",
     )
-    k_best: int = Field(1, ge=1, le=1000, description="How many trees of each sentence.")
+    k_best: int = Field(1, ge=1, le=1000, description="Number of trees for each sentence.")
     keep_heads: bool = Field(
-        False, description="Fill in HEADs that are _ only, around those that the CoNLL-U has."
+        False, description="Keep the HEADs of the CoNLL-U, and find only those that are _."
     )
     valid: str | None = Field(
         None,
-        description="Rules that trees keep: none, ud, or those of a plug-in besides. Default: ud"
-        " for models of Universal Dependencies.",
+        description="Validity rules of the trees: none, ud, or ud and those of a plug-in. Default:"
+        " ud for models of Universal Dependencies.",
     )
-    confidence: bool = Field(False, description="Say how sure each arc is (calibrated models).")
+    confidence: bool = Field(False, description="Add probabilities of arcs (calibrated models).")
     prune: int | None = Field(
-        None, ge=0, le=MOST,
-        description="Candidate heads of a word, instead of the model's; 0: all.",
+        None, ge=0, le=MAX_INT,
+        description="Maximum number of candidate heads of a word, not the model's; 0: all.",
     )
     time_limit: float | None = Field(
-        None, gt=0, description="Seconds for the search of one sentence; the best trees so far"
-        " come back with their bounds."
+        None, gt=0, description="Seconds for the search of one sentence; after them, the answer has"
+        " the best trees so far and their bounds."
     )  # fmt: skip
     node_limit: int | None = Field(
-        None, ge=1, le=MOST, description="Search nodes for one sentence."
+        None, ge=1, le=MAX_INT, description="Maximum number of search nodes for one sentence."
     )
     deadline: float | None = Field(
-        None, gt=0, description="Seconds for the whole request; not more than the service allows."
+        None, gt=0, description="Seconds for the whole request, up to the maximum of the service."
     )
     format: Literal["jsonl", "conllu", "tree"] = Field(
-        "jsonl", description="JSON, a line for each sentence; CoNLL-U; trees drawn for reading."
+        "jsonl", description="JSON, a line for each sentence; CoNLL-U; trees drawn as text."
     )
     drawings: bool = Field(
-        False, description="Give each tree of the JSON as an image (svg) and as conllu, too."
+        False, description="Add each tree as an image (svg) and as conllu to the JSON."
     )
-    sentence: Position = Field(1, description="Which sentence to explain.")
+    sentence: Position = Field(1, description="Number of the sentence to explain.")
 
     @field_validator("valid")
     @classmethod
     def _no_file(cls, value: str | None) -> str | None:
-        """Files of this machine are none of a client's business."""
+        """Refuse paths: clients must not read files of this machine."""
         if value not in (None, "none", "ud"):
             names = ["none", "ud", *sorted(entry_points(group="bbparse.rules").names)]
             if value not in names:
@@ -70,56 +70,56 @@ class Options(BaseModel):
 
 
 class TextOptions(Options):
-    """Options, and the text itself."""
+    """Options with the text."""
 
     text: str
 
 
 class Factor(BaseModel):
-    """A weight that trees with all of some arcs get."""
+    """A score for trees that have all of some arcs."""
 
     model_config = ConfigDict(extra="forbid")
 
     arcs: list[Arc] = Field(min_length=1)
     weight: float | None = Field(
-        None, allow_inf_nan=False, description="null: no tree has them all."
+        None, allow_inf_nan=False, description="Score; null forbids trees that have all the arcs."
     )
 
 
 class Constraint(BaseModel):
-    """What the trees of one sentence keep to."""
+    """Constraints on the trees of one sentence."""
 
     model_config = ConfigDict(extra="forbid")
 
-    sentence: Position = Field(1, description="Which one, from 1.")
+    sentence: Position = Field(1, description="Number of the sentence, from 1.")
     heads: dict[Position, Head] = Field({}, description="Word to head; 0 is the root.")
     labels: dict[Position, Annotated[str, Field(min_length=1, pattern=r"^[^\s]+$")]] = Field(
         {}, description="Labels of these arcs."
     )
-    forbid: list[Arc] = Field([], description="(head, word): arcs that no tree has.")
+    forbid: list[Arc] = Field([], description="Arcs (head, word) that no tree may have.")
     factors: list[Factor] = []
 
-    def joined(self, other: Constraint | None) -> Constraint:
-        """Both for the same sentence as one; `ValueError` where no tree keeps to both."""
-        if other is None:
+    def joined(self, constraint: Constraint | None) -> Constraint:
+        """Merge two constraints on one sentence; `ValueError` if no tree can satisfy both."""
+        if constraint is None:
             return self
         for name in ("heads", "labels"):
-            before, after = getattr(other, name), getattr(self, name)
-            for m in sorted(before.keys() & after.keys()):
-                if before[m] != after[m]:
+            other_values, own_values = getattr(constraint, name), getattr(self, name)
+            for m in sorted(other_values.keys() & own_values.keys()):
+                if other_values[m] != own_values[m]:
                     raise ValueError(
-                        f"found {name} {before[m]} and {after[m]} for word {m} of sentence"
-                        f" {self.sentence}, expected one"
+                        f"found {name} {other_values[m]} and {own_values[m]} for word {m} of"
+                        f" sentence {self.sentence}, expected one"
                     )
         return Constraint(
-            sentence=self.sentence, heads={**other.heads, **self.heads},
-            labels={**other.labels, **self.labels}, forbid=[*other.forbid, *self.forbid],
-            factors=[*other.factors, *self.factors],
+            sentence=self.sentence, heads={**constraint.heads, **self.heads},
+            labels={**constraint.labels, **self.labels}, forbid=[*constraint.forbid, *self.forbid],
+            factors=[*constraint.factors, *self.factors],
         )  # fmt: skip
 
 
 class ParseRequest(Options):
-    """A request in JSON: options and exactly one of text, conllu and words."""
+    """A JSON request: options, and exactly one of text, conllu and words."""
 
     text: str | None = None
     conllu: str | None = None
@@ -129,24 +129,24 @@ class ParseRequest(Options):
         " FEATS, of which the last may be left out.",
     )
     constraints: list[Constraint] = Field(
-        [], description="Several for one sentence all hold; they must not contradict each other."
+        [], description="All constraints on a sentence apply; they must not contradict one another."
     )
 
     @field_validator("constraints")
     @classmethod
     def _joined(cls, constraints: list[Constraint]) -> list[Constraint]:
-        """One for each sentence."""
-        found: dict[int, Constraint] = {}
-        for one in constraints:
-            found[one.sentence] = one.joined(found.get(one.sentence))
-        return list(found.values())
+        """Merge the constraints on each sentence."""
+        merged: dict[int, Constraint] = {}
+        for constraint in constraints:
+            merged[constraint.sentence] = constraint.joined(merged.get(constraint.sentence))
+        return list(merged.values())
 
 
 _REFERENCE = "#/components/schemas/{model}"
 
 
 def with_bodies(document: dict[str, Any], paths: tuple[str, ...]) -> dict[str, Any]:
-    """An OpenAPI document with the bodies that requests to some paths may have."""
+    """Add to an OpenAPI document the bodies of requests to some paths."""
     schema = ParseRequest.model_json_schema(ref_template=_REFERENCE)
     parts = document.setdefault("components", {}).setdefault("schemas", {})
     parts.update(schema.pop("$defs"), ParseRequest=schema)

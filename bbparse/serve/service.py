@@ -1,4 +1,4 @@
-"""The first process of the service: has the models, and keeps the other processes going."""
+"""The first process of the service: loads the models and keeps the other processes running."""
 
 from __future__ import annotations
 
@@ -25,21 +25,35 @@ from bbparse.serve.work import warm_up, work
 from bbparse.storage.interrupts import in_main_thread
 from bbparse.storage.output import temporary_folder
 
-#: Gives the models by name; called again when they are to be loaded anew.
+#: Returns the models by name; called again to reload them.
 Load = Callable[[], Mapping[str, Parser]]
 
-#: A worker that lives for less long is not replaced at once.
-_TOO_SHORT = 1.0
+#: Seconds: a worker that lives for less is not replaced at once.
+_MIN_LIFE = 1.0
 
 
 def serve(
     load: Load, host: str, port: int, settings: Settings, tell: Callable[[str], None]
 ) -> None:
-    """Answer requests until SIGTERM or SIGINT comes; SIGHUP loads the models anew.
+    """Answer requests until SIGTERM or SIGINT; SIGHUP reloads the models.
 
-    The first model is the default; port 0 is any that is free; `tell` is given lines for whoever
-    started the service. `ServiceError` if it cannot listen there, or the system has no sockets
-    between processes; and what loading a model raises.
+    Parameters
+    ----------
+    load : callable
+        Returns the models by name; the first is the default.
+    host : str
+    port : int
+        0 stands for any free port.
+    settings : Settings
+    tell : callable
+        Called with lines for the person who started the service.
+
+    Raises
+    ------
+    ServiceError
+        If it cannot listen there, or the system has no sockets between processes.
+    ModelError
+        If a model cannot be loaded.
     """
     if not hasattr(socket, "AF_UNIX") or not hasattr(os, "fork"):
         raise ServiceError("bbparse serve needs Linux or macOS")
@@ -58,12 +72,12 @@ def _serve(
 ) -> None:
     with temporary_folder() as folder:
         service = _Service(load, parsers, str(Path(folder) / "queue"), settings, tell)
-        shown = f"[{host}]" if ":" in host else host
-        service.run(listener, f"http://{shown}:{listener.getsockname()[1]}")
+        address_text = f"[{host}]" if ":" in host else host
+        service.run(listener, f"http://{address_text}:{listener.getsockname()[1]}")
 
 
 def _loaded(load: Load, settings: Settings) -> Mapping[str, Parser]:
-    """The models, ready for sentences of no more parts than are allowed."""
+    """Load the models, limit the number of parts of a sentence, and compile."""
     parsers = load()
     for parser in parsers.values():
         parser.maker = replace(parser.maker, max_parts=settings.max_parts)
@@ -74,15 +88,17 @@ def _loaded(load: Load, settings: Settings) -> Mapping[str, Parser]:
 def _listener(host: str, port: int) -> socket.socket:
     where = f"{host}, port {port}"
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        family, kind, protocol, _, address = found
+        info = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, address = info
     except (OSError, UnicodeError):
         raise ServiceError(f"{host}: there is no such address") from None
-    listener = socket.socket(family, kind, protocol)  # by which it is sent without delay
+    listener = socket.socket(
+        family, kind, protocol
+    )  # naming the protocol makes asyncio send without delay
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(1)  # two may be bound where none listens yet
+        listener.listen(1)  # now: bind alone succeeds twice
     except OSError as error:
         listener.close()
         raise ServiceError(f"{where}: {(error.strerror or str(error)).lower()}") from None
@@ -101,13 +117,13 @@ class _Service:
         self.load, self.parsers, self.settings, self.tell = load, parsers, settings, tell
         self.address = address
         self.generation = 1
-        self.killed: set[int | None] = set()  # workers that do not end what they are to do
-        self.workers: dict[BaseProcess, tuple[int, float]] = {}  # generation, when it was started
+        self.killed: set[int | None] = set()  # process ids of workers killed after the deadline
+        self.workers: dict[BaseProcess, tuple[int, float]] = {}  # generation, start time
         self.context: Any = get_context("fork" if sys.platform == "linux" else "spawn")
         self.control, self._theirs = socket.socketpair()
 
-    def run(self, listener: socket.socket, place: str) -> None:
-        """Until the process that speaks HTTP ends."""
+    def run(self, listener: socket.socket, url: str) -> None:
+        """Run until the process that speaks HTTP ends."""
         arguments = (listener, self._theirs, self.address, self.settings, [self.control])
         speaker = self.context.Process(target=http.run, args=arguments)
         speaker.start()
@@ -127,15 +143,15 @@ class _Service:
                 self.killed |= {int(w[7:]) for w in words if w.startswith(b"killed-")}
                 numbers = signals.recv(64) if signals in ready else b""
                 if b"listening" in words:
-                    self._hire()
+                    self._start_workers()
                 if b"ready" in words:
-                    self.tell(f"serving {', '.join(self.parsers)} on {place}")
+                    self.tell(f"serving {', '.join(self.parsers)} on {url}")
                 if b"reload" in words or signal.SIGHUP in numbers:
                     self._reload()
                 if signal.SIGTERM in numbers or signal.SIGINT in numbers:
                     if stopping and signal.SIGINT in numbers:
-                        speaker.kill()  # asked a second time
-                    speaker.terminate()  # which answers what it has begun with
+                        speaker.kill()  # the second Ctrl-C
+                    speaker.terminate()  # it completes the answers that it has begun
                     stopping = True
                 self._replace()
             speaker.join()
@@ -149,8 +165,8 @@ class _Service:
         if not stopping:
             raise RuntimeError(f"the process that speaks HTTP ended with {speaker.exitcode}")
 
-    def _hire(self) -> None:
-        """Tell what each model can do, as a line of JSON, and have workers for them."""
+    def _start_workers(self) -> None:
+        """Send the steps of each model as a line of JSON, and start workers for them."""
         table = {
             name: [*["tokenizer"] * (p.cutter is not None), *["tagger"] * (p.tagger is not None),
                    "parser"]
@@ -158,10 +174,10 @@ class _Service:
         }  # fmt: skip
         self.control.sendall(json.dumps(table).encode() + b"\n")
         for _ in range(self.settings.workers):
-            self._start_one()
+            self._start_worker()
 
-    def _start_one(self) -> None:
-        gc.freeze()  # the fork's garbage collector would write to all objects, and so copy them
+    def _start_worker(self) -> None:
+        gc.freeze()  # the garbage collector of the fork would write to all objects and so copy them
         process = self.context.Process(
             target=work, args=(self.parsers, self.address, self.generation, [self.control])
         )
@@ -170,7 +186,7 @@ class _Service:
         gc.unfreeze()
 
     def _replace(self) -> None:
-        """Have a new worker for each that has died."""
+        """Start a new worker for each that has died."""
         for process, (generation, started) in list(self.workers.items()):
             if process.is_alive():
                 continue
@@ -179,16 +195,16 @@ class _Service:
             if process.exitcode:
                 self.tell(f"worker {process.pid} {self._end_of(process)}: there is a new one")
             if generation == self.generation:
-                if time.monotonic() - started < _TOO_SHORT:
-                    time.sleep(_TOO_SHORT)
-                self._start_one()
+                if time.monotonic() - started < _MIN_LIFE:
+                    time.sleep(_MIN_LIFE)
+                self._start_worker()
 
     def _end_of(self, process: BaseProcess) -> str:
-        """What became of a worker that has died, in words."""
+        """Describe the end of a worker that has died."""
         if process.pid in self.killed:
             self.killed.remove(process.pid)
-            late = self.settings.grace + self.settings.patience
-            return f"was killed, as its request did not end {late:g} s after its deadline"
+            seconds = self.settings.grace + self.settings.patience
+            return f"was killed, as its request did not end {seconds:g} s after its deadline"
         code = process.exitcode or 0
         if code >= 0:
             return f"ended with {code}"
@@ -198,7 +214,7 @@ class _Service:
             return f"died of signal {-code}"
 
     def _reload(self) -> None:
-        """Load the models anew, and have new workers, for which the old ones make place."""
+        """Reload the models and start new workers, which replace the old ones."""
         try:
             parsers = _loaded(self.load, self.settings)
         except BBParseError as error:
@@ -206,5 +222,5 @@ class _Service:
             return
         self.parsers = parsers
         self.generation += 1
-        self._hire()
+        self._start_workers()
         self.tell(f"loaded {', '.join(parsers)} anew")

@@ -1,7 +1,7 @@
-"""What UDPipe's REST service takes and gives, so that its clients work with this one.
+"""Parameters and results of UDPipe's REST service, so that its clients work with this service.
 
-Its reference is at https://lindat.mff.cuni.cz/services/udpipe/api-reference.php; what is made of
-the parameters follows UDPipe 2's own server.
+The reference is at https://lindat.mff.cuni.cz/services/udpipe/api-reference.php; the interpretation
+of parameters follows the server of UDPipe 2.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from bbparse.text import sentences_of_text
 from bbparse.text.segmentation import Split
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 
-#: The formats of ``input`` and ``output``; what stands behind ``=`` are options.
+#: Formats of ``input`` and ``output``; options follow after ``=``.
 INPUTS = ("conllu", "generic_tokenizer", "horizontal", "vertical")
 OUTPUTS = ("conllu", "horizontal", "vertical", "plaintext")
 
 
 def check(options: Mapping[str, str]) -> None:
-    """Refuse what can be seen to be wrong without a model."""
+    """Refuse parameters that are wrong for every model."""
     if "data" not in options:
         raise Refused(400, "The parameter 'data' is required.")
     kind = _name(options, "input")
@@ -44,7 +44,7 @@ def answer(
     options: Mapping[str, str],
     parse: Callable[[Iterable[Sentence]], Iterator[Parse]],
 ) -> Iterator[str]:
-    """Pieces of the result: what goes before, and one for each sentence.
+    """Yield the pieces of the result: the header, and one for each sentence.
 
     `options` are the parameters of the request: ``data``, ``tokenizer``, ``tagger``, ``parser``,
     ``input``, ``output``.
@@ -61,9 +61,9 @@ def answer(
         for sentence in sentences:
             yield _written(sentence, format_sentence(sentence), output)
         return
-    for found in parse(map(parser.tagged, sentences)):
-        text = as_conllu(found.sentence, found.trees, found.solution.status, Style(last=False))
-        yield _written(found.sentence, text, output)
+    for result in parse(map(parser.tagged, sentences)):
+        text = as_conllu(result.sentence, result.trees, result.solution.status, Style(last=False))
+        yield _written(result.sentence, text, output)
 
 
 def _name(options: Mapping[str, str], key: str) -> str:
@@ -72,15 +72,15 @@ def _name(options: Mapping[str, str], key: str) -> str:
 
 def _read(parser: Parser, options: Mapping[str, str]) -> Iterator[Sentence]:
     data = unicodedata.normalize("NFC", options["data"])
-    kind, _, more = options.get("input", "conllu").partition("=")
+    kind, _, kind_options = options.get("input", "conllu").partition("=")
     if "tokenizer" in options or kind == "generic_tokenizer":
-        how = options.get("tokenizer", more).split(";")
-        split: Split = "lines" if "presegmented" in how else "text"
-        found = sentences_of_text(data, parser.needed_cutter(), split=split)
-        return found if "ranges" in how else map(_without_ranges, found)
+        tokenizer_options = options.get("tokenizer", kind_options).split(";")
+        split: Split = "lines" if "presegmented" in tokenizer_options else "text"
+        sentences = sentences_of_text(data, parser.needed_cutter(), split=split)
+        return sentences if "ranges" in tokenizer_options else map(_without_ranges, sentences)
     if kind == "horizontal":
-        found = sentences_of_text(data, parser.needed_cutter(), split="words")
-        return map(_without_ranges, found)
+        sentences = sentences_of_text(data, parser.needed_cutter(), split="words")
+        return map(_without_ranges, sentences)
     if kind == "vertical":
         return _vertical(data)
     return _conllu(data)
@@ -109,13 +109,13 @@ def _vertical(data: str) -> Iterator[Sentence]:
 
 
 def _without_ranges(sentence: Sentence) -> Sentence:
-    """Without ``TokenRange``, which UDPipe gives only where it is asked for."""
+    """Remove ``TokenRange``, which UDPipe writes only on request."""
     lines = []
     for line in sentence.lines:
         before, tab, misc = line.rpartition("\t")
         if tab and not line.startswith("#"):
-            rest = [item for item in misc.split("|") if not item.startswith("TokenRange=")]
-            line = before + tab + ("|".join(rest) or "_")
+            items = [item for item in misc.split("|") if not item.startswith("TokenRange=")]
+            line = before + tab + ("|".join(items) or "_")
         lines.append(line)
     return replace(sentence, lines=lines)
 

@@ -1,7 +1,7 @@
-"""What the queue and a worker say to each other: frames of a kind, a length and a text in UTF-8.
+"""Protocol between the queue and a worker: frames of a kind, a length and a text in UTF-8.
 
-    worker → queue   HELLO {pid, generation} · then for each job PIECE* and END {words, …} or NO {…}
-    queue → worker   JOB {…} · STOP: nobody waits for the answer any more
+worker → queue   HELLO {pid, generation} · then for each job PIECE* and END {words, …} or NO {…}
+queue → worker   JOB {…} · STOP: nobody waits for the answer
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ _HEAD = struct.Struct("<cI")
 
 
 def frame(kind: bytes, text: str = "") -> bytes:
-    """A frame, ready to be sent."""
+    """Return a frame, ready to be sent."""
     data = text.encode("utf-8", "surrogatepass")
     return _HEAD.pack(kind, len(data)) + data
 
 
 def json_frame(kind: bytes, value: dict[str, Any]) -> bytes:
+    """Return a frame with a value as JSON."""
     return frame(kind, json.dumps(value))
 
 
 async def next_frame(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
-    """Kind and text of the next frame; `IncompleteReadError` at the end."""
+    """Return kind and text of the next frame; `IncompleteReadError` at the end."""
     kind, length = _HEAD.unpack(await reader.readexactly(_HEAD.size))
     return kind, await reader.readexactly(length)
 
 
 def read_frame(stream: IO[bytes]) -> tuple[bytes, bytes] | None:
-    """The same from a blocking stream; None at the end."""
+    """Return kind and text of the next frame of a blocking stream; None at the end."""
     head = stream.read(_HEAD.size)
     if len(head) < _HEAD.size:
         return None
