@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bbparse.agreement import Agreement, agree
-    from bbparse.corpus.recipe import mapper
+    from bbparse.corpus.spec import mapper
     from bbparse.errors import (
         BBParseError,
         ConfigError,
@@ -35,7 +35,7 @@ __version__ = "0.1.0"
 
 _OF_MODULE = {
     "agreement": "Agreement agree",
-    "corpus.recipe": "mapper",
+    "corpus.spec": "mapper",
     "errors": "BBParseError ConfigError FactorError ModelError OutputError ProblemError"
     " TreebankError VerificationError",
     "parsing.document": "Document ParsedSentence Tree Word",

@@ -26,7 +26,7 @@ from typing import Any
 
 from measure import machine, markdown, read_sample, write_result
 
-from bbparse.corpus import Entry, Manifest, Recipe, parse_corpus
+from bbparse.corpus import Entry, Manifest, ParseSpec, parse_corpus
 from bbparse.corpus.work import digest_of, sentences_of, warm_up
 from bbparse.storage.output import open_binary_output
 from bbparse.treebank import format_sentence
@@ -35,8 +35,8 @@ from bbparse.treebank import format_sentence
 class Corpus:
     """Sentences in shards, in a folder of their own."""
 
-    def __init__(self, folder: Path, recipe: Recipe, texts: list[str], shards: int) -> None:
-        self.folder, self.recipe = folder, recipe
+    def __init__(self, folder: Path, spec: ParseSpec, texts: list[str], shards: int) -> None:
+        self.folder, self.spec = folder, spec
         (folder / "in").mkdir(parents=True)
         self.runs = 0
         for i in range(shards):
@@ -50,20 +50,20 @@ class Corpus:
 
     def plain(self) -> Path:
         """Shard after shard, in this process, with nothing around it."""
-        out, parser = self.out(), self.recipe.parser()
+        out, parser = self.out(), self.spec.parser()
         out.mkdir()
         for shard in sorted((self.folder / "in").iterdir()):
             with open_binary_output(out / shard.name) as file:
-                sentences = sentences_of(shard, parser, self.recipe)
-                for found in self.recipe.parses(parser, sentences):
-                    file.write(self.recipe.text(found).encode())
+                sentences = sentences_of(shard, parser, self.spec)
+                for found in self.spec.parse(parser, sentences):
+                    file.write(self.spec.text(found).encode())
         return out
 
     def run(self, workers: int, cluster: str | None = None) -> Path:
         """What ``bbparse parse --output-dir`` does when the model is loaded."""
         out = self.out()
         pattern = f"{self.folder}/in/*.xz"
-        done = parse_corpus([pattern], out, self.recipe, workers=workers, cluster=cluster)
+        done = parse_corpus([pattern], out, self.spec, workers=workers, cluster=cluster)
         if done.failed or done.kept:
             raise SystemExit(f"{done}")
         return out
@@ -115,7 +115,7 @@ def manifest_constants(folder: Path, shards: int = 20_000) -> dict[str, float]:
     return {name: value / shards for name, value in found.items()}
 
 
-def ray_constants(address: str, recipe: Recipe) -> dict[str, Any]:
+def ray_constants(address: str, spec: ParseSpec) -> dict[str, Any]:
     """Seconds to ship the model to another process, that process's memory with it, and seconds to
     look for the first of 1,000 workers that is done."""
     import ray
@@ -123,18 +123,18 @@ def ray_constants(address: str, recipe: Recipe) -> dict[str, Any]:
     ray.init(address, log_to_driver=False)
 
     @ray.remote(num_cpus=1)
-    def receive(recipe: Recipe, load: bool) -> dict[str, float]:
+    def receive(spec: ParseSpec, load: bool) -> dict[str, float]:
         if load:
-            recipe.parser()
+            spec.parser()
         return memory_mb()
 
-    ray.get(receive.remote(recipe, False))
+    ray.get(receive.remote(spec, False))
     seconds = []
     for _ in range(5):
         started = time.perf_counter()
-        ray.get(receive.remote(ray.put(recipe), False))
+        ray.get(receive.remote(ray.put(spec), False))
         seconds.append(time.perf_counter() - started)
-    found = {"ship_seconds": median(seconds), "memory_mb": ray.get(receive.remote(recipe, True))}
+    found = {"ship_seconds": median(seconds), "memory_mb": ray.get(receive.remote(spec, True))}
 
     @ray.remote(num_cpus=1)
     def rest() -> None:
@@ -162,18 +162,18 @@ def main() -> None:
     sentences = read_sample(given.dev, given.sentences)
     texts = [format_sentence(sentence) for sentence in sentences] * given.copies
     words = sum(sentence.n_words for sentence in sentences) * given.copies
-    recipe = Recipe.of(given.model)
+    spec = ParseSpec.of(given.model)
     with tempfile.TemporaryDirectory() as name:
-        corpus = Corpus(Path(name, "corpus"), recipe, texts, given.shards)
-        loading = timed(recipe.parser)
-        warm_up(recipe, next((corpus.folder / "in").iterdir()))
+        corpus = Corpus(Path(name, "corpus"), spec, texts, given.shards)
+        loading = timed(spec.parser)
+        warm_up(spec, next((corpus.folder / "in").iterdir()))
         calls: dict[str, Callable[[], Path]] = {
             "no engine": corpus.plain,
             "1 process": lambda: corpus.run(1),
             "2 processes": lambda: corpus.run(2),
         }
         constants: dict[str, Any] = {
-            "model_bytes": len(recipe.content), "load_processor_seconds": loading[1],
+            "model_bytes": len(spec.content), "load_processor_seconds": loading[1],
             "memory_mb": memory_mb(),
         }  # fmt: skip
         constants["manifest"] = manifest_constants(Path(name, "manifest"))
@@ -188,7 +188,7 @@ def main() -> None:
             )
             cluster.add_node(**node)
             calls["Ray, 2 nodes"] = lambda: corpus.run(2, cluster.address)
-            constants["ray"] = ray_constants(cluster.address, recipe)
+            constants["ray"] = ray_constants(cluster.address, spec)
         times: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
         first: dict[str, bytes] = {}
         same = True
@@ -201,15 +201,15 @@ def main() -> None:
                 same &= contents(out[0]) == first
             print(turn + 1, {name: values[-1] for name, values in times.items()}, flush=True)
         # shards of one sentence each, against all of them in one
-        many = Corpus(Path(name, "many"), recipe, texts[:200], 200)
-        one = Corpus(Path(name, "one"), recipe, texts[:200], 1)
+        many = Corpus(Path(name, "many"), spec, texts[:200], 200)
+        one = Corpus(Path(name, "one"), spec, texts[:200], 1)
         pairs = [(timed(lambda: many.run(1))[1], timed(lambda: one.run(1))[1]) for _ in range(3)]
         constants["shard_processor_seconds"] = median((a - b) / 199 for a, b in pairs)
         big = Path(name, "big")
         big.write_bytes(os.urandom(1 << 20) * 256)
         constants["hash_mb_per_second"] = 256 / timed(lambda: digest_of(big))[1]
         if cluster is not None:
-            tiny = Corpus(Path(name, "tiny"), recipe, texts[:1], 1)
+            tiny = Corpus(Path(name, "tiny"), spec, texts[:1], 1)
             constants["ray"]["start_seconds"] = timed(lambda: tiny.run(1, cluster.address))[0]
             cluster.shutdown()
     plain = median(cpu for _, cpu in times["no engine"])

@@ -19,7 +19,7 @@ from bbparse.parsing.valid import rules_for
 from bbparse.show.formats import FORMATS, Style
 from bbparse.show.text import wants_ascii, wants_colour
 from bbparse.storage.output import open_binary_output
-from bbparse.text.cutting import Split
+from bbparse.text.segmentation import Split
 from bbparse.treebank.progress import Bar
 from bbparse.treebank.sections import Section
 
@@ -225,11 +225,11 @@ def _parse_shards(
 ) -> None:
     """What the command does with ``--output-dir``: `TreebankError` if some shards cannot be parsed,
     after the others are."""
-    from bbparse.corpus import Recipe, Settings, parse_corpus  # only where it is asked for
+    from bbparse.corpus import ParseSpec, Settings, parse_corpus  # only where it is asked for
 
-    recipe = Recipe.of(model, Settings(**settings), options.given_factors())
+    spec = ParseSpec.of(model, Settings(**settings), options.given_factors())
     done = parse_corpus(
-        sources, folder, recipe, workers=threads, cluster=cluster,
+        sources, folder, spec, workers=threads, cluster=cluster,
         tell=lambda text: click.echo(f"bbparse: {text}", err=True),
         show_progress=sys.stderr.isatty(),
     )  # fmt: skip

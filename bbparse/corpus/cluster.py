@@ -1,8 +1,8 @@
 """Workers on a Ray cluster: one for each processor of each node.
 
-The folders of shards and outputs are on a disk that all nodes share; what goes over the wire is the
-recipe, once a node, and names. A node is looked at before it gets work, and the first thing that it
-does is to compile, so that its workers find the code in its cache.
+The folders of shards and outputs are on a disk that all nodes share. Only the specification, once
+for each node, and names of files are sent over the network. A node is inspected before it gets
+work, and compiles first, so that its workers find the code in its cache.
 """
 
 from __future__ import annotations
@@ -17,49 +17,49 @@ from pathlib import Path
 from typing import Any
 
 from bbparse import __version__
-from bbparse.corpus.recipe import Recipe
+from bbparse.corpus.spec import ParseSpec
 from bbparse.corpus.work import LOCK, Outcome, Task, first_new, parse_task, warm_up
 from bbparse.errors import ClusterError
 
-#: Seconds after which an address counts as one that does not answer.
+#: Seconds after which an address counts as not answering.
 PATIENCE = 10.0
-#: Seconds between looks at which nodes there are.
-LOOK = 5.0
+#: Seconds between queries for the nodes of the cluster.
+POLL_SECONDS = 5.0
 
 
 def sources_digest() -> str:
-    """Of the code of this bbparse, which its version may not tell from another."""
+    """Return a hash of the code of this bbparse, which may differ within one version."""
     folder = Path(__file__).resolve().parents[1]
     files = sorted(folder.rglob("*.py"))
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
 def _inspection() -> Callable[..., str]:
-    """What a node is asked: what is wrong with it, empty if nothing is.
+    """Return the function that inspects a node and returns its error, empty if there is none.
 
     A function made here goes to the node as code, which may have another bbparse or none.
     """
 
-    def inspect(wanted: dict[str, str], lock: str, word: str) -> str:
+    def inspect(expected: dict[str, str], lock: str, word: str) -> str:
         import sys
 
-        found = {"Python": ".".join(map(str, sys.version_info[:2]))}
+        versions = {"Python": ".".join(map(str, sys.version_info[:2]))}
         try:
             from bbparse import __version__ as version
             from bbparse.corpus.cluster import sources_digest
 
-            found |= {"bbparse": version, "the code of bbparse": sources_digest()}
+            versions |= {"bbparse": version, "the code of bbparse": sources_digest()}
         except ImportError as error:
             return f"bbparse cannot be imported there ({error})"
-        for name, value in wanted.items():
-            if found[name] != value:
-                return f"{name} is {found[name]} there, and {value} here"
+        for name, value in expected.items():
+            if versions[name] != value:
+                return f"{name} is {versions[name]} there, and {value} here"
         try:
             with open(lock, encoding="utf-8") as file:
-                seen = word in file.read()
+                is_shared = word in file.read()
         except OSError:
-            seen = False
-        if not seen:
+            is_shared = False
+        if not is_shared:
             return f"the output folder is not what it is here ({lock}): use one that nodes share"
         return ""
 
@@ -67,45 +67,46 @@ def _inspection() -> Callable[..., str]:
 
 
 class _Parser:
-    """The actor: a process of its own on some node."""
+    """Ray actor that parses: a process of its own on some node."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
+    def __init__(self, spec: ParseSpec) -> None:
+        self.spec = spec
 
     def ready(self) -> None:
-        """Answers when the process has started, which other jobs may hold up."""
+        """Return when the process has started, which other jobs may delay."""
 
     def parse(self, task: Task) -> Outcome:
-        return parse_task(self.recipe, task)
+        return parse_task(self.spec, task)
 
 
-class RayCrew:
-    """Workers on all nodes that there are, as they come and go; see `Crew`.
+class RayPool:
+    """Workers on all nodes of a cluster, which may come and go; see `WorkerPool`.
 
-    Nodes compile with the beginning of the first new task. `word` is what stands in the lock of
-    the output folder.
+    Nodes compile with the beginning of the first new task. `word` stands in the lock of the output
+    folder.
     """
 
-    def __init__(self, ray: Any, recipe: Recipe, tasks: Sequence[Task], word: str) -> None:
+    def __init__(self, ray: Any, spec: ParseSpec, tasks: Sequence[Task], word: str) -> None:
         self.ray = ray
-        self.recipe = ray.put(recipe)
-        self.first = first_new(recipe, tasks)
-        self.wanted = {
+        self.spec = ray.put(spec)
+        self.first = first_new(spec, tasks)
+        self.versions = {
             "Python": ".".join(map(str, sys.version_info[:2])),
             "bbparse": __version__,
             "the code of bbparse": sources_digest(),
         }
         self.seal = str(tasks[0].output.parent / LOCK), word
-        self.nodes: set[str] = set()  # by their ids, those that have been looked at
+        self.nodes: set[str] = set()  # ids of the inspected nodes
         self.idle: list[tuple[Any, str]] = []  # workers and their nodes
-        self.starting: dict[Any, tuple[str, Callable[[Any], None]]] = {}  # future → node, then
-        self.busy: dict[Any, tuple[Task, Any, str]] = {}
-        self.looked = -LOOK
+        #: future → node, function to call with its result
+        self.starting: dict[Any, tuple[str, Callable[[Any], None]]] = {}
+        self.busy: dict[Any, tuple[Task, Any, str]] = {}  # future → task, worker, node
+        self.last_query = -POLL_SECONDS
 
     def has_room(self) -> bool:
-        """Whether a worker is idle."""
-        if time.monotonic() - self.looked > LOOK:
-            self.looked = time.monotonic()
+        """Return True if a worker is idle."""
+        if time.monotonic() - self.last_query > POLL_SECONDS:
+            self.last_query = time.monotonic()
             alive = self._alive()
             self.idle = [(worker, node) for worker, node in self.idle if node in alive]
             for node in alive.keys() - self.nodes:
@@ -123,42 +124,43 @@ class RayCrew:
             raise ClusterError(
                 "no node is left that can parse: start the cluster anew; the same command goes on"
             )
-        self.ray.wait(futures, num_returns=1, timeout=LOOK)
-        # all that have ended by now: one at a time would go through all futures for each
+        self.ray.wait(futures, num_returns=1, timeout=POLL_SECONDS)
+        # all at once: to take one at a time would go through all futures for each
         ready, _ = self.ray.wait(futures, num_returns=len(futures), timeout=0)
-        found: list[tuple[Task, Outcome | None]] = []
+        outcomes: list[tuple[Task, Outcome | None]] = []
         for future in ready:
             try:
                 result = self.ray.get(future)
             except self.ray.exceptions.RayTaskError as error:
                 cause = " ".join(str(error.cause).split())
                 raise ClusterError(f"{type(error.cause).__name__} on a node: {cause}") from error
-            except self.ray.exceptions.RayError:  # the worker, or its node, was lost
+            except self.ray.exceptions.RayError:   # the worker or its node was lost
                 result = None
-                if future in self.starting:  # to be looked at again, should it live
+                if future in self.starting:  # inspect it again if it is alive
                     self.nodes.discard(self.starting[future][0])
             if future in self.starting:
                 self.starting.pop(future)[1](result)
                 continue
             task, worker, node = self.busy.pop(future)
-            found.append((task, result))
+            outcomes.append((task, result))
             if result is not None:
                 self.idle.append((worker, node))
             else:
                 self._employ(node)
-        return found
+        return outcomes
 
     def _alive(self) -> dict[str, dict[str, Any]]:
         nodes = {node["NodeID"]: node for node in self.ray.nodes() if node["Alive"]}
         return {key: node for key, node in nodes.items() if node["Resources"].get("CPU", 0) >= 1}
 
     def _on(self, node: str, function: Any) -> Any:
-        """A function or a class as something that runs on this node, on one processor."""
-        place = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
-        return self.ray.remote(num_cpus=1, scheduling_strategy=place)(function)
+        """Wrap a function or class to run on this node, on one processor."""
+        strategies = self.ray.util.scheduling_strategies
+        strategy = strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+        return self.ray.remote(num_cpus=1, scheduling_strategy=strategy)(function)
 
     def _inspect(self, node: str, facts: dict[str, Any]) -> None:
-        """Take a node in: look at it, have it compile, start its workers."""
+        """Take in a node: inspect it, let it compile, start its workers."""
         self.nodes.add(node)
 
         def compile_there(complaint: str | None) -> None:
@@ -167,36 +169,36 @@ class RayCrew:
             if self.first is None:
                 start_workers(None)
             elif complaint is not None:
-                warming = self._on(node, warm_up).remote(self.recipe, self.first)
+                warming = self._on(node, warm_up).remote(self.spec, self.first)
                 self.starting[warming] = node, start_workers
 
         def start_workers(_: object) -> None:
             for _ in range(int(facts["Resources"]["CPU"])):
                 self._employ(node)
 
-        inspecting = self._on(node, _inspection()).remote(self.wanted, *self.seal)
+        inspecting = self._on(node, _inspection()).remote(self.versions, *self.seal)
         self.starting[inspecting] = node, compile_there
 
     def _employ(self, node: str) -> None:
-        """Start a worker on a node, unless that was lost."""
+        """Start a worker on a node, unless the node was lost."""
 
         def take_on(_: object) -> None:
             if node in self.nodes:
                 self.idle.append((worker, node))
 
         if node in self.nodes:
-            worker = self._on(node, _Parser).remote(self.recipe)
+            worker = self._on(node, _Parser).remote(self.spec)
             self.starting[worker.ready.remote()] = node, take_on
 
 
 @contextmanager
-def ray_crew(
-    recipe: Recipe, tasks: Sequence[Task], address: str, word: str
-) -> Iterator[RayCrew]:
-    """Workers of a cluster, while the block lasts, for one task or more.
+def ray_pool(
+    spec: ParseSpec, tasks: Sequence[Task], address: str, word: str
+) -> Iterator[RayPool]:
+    """Yield a pool of workers on a cluster, for one task or more.
 
     The address is ``auto`` for the cluster that this machine is in, or ``host:port``. Raises
-    `ClusterError` if Ray is not installed, or no cluster answers; within the block, if a node has
+    `ClusterError` if Ray is not installed or no cluster answers; within the block, if a node has
     another version of bbparse or Python, does not see the output folder, or none is left.
     """
     try:
@@ -207,7 +209,7 @@ def ray_crew(
         raise ClusterError("--cluster needs Ray: pip install 'bbparse[ray]'") from None
     _connect(ray, address)
     try:
-        yield RayCrew(ray, recipe, tasks, word)
+        yield RayPool(ray, spec, tasks, word)
     finally:
         ray.shutdown()
 
@@ -227,6 +229,6 @@ def _connect(ray: Any, address: str) -> None:
         raise ClusterError(
             f"--cluster {address}: no cluster is running: see 'ray start', or give HOST:PORT"
         ) from None
-    except Exception as error:  # which, depends on the version
-        what = " ".join(str(error).split())
-        raise ClusterError(f"--cluster {address}: {what or type(error).__name__}") from error
+    except Exception as error:  # its class depends on the version
+        reason = " ".join(str(error).split())
+        raise ClusterError(f"--cluster {address}: {reason or type(error).__name__}") from error

@@ -1,6 +1,6 @@
-"""A model and how to parse with it, as one thing that other processes and machines are given.
+"""Parse specifications: a model and how to parse with it, as one value for other processes.
 
-`mapper` makes of it a function on pandas data frames, which other engines call on batches.
+`mapper` makes a function on pandas data frames from it, which other engines call on batches.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from bbparse.validity.rules import Rules
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to read, parse and write; the fields are what ``bbparse parse`` has as options."""
+    """Settings for reading, parsing and writing: the options of ``bbparse parse``."""
 
     split: Split | None = None
     format_name: str = "conllu"
@@ -48,19 +48,19 @@ class Settings:
     prune: int | None = None
     time_limit: float | None = None
     node_limit: int | None = None
-    skip_invalid: bool = False  #: Of shards: leave sentences out that cannot be parsed.
+    skip_invalid: bool = False  #: For shards: leave out sentences that cannot be parsed.
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """All that outputs depend on but their inputs. It may be pickled, and is equal by content."""
+class ParseSpec:
+    """Everything that outputs depend on except inputs; can be pickled, and compares by content."""
 
     model: str  #: Name of the model, for messages.
-    content: bytes = field(repr=False)  #: Of the model's file.
+    content: bytes = field(repr=False)  #: Bytes of the model file.
     settings: Settings = Settings()
     factors: tuple[str, ...] = ()  #: Families that the model needs, as ``"module:Class"``.
-    rules: Rules | None = field(default=None, compare=False)  #: Those of ``settings.valid``.
-    rules_digest: str = ""
+    rules: Rules | None = field(default=None, compare=False)  #: Rules of ``settings.valid``.
+    rules_digest: str = ""  #: SHA-256 of their file.
 
     @classmethod
     def of(
@@ -68,15 +68,22 @@ class Recipe:
         model: str | os.PathLike[str] = DEFAULT_MODEL,
         settings: Settings | None = None,
         factors: Iterable[str] = (),
-    ) -> Recipe:
-        """Read what is needed, so that nobody else has to.
+    ) -> ParseSpec:
+        """Read the model and the rules, so that no other process has to.
+
+        Parameters
+        ----------
+        model : path or name
+        settings : Settings, optional
+        factors : iterable of "module:Class"
+            Families that the model was trained with and that are not installed as plug-ins.
 
         Raises
         ------
         ModelError
             If there is no such model.
         ConfigError
-            If rules cannot be read.
+            If the rules cannot be read.
         """
         settings = settings or Settings()
         path = MODELS.path(model)
@@ -92,7 +99,7 @@ class Recipe:
 
     @cached_property
     def description(self) -> dict[str, Any]:
-        """What tells it apart, for manifests; of the model its hash."""
+        """Everything that distinguishes it, for manifests; the model by its hash."""
         about = {
             "bbparse": __version__,
             "model_sha256": sha256(self.content).hexdigest(),
@@ -107,42 +114,53 @@ class Recipe:
         return sha256(json.dumps(self.description, sort_keys=True).encode()).hexdigest()
 
     def parser(self) -> Parser:
-        """The parser, which a process loads once; raises what loading a model raises."""
+        """Return the parser, which each process loads once; errors are those of loading a model."""
         return _loaded(self)
 
-    def parses(
+    def parse(
         self,
         parser: Parser,
         sentences: Iterable[Sentence],
         leave_out: Callable[[str], None] | None = None,
     ) -> Iterator[Parse]:
-        """What the parser, which is this recipe's, finds for sentences.
+        """Parse sentences with the parser of this specification.
 
-        What is wrong with the recipe is raised at once, what is with a sentence when it is reached;
-        with ``leave_out`` it is given this instead, with its place, and the sentence is left out.
+        Parameters
+        ----------
+        parser : Parser
+            Result of :meth:`parser`.
+        sentences : iterable of Sentence
+        leave_out : callable, optional
+            If given, a sentence that cannot be parsed is left out, and this is called with the
+            error and its place. Otherwise the error is raised when the sentence is reached.
+
+        Raises
+        ------
+        BBParseError
+            At once if the specification is wrong.
         """
-        asked = self.settings
-        valid: Rules | str | None = asked.valid
+        settings = self.settings
+        valid: Rules | str | None = settings.valid
         if self.rules is not None:
             valid = (rules_for(None, parser.labeller) or Rules(())) + self.rules
         options: dict[str, Any] = {
-            "k_best": asked.k_best, "prune": asked.prune, "confidence": asked.confidence,
+            "k_best": settings.k_best, "prune": settings.prune, "confidence": settings.confidence,
             "valid": rules_for(valid, parser.labeller) or "none",
-            "time_limit": asked.time_limit, "node_limit": asked.node_limit,
+            "time_limit": settings.time_limit, "node_limit": settings.node_limit,
         }  # fmt: skip
         parser.wanted(**options)
 
-        def parse(some: Iterable[Sentence]) -> Iterator[Parse]:
-            tagged = map(parser.tagged, some)
-            return parser.parse_all(tagged, keep_heads=asked.keep_heads, **options)
+        def parse(batch: Iterable[Sentence]) -> Iterator[Parse]:
+            tagged = map(parser.tagged, batch)
+            return parser.parse_all(tagged, keep_heads=settings.keep_heads, **options)
 
         return parse(sentences) if leave_out is None else _valid(parse, sentences, leave_out)
 
-    def text(self, found: Parse) -> str:
-        """What is written for a sentence."""
+    def text(self, parse: Parse) -> str:
+        """Return the output for a sentence."""
         write = FORMATS[self.settings.format_name]
         style = Style(self.settings.k_best, ascii_only=self.settings.ascii_only)
-        return write(found.sentence, found.trees, found.solution.status, style)
+        return write(parse.sentence, parse.trees, parse.solution.status, style)
 
 
 def _valid(
@@ -150,24 +168,24 @@ def _valid(
     sentences: Iterable[Sentence],
     leave_out: Callable[[str], None],
 ) -> Iterator[Parse]:
-    """What is found for the sentences that can be parsed."""
+    """Yield the parses of the sentences that can be parsed."""
     for batch in batches(sentences):
-        with suppress(BBParseError):  # which of them it is shows one by one
+        with suppress(BBParseError):  # parsed one by one below, to find the invalid ones
             yield from list(parse(batch))
             continue
-        for one in batch:
+        for sentence in batch:
             try:
-                found = list(parse([one]))
+                parses = list(parse([sentence]))
             except BBParseError as error:
-                start = f"{one.source}, line "
-                where = "" if str(error).startswith(start) else f"{start}{one.line_number}: "
+                start = f"{sentence.source}, line "
+                where = "" if str(error).startswith(start) else f"{start}{sentence.line_number}: "
                 leave_out(f"{where}{error}")
             else:
-                yield from found
+                yield from parses
 
 
 @lru_cache(maxsize=2)
-def _loaded(recipe: Recipe) -> Parser:
+def _loaded(recipe: ParseSpec) -> Parser:
     with temporary_folder() as folder:
         path = Path(folder, "model")
         path.write_bytes(recipe.content)
@@ -192,100 +210,106 @@ def mapper(
     factors: Iterable[str] = (),
     **settings: Any,
 ) -> Mapper:
-    """A function from a data frame with texts to the same with trees.
+    """Make a function that adds a column with trees to a data frame with texts.
 
-    Its model goes with it where it is pickled, and is loaded once in each process.
+    The model is pickled with the function, and each process loads it once.
 
     Parameters
     ----------
     model : path or name
     column : str
-        Which column has the texts, each of any number of sentences.
+        Name of the column of texts, each with any number of sentences.
     split : {"text", "lines", "words"} or None
-        How texts are cut; None: they are CoNLL-U.
+        How to split texts into sentences and words; None: they are CoNLL-U.
     output, error : str
-        Names of the columns that are added: the trees as one text, and what is wrong with a text,
-        which has no trees then. Texts that are missing have neither.
+        Names of the new columns: the trees as one text, and the error of a text that has no trees.
+        Both are missing where the text is missing.
     factors : iterable of "module:Class"
-        Families the model was trained with that are not installed as plug-ins.
+        Families that the model was trained with and that are not installed as plug-ins.
     settings
         See `Settings`.
+
+    Returns
+    -------
+    Mapper
 
     Raises
     ------
     ModelError
         If there is no such model.
     ConfigError
-        If rules cannot be read, or a setting is not for texts.
+        If the rules cannot be read, or a setting is not for texts.
     """
     if settings.get("skip_invalid"):
-        raise ConfigError("skip_invalid is for shards: what is wrong with a text stands beside it")
-    recipe = Recipe.of(model, Settings(split=split, **settings), factors)
-    return Mapper(recipe, column, output, error)
+        raise ConfigError("skip_invalid is for shards: the error of a text stands beside it")
+    spec = ParseSpec.of(model, Settings(split=split, **settings), factors)
+    return Mapper(spec, column, output, error)
 
 
 class Mapper:
-    """What `mapper` makes: call it with a data frame, or with an iterator of them."""
+    """Function on data frames, made by `mapper`: call it with a frame or an iterator of frames."""
 
-    def __init__(self, recipe: Recipe, column: str, output: str, error: str) -> None:
-        self.recipe = recipe
+    def __init__(self, spec: ParseSpec, column: str, output: str, error: str) -> None:
+        self.spec = spec
         self.column = column
         self.output = output
         self.error = error
 
     def __call__(self, frame: Any) -> Any:
-        """A data frame, or each of an iterator of them, with two more columns.
+        """Return a data frame, or an iterator of them, with two more columns.
 
-        `BBParseError` if there is no such column, or the model cannot parse what it has.
+        `BBParseError` if there is no such column, or the model cannot parse its texts.
         """
         return map(self._parsed, frame) if isinstance(frame, Iterator) else self._parsed(frame)
 
     def __dask_tokenize__(self) -> object:
-        return self.recipe.digest, self.column, self.output, self.error
+        return self.spec.digest, self.column, self.output, self.error
 
     def _parsed(self, frame: Any) -> Any:
         import pandas
 
         if self.column not in frame.columns:
-            known = ", ".join(map(str, frame.columns))
-            raise BBParseError(f"the data has no column {self.column!r}, its columns are {known}")
+            names = ", ".join(map(str, frame.columns))
+            raise BBParseError(f"the data has no column {self.column!r}, its columns are {names}")
         texts = [None if pandas.isna(value) else str(value) for value in frame[self.column]]
         trees, errors = self._trees(texts) if len(texts) else ([], [])
         new = {self.output: trees, self.error: errors}
-        columns = {  # of text even where all are missing, as files of columns have types
+        columns = {  # of text even if all are missing: Parquet files need a type
             name: pandas.Series(values, frame.index, dtype="string") for name, values in new.items()
         }
         return frame.assign(**columns)
 
     def _trees(self, texts: list[str | None]) -> tuple[list[str | None], list[str | None]]:
-        """The trees of each text, and what is wrong with it."""
-        parser = self.recipe.parser()
-        likeness = LanguageCheck(parser.cutter) if parser.cutter is not None else None
+        """Return the trees of each text, and its error."""
+        parser = self.spec.parser()
+        language_check = LanguageCheck(parser.cutter) if parser.cutter is not None else None
         errors: list[str | None] = [None] * len(texts)
         rows: list[int] = []
         sentences: list[Sentence] = []
         for i, text in enumerate(texts):
             try:
-                own = [] if text is None else list(self._sentences(text, parser, likeness))
-                tagged = [parser.tagged(sentence) for sentence in own]
+                raw = [] if text is None else self._sentences(text, parser, language_check)
+                tagged = [parser.tagged(sentence) for sentence in list(raw)]
             except BBParseError as error:
                 errors[i] = str(error)
                 continue
             sentences += tagged
             rows += [i] * len(tagged)
         written: list[list[str]] = [[] for _ in texts]
-        for i, found in zip(rows, self.recipe.parses(parser, sentences)):
-            written[i].append(self.recipe.text(found))
+        for i, parse in zip(rows, self.spec.parse(parser, sentences)):
+            written[i].append(self.spec.text(parse))
         trees = [
-            None if text is None or error is not None else "".join(own)
-            for text, error, own in zip(texts, errors, written)
+            None if text is None or error is not None else "".join(lines)
+            for text, error, lines in zip(texts, errors, written)
         ]
         return trees, errors
 
     def _sentences(
-        self, text: str, parser: Parser, likeness: LanguageCheck | None
+        self, text: str, parser: Parser, language_check: LanguageCheck | None
     ) -> Iterable[Sentence]:
-        split = self.recipe.settings.split
+        split = self.spec.settings.split
         if split is None:
             return read_conllu(io.StringIO(text))
-        return sentences_of_text(text, parser.needed_cutter(), split=split, language_check=likeness)
+        return sentences_of_text(
+            text, parser.needed_cutter(), split=split, language_check=language_check
+        )

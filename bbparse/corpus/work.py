@@ -1,6 +1,6 @@
-"""What a worker does with a shard, on whatever machine; and who gets which shard.
+"""Parse single shards, on any machine, and distribute shards among workers.
 
-A manifest says what an output folder holds, and from what it was made.
+A manifest lists what an output folder holds, and from what it was made.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
-from bbparse.corpus.recipe import Recipe
+from bbparse.corpus.spec import ParseSpec
 from bbparse.errors import BBParseError, OutputError, TreebankError
 from bbparse.parsing.parser import Parser
 from bbparse.solving.processes import GRACE, Worker
@@ -30,31 +30,31 @@ from bbparse.text.segmentation import read_text, split_of_name
 from bbparse.treebank import Sentence, read_conllu
 
 NAME, LOCK, FORMAT = "manifest.jsonl", ".bbparse.lock", 1
-#: Seconds for which a folder may stay locked by processes whose parent was just killed.
+#: Seconds that a folder may stay locked by processes whose parent was just killed.
 PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One shard. With an `error` there is no output, and it is tried again in the next run."""
+    """One shard of a manifest. With an `error` it has no output, and the next run repeats it."""
 
     output: str  #: Name of its file in the folder.
     shard: str  #: Name of the input, without folders.
-    recipe: str  #: `Recipe.digest` of what it was made with.
+    recipe: str  #: `ParseSpec.digest` of its run, under the name that it has in files.
     input_sha256: str = ""
     output_sha256: str = ""
     sentences: int = 0
     words: int = 0
-    left_out: int = 0  #: Sentences that cannot be parsed, if that is no error.
+    left_out: int = 0  #: Sentences that cannot be parsed, if they are skipped.
     error: str = ""
 
 
 class Manifest:
-    """The shards of an output folder that are done, as lines of JSON after a header.
+    """List of the finished shards in an output folder: lines of JSON after a header.
 
-    A line is added for each shard as it is done, whatever becomes of the run; `write` puts them in
-    order, whole or not at all. A last line that was cut off does not count. What a folder has is
-    read; `OutputError` if it has a file of that name that is something else, or of a newer version.
+    A line is added as soon as a shard is finished, so that an interrupted run loses nothing;
+    `write` sorts the lines and replaces the file atomically. An incomplete last line is ignored. An
+    existing manifest is read; `OutputError` if it is of another version, or the file is none.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -80,7 +80,7 @@ class Manifest:
             self.entries[entry.output] = entry
 
     def add(self, entry: Entry) -> None:
-        """Note a shard, at once on disk; `write` comes first."""
+        """Add a shard and write it to disk at once; `write` comes first."""
         self.entries[entry.output] = entry
         try:
             if self._file is None:
@@ -92,7 +92,7 @@ class Manifest:
             raise OutputError(f"{self.path}: cannot be written: {error.strerror}") from error
 
     def write(self, about: dict[str, Any]) -> None:
-        """Write it whole, with what is known about the run, and counts."""
+        """Write the manifest atomically, with a header of facts about the run and counts."""
         self.close()
         entries = [self.entries[name] for name in sorted(self.entries)]
         header = {
@@ -107,30 +107,31 @@ class Manifest:
             file.writelines(map(_line, entries))
 
     def close(self) -> None:
+        """Close the file."""
         if self._file is not None:
             file, self._file = self._file, None
             file.close()
 
 
 def _line(entry: Entry) -> str:
-    known = {key: value for key, value in asdict(entry).items() if value != ""}
-    return json.dumps(known, ensure_ascii=False) + "\n"
+    values = {key: value for key, value in asdict(entry).items() if value != ""}
+    return json.dumps(values, ensure_ascii=False) + "\n"
 
 
 def _json(line: str) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {}
+        value = None
+    return value if isinstance(value, dict) else {}
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[str]:
-    """Make a folder, if need be, and have it to oneself; yields a word that only this run knows.
+    """Make a folder if it does not exist, and lock it; yields a random word that marks this run.
 
-    The lock ends with its process and those that this one has forked, however they end. Raises
-    `OutputError` if another run is writing there, or nobody can.
+    The lock ends with this process and its forks, however they end. Raises `OutputError` if another
+    run is writing there, or the folder cannot be written.
     """
     path = folder / LOCK
     try:
@@ -143,10 +144,10 @@ def locked(folder: Path) -> Iterator[str]:
         while lock_file(file) is False:
             if time.monotonic() > end:
                 file.seek(0)
-                who = _json(file.read())
+                owner = _json(file.read())
                 raise OutputError(
-                    f"{folder}: another run is writing there (process {who.get('process')} on"
-                    f" {who.get('machine')}): wait for its end, or choose another folder"
+                    f"{folder}: another run is writing there (process {owner.get('process')} on"
+                    f" {owner.get('machine')}): wait for its end, or choose another folder"
                 )
             time.sleep(0.05)
         word = secrets.token_hex(8)
@@ -160,100 +161,100 @@ def locked(folder: Path) -> Iterator[str]:
         yield word
 
 
-#: Workers that may be lost with one shard before it counts as what they die of.
-MOST_LOSSES = 3
+#: Number of workers lost with one shard after which the shard counts as the cause.
+MAX_LOSSES = 3
 START = "fork" if sys.platform == "linux" else "spawn"
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A shard that is to be parsed, if it is not what an entry says."""
+    """A shard to be parsed, unless its output agrees with the entry of an earlier run."""
 
     shard: Path
     output: Path
-    known: Entry | None = None
+    previous: Entry | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a task. After a fatal one, which is no shard's fault, nothing goes on."""
+    """Result of a task. After a fatal one, which no shard causes, the run ends."""
 
     task: Task
     entry: Entry
     state: Literal["parsed", "kept", "failed", "fatal"]
-    left_out: tuple[str, ...] = ()  #: What is wrong with sentences that were left out.
+    left_out: tuple[str, ...] = ()  #: Errors of the sentences that were left out.
 
 
-def parse_task(recipe: Recipe, task: Task) -> Outcome:
-    """Parse a shard; raises nothing, as what is wrong with one is no matter for the others."""
-    entry = Entry(task.output.name, task.shard.name, recipe.digest)
+def parse_task(spec: ParseSpec, task: Task) -> Outcome:
+    """Parse a shard; raises nothing, because the error of one shard must not stop the others."""
+    entry = Entry(task.output.name, task.shard.name, spec.digest)
     try:
         entry = replace(entry, input_sha256=digest_of(task.shard))
         if _is_done(task, entry):
-            return Outcome(task, task.known or entry, "kept")
+            return Outcome(task, task.previous or entry, "kept")
         try:
-            parser = recipe.parser()
-            recipe.parses(parser, ())
+            parser = spec.parser()
+            spec.parse(parser, ())
         except BBParseError as error:
             return Outcome(task, replace(entry, error=str(error)), "fatal")
         sentences = words = 0
-        wrong: list[str] = []
-        leave_out = wrong.append if recipe.settings.skip_invalid else None
-        given = sentences_of(task.shard, parser, recipe, leave_out)
+        errors: list[str] = []
+        leave_out = errors.append if spec.settings.skip_invalid else None
+        shard_sentences = sentences_of(task.shard, parser, spec, leave_out)
         with open_binary_output(task.output) as file:
-            for found in recipe.parses(parser, given, leave_out):
-                file.write(recipe.text(found).encode())
+            for parse in spec.parse(parser, shard_sentences, leave_out):
+                file.write(spec.text(parse).encode())
                 sentences += 1
-                words += found.sentence.n_words
-            if wrong and not sentences:
+                words += parse.sentence.n_words
+            if errors and not sentences:
                 raise TreebankError(
-                    f"{task.shard}: no sentence is left to parse: {len(wrong)} are invalid"
+                    f"{task.shard}: no sentence is left to parse: {len(errors)} are invalid"
                 )
         entry = replace(
             entry, output_sha256=digest_of(task.output), sentences=sentences, words=words,
-            left_out=len(wrong),
+            left_out=len(errors),
         )  # fmt: skip
-        return Outcome(task, entry, "parsed", tuple(wrong))
+        return Outcome(task, entry, "parsed", tuple(errors))
     except OutputError as error:
         return Outcome(task, replace(entry, error=str(error)), "fatal")
     except BBParseError as error:
-        what = str(error)
+        problem = str(error)
     except OSError as error:
-        what = f"{task.shard}: cannot be read: {error.strerror or error}"
+        problem = f"{task.shard}: cannot be read: {error.strerror or error}"
     except Exception as error:
-        what = f"{task.shard}: internal error: {type(error).__name__}: {error}"
+        problem = f"{task.shard}: internal error: {type(error).__name__}: {error}"
     with suppress(OSError):
-        task.output.unlink()  # of what the shard was before
-    return Outcome(task, replace(entry, error=" ".join(what.split())), "failed")
+        task.output.unlink()  # the output of an earlier version of the shard
+    return Outcome(task, replace(entry, error=" ".join(problem.split())), "failed")
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
 
 def _is_done(task: Task, entry: Entry) -> bool:
-    """Whether the known output was made of what the entry has, and is as it was made."""
-    known = task.known
-    if known is None or known.error:
+    """Return True if the previous output was made from the same input, and is unchanged."""
+    previous = task.previous
+    if previous is None or previous.error:
         return False
-    if (known.recipe, known.input_sha256) != (entry.recipe, entry.input_sha256):
+    if (previous.recipe, previous.input_sha256) != (entry.recipe, entry.input_sha256):
         return False
     try:
-        return digest_of(task.output) == known.output_sha256
+        return digest_of(task.output) == previous.output_sha256
     except OSError:
         return False
 
 
 def sentences_of(
-    shard: Path, parser: Parser, recipe: Recipe, leave_out: Callable[[str], None] | None = None
+    shard: Path, parser: Parser, spec: ParseSpec, leave_out: Callable[[str], None] | None = None
 ) -> Iterator[Sentence]:
-    """The sentences of a shard: of CoNLL-U, or of running text, which ``.txt`` is by its name.
+    """Read the sentences of a shard: CoNLL-U, or running text if its name ends in ``.txt``.
 
-    With ``leave_out``, invalid ones are left out, and it is given what is wrong with each.
+    With ``leave_out``, invalid sentences are left out, and it is called with the error of each.
     """
-    split = recipe.settings.split or split_of_name(shard.name)
+    split = spec.settings.split or split_of_name(shard.name)
     if split is None:
         if leave_out is None:
             return read_conllu(shard)
@@ -263,104 +264,106 @@ def sentences_of(
     return read_text(shard, parser.needed_cutter(), split)
 
 
-def first_new(recipe: Recipe, tasks: Iterable[Task]) -> Path | None:
-    """The first shard that is certainly to be parsed."""
-    other = (one for one in tasks if one.known is None or one.known.recipe != recipe.digest)
-    return next((one.shard for one in other), None)
+def first_new(spec: ParseSpec, tasks: Iterable[Task]) -> Path | None:
+    """Return the first shard that certainly has to be parsed, or None."""
+    for task in tasks:
+        if task.previous is None or task.previous.recipe != spec.digest:
+            return task.shard
+    return None
 
 
-def warm_up(recipe: Recipe, shard: Path) -> None:
-    """Load the model, and compile what parsing needs, by the beginning of a shard.
+def warm_up(spec: ParseSpec, shard: Path) -> None:
+    """Load the model, and compile what parsing needs with the beginning of a shard.
 
-    Raises what is wrong with the recipe.
+    Raises the error of the specification, if it has one.
     """
-    parser = recipe.parser()
-    recipe.parses(parser, ())
-    with suppress(Exception):  # told by who parses the shard
-        next(recipe.parses(parser, sentences_of(shard, parser, recipe)), None)
+    parser = spec.parser()
+    spec.parse(parser, ())
+    with suppress(Exception):  # the worker that parses the shard reports it
+        next(spec.parse(parser, sentences_of(shard, parser, spec)), None)
 
 
-class Crew(Protocol):
+class WorkerPool(Protocol):
     """Workers, each of which does one task at a time."""
 
     def has_room(self) -> bool:
-        """Whether another task can be taken now."""
+        """Return True if another task can be taken now."""
 
     def take(self, task: Task) -> None:
-        """Begin with a task."""
+        """Begin a task."""
 
     def wait(self) -> list[tuple[Task, Outcome | None]]:
-        """Wait for tasks to end, or for room; None is for those whose worker was lost."""
+        """Wait for tasks to end, or for room; the outcome is None if the worker was lost."""
 
 
-class LocalCrew:
-    """Processes of this machine, so many, started as they are needed.
+class LocalPool:
+    """Processes of this machine, up to ``max_workers``, started as they are needed.
 
-    On Linux they are forks, which have the model and the compiled code in common.
+    On Linux they are forks, which share the model and the compiled code.
     """
 
-    def __init__(self, recipe: Recipe, most: int) -> None:
-        self.recipe = recipe
-        self.most = most
+    def __init__(self, spec: ParseSpec, max_workers: int) -> None:
+        self.spec = spec
+        self.max_workers = max_workers
         self.workers: list[Worker] = []
 
     def has_room(self) -> bool:
-        """Whether one is idle or may still be started."""
-        return len(self.workers) < self.most or any(one.task is None for one in self.workers)
+        """Return True if a worker is idle or may still be started."""
+        return len(self.workers) < self.max_workers or any(w.task is None for w in self.workers)
 
     def take(self, task: Task) -> None:
-        worker = next((one for one in self.workers if one.task is None), None)
+        worker = next((w for w in self.workers if w.task is None), None)
         if worker is None:
-            worker = Worker(partial(parse_task, self.recipe), self.workers, START)
+            worker = Worker(partial(parse_task, self.spec), self.workers, START)
             self.workers.append(worker)
         worker.take(task)
 
     def wait(self) -> list[tuple[Task, Outcome | None]]:
-        busy = {one.connection: one for one in self.workers if one.task is not None}
-        found: list[tuple[Task, Outcome | None]] = []
-        for side in connection.wait(list(busy)):
-            worker = busy[side]
+        busy = {w.connection: w for w in self.workers if w.task is not None}
+        outcomes: list[tuple[Task, Outcome | None]] = []
+        for ready in connection.wait(list(busy)):
+            worker = busy[ready]
             task, worker.task = worker.task, None
             try:
-                found.append((task, worker.connection.recv()))
+                outcomes.append((task, worker.connection.recv()))
             except (OSError, EOFError):
                 worker.end(GRACE)
                 self.workers.remove(worker)
-                found.append((task, None))
-        return found
+                outcomes.append((task, None))
+        return outcomes
 
     def close(self) -> None:
-        """End all processes, whatever they are doing; they leave nothing half written."""
+        """End all processes, whatever they are doing; they leave nothing incomplete."""
         for worker in self.workers:
             worker.process.terminate()
         for worker in self.workers:
             worker.end(GRACE)
 
 
-def work_through(crew: Crew, tasks: Iterable[Task]) -> Generator[Outcome, None, None]:
-    """What becomes of tasks, in the order in which they end; whoever is idle takes the next.
+def work_through(pool: WorkerPool, tasks: Iterable[Task]) -> Generator[Outcome, None, None]:
+    """Yield the outcomes of tasks in the order in which they end; idle workers take the next tasks.
 
-    What a lost worker had is done again.
+    The task of a lost worker is done again.
     """
     waiting = deque(tasks)
     losses: Counter[Task] = Counter()
     busy = 0
     while waiting or busy:
-        while waiting and crew.has_room():
-            crew.take(waiting.popleft())
+        while waiting and pool.has_room():
+            pool.take(waiting.popleft())
             busy += 1
-        for task, outcome in crew.wait():
+        for task, outcome in pool.wait():
             busy -= 1
             if outcome is not None:
                 yield outcome
                 continue
             losses[task] += 1
-            if losses[task] < MOST_LOSSES:
+            if losses[task] < MAX_LOSSES:
                 waiting.append(task)
                 continue
-            what = (
-                f"{task.shard}: {MOST_LOSSES} processes were killed that parsed it, as the system"
+            problem = (
+                f"{task.shard}: {MAX_LOSSES} processes were killed that parsed it, as the system"
                 " does when memory runs out: use fewer --threads, or smaller shards"
             )
-            entry = Entry(task.output.name, task.shard.name, "", error=what)
+            entry = Entry(task.output.name, task.shard.name, "", error=problem)
             yield Outcome(task, entry, "failed")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bbparse.corpus import Recipe, Settings
+from bbparse.corpus import ParseSpec, Settings
 from bbparse.treebank import format_sentence
 from tests import toy
 
@@ -22,8 +22,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def recipe(model: Path) -> Recipe:
-    return Recipe.of(model, Settings())
+def spec(model: Path) -> ParseSpec:
+    return ParseSpec.of(model, Settings())
 
 
 @pytest.fixture

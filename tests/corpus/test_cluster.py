@@ -15,22 +15,22 @@ from typing import Any
 
 import pytest
 
-from bbparse.corpus import Recipe, parse_corpus
+from bbparse.corpus import ParseSpec, parse_corpus
 from bbparse.corpus.work import locked
 from bbparse.errors import ClusterError
 
 Contents = Callable[[Path], dict[str, bytes]]
 
 
-def test_an_address_that_does_not_answer(shards: Path, tmp_path: Path, recipe: Recipe) -> None:
+def test_an_address_that_does_not_answer(shards: Path, tmp_path: Path, spec: ParseSpec) -> None:
     pytest.importorskip("ray")
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(ClusterError, match=f"--cluster {address}: does not answer: "):
-            parse_corpus([f"{shards}/*"], tmp_path / "out", recipe, cluster=address)
+            parse_corpus([f"{shards}/*"], tmp_path / "out", spec, cluster=address)
     with pytest.raises(ClusterError, match="expected auto or HOST:PORT"):
-        parse_corpus([f"{shards}/*"], tmp_path / "out", recipe, cluster="somewhere")
+        parse_corpus([f"{shards}/*"], tmp_path / "out", spec, cluster="somewhere")
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +54,10 @@ def cluster() -> Iterator[Any]:
 
 
 def test_nodes_and_workers_that_are_lost(
-    cluster: Any, shards: Path, tmp_path: Path, recipe: Recipe, contents: Contents
+    cluster: Any, shards: Path, tmp_path: Path, spec: ParseSpec, contents: Contents
 ) -> None:
     one, out = tmp_path / "one", tmp_path / "out"
-    parse_corpus([f"{shards}/*"], one, recipe)
+    parse_corpus([f"{shards}/*"], one, spec)
     killed: list[str] = []
 
     def kill() -> None:
@@ -80,21 +80,21 @@ def test_nodes_and_workers_that_are_lost(
 
     thread = threading.Thread(target=kill, daemon=True)
     thread.start()
-    done = parse_corpus([f"{shards}/*"], out, recipe, cluster=cluster.address)
+    done = parse_corpus([f"{shards}/*"], out, spec, cluster=cluster.address)
     thread.join(60)
     assert killed[-1] == "node"
     assert (done.parsed, done.failed) == (8, 0)
     assert contents(one) == contents(out)
     # what is done is known to nodes, too
-    done = parse_corpus([f"{shards}/*"], out, recipe, cluster=cluster.address)
+    done = parse_corpus([f"{shards}/*"], out, spec, cluster=cluster.address)
     assert (done.parsed, done.kept) == (0, 8)
 
 
 def test_a_run_that_is_killed_goes_on(
-    cluster: Any, shards: Path, tmp_path: Path, recipe: Recipe, model: Path, contents: Contents
+    cluster: Any, shards: Path, tmp_path: Path, spec: ParseSpec, model: Path, contents: Contents
 ) -> None:
     one, out = tmp_path / "one", tmp_path / "out"
-    parse_corpus([f"{shards}/*"], one, recipe)
+    parse_corpus([f"{shards}/*"], one, spec)
     command = [sys.executable, "-m", "bbparse", "parse", f"{shards}/*", "--model", str(model)]
     command += ["--output-dir", str(out), "--cluster", cluster.address]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as run:
@@ -102,22 +102,22 @@ def test_a_run_that_is_killed_goes_on(
             time.sleep(0.002)
         run.kill()
     assert run.returncode == -signal.SIGKILL
-    done = parse_corpus([f"{shards}/*"], out, recipe, cluster=cluster.address)
+    done = parse_corpus([f"{shards}/*"], out, spec, cluster=cluster.address)
     assert done.parsed + done.kept == 8 and done.kept and not done.failed
     assert contents(one) == contents(out)
 
 
 def test_nodes_that_differ(
-    cluster: Any, shards: Path, tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+    cluster: Any, shards: Path, tmp_path: Path, spec: ParseSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
         patch.setattr("bbparse.corpus.cluster.__version__", "0.0.7")
         with pytest.raises(ClusterError, match=r"node .*: bbparse is .* there, and 0\.0\.7 here"):
-            parse_corpus([f"{shards}/*"], out, recipe, cluster=cluster.address)
+            parse_corpus([f"{shards}/*"], out, spec, cluster=cluster.address)
     with monkeypatch.context() as patch:
         patch.setattr("bbparse.corpus.cluster.LOCK", "nothing")
         with pytest.raises(ClusterError, match="output folder is not what it is here"):
-            parse_corpus([f"{shards}/*"], out, recipe, cluster=cluster.address)
+            parse_corpus([f"{shards}/*"], out, spec, cluster=cluster.address)
     with locked(out):
         pass
