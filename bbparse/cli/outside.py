@@ -79,7 +79,7 @@ def given_outside(
         found = read_vectors(vectors, sentences, dev, first=kept, license=license)
         click.echo(
             f"{found.note['words']} of {found.note['of']} vectors kept, which"
-            f" {100 * found.share(sentences):.1f} % of the training words have", err=True,
+            f" {100 * found.coverage(sentences):.1f} % of the training words have", err=True,
         )  # fmt: skip
         return found
 

@@ -1,4 +1,4 @@
-"""Vectors of words from outside: a file of word vectors, or the states of an encoder."""
+"""Pretrained embeddings: word vectors from a file, or the states of a contextual encoder."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ __all__ = [
 
 
 def outside_from(arrays: Mapping[str, NDArray[Any]], where: str = "outside") -> Outside | None:
-    """What `to_arrays` of a source gave; None if there is nothing. `ModelError`, with the file's
-    name ``where``, if it is damaged."""
+    """Load the embeddings of a model file; None if it has none.
+
+    `ModelError` if the arrays are damaged; `where` is the name of the file.
+    """
     if arrays.keys().isdisjoint(OUTSIDE_ARRAYS):
         return None
     try:
@@ -34,16 +36,19 @@ def outside_from(arrays: Mapping[str, NDArray[Any]], where: str = "outside") -> 
 
 
 def one_source(*sources: Outside | None) -> Outside | None:
-    """The one of which networks take vectors, None if none does; `ModelError` if they differ."""
-    found = [source for source in sources if source is not None]
-    for other in found[1:]:
-        if other is not found[0]:
-            arrays, own = other.to_arrays(), found[0].to_arrays()
-            if arrays.keys() != own.keys() or any(
-                not np.array_equal(array, own[name]) for name, array in arrays.items()
+    """Return the embeddings that all networks share, None if none uses any.
+
+    `ModelError` if two networks use different ones.
+    """
+    used = [source for source in sources if source is not None]
+    for source in used[1:]:
+        if source is not used[0]:
+            arrays, expected = source.to_arrays(), used[0].to_arrays()
+            if arrays.keys() != expected.keys() or any(
+                not np.array_equal(array, expected[name]) for name, array in arrays.items()
             ):
                 raise ModelError(
-                    "parser and tagger take different vectors from outside, and a model has one"
+                    "parser and tagger use different pretrained embeddings, and a model has one"
                     " kind: train the tagger together with the parser"
                 )
-    return found[0] if found else None
+    return used[0] if used else None

@@ -1,8 +1,8 @@
-"""`EncoderStates`: what an encoder of the library transformers makes of words in their sentence.
+"""`EncoderStates`: embeddings of words in their sentence by an encoder of the library transformers.
 
-States are computed when they are first asked for, kept for a while, and on disk as long as there is
-a folder for them. They are those of `bbparse.outside.transformer`, of 16 bits, each dimension with
-the mean 0 and the variance 1 that it had over the training words.
+States are computed on first use, cached in memory for a while, and stored on disk if there is a
+folder for them. They are those of `bbparse.outside.transformer`, in 16 bits; each dimension is
+standardised by its mean and variance over the training words.
 """
 
 from __future__ import annotations
@@ -25,21 +25,33 @@ from bbparse.storage.output import open_binary_output
 from bbparse.treebank import Sentence
 from bbparse.treebank.progress import watched
 
-#: Where the encoder is, if not where it was in training: a folder, or a name.
+#: Environment variable with the folder or name of the encoder, if it has moved since training.
 VARIABLE = "BBPARSE_ENCODER"
 
-_KEPT = 512  # sentences
-_TOGETHER = 64
+_MAX_CACHED = 512  # sentences
+_BATCH = 64  # sentences
 
 States = NDArray[np.float16]
 
 
 class EncoderStates:
-    """States of words, by an encoder that is loaded when the first are needed, if it is not given.
+    """Contextual embeddings of words.
 
-    The note has its ``name``, ``revision``, ``hash`` and ``dimension``; ``shift`` (float32[2,
-    dimension]) are mean and standard deviation of its states. In the folder, if any, states are
-    kept, by encoder and sentence. `OutsideError` if they do not fit each other.
+    Parameters
+    ----------
+    note : dict
+        ``name``, ``revision``, ``hash`` and ``dimension`` of the encoder.
+    shift : float32[2, dimension]
+        Mean and standard deviation of its states.
+    folder : path, optional
+        Folder in which states are stored, by encoder and sentence.
+    encoder : Transformer, optional
+        The encoder; otherwise it is loaded on first use.
+
+    Raises
+    ------
+    OutsideError
+        If the arguments do not agree with each other.
     """
 
     def __init__(
@@ -61,43 +73,47 @@ class EncoderStates:
         self.folder = None if folder is None else Path(folder)
         self._shift = shift
         self._encoder = encoder
-        self._known: OrderedDict[str, States] = OrderedDict()
+        self._cached: OrderedDict[str, States] = OrderedDict()
         self._lock = threading.RLock()
 
     @property
     def width(self) -> int:
+        """Length of the embeddings."""
         return width_of(self.note["dimension"])
 
     def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
+        """Return the standardised states of each sentence, float32[n_words, width]."""
         mean, deviation = self._shift
-        found = []
+        vectors = []
         for states in self.states(sentences):
-            new = np.zeros((len(states), self.width), np.float32)
-            new[:, : len(mean)] = (states - mean) / deviation
-            new[~states.any(axis=1)] = 0.0  # no pieces, nothing known
-            found.append(new)
-        return found
+            rows = np.zeros((len(states), self.width), np.float32)
+            rows[:, : len(mean)] = (states - mean) / deviation
+            rows[~states.any(axis=1)] = 0.0  # words without pieces are unknown
+            vectors.append(rows)
+        return vectors
 
     def states(self, sentences: Sequence[Sentence]) -> list[States]:
-        """States as the encoder gives them: remembered, read or computed."""
+        """Return states as the encoder computes them: cached, read or new."""
         keys = [self._key(sentence) for sentence in sentences]
         with self._lock:
-            new = {}
+            missing = {}
             for key, sentence in zip(keys, sentences):
-                if key not in self._known and key not in new:
+                if key not in self._cached and key not in missing:
                     states = self._read(key, sentence.n_words)
                     if states is None:
-                        new[key] = sentence.forms
+                        missing[key] = sentence.forms
                     else:
-                        self._known[key] = states
-            if new:
-                for key, states in zip(new, self._needed().states(list(new.values()))):
-                    self._known[key] = states
+                        self._cached[key] = states
+            if missing:
+                for key, states in zip(
+                    missing, self._loaded_encoder().states(list(missing.values()))
+                ):
+                    self._cached[key] = states
                     self._write(key, states)
-            found = [self._known[key] for key in keys]
-            while len(self._known) > _KEPT:
-                self._known.popitem(last=False)
-        return found
+            cached = [self._cached[key] for key in keys]
+            while len(self._cached) > _MAX_CACHED:
+                self._cached.popitem(last=False)
+        return cached
 
     def _key(self, sentence: Sentence) -> str:
         text = "\0".join([self.note["hash"], *sentence.forms])
@@ -107,15 +123,16 @@ class EncoderStates:
         return None if self.folder is None else self.folder / key[:2] / f"{key[2:]}.npy"
 
     def _read(self, key: str, n_words: int) -> States | None:
+        """Read stored states; None if there are none, or they are damaged."""
         path = self._path(key)
         if path is None or not path.exists():
             return None
         try:
             states = np.load(path, allow_pickle=False)
         except (OSError, ValueError, EOFError):
-            return None  # computed anew, and written over
-        good = states.shape == (n_words, self.note["dimension"]) and states.dtype == np.float16
-        return states if good else None
+            return None  # computed and written again
+        is_valid = states.shape == (n_words, self.note["dimension"]) and states.dtype == np.float16
+        return states if is_valid else None
 
     def _write(self, key: str, states: States) -> None:
         path = self._path(key)
@@ -128,8 +145,8 @@ class EncoderStates:
         with open_binary_output(path) as file:
             np.save(file, states, allow_pickle=False)
 
-    def _needed(self) -> Transformer:
-        """The encoder; in a fork of a process that has it on a GPU, another one."""
+    def _loaded_encoder(self) -> Transformer:
+        """Return the encoder; load another one in a fork of a process that has it on a GPU."""
         encoder, note = self._encoder, self.note
         forked = encoder is not None and encoder.process != os.getpid()
         if encoder is None or (forked and encoder.device != "cpu"):
@@ -144,11 +161,12 @@ class EncoderStates:
         return encoder
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays for a model file."""
         return {"outside_note": note_array(self.note), "outside_shift": self._shift}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> EncoderStates:
-        """What `to_arrays` gave; raises `OutsideError` if that is damaged."""
+        """Make embeddings from arrays of `to_arrays`; `OutsideError` if they are damaged."""
         return cls({"revision": None, **read_note(arrays)}, arrays["outside_shift"])
 
 
@@ -160,38 +178,42 @@ def fit_encoder(
     folder: str | os.PathLike[str] | None = None,
     license: str | None = None,
 ) -> EncoderStates:
-    """States of an encoder, whose dimensions are evened out by those of some sentences.
+    """Load an encoder and standardise its states over some sentences.
 
     Parameters
     ----------
     name : str
         A folder, or a name on the Hugging Face hub.
     sentences, dev : sequence of Sentence
-        Those of training, whose states are computed at once, and further ones.
+        Training sentences, whose states are computed at once, and further sentences.
     folder : path, optional
-        Where states are kept. Training reads them many times.
+        Folder in which states are stored; training reads them many times.
     license : str, optional
-        Of the encoder, for the model's card.
+        License of the encoder, for the model card.
+
+    Returns
+    -------
+    EncoderStates
 
     Raises
     ------
     OutsideError
-        As `Transformer` says.
+        If the encoder cannot be loaded or used; see `bbparse.outside.transformer.Transformer`.
     """
     encoder = Transformer(os.fspath(name))
     note = {
         "kind": "encoder", "name": os.fspath(name), "revision": encoder.revision,
         "hash": encoder.hash, "dimension": encoder.dimension, "license": license,
     }  # fmt: skip
-    plain = np.repeat(np.array([[0.0], [1.0]], np.float32), encoder.dimension, axis=1)
-    source = EncoderStates(note, plain, folder, encoder)
+    identity = np.repeat(np.array([[0.0], [1.0]], np.float32), encoder.dimension, axis=1)
+    source = EncoderStates(note, identity, folder, encoder)
     count, total, squares = 0, np.zeros(encoder.dimension), np.zeros(encoder.dimension)
-    for first in watched(range(0, len(sentences), _TOGETHER), "states", " batches"):
-        for states in source.states(sentences[first : first + _TOGETHER]):
-            own = states[states.any(axis=1)].astype(np.float64)
-            count += len(own)
-            total += own.sum(axis=0)
-            squares += np.square(own).sum(axis=0)
+    for first in watched(range(0, len(sentences), _BATCH), "states", " batches"):
+        for states in source.states(sentences[first : first + _BATCH]):
+            known_states = states[states.any(axis=1)].astype(np.float64)
+            count += len(known_states)
+            total += known_states.sum(axis=0)
+            squares += np.square(known_states).sum(axis=0)
     mean = total / max(1, count)
     deviation = np.sqrt(np.maximum(squares / max(1, count) - mean * mean, 0.0))
     shift = np.stack([mean, np.where(deviation > 1e-6, deviation, 1.0)]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What networks take from outside: a vector for each word of a sentence, and where it is from."""
+"""Interface of pretrained embeddings: a vector for each word of a sentence, and its source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bbparse.treebank import Sentence
 
 Floats = NDArray[np.float32]
 
-#: Arrays of a model file, with the rules that `read_archive` checks them by.
+#: Arrays of a model file, with the rules by which `read_archive` checks them.
 OUTSIDE_ARRAYS: dict[str, Rule] = {
     "outside_note": (TEXT, 0, None),
     "outside_keys": ("u", 1, None),
@@ -23,50 +23,50 @@ OUTSIDE_ARRAYS: dict[str, Rule] = {
     "outside_scales": ("f", 1, None),
     "outside_shift": ("f", 2, None),
 }
-#: Longest vector.
-MOST_DIMENSIONS = 4096
+#: Maximum length of a vector.
+MAX_DIMENSIONS = 4096
 
 
 class Outside(Protocol):
-    """A source of vectors. It sees the forms of words only, and threads may share it."""
+    """Pretrained embeddings. They depend only on the forms of words, and threads may share them."""
 
-    #: For the model's card, and to tell sources apart: file or encoder, hash, dimension.
+    #: Facts for the model card that identify the source: file or encoder, hash, dimension.
     note: dict[str, Any]
 
     @property
     def width(self) -> int:
-        """Length of the vectors: a multiple of 4, which networks want."""
+        """Length of the vectors: a multiple of 4, which suits networks."""
         ...
 
     def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
-        """Of each sentence float32[n_words, width]; zeros for a word of which nothing is known."""
+        """Return float32[n_words, width] for each sentence; unknown words have zeros."""
         ...
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Arrays of `OUTSIDE_ARRAYS` for a model's file."""
+        """Return the arrays of `OUTSIDE_ARRAYS` for a model file."""
         ...
 
 
 def width_of(dimension: int) -> int:
-    """The next multiple of 4."""
+    """Round a dimension up to a multiple of 4."""
     return dimension + -dimension % 4
 
 
 def note_array(note: Mapping[str, Any]) -> NDArray[Any]:
-    """A note as an array of a file."""
+    """Return a note as an array of a file."""
     return np.array(json.dumps(note, sort_keys=True))
 
 
 def read_note(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The note of a file's arrays, with a name, a hash and a dimension that there can be.
+    """Return the note in the arrays of a file; `OutsideError` if it is damaged.
 
-    `OutsideError` if it is damaged.
+    It has a name, a hash and a dimension within the limits.
     """
     try:
         note = dict(json.loads(str(arrays["outside_note"].item())))
         dimension = note["dimension"]
-        good = isinstance(note["name"], str) and isinstance(note["hash"], str)
-        if not good or type(dimension) is not int or not 1 <= dimension <= MOST_DIMENSIONS:
+        is_named = isinstance(note["name"], str) and isinstance(note["hash"], str)
+        if not is_named or type(dimension) is not int or not 1 <= dimension <= MAX_DIMENSIONS:
             raise ValueError(f"dimension is {dimension!r:.20}")
     except (KeyError, TypeError, ValueError) as error:
         raise OutsideError(f"outside_note is damaged: {error}") from None

@@ -1,8 +1,8 @@
-"""An encoder of the library transformers, loaded when it is needed, and the states of its words.
+"""Encoders of the library transformers, and the states of their words.
 
-The state of a word is the mean over its pieces, and over the last four layers. What is longer than
-the encoder takes is read in windows of which each has half of the one before it; a piece has its
-state from the window in whose middle it is rather than at its edge.
+The state of a word is the mean over its subword pieces, and over the last four layers. Text that is
+longer than the input of the encoder is read in windows, each of which overlaps half of the previous
+one. A piece has the state from the window in which it is nearer to the middle.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from numpy.typing import NDArray
 
 from bbparse.errors import OutsideError
 
-#: Layers from the top whose mean is taken; all but that of single pieces, if there are fewer.
+#: Number of layers, from the top, that are averaged; if there are fewer, all but the lowest.
 LAYERS = 4
 
-# Files of an encoder, of each row at least one; with some more they say which version it is.
+# Files of an encoder: at least one of each row, and optional ones; their hash is the version.
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 _NEEDED = (("config.json",), _WEIGHTS, ("tokenizer.json", "vocab.txt", "vocab.json", "*.model"))
 _MORE = ("merges.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
-_TOGETHER = 32  # windows at once, on a GPU
-_LONGEST = 512  # pieces, where an encoder sets no limit
-_MOST = float(np.finfo(np.float16).max)
+_BATCH = 32  # windows at a time, on a GPU
+_MAX_PIECES = 512  # in a window, if the encoder sets no limit
+_MAX_STATE = float(np.finfo(np.float16).max)
 _UNUSED = re.compile(r"pooler|^decoder\.")  # weights that have no part in the states
 
 
 class Transformer:
-    """An encoder, on a GPU where there is one, unless ``cpu``.
+    """An encoder, on a GPU if there is one, unless ``cpu``.
 
-    The name is a folder's, or one on the Hugging Face hub, whose files (of a revision, by default
-    that of today) are fetched if they are not there. `OutsideError` if torch or transformers are
-    not installed, or files are missing or damaged.
+    The name is that of a folder or of a model on the Hugging Face hub, whose files (of the given
+    revision, by default the current one) are downloaded if they are missing. `OutsideError` if
+    torch or transformers are not installed, or files are missing or damaged.
     """
 
     def __init__(self, name: str, revision: str | None = None, cpu: bool = False) -> None:
-        # threads would have to be given up by processes that fork
+        # tokenizers must not use threads in processes that fork
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         try:
             import torch
@@ -59,45 +59,45 @@ class Transformer:
         self.device = "cuda" if torch.cuda.is_available() and not cpu else "cpu"
         self.process = os.getpid()
         try:
-            # no code of theirs is run, and standard input is not asked whether it may be
-            given = {"local_files_only": True, "trust_remote_code": False}
+            # never run code from the hub, nor ask on standard input whether to
+            options = {"local_files_only": True, "trust_remote_code": False}
             self._pieces = transformers.AutoTokenizer.from_pretrained(
-                self.folder, add_prefix_space=True, **given
+                self.folder, add_prefix_space=True, **options
             )
             model, info = transformers.AutoModel.from_pretrained(
-                self.folder, output_loading_info=True, **given
+                self.folder, output_loading_info=True, **options
             )
             if hasattr(model, "encoder") and hasattr(model, "decoder"):
                 model = model.encoder
             self._model = model.float().eval().to(self.device)
             self.dimension = int(model.config.hidden_size)
-            whole = self._pieces(["a"], is_split_into_words=True)
-            own = [place for place, word in enumerate(whole.word_ids(0)) if word is not None]
-            ids = whole.input_ids
-            self._before, self._after = ids[: own[0]], ids[own[-1] + 1 :]
-            # a word of byte-level pieces is to be one after a blank, wherever it is
+            encoded = self._pieces(["a"], is_split_into_words=True)
+            inner = [i for i, word in enumerate(encoded.word_ids(0)) if word is not None]
+            ids = encoded.input_ids
+            self._before, self._after = ids[: inner[0]], ids[inner[-1] + 1 :]
+            # byte-level pieces of a word include the space before it, also at the start
             self._blank = ""
             alone, text = self._pieces_of(["a"])[0], self._pieces("a a", add_special_tokens=False)
             self._blank = "" if text.input_ids == alone * 2 else " "
         except Exception as error:  # nearly anything
             raise OutsideError(f"encoder {name}: cannot be loaded: {_shown(error)}") from None
         # what is not there would be random, and another time other
-        lost = [key for key in info["missing_keys"] if not _UNUSED.search(key)]
-        if lost:
-            raise OutsideError(f"encoder {name}: its files have no weights {min(lost)}")
+        missing = [key for key in info["missing_keys"] if not _UNUSED.search(key)]
+        if missing:
+            raise OutsideError(f"encoder {name}: its files have no weights {min(missing)}")
         limits = (
             getattr(self._pieces, "model_max_length", None),
-            # some begin to count positions at 2
+            # some encoders count positions from 2
             (getattr(model.config, "max_position_embeddings", None) or 0) - 2,
         )
-        longest = min(int(limit) for limit in (*limits, _LONGEST) if limit and limit > 0)
+        longest = min(int(limit) for limit in (*limits, _MAX_PIECES) if limit and limit > 0)
         self._room = longest - len(self._before) - len(self._after)
         if self._room < 4:
             raise OutsideError(f"encoder {name}: takes {self._room} pieces, expected 4 and more")
 
     @cached_property
     def hash(self) -> str:
-        """Of the files that say how it is, in hexadecimal."""
+        """Hash of the files that determine the encoder, in hexadecimal."""
         digest = blake2b(digest_size=16)
         for path in _files(self.folder):
             digest.update(path.name.encode() + b"\0")
@@ -107,10 +107,10 @@ class Transformer:
         return digest.hexdigest()
 
     def states(self, sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float16]]:
-        """States of the words of sentences, float16[n_words, dimension] each.
+        """Return the states of the words of sentences, float16[n_words, dimension] each.
 
-        A word without pieces has zeros. On a CPU sentences are read one by one by one thread, so
-        that nothing depends on what is read together, or on how many cores there are.
+        A word without pieces has zeros. On a CPU, one thread reads one sentence at a time, so that
+        the result does not depend on the batch or the number of cores.
         """
         torch = self._torch
         pieces = [self._pieces_of(words) for words in sentences]
@@ -119,48 +119,50 @@ class Transformer:
             for i, (ids, _) in enumerate(pieces)
             for start in _starts(len(ids), self._room)
         ]
-        found = [np.zeros((len(ids), self.dimension), np.float32) for ids, _ in pieces]
-        together = 1 if self.device == "cpu" else _TOGETHER
+        piece_states = [np.zeros((len(ids), self.dimension), np.float32) for ids, _ in pieces]
+        batch = 1 if self.device == "cpu" else _BATCH
         windows.sort(key=lambda window: len(window[2]))  # stable
         threads = torch.get_num_threads()
         try:
             if self.device == "cpu":
                 torch.set_num_threads(1)
-            for first in range(0, len(windows), together):
-                some = windows[first : first + together]
-                for (i, start, ids), new in zip(some, self._read([ids for _, _, ids in some])):
-                    # up to the middle of what it has in common with the windows around
+            for first in range(0, len(windows), batch):
+                batch_windows = windows[first : first + batch]
+                for (i, start, ids), window_states in zip(
+                    batch_windows, self._read([ids for _, _, ids in batch_windows])
+                ):
+                    # up to the middle of the overlap with the windows around it
                     low = self._room // 4 if start else 0
                     high = len(ids)
-                    if start + high < len(found[i]):
+                    if start + high < len(piece_states[i]):
                         high = self._room // 2 + self._room // 4
-                    found[i][start + low : start + high] = new[low:high]
-        except Exception as error:  # such as pieces that it has no vectors for
+                    piece_states[i][start + low : start + high] = window_states[low:high]
+        except Exception as error:  # such as pieces without a vector
             raise OutsideError(f"encoder {self.name}: cannot be used: {_shown(error)}") from None
         finally:
             torch.set_num_threads(threads)
-        if not all(np.isfinite(states).all() for states in found):
+        if not all(np.isfinite(states).all() for states in piece_states):
             raise OutsideError(f"encoder {self.name}: its states are no finite numbers")
         return [
             _pooled(states, word_of, len(words)).astype(np.float16)
-            for states, (_, word_of), words in zip(found, pieces, sentences)
+            for states, (_, word_of), words in zip(piece_states, pieces, sentences)
         ]
 
     def _pieces_of(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """The pieces of words, and the word of each."""
-        # text that cannot be written, as Python allows it, is no text for them
+        """Return the subword pieces of words, and the index of the word of each."""
+        # tokenizers refuse lone surrogates, which Python allows
         text = [self._blank + word.encode("utf-8", "replace").decode() for word in words]
-        found = self._pieces(text, is_split_into_words=True, add_special_tokens=False)
-        return list(found.input_ids), [int(word) for word in found.word_ids(0)]
+        encoded = self._pieces(text, is_split_into_words=True, add_special_tokens=False)
+        return list(encoded.input_ids), [int(word) for word in encoded.word_ids(0)]
 
     def _read(self, windows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
-        """States of the pieces of windows."""
+        """Return the states of the pieces of windows."""
         torch = self._torch
-        whole = [[*self._before, *ids, *self._after] for ids in windows]
-        longest = max(map(len, whole))
-        blank = self._pieces.pad_token_id or 0
-        ids = [row + [blank] * (longest - len(row)) for row in whole]
-        mask = [[1] * len(row) + [0] * (longest - len(row)) for row in whole]
+        rows = [[*self._before, *ids, *self._after] for ids in windows]
+        longest = max(map(len, rows))
+        padding = self._pieces.pad_token_id or 0
+        ids = [ids_of_row + [padding] * (longest - len(ids_of_row)) for ids_of_row in rows]
+        mask = [[1] * len(ids_of_row) + [0] * (longest - len(ids_of_row)) for ids_of_row in rows]
         with torch.inference_mode():
             layers = self._model(
                 input_ids=torch.tensor(ids, device=self.device),
@@ -169,16 +171,16 @@ class Transformer:
             ).hidden_states[1:][-LAYERS:]
             states = (sum(layers[1:], layers[0]) / len(layers)).cpu().numpy()
         first = len(self._before)
-        return [one[first : first + len(ids)] for one, ids in zip(states, windows)]
+        return [window[first : first + len(ids)] for window, ids in zip(states, windows)]
 
 
 def _shown(error: Exception, length: int = 200) -> str:
-    """What a library says, on one line and not too long."""
+    """Return the message of a library's error, on one line and cut to a length."""
     return (" ".join(str(error).split()) or type(error).__name__)[:length]
 
 
 def _starts(count: int, room: int) -> Iterable[int]:
-    """Where the windows of a sentence begin, ascending."""
+    """Return the starts of the windows of a sentence, ascending."""
     if not count:
         return ()
     step = max(1, room // 2)
@@ -186,35 +188,37 @@ def _starts(count: int, room: int) -> Iterable[int]:
 
 
 def _pooled(states: NDArray[np.float32], word_of: Sequence[int], n: int) -> NDArray[np.float32]:
-    """Means over the pieces of each word."""
-    found = np.zeros((n, states.shape[1]), np.float32)
-    np.add.at(found, word_of, states)
+    """Average the states over the pieces of each word."""
+    means = np.zeros((n, states.shape[1]), np.float32)
+    np.add.at(means, word_of, states)
     counts = np.bincount(word_of, minlength=n) if len(word_of) else np.zeros(n)
-    found /= np.maximum(counts, 1).astype(np.float32)[:, np.newaxis]
-    return np.clip(found, -_MOST, _MOST)
+    means /= np.maximum(counts, 1).astype(np.float32)[:, np.newaxis]
+    return np.clip(means, -_MAX_STATE, _MAX_STATE)
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of an encoder in a folder, of the first kind of weights only."""
-    there = sorted(path for path in folder.iterdir() if path.is_file())
-    kinds = [[p for p in there if fnmatch(p.name, pattern)] for pattern in _WEIGHTS]
-    others = (*_NEEDED[0], *_NEEDED[2], *_MORE)
-    found = {path for path in there if any(fnmatch(path.name, pattern) for pattern in others)}
-    return sorted(found.union(next((kind for kind in kinds if kind), [])))
+    """Return the files of an encoder in a folder, with only the first kind of weights."""
+    present = sorted(path for path in folder.iterdir() if path.is_file())
+    kinds = [[p for p in present if fnmatch(p.name, pattern)] for pattern in _WEIGHTS]
+    other_patterns = (*_NEEDED[0], *_NEEDED[2], *_MORE)
+    chosen = {
+        path for path in present if any(fnmatch(path.name, pattern) for pattern in other_patterns)
+    }
+    return sorted(chosen.union(next((kind for kind in kinds if kind), [])))
 
 
 def _missing(folder: Path | None) -> str:
-    """Which files are not there; empty if all are."""
-    there = [] if folder is None or not folder.is_dir() else [p.name for p in _files(folder)]
+    """Name the files that are missing; empty if none is."""
+    present = [] if folder is None or not folder.is_dir() else [p.name for p in _files(folder)]
     return ", ".join(
         " or ".join(patterns)
         for patterns in _NEEDED
-        if not any(fnmatch(name, pattern) for name in there for pattern in patterns)
+        if not any(fnmatch(name, pattern) for name in present for pattern in patterns)
     )
 
 
 def _folder(name: str, revision: str | None) -> tuple[Path, str | None]:
-    """The folder of an encoder, and which revision it is; from the hub only if it has to be."""
+    """Return the folder of an encoder and its revision; download it only if necessary."""
     reason = ""
     if Path(name).is_dir():
         folder, revision = Path(name), None
@@ -223,24 +227,24 @@ def _folder(name: str, revision: str | None) -> tuple[Path, str | None]:
         import huggingface_hub as hub
 
         hub.utils.logging.set_verbosity_error()
-        others = [*_NEEDED[0], *_NEEDED[2], *_MORE, "*.index.json"]
-        for here in (True, False):
+        patterns = [*_NEEDED[0], *_NEEDED[2], *_MORE, "*.index.json"]
+        for local_only in (True, False):
             for weights in _WEIGHTS:
                 if not _missing(folder):
                     break
                 try:
-                    found = hub.snapshot_download(
-                        name, revision=revision, local_files_only=here,
-                        allow_patterns=[weights, *others],
+                    path = hub.snapshot_download(
+                        name, revision=revision, local_files_only=local_only,
+                        allow_patterns=[weights, *patterns],
                     )  # fmt: skip
-                    folder = Path(found)
+                    folder = Path(path)
                     revision = folder.name
                 except Exception as error:
                     reason = f" ({_shown(error, 100)})"
-    lost = _missing(folder)
-    if folder is None or lost:
+    missing = _missing(folder)
+    if folder is None or missing:
         raise OutsideError(
-            f"encoder {name}: not there: {lost}{reason}; expected a folder that has them, or the"
+            f"encoder {name}: not there: {missing}{reason}; expected a folder that has them, or the"
             " name of an encoder on the Hugging Face hub that can be fetched or was before, as"
             " --encoder, or in BBPARSE_ENCODER for a trained model"
         )

@@ -1,9 +1,9 @@
-"""Word vectors of a file: word2vec's text format, fastText's ``.vec``, and that of GloVe.
+"""Word vectors from a file: the text format of word2vec, fastText's ``.vec``, or GloVe.
 
-A file is read line by line, and of its words those are kept that the treebank has, and the first
-ones, which are the most frequent as these files are written, for what is yet to be parsed. Each
-dimension gets a mean of 0 and a variance of 1 over them, and each vector becomes whole numbers of
-8 bits in steps of its own, so that some 20,000 words of 300 dimensions are 6 MB.
+The file is read line by line. The vectors of words in the treebank are kept, and for later text the
+first ones of the file, which are usually the most frequent. Each dimension is standardised over
+them, and each vector is quantised to 8 bits with a scale of its own, so that some 20,000 words of
+300 dimensions take 6 MB.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bbparse.errors import OutsideError
 from bbparse.outside.protocol import (
-    MOST_DIMENSIONS,
+    MAX_DIMENSIONS,
     Floats,
     note_array,
     read_note,
@@ -32,7 +32,7 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_hash
 from bbparse.treebank.reading import open_source, raw_lines
 
-#: So many words from the beginning of a file are kept, unless told otherwise.
+#: Default number of words that are kept from the beginning of a file.
 FIRST_WORDS = 20_000
 
 _LONGEST_LINE = 1 << 20
@@ -41,11 +41,23 @@ _NUMBER = re.compile(rb"[-+]?[.]?[0-9][0-9.]*(e[-+]?[0-9]+)?", re.IGNORECASE)
 
 
 class WordVectors:
-    """Vectors of words; of those in lower case where there is none of a word as it is.
+    """Vectors of words; a word without one has the vector of its lower-cased form.
 
-    The note has ``name``, ``hash`` and ``dimension``; ``keys`` (uint64[V]) are sorted hashes of the
-    words, ``rows`` (int8[V, width]) have steps that are worth ``scales`` (float32[V]).
-    `OutsideError` if they do not fit each other.
+    Parameters
+    ----------
+    note : dict
+        ``name``, ``hash`` and ``dimension`` of the file.
+    keys : uint64[V]
+        Sorted hashes of the words.
+    rows : int8[V, width]
+        Quantised vectors.
+    scales : float32[V]
+        Value of one quantisation step of each row.
+
+    Raises
+    ------
+    OutsideError
+        If the arguments do not agree with each other.
     """
 
     def __init__(
@@ -72,35 +84,38 @@ class WordVectors:
 
     @property
     def width(self) -> int:
+        """Length of the vectors."""
         return self._rows.shape[1]
 
     def __call__(self, sentences: Sequence[Sentence]) -> list[Floats]:
+        """Return the vectors of each sentence, float32[n_words, width]."""
         forms = list(chain.from_iterable(sentence.forms for sentence in sentences))
-        places = self._places(forms)
-        found = self._rows[places] * self._scales[places, np.newaxis]
-        found[places < 0] = 0.0
+        indices = self._rows_of(forms)
+        vectors = self._rows[indices] * self._scales[indices, np.newaxis]
+        vectors[indices < 0] = 0.0
         ends = np.cumsum([sentence.n_words for sentence in sentences])
-        return np.split(found, ends[:-1])
+        return np.split(vectors, ends[:-1])
 
-    def share(self, sentences: Iterable[Sentence]) -> float:
-        """Of how many of their words there is a vector."""
-        places = self._places([form for sentence in sentences for form in sentence.forms])
-        return float((places >= 0).mean())
+    def coverage(self, sentences: Iterable[Sentence]) -> float:
+        """Return the fraction of the words of sentences that have a vector."""
+        indices = self._rows_of([form for sentence in sentences for form in sentence.forms])
+        return float((indices >= 0).mean())
 
-    def _places(self, forms: list[str]) -> NDArray[np.int64]:
-        """Rows of words; -1 for those that are not there."""
-        places = self._find(forms)
-        lost = np.flatnonzero(places < 0)
-        if len(lost):
-            places[lost] = self._find([forms[i].lower() for i in lost])
-        return places
+    def _rows_of(self, forms: list[str]) -> NDArray[np.int64]:
+        """Return the rows of words; -1 for words without a vector."""
+        indices = self._search(forms)
+        missing = np.flatnonzero(indices < 0)
+        if len(missing):
+            indices[missing] = self._search([forms[i].lower() for i in missing])
+        return indices
 
-    def _find(self, forms: list[str]) -> NDArray[np.int64]:
-        own = np.array([attribute_hash("form", form) for form in forms], np.uint64)
-        places = np.minimum(np.searchsorted(self._keys, own), len(self._keys) - 1)
-        return np.where(self._keys[places] == own, places, -1)
+    def _search(self, forms: list[str]) -> NDArray[np.int64]:
+        keys = np.array([attribute_hash("form", form) for form in forms], np.uint64)
+        indices = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[indices] == keys, indices, -1)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays for a model file."""
         return {
             "outside_note": note_array(self.note),
             "outside_keys": self._keys,
@@ -110,7 +125,7 @@ class WordVectors:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> WordVectors:
-        """What `to_arrays` gave; raises `OutsideError` if that is damaged."""
+        """Make vectors from arrays of `to_arrays`; `OutsideError` if they are damaged."""
         return cls(
             read_note(arrays),
             *(arrays[f"outside_{name}"] for name in ("keys", "rows", "scales")),
@@ -125,35 +140,39 @@ def read_vectors(
     first: int = FIRST_WORDS,
     license: str | None = None,
 ) -> WordVectors:
-    """Vectors of the words of sentences, and of the first words of a file.
+    """Read the vectors of the words in sentences, and of the first words of a file.
 
     Parameters
     ----------
     path : path
-        Lines of a word and its numbers, with blanks between; before them, or not, a line with the
-        number of words and that of dimensions. ``.gz`` and ``.xz`` are unpacked.
+        Lines of a word and its numbers, separated by spaces; the first line may have the number of
+        words and the number of dimensions. ``.gz`` and ``.xz`` are unpacked.
     sentences, dev : sequence of Sentence
-        Whose words are kept, wherever they stand.
+        Sentences whose words are kept, wherever they are in the file.
     first : int
-        So many words from the beginning are kept, too.
+        Number of words that are also kept from the beginning.
     license : str, optional
-        Of the vectors, for the model's card.
+        License of the vectors, for the model card.
+
+    Returns
+    -------
+    WordVectors
 
     Raises
     ------
     TreebankError, OutsideError
-        If the file cannot be read, ends early, or has a line that is no word with as many finite
-        numbers as others have; names file and line. Numbers of words that are not kept are only
+        If the file cannot be read, ends early, or has a line that is not a word with as many finite
+        numbers as the others; names file and line. The numbers of words that are not kept are only
         counted.
     """
     forms = {form for sentence in (*sentences, *dev) for form in sentence.forms}
-    wanted = {word.encode("utf-8", "surrogatepass") for f in forms for word in (f, f.lower())}
+    kept_words = {word.encode("utf-8", "surrogatepass") for f in forms for word in (f, f.lower())}
     digest = blake2b(digest_size=16)
     words: dict[bytes, int] = {}
     rows: list[Floats] = []
-    count = announced = dimension = twice = 0
+    count = announced = dimension = n_repeated = 0
     with open_source(path) as (stream, name):
-        # never more of a line than a line can have: not all files are text
+        # a limit for each line: not all files are text
         lines = iter(partial(stream.readline, _LONGEST_LINE), b"")
         for number, line in enumerate(raw_lines(lines, name), start=1):
             digest.update(line)
@@ -163,9 +182,9 @@ def read_vectors(
                 line = line.removeprefix(b"\xef\xbb\xbf")
                 header = _HEADER.fullmatch(line)
                 dimension = int(header[2]) if header else line.count(b" ")
-                if not 1 <= dimension <= MOST_DIMENSIONS:
+                if not 1 <= dimension <= MAX_DIMENSIONS:
                     raise OutsideError(
-                        f"{where}: {dimension} numbers a word, expected 1 to {MOST_DIMENSIONS}"
+                        f"{where}: {dimension} numbers a word, expected 1 to {MAX_DIMENSIONS}"
                     )
                 if header:
                     announced = int(header[1])
@@ -173,8 +192,8 @@ def read_vectors(
             word = _word(line, dimension, where)
             count += 1
             if word in words:
-                twice += 1
-            elif count <= first or word in wanted:
+                n_repeated += 1
+            elif count <= first or word in kept_words:
                 words[word] = len(rows)
                 rows.append(_numbers(line, dimension, where))
     if not count:
@@ -184,25 +203,30 @@ def read_vectors(
             f"{path}, line 1: {announced} words are announced, and {count} are there: is the file"
             " whole?"
         )
-    if not wanted & words.keys():
+    if not kept_words & words.keys():
         raise OutsideError(f"{path}: no word of the treebank is there: vectors of its language?")
     keys = np.array([attribute_hash("form", word.decode()) for word in words], np.uint64)
     order = np.argsort(keys)
     note = {
         "kind": "vectors", "name": Path(path).name, "hash": digest.hexdigest(),
-        "dimension": dimension, "words": len(rows), "of": count, "twice": twice,
+        "dimension": dimension, "words": len(rows), "of": count, "twice": n_repeated,
         "license": license,
     }  # fmt: skip
     return WordVectors(note, keys[order], *_packed(np.stack(rows)[order]))
 
 
 def _word(line: bytes, dimension: int, where: str) -> bytes:
-    """The word of a line that has as many numbers as it should; it may have blanks in it."""
-    found = line.count(b" ")
-    pieces = line.rsplit(b" ", dimension) if found > dimension else [line.partition(b" ")[0]]
+    """Return the word of a line, after checking that it has the right number of numbers.
+
+    The word may contain spaces.
+    """
+    n_spaces = line.count(b" ")
+    pieces = line.rsplit(b" ", dimension) if n_spaces > dimension else [line.partition(b" ")[0]]
     word = pieces[0]
-    if found < dimension or (found > dimension and _NUMBER.fullmatch(word.rpartition(b" ")[2])):
-        raise OutsideError(f"{where}: a word and {found} numbers, expected {dimension} numbers")
+    if n_spaces < dimension or (
+        n_spaces > dimension and _NUMBER.fullmatch(word.rpartition(b" ")[2])
+    ):
+        raise OutsideError(f"{where}: a word and {n_spaces} numbers, expected {dimension} numbers")
     try:
         word.decode()
     except UnicodeDecodeError as error:
@@ -221,15 +245,15 @@ def _numbers(line: bytes, dimension: int, where: str) -> Floats:
     except ValueError as error:
         raise OutsideError(f"{where}: {error}") from None
     if not np.isfinite(row).all():
-        bad = int(np.flatnonzero(~np.isfinite(row))[0])
+        i = int(np.flatnonzero(~np.isfinite(row))[0])
         raise OutsideError(
-            f"{where}: number {bad + 1} is {pieces[bad].decode()!r}, expected a finite one"
+            f"{where}: number {i + 1} is {pieces[i].decode()!r}, expected a finite one"
         )
     return row
 
 
 def _packed(rows: Floats) -> tuple[NDArray[np.int8], Floats]:
-    """Rows of dimensions with mean 0 and variance 1, in steps of 8 bits, and these steps."""
+    """Standardise the dimensions of rows and quantise the rows to 8 bits; return also scales."""
     rows -= rows.mean(axis=0, dtype=np.float64).astype(np.float32)
     deviation = rows.std(axis=0, dtype=np.float64).astype(np.float32)
     rows /= np.where(deviation > 0.0, deviation, np.float32(1.0))

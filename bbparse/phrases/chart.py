@@ -1,16 +1,16 @@
 """The chart of a sentence as a hypergraph: items with two tails, for the sweeps of the oracles.
 
-Head-driven recurrences (Collins 1996, in the form of Eisner & Satta 1999): over a span,
+The recurrences are head-driven (Collins 1996, in the form of Eisner & Satta 1999). Over a span,
 
     a phrase A with head word q      ← its last part, STOP on the left
     a pair x after k modifiers       ← the same with one less, and a phrase next to it
 
-where q is a word with one of its tags. A step has one modifier, so it is worth at most one arc
-(q, head of the modifier), and one coordinate. Only what `bbparse.phrases.prune` kept is made, and
-only arcs that are allowed, so the cost is that of the steps that are left, in O(n⁵) at worst.
+where q is a word with one of its tags. A step has one modifier, so it has at most one arc (q, head
+of the modifier), and one coordinate. Only items that `bbparse.phrases.prune` has retained are made,
+and only arcs that are allowed. The cost is that of the remaining steps, O(n⁵) in the worst case.
 
-Items are in an order in which tails come first, item 0 is nothing and the last the whole sentence:
-what `bbparse.oracle.projective.passes` sweeps over.
+Items are sorted so that tails come first. Item 0 is empty and the last item is the whole sentence,
+as the sweeps of `bbparse.oracle.projective.passes` require.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from bbparse.phrases.grammar import STATES, head_weight, modifier_weight, next_s
 from bbparse.phrases.prune import AFTER, BARE, LEFT, RIGHT, cell
 
 NEG = -np.inf
-#: Instead of a coordinate: none; the step is not to be made.
+#: Values instead of a coordinate: the step has none; the step is not allowed.
 FREE, FORBIDDEN = -1, -2
 
 Ints = NDArray[np.int32]
 
 
 class Leaves(NamedTuple):
-    """The words of a sentence with their tags; q counts them."""
+    """The words of a sentence with their tags; q indexes (word, tag) pairs."""
 
-    ptr: Ints  # of word i, ptr[i]:ptr[i+1]
-    word: Ints  # its place
+    ptr: Ints  # the pairs of word i are ptr[i]:ptr[i+1]
+    word: Ints  # index of the word
     tag: Ints
-    number: Ints  # of the form in the vocabulary
-    coordinate: Ints  # of the tag, or FREE
-    score: NDArray[np.float64]  # of the tag at this word
+    number: Ints  # number of the form in the vocabulary
+    coordinate: Ints  # coordinate of the tag, or FREE
+    score: NDArray[np.float64]  # score of the tag at this word
 
 
 class Chart(NamedTuple):
@@ -49,34 +49,34 @@ class Chart(NamedTuple):
     left: Ints  # tails of a step; 0 for none
     right: Ints
     weight: NDArray[np.float64]
-    coordinate: Ints  # what a step turns on, or FREE
-    symbol: Ints  # of a phrase or a word; pair x and state s of other items, as x * STATES + s
-    head: Ints  # of the item: its word with a tag, q
+    coordinate: Ints  # coordinate that a step turns on, or FREE
+    symbol: Ints  # symbol of a phrase or a word; x * STATES + s for pair x in state s
+    head: Ints  # head q of the item: a word with a tag
 
 
 class _Bases(NamedTuple):
-    """What modifiers can be added to over a span: items, or phrases taken as head children."""
+    """Items over a span to which modifiers can be added: pairs, or phrases as head children."""
 
-    start: Ints  # int32[cells]
+    start: Ints  # int32[cells]: the items of cell c are start[c]:end[c]
     end: Ints
     item: Ints
     pair: Ints
     state: Ints
     head: Ints
-    extra: NDArray[np.float64]  # of what comes before the modifier: a head child, STOP on the right
+    extra: NDArray[np.float64]  # weight before the modifier: of a head child, of STOP on the right
 
 
 class _Steps(NamedTuple):
     """Steps of one kind over one span, before they are sorted by the items that they make."""
 
-    counts: Ints  # how many there are; 1 where there was no room for more
+    counts: Ints  # number of steps; 1 if they exceed the room
     key: Ints
     head: Ints
     left: Ints
     right: Ints
     weight: NDArray[np.float64]
     coordinate: Ints
-    slot: Ints  # int32[keys, Q]: the item made of a key and a head, -1 for none yet
+    slot: Ints  # int32[keys, Q]: item of a key and a head, -1 for none yet
     place: Ints
 
 
@@ -101,12 +101,12 @@ def _offer(steps, key, head, left, right, weight, coordinate):
         steps.coordinate[at] = coordinate
         steps.counts[0] = at + 1
     else:
-        steps.counts[1] = 1  # no room: the chart is made anew with more
+        steps.counts[1] = 1  # the chart is made again with more room
 
 
 @kernel
-def _emit(steps, chart, step_of, n_items, n_edges, what):
-    """Add the items that the steps make; returns the numbers of items and edges."""
+def _emit(steps, chart, step_of, n_items, n_edges, kind):
+    """Add the items that the steps make; return the numbers of items and edges."""
     n, first = steps.counts[0], n_items
     if n_items + n >= chart.symbol.shape[0] or n_edges + n > chart.left.shape[0]:
         steps.counts[1] = 1
@@ -119,7 +119,7 @@ def _emit(steps, chart, step_of, n_items, n_edges, what):
             slot[key, head] = n_items
             chart.symbol[n_items] = key
             chart.head[n_items] = head
-            step_of[n_items] = what
+            step_of[n_items] = kind
             place[n_items - first] = 0
             n_items += 1
         place[slot[key, head] - first] += 1
@@ -143,8 +143,8 @@ def _emit(steps, chart, step_of, n_items, n_edges, what):
 
 
 @kernel
-def _weigh(model, leaves, memory, side, pair, state, q, label, q_own, scratch):
-    """Weight of a modifier, or of STOP (label -1), remembered by all that it depends on."""
+def _weigh(model, leaves, cache, side, pair, state, q, label, q_mod, scratch):
+    """Return the weight of a modifier, or of STOP (label -1), from a cache if it is known."""
     forms, pairs, possible, table, lexical = model
     far = 0 if state == 0 or state == STATES - 1 else 1
     if label < 0:
@@ -153,41 +153,58 @@ def _weigh(model, leaves, memory, side, pair, state, q, label, q_own, scratch):
         plain = np.float64(possible[label, side, far, pair])
     if lexical == 0:
         return plain
-    keys, values = memory
+    keys, values = cache
     n_leaves = leaves.word.shape[0]
     key = np.uint64(side * pairs.score.shape[0] + pair) * np.uint64(STATES) + np.uint64(state)
     key = (key * np.uint64(n_leaves) + np.uint64(q)) * np.uint64(pairs.root.shape[0] + 1)
-    key = (key + np.uint64(label + 1)) * np.uint64(n_leaves) + np.uint64(q_own) + np.uint64(1)
+    key = (key + np.uint64(label + 1)) * np.uint64(n_leaves) + np.uint64(q_mod) + np.uint64(1)
     at = (key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(48)
     if keys[at] != key:
-        own_tag = leaves.tag[q_own] if label >= 0 else 0
-        own_number = leaves.number[q_own] if label >= 0 else 0
+        mod_tag = leaves.tag[q_mod] if label >= 0 else 0
+        mod_number = leaves.number[q_mod] if label >= 0 else 0
         keys[at] = key
         values[at] = modifier_weight(
             table, side, pairs.parent[pair], pairs.head[pair], state, leaves.tag[q],
-            leaves.number[q], label, own_tag, own_number, forms, scratch,
+            leaves.number[q], label, mod_tag, mod_number, forms, scratch,
         )  # fmt: skip
     return lexical * values[at] + (1 - lexical) * plain
 
 
 @kernel
 def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, arcs, lexical, room):
-    """The chart of a sentence, in what `bbparse.phrases.prune.prune` has kept.
+    """Build the chart of a sentence from the items that `bbparse.phrases.prune.prune` retained.
 
-    Arguments are fields of `bbparse.phrases.grammar.Grammar`, and `possible`, its dense rules.
-    arcs[n+1, n] of head (0: the root) and modifier are coordinates, FREE or FORBIDDEN. `lexical`
-    says how much the grammar with words counts, from 0 to 1, the one without them counting the
-    rest; 0: words do not count, and q is 0 for all.
+    Parameters
+    ----------
+    leaves : Leaves
+    forms, kind, pairs, table
+        Fields of `bbparse.phrases.grammar.Grammar`.
+    possible : float32[S, 2, 2, X]
+        Its dense rules; see `bbparse.phrases.prune.dense_rules`.
+    kept, kept_pair
+        Retained symbols and pairs; see `bbparse.phrases.prune.prune`.
+    arcs : int32[n + 1, n]
+        Coordinates of arcs from head (0: the root) to modifier, or FREE or FORBIDDEN.
+    lexical : float
+        Weight of the grammar with words, from 0 to 1; the one without them has the rest. With 0
+        words do not count, and q is 0 for all.
+    room : int
+        Maximum number of steps.
 
-    Returns the chart (the first item alone where there is no tree); int8[I], 0 for words and
-    phrases, RIGHT and LEFT for the others; and whether there were more steps than `room`, where the
-    chart is useless.
+    Returns
+    -------
+    chart : Chart
+        The first item alone if there is no tree.
+    step_of : int8[I]
+        0 for words and phrases, RIGHT and LEFT for other items.
+    full : bool
+        True if there are more steps than `room`; the chart is then useless.
     """
     n = leaves.ptr.shape[0] - 1
     n_cells, n_leaves = n * (n + 1) // 2, leaves.word.shape[0]
     n_pairs, n_symbols = pairs.score.shape[0], pairs.root.shape[0]
     model = (forms, pairs, possible, table, lexical)
-    memory = (np.zeros(1 << 16, np.uint64), np.empty(1 << 16))
+    cache = (np.zeros(1 << 16, np.uint64), np.empty(1 << 16))
     scratch = np.empty(7, np.uint64)
     chart = Chart(
         np.zeros(room + 1, np.int32), np.empty(room, np.int32), np.empty(room, np.int32),
@@ -202,7 +219,7 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
         np.full((max(n_pairs * STATES, n_symbols), n_leaves if lexical > 0 else 1), -1, np.int32),
         np.empty(room, np.int32),
     )  # fmt: skip
-    first, last = np.zeros(n_cells, np.int32), np.zeros(n_cells, np.int32)  # phrases of a span
+    first, last = np.zeros(n_cells, np.int32), np.zeros(n_cells, np.int32)  # phrases of a cell
     right_bases, left_bases = _room(n_cells, room), _room(n_cells, room)
     n_bases = np.zeros(2, np.int32)
     by_head = np.argsort(pairs.head)
@@ -217,43 +234,43 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
             for side in (1, 0):
                 bit = 1 << (RIGHT if side == 1 else LEFT)
                 for k in range(i + 1, j):
-                    own = cell(n, k, j) if side == 1 else cell(n, i, k)
-                    some = right_bases if side == 1 else left_bases
-                    at = cell(n, i, k) if side == 1 else cell(n, k, j)
-                    for b in range(some.start[at], some.end[at]):
-                        x = some.pair[b]
+                    phrase_cell = cell(n, k, j) if side == 1 else cell(n, i, k)
+                    bases = right_bases if side == 1 else left_bases
+                    base_cell = cell(n, i, k) if side == 1 else cell(n, k, j)
+                    for b in range(bases.start[base_cell], bases.end[base_cell]):
+                        x = bases.pair[b]
                         if not kept_pair[c, x] & bit:
                             continue
-                        q = some.head[b]
-                        for m in range(first[own], last[own]):
-                            label, q_own = chart.symbol[m], chart.head[m]
+                        q = bases.head[b]
+                        for m in range(first[phrase_cell], last[phrase_cell]):
+                            label, q_mod = chart.symbol[m], chart.head[m]
                             arc = FREE
                             if lexical > 0:
-                                arc = arcs[leaves.word[q] + 1, leaves.word[q_own]]
+                                arc = arcs[leaves.word[q] + 1, leaves.word[q_mod]]
                             if arc == FORBIDDEN or possible[label, side, 1, x] == NEG:
                                 continue
-                            weight = some.extra[b] + _weigh(
-                                model, leaves, memory, side, x, some.state[b], q, label, q_own,
+                            weight = bases.extra[b] + _weigh(
+                                model, leaves, cache, side, x, bases.state[b], q, label, q_mod,
                                 scratch,
                             )  # fmt: skip
-                            state = next_state(some.state[b], kind[label]) if lexical > 0 else 1
+                            state = next_state(bases.state[b], kind[label]) if lexical > 0 else 1
                             key = x * STATES + state
                             if side == 1:
-                                _offer(steps, key, q, some.item[b], m, weight, arc)
+                                _offer(steps, key, q, bases.item[b], m, weight, arc)
                             else:
-                                _offer(steps, key, q, m, some.item[b], weight, arc)
+                                _offer(steps, key, q, m, bases.item[b], weight, arc)
                 n_items, n_edges = _emit(
                     steps, chart, step_of, n_items, n_edges, RIGHT if side == 1 else LEFT
                 )
-            on_way = n_items
-            for r in range(begin, on_way):  # phrases that are done
+            pairs_end = n_items
+            for r in range(begin, pairs_end):  # complete phrases
                 x, state, q = chart.symbol[r] // STATES, chart.symbol[r] % STATES, chart.head[r]
                 if kept[c, pairs.parent[x]]:
                     weight = 0.0
                     if step_of[r] == RIGHT:
-                        weight = _weigh(model, leaves, memory, 1, x, state, q, -1, 0, scratch)
+                        weight = _weigh(model, leaves, cache, 1, x, state, q, -1, 0, scratch)
                         state = STATES - 1
-                    weight += _weigh(model, leaves, memory, 0, x, state, q, -1, 0, scratch)
+                    weight += _weigh(model, leaves, cache, 0, x, state, q, -1, 0, scratch)
                     _offer(steps, pairs.parent[x], q, r, 0, weight, FREE)
             if width == 1:
                 for q in range(leaves.ptr[i], leaves.ptr[i + 1]):
@@ -266,7 +283,7 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
             n_items, n_edges = _emit(steps, chart, step_of, n_items, n_edges, 0)
             words_end = n_items if width == 1 else first[c]
             right_bases.start[c], left_bases.start[c] = n_bases[1], n_bases[0]
-            for turn in range(2):  # phrases over tags are made after the tags
+            for turn in range(2):  # tags first, then phrases over them
                 start, end = (first[c], words_end) if turn == 0 else (words_end, n_items)
                 for p in range(start, end):
                     q = chart.head[p]
@@ -284,23 +301,23 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
                             )  # fmt: skip
                         if bare:
                             _add_base(right_bases, n_bases, 1, p, x, 0, q, weight, steps)
-                        weight += _weigh(model, leaves, memory, 1, x, 0, q, -1, 0, scratch)
+                        weight += _weigh(model, leaves, cache, 1, x, 0, q, -1, 0, scratch)
                         if bare and kept_pair[c, x] & (1 << AFTER):
                             _add_base(left_bases, n_bases, 0, p, x, 0, q, weight, steps)
                         if over_tag:
-                            weight += _weigh(model, leaves, memory, 0, x, 0, q, -1, 0, scratch)
+                            weight += _weigh(model, leaves, cache, 0, x, 0, q, -1, 0, scratch)
                             _offer(steps, pairs.parent[x], q, p, 0, weight, FREE)
                 if turn == 0:
                     n_items, n_edges = _emit(steps, chart, step_of, n_items, n_edges, 0)
             last[c] = n_items
-            for r in range(begin, on_way):
+            for r in range(begin, pairs_end):
                 x, state, q = chart.symbol[r] // STATES, chart.symbol[r] % STATES, chart.head[r]
                 if step_of[r] == LEFT:
                     _add_base(left_bases, n_bases, 0, r, x, state, q, 0.0, steps)
                     continue
                 _add_base(right_bases, n_bases, 1, r, x, state, q, 0.0, steps)
                 if kept_pair[c, x] & (1 << AFTER):
-                    weight = _weigh(model, leaves, memory, 1, x, state, q, -1, 0, scratch)
+                    weight = _weigh(model, leaves, cache, 1, x, state, q, -1, 0, scratch)
                     _add_base(left_bases, n_bases, 0, r, x, STATES - 1, q, weight, steps)
             right_bases.end[c], left_bases.end[c] = n_bases[1], n_bases[0]
             if steps.counts[1]:
@@ -316,9 +333,9 @@ def build_chart(leaves, forms, kind, pairs, possible, table, kept, kept_pair, ar
                     table, 2, 0, 0, 0, 0, 0, label, leaves.tag[q], leaves.number[q], forms, scratch
                 )
             _offer(steps, 0, 0, p, 0, weight, arc)
-    found = steps.counts[0] > 0
+    has_tree = steps.counts[0] > 0
     n_items, n_edges = _emit(steps, chart, step_of, n_items, n_edges, 0)
-    if not found:
+    if not has_tree:
         n_items, n_edges = 1, 0
     return (
         Chart(

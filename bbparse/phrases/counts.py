@@ -1,14 +1,14 @@
 """Conditional probabilities from counts, backed off level by level, in one table.
 
-An event is an outcome in a context that is described in several levels, the most detailed first.
-Its probability at a level with count c of the context, u different outcomes there and count e of
-the event is
+An event is an outcome in a context. A context is described at several levels, the most detailed
+first. At a level where the context has count c and u different outcomes, an event with count e has
+the probability
 
     λ·e/c + (1 − λ)·(the probability at the next level),    λ = c / (c + f·u)
 
-(Witten & Bell 1991, with the factor f that Collins 1999 sets to 5). As in the files of n-gram
-models the table holds, under 64-bit keys, the probability of each event that was seen and the
-1 − λ of each context: so a look-up goes down only as long as the event has not been seen.
+(Witten & Bell 1991, with the factor f that Collins 1999 sets to 5). As in files of n-gram models,
+the table holds under 64-bit keys the probability of each observed event and 1 − λ of each context,
+so that a look-up descends only while the event is unseen.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from bbparse.jit import kernel
 
 Longs = NDArray[np.uint64]
-#: Slots and their values: the table as kernels take it.
+#: Slots and their values: the table in the form that kernels read.
 Table = tuple[Longs, NDArray[np.float32]]
 
 
 @kernel
 def mix(key, value):
-    """One more field in a key of 64 bits."""
+    """Add a field to a 64-bit key."""
     key = (key ^ np.uint64(value + 1)) * np.uint64(0x9E3779B97F4A7C15)
     return key ^ (key >> np.uint64(29))
 
@@ -41,21 +41,20 @@ def _find(slots, key):
 
 @kernel
 def backed_off(table, contexts, outcome, floor):
-    """Logarithm of the probability of an outcome in contexts uint64[L], the most detailed first.
+    """Return the log probability of an outcome in contexts uint64[L], the most detailed first.
 
-    The floor is the probability of an outcome that the last level has not seen, given that it is
-    none it has.
+    The floor is the probability, at the last level, of an outcome that it has not seen.
     """
     slots, values = table
-    left = 1.0
+    remaining = 1.0
     for level in range(contexts.shape[0]):
         at = _find(slots, mix(contexts[level], outcome))
         if slots[at] != 0:
-            return np.log(left * values[at])
+            return np.log(remaining * values[at])
         at = _find(slots, contexts[level])
         if slots[at] != 0:
-            left *= values[at]
-    return np.log(left * floor)
+            remaining *= values[at]
+    return np.log(remaining * floor)
 
 
 @kernel
@@ -67,36 +66,52 @@ def _fill(keys, values, slots, slot_values):
 
 
 def open_table(keys: Longs, values: NDArray[np.float32]) -> Table:
-    """The table for look-ups, half empty, from all keys (none 0, none twice) and values."""
+    """Make the half-empty hash table of keys (no 0, no duplicates) and their values."""
     size = 1 << max(4, int(2 * len(keys)).bit_length())
-    slots, found = np.zeros(size, np.uint64), np.zeros(size, np.float32)
-    _fill(keys, values.astype(np.float32), slots, found)
-    return slots, found
+    slots, slot_values = np.zeros(size, np.uint64), np.zeros(size, np.float32)
+    _fill(keys, values.astype(np.float32), slots, slot_values)
+    return slots, slot_values
 
 
 def estimate(
     contexts: Longs, outcomes: Longs, factor: float, floor: float
 ) -> tuple[Longs, NDArray[np.float32]]:
-    """Keys and values of a table from observed events.
+    """Compute the keys and values of a table from observed events.
 
-    Those are contexts uint64[E, L], and outcomes ``mix(context, outcome)`` of each; the factor is f
-    above.
+    Parameters
+    ----------
+    contexts : uint64[E, L]
+    outcomes : uint64[E, L]
+        ``mix(context, outcome)`` of each.
+    factor : float
+        The factor f above.
+    floor : float
+        See `backed_off`.
+
+    Returns
+    -------
+    keys : uint64[K]
+        Sorted, without duplicates.
+    values : float32[K]
     """
-    below = np.full(len(contexts), floor)
+    next_level = np.full(len(contexts), floor)
     keys, values = [], []
     for level in reversed(range(contexts.shape[1])):
-        seen, first, which, count = np.unique(
+        events, first, event, count = np.unique(
             outcomes[:, level], return_index=True, return_inverse=True, return_counts=True
         )
         groups, group, total = np.unique(
             contexts[:, level], return_inverse=True, return_counts=True
         )
         distinct = np.bincount(group[first], minlength=len(groups))
-        trust = total / (total + factor * distinct)
-        of = group[first]
-        value = trust[of] * count / total[of] + (1 - trust[of]) * below[first]
-        below = value[which]
-        keys += [seen, groups]
-        values += [value, 1 - trust]
-    every, place = np.unique(np.concatenate(keys), return_index=True)
-    return every, np.concatenate(values)[place].astype(np.float32)
+        weight = total / (total + factor * distinct)
+        context_of = group[first]
+        value = (
+            weight[context_of] * count / total[context_of]
+            + (1 - weight[context_of]) * next_level[first]
+        )
+        next_level = value[event]
+        keys += [events, groups]
+        values += [value, 1 - weight]
+    unique_keys, positions = np.unique(np.concatenate(keys), return_index=True)
+    return unique_keys, np.concatenate(values)[positions].astype(np.float32)

@@ -10,7 +10,7 @@ _SIZE, _ROW, _GAP = 14.0, 44.0, 14.0
 
 
 def draw_phrases(tree: PhraseTree) -> str:
-    """A tree with a phrase or a word on each line, children under their phrase."""
+    """Draw a tree with a phrase or a word on each line, children indented below their phrase."""
     lines = [tree.label]
 
     def draw(node: PhraseTree, indent: str) -> None:
@@ -24,7 +24,7 @@ def draw_phrases(tree: PhraseTree) -> str:
 
 
 def phrases_svg(tree: PhraseTree) -> str:
-    """A tree as a picture: phrases above their children, words in a row below."""
+    """Draw a tree as SVG: phrases above their children, words in a row at the bottom."""
     shapes: list[str] = []
     edge = _GAP
     depth = _depth(tree)
@@ -40,9 +40,9 @@ def phrases_svg(tree: PhraseTree) -> str:
             edge += 2 * half + _GAP
             text(x, y + 20, node.word, "word")
         else:
-            ends = [draw(child, level + 1) for child in node.children]
-            x, y = (ends[0][0] + ends[-1][0]) / 2, _ROW * (level + 1)
-            for to_x, to_y in ends:
+            positions = [draw(child, level + 1) for child in node.children]
+            x, y = (positions[0][0] + positions[-1][0]) / 2, _ROW * (level + 1)
+            for to_x, to_y in positions:
                 shapes.append(f'<path d="M{x:.1f} {y + 5:.1f}L{to_x:.1f} {to_y - _SIZE:.1f}"/>')
         text(x, y, node.label, "label")
         return x, y

@@ -1,7 +1,7 @@
-"""Labelled brackets compared as EVALB does (Sekine & Collins 1997, with the file COLLINS.prm).
+"""Labelled brackets, compared as EVALB does (Sekine & Collins 1997, with the file COLLINS.prm).
 
-Words tagged as punctuation are deleted from both trees before brackets are numbered, ROOT is no
-bracket, ADVP and PRT are the same, and tags are compared over the words that are left.
+Words tagged as punctuation are deleted from both trees before words are numbered. ROOT is no
+bracket, ADVP and PRT are the same, and tags are compared over the remaining words.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ _NO_BRACKETS = frozenset(["TOP", "ROOT", "S1", "", "-NONE-"])
 
 @dataclass(frozen=True)
 class BracketScores:
-    """Counts over sentences; shares are between 0 and 1."""
+    """Counts over sentences; scores are from 0 to 1."""
 
     sentences: int
-    exact: int  #: Sentences with all brackets right and no others.
-    gold: int  #: Labelled brackets.
-    found: int
-    right: int
-    words: int  #: Those that count.
+    exact: int  #: Sentences whose brackets are the gold ones.
+    gold: int  #: Number of gold brackets.
+    predicted: int  #: Number of predicted brackets.
+    right: int  #: Number of predicted brackets that are right.
+    words: int  #: Words that are not deleted.
     tags: int  #: Words with the right tag.
-    by_sentence: list[tuple[int, int, int]]  #: right, gold, found.
+    by_sentence: list[tuple[int, int, int]]  #: right, gold, predicted.
 
     @property
     def precision(self) -> float:
-        """Share of the brackets found that are right."""
-        return self.right / self.found if self.found else 0.0
+        """Fraction of the predicted brackets that are right."""
+        return self.right / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """Share of the gold brackets that were found."""
+        """Fraction of the gold brackets that are predicted."""
         return self.right / self.gold if self.gold else 0.0
 
     @property
     def f1(self) -> float:
         """Harmonic mean of precision and recall."""
-        both = self.gold + self.found
-        return 2 * self.right / both if both else 0.0
+        total = self.gold + self.predicted
+        return 2 * self.right / total if total else 0.0
 
 
 def brackets(tree: PhraseTree) -> Counter[tuple[str, int, int]]:
-    """The labelled brackets of a tree as EVALB counts them: category, first word, end."""
-    found: Counter[tuple[str, int, int]] = Counter()
+    """Return the labelled brackets of a tree as EVALB counts them: category, first word, end."""
+    counts: Counter[tuple[str, int, int]] = Counter()
 
     def walk(node: PhraseTree, at: int) -> int:
         if not node.children:
@@ -61,58 +61,77 @@ def brackets(tree: PhraseTree) -> Counter[tuple[str, int, int]]:
         for child in node.children:
             end = walk(child, end)
         if node.label not in _NO_BRACKETS and end > at:
-            found[_EQUAL.get(node.label, node.label), at, end] += 1
+            counts[_EQUAL.get(node.label, node.label), at, end] += 1
         return end
 
     walk(tree, 0)
-    return found
+    return counts
 
 
 def compare_trees(
     pairs: Iterable[tuple[PhraseTree, PhraseTree]], names: Iterable[str] | None = None
 ) -> BracketScores:
-    """Compare gold trees with those found; names say where the gold ones stand, for messages.
+    """Compare gold trees with predicted ones.
 
-    Raises `TreebankError` if two trees have different words.
+    Parameters
+    ----------
+    pairs : iterable of (PhraseTree, PhraseTree)
+        Gold and predicted trees.
+    names : iterable of str, optional
+        Places of the gold trees, for messages.
+
+    Raises
+    ------
+    TreebankError
+        If two trees have different words.
     """
     sentences = exact = words = tags = 0
     by_sentence = []
-    places = iter(names) if names is not None else iter(lambda: "", None)
-    for gold, found in pairs:
-        place = next(places) or f"sentence {sentences + 1}"
-        one, other = clean(gold), clean(found)
-        if one is None or other is None:
-            raise TreebankError(f"{place}: a tree without words, expected words in both")
-        ours, theirs = one.leaves(), other.leaves()
-        for i, (a, b) in enumerate(zip(ours, theirs)):
+    titles = iter(names) if names is not None else iter(lambda: "", None)
+    for raw_gold, raw_predicted in pairs:
+        name = next(titles) or f"sentence {sentences + 1}"
+        gold, predicted = clean(raw_gold), clean(raw_predicted)
+        if gold is None or predicted is None:
+            raise TreebankError(f"{name}: a tree without words, expected words in both")
+        gold_leaves, leaves = gold.leaves(), predicted.leaves()
+        for i, (a, b) in enumerate(zip(gold_leaves, leaves)):
             if a.word != b.word:
                 raise TreebankError(
-                    f"{place}: word {i + 1} is {b.word!r}, expected {a.word!r} as in gold"
+                    f"{name}: word {i + 1} is {b.word!r}, expected {a.word!r} as in gold"
                 )
-        if len(ours) != len(theirs):
-            raise TreebankError(f"{place}: {len(theirs)} words, expected {len(ours)} as in gold")
+        if len(gold_leaves) != len(leaves):
+            raise TreebankError(
+                f"{name}: {len(leaves)} words, expected {len(gold_leaves)} as in gold"
+            )
         sentences += 1
-        wanted, got = brackets(one), brackets(other)
-        # as EVALB: what is deleted in gold and in the other tree is deleted by their own tags
-        common = sum((wanted & got).values())
-        by_sentence.append((common, sum(wanted.values()), sum(got.values())))
-        exact += wanted == got
-        counted = [(a, b) for a, b in zip(ours, theirs) if a.label not in DELETED]
+        # as in EVALB, each tree's own tags decide which of its words are deleted
+        gold_brackets, predicted_brackets = brackets(gold), brackets(predicted)
+        n_common = sum((gold_brackets & predicted_brackets).values())
+        by_sentence.append(
+            (n_common, sum(gold_brackets.values()), sum(predicted_brackets.values()))
+        )
+        exact += gold_brackets == predicted_brackets
+        counted = [(a, b) for a, b in zip(gold_leaves, leaves) if a.label not in DELETED]
         words += len(counted)
         tags += sum(a.label == b.label for a, b in counted)
-    right, in_gold, in_found = (sum(some) for some in zip((0, 0, 0), *by_sentence))
-    return BracketScores(sentences, exact, in_gold, in_found, right, words, tags, by_sentence)
+    right, n_gold, n_predicted = (sum(column) for column in zip((0, 0, 0), *by_sentence))
+    return BracketScores(sentences, exact, n_gold, n_predicted, right, words, tags, by_sentence)
 
 
-def paired_p(one: BracketScores, other: BracketScores, draws: int = 10_000, seed: int = 1) -> float:
-    """How often equally good parsers would differ so much in F1 by chance: paired bootstrap."""
-    counts = np.array([one.by_sentence, other.by_sentence], np.float64)  # [2, N, 3]
-    difference = one.f1 - other.f1
+def paired_p(
+    first: BracketScores, second: BracketScores, draws: int = 10_000, seed: int = 1
+) -> float:
+    """Return the p-value of a difference in F1: the paired bootstrap over sentences.
+
+    This is the probability that equally good parsers would differ as much by chance.
+    """
+    counts = np.array([first.by_sentence, second.by_sentence], np.float64)  # [2, N, 3]
+    difference = first.f1 - second.f1
     rng = np.random.default_rng(seed)
-    n, beyond = counts.shape[1], 0
+    n, n_beyond = counts.shape[1], 0
     for _ in range(draws):
-        drawn = np.bincount(rng.integers(0, n, n), minlength=n)
-        right, gold, found = (counts * drawn[:, None]).sum(1).T
-        f1 = 2 * right / np.maximum(gold + found, 1)
-        beyond += abs(f1[0] - f1[1] - difference) >= abs(difference)
-    return float((beyond + 1) / (draws + 1))
+        times = np.bincount(rng.integers(0, n, n), minlength=n)
+        right, gold, predicted = (counts * times[:, None]).sum(1).T
+        f1 = 2 * right / np.maximum(gold + predicted, 1)
+        n_beyond += abs(f1[0] - f1[1] - difference) >= abs(difference)
+    return float((n_beyond + 1) / (draws + 1))

@@ -1,10 +1,11 @@
-"""A head-driven grammar with and without words, from counts (Collins 1999, Model 1).
+"""A head-driven grammar with and without words, estimated from counts (Collins 1999, Model 1).
 
-A phrase P has a head child H, and to each side of it modifiers from the head outwards until STOP.
-With words, H depends on P and on P's head word and tag; a modifier's category and tag depend on
-side, P, H, the head word and its tag, and on what stands between (`STATES`); its word on all of
-that and on its tag. Without words, the same depends on P, H, side and adjacency alone: that grammar
-prunes the other's chart. Only what has been seen without words is possible at all.
+A phrase P has a head child H, and on each side of it modifiers from the head outwards until STOP.
+With words, H depends on P and on P's head word and tag. The category and tag of a modifier depend
+on the side, on P and H, on the head word and its tag, and on the words between (`STATES`); its word
+depends on all of these and on its tag. Without words, the same depend only on P, H, side and
+adjacency: that grammar prunes the chart of the other. Only rules that have been seen without words
+are possible.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
 
 PUNCTUATION, COORDINATION, VERBAL, OTHER = 1, 2, 3, 4
-#: What lies between head and modifier: 0 nothing; else the kind of the modifier before, plus 4
-#: where a verb has been among them. 9 is 0 on the left where there are modifiers on the right.
+#: Number of states between head and modifier. 0: nothing lies between; otherwise the kind of the
+#: previous modifier, plus 4 if a verb was among them. 9: as 0, on the left of a head that has
+#: modifiers on the right.
 STATES = 10
-#: f of `bbparse.phrases.counts`.
+#: The factor f of `bbparse.phrases.counts`.
 FACTOR = 5.0
 FLOOR = 1e-6
-#: Of the probabilities of words, which say too much where they have been seen once or twice.
+#: Weight of the log probabilities of words, which are unreliable for words seen once or twice.
 WORDS = 0.5
 _VERBAL = frozenset(
     "VP S SBAR SQ SINV SBARQ VB VBD VBG VBN VBP VBZ MD TO VH VV".split()
@@ -42,8 +44,8 @@ _PUNCTUATION = frozenset([",", ":", ".", "``", "''", "-LRB-", "-RRB-", "HYPH", "
 class Pairs(NamedTuple):
     """The grammar without words; a pair x is a phrase with a head child.
 
-    Scores are logarithms of probabilities, by side (0 left) and by whether the head is adjacent (0)
-    or not (1).
+    Scores are log probabilities, by side (0: left) and by adjacency to the head (0: adjacent, 1:
+    not).
     """
 
     parent: Ints  # int32[X]: symbols of pairs
@@ -54,26 +56,26 @@ class Pairs(NamedTuple):
     rule_pair: Ints
     rule_side: Ints
     rule_score: Floats  # float32[R, 2]: log P(M | P, H, side), by adjacency
-    root: Floats  # float32[S]: log P(M | ROOT), -inf for what no tree has been
+    root: Floats  # float32[S]: log P(M | ROOT), -inf for symbols that no tree consists of
 
 
 class Forms(NamedTuple):
-    """Symbols that stand for others where counts are few, int32[S]."""
+    """Symbols that replace others where counts are few, int32[S]."""
 
-    plain: Ints  # without the parent's category
-    base: Ints  # the lowest category of a joined one, alone
+    plain: Ints  # the symbol without the category of the parent
+    base: Ints  # the lowest of joined categories
 
 
 @kernel
 def next_state(state, kind):
-    """What lies between the head and the next modifier, after one of a kind."""
+    """Return the state between the head and the next modifier, after one of this kind."""
     verb = kind == VERBAL or (state > OTHER and state < STATES - 1)
     return (OTHER if verb else 0) + kind
 
 
 @kernel
 def head_contexts(parent, tag, word, forms, out):
-    """Levels of what a head child depends on, into uint64[4]."""
+    """Write the context levels of a head child into uint64[4]."""
     out[3] = mix(np.uint64(1), parent)
     out[2] = mix(mix(out[3], 7), tag)
     out[1] = mix(mix(mix(np.uint64(5), forms.plain[parent]), tag), word)
@@ -82,7 +84,7 @@ def head_contexts(parent, tag, word, forms, out):
 
 @kernel
 def label_contexts(side, parent, head, state, tag, word, forms, out):
-    """Levels of what a modifier's category and tag depend on, into uint64[7]."""
+    """Write the context levels of a modifier's category and tag into uint64[7]."""
     state = 0 if state == STATES - 1 else state
     out[6] = mix(mix(np.uint64(2), side), forms.base[parent])
     key = mix(mix(mix(np.uint64(3), side), forms.plain[parent]), forms.plain[head])
@@ -96,10 +98,10 @@ def label_contexts(side, parent, head, state, tag, word, forms, out):
 
 
 @kernel
-def word_contexts(side, parent, head, state, tag, word, label, own_tag, forms, out):
-    """Levels of what a modifier's word depends on, into uint64[5]."""
+def word_contexts(side, parent, head, state, tag, word, label, mod_tag, forms, out):
+    """Write the context levels of a modifier's word into uint64[5]."""
     label = forms.plain[label]
-    out[4] = mix(np.uint64(6), own_tag)
+    out[4] = mix(np.uint64(6), mod_tag)
     out[3] = mix(mix(out[4], 7), label)
     out[2] = mix(mix(mix(mix(out[3], 9), side), forms.base[parent]), tag)
     out[1] = mix(out[2], word)
@@ -109,27 +111,27 @@ def word_contexts(side, parent, head, state, tag, word, label, own_tag, forms, o
 
 @kernel
 def head_weight(table, parent, head, tag, word, forms, scratch):
-    """log P(H | P, head word and tag)."""
+    """Compute log P(H | P, head word and tag)."""
     head_contexts(parent, tag, word, forms, scratch)
     return backed_off(table, scratch[:4], head, FLOOR)
 
 
 @kernel
 def modifier_weight(
-    table, side, parent, head, state, tag, word, label, own_tag, own_word, forms, scratch
+    table, side, parent, head, state, tag, word, label, mod_tag, mod_word, forms, scratch
 ):
-    """log P(category and tag of a modifier) + WORDS·log P(its word); label -1 is STOP."""
+    """Compute log P(category and tag of a modifier) + WORDS·log P(its word); label -1 is STOP."""
     label_contexts(side, parent, head, state, tag, word, forms, scratch)
-    score = backed_off(table, scratch, (label + 1) * 256 + own_tag, FLOOR)
+    score = backed_off(table, scratch, (label + 1) * 256 + mod_tag, FLOOR)
     if label >= 0:
-        word_contexts(side, parent, head, state, tag, word, label, own_tag, forms, scratch)
-        score += WORDS * backed_off(table, scratch[:5], own_word, FLOOR)
+        word_contexts(side, parent, head, state, tag, word, label, mod_tag, forms, scratch)
+        score += WORDS * backed_off(table, scratch[:5], mod_word, FLOOR)
     return score
 
 
 @kernel
 def _keys(heads, modifiers, forms, head_keys, label_keys, word_keys):
-    """Keys of all observations: contexts [0] and outcomes [1]."""
+    """Write the keys of all observations: contexts [0] and outcomes [1]."""
     for i in range(heads.shape[0]):
         parent, head, tag, word = heads[i]
         out = head_keys[0, i]
@@ -138,24 +140,25 @@ def _keys(heads, modifiers, forms, head_keys, label_keys, word_keys):
             head_keys[1, i, level] = mix(out[level], head)
     at = 0
     for i in range(modifiers.shape[0]):
-        side, parent, head, state, tag, word, label, own_tag, own_word = modifiers[i]
+        side, parent, head, state, tag, word, label, mod_tag, mod_word = modifiers[i]
         out = label_keys[0, i]
         label_contexts(side, parent, head, state, tag, word, forms, out)
         for level in range(out.shape[0]):
-            label_keys[1, i, level] = mix(out[level], (label + 1) * 256 + own_tag)
+            label_keys[1, i, level] = mix(out[level], (label + 1) * 256 + mod_tag)
         if label >= 0:
             out = word_keys[0, at]
-            word_contexts(side, parent, head, state, tag, word, label, own_tag, forms, out)
+            word_contexts(side, parent, head, state, tag, word, label, mod_tag, forms, out)
             for level in range(out.shape[0]):
-                word_keys[1, at, level] = mix(out[level], own_word)
+                word_keys[1, at, level] = mix(out[level], mod_word)
             at += 1
 
 
 @dataclass
 class Grammar:
-    """Symbols and probabilities; ``kind`` is what each symbol is between head and modifier.
+    """Symbols and probabilities of a grammar.
 
-    ``tag_number`` and ``number`` say which symbol a tag and a category is.
+    ``kind`` is the kind of each symbol for `STATES`; ``tag_number`` and ``number`` map tags and
+    categories to symbols.
     """
 
     symbols: list[str]  #: Tags first, then categories.
@@ -164,7 +167,7 @@ class Grammar:
     table: Table  #: Probabilities with words.
 
     def __post_init__(self) -> None:
-        # a tag may be written as a category is
+        # a tag and a category may have the same name
         self.tag_number = {tag: i for i, tag in enumerate(self.symbols[: self.n_tags])}
         self.number = {s: i for i, s in enumerate(self.symbols) if i >= self.n_tags}
         plain = [symbol.split(SPLIT)[0] for symbol in self.symbols]
@@ -174,9 +177,9 @@ class Grammar:
         self.forms = Forms(
             *(
                 np.array(
-                    [i if i < self.n_tags else self.number[s] for i, s in enumerate(some)]
+                    [i if i < self.n_tags else self.number[s] for i, s in enumerate(names)]
                 ).astype(np.int32)
-                for some in (plain, base)
+                for names in (plain, base)
             )
         )
 
@@ -196,41 +199,41 @@ _NO_PAIRS = Pairs(*(np.empty(0, np.int32),) * 9)  # type: ignore[arg-type]
 def learn_grammar(
     phrases: Sequence[Phrase], numbers: Sequence[Sequence[int]], *, with_words: bool = True
 ) -> Grammar:
-    """A grammar from phrases and the numbers of their words (`Vocabulary.numbers`).
+    """Estimate a grammar from phrases and the numbers of their words (`Vocabulary.numbers`).
 
-    Without words it has no probabilities with words.
+    Without ``with_words`` it has no probabilities with words.
     """
     nodes = [list(_nodes(phrase)) for phrase in phrases]
-    tags = {n.label for some in nodes for n in some if n.head is None}
-    split = {n.label for some in nodes for n in some if n.head is not None}
+    tags = {n.label for tree in nodes for n in tree if n.head is None}
+    split = {n.label for tree in nodes for n in tree if n.head is not None}
     plain = {label.split(SPLIT)[0] for label in split}
     base = {label.split(JOIN)[-1] for label in plain}
     symbols = sorted(tags) + sorted(split | plain | base)
     tag_of = {tag: i for i, tag in enumerate(sorted(tags))}
-    of = {label: i for i, label in enumerate(symbols) if i >= len(tags)}
+    category_of = {label: i for i, label in enumerate(symbols) if i >= len(tags)}
     grammar = Grammar(symbols, len(tags), _NO_PAIRS, open_table(*_NO_TABLE))
 
     def symbol(phrase: Phrase) -> int:
-        return tag_of[phrase.label] if phrase.head is None else of[phrase.label]
+        return tag_of[phrase.label] if phrase.head is None else category_of[phrase.label]
 
     heads, modifiers, roots = [], [], []
-    for some, words in zip(nodes, numbers):
-        roots.append(symbol(some[0]))
-        for n in some:
+    for tree, words in zip(nodes, numbers):
+        roots.append(symbol(tree[0]))
+        for n in tree:
             if n.head is None:
                 continue
-            p, h, t, w = of[n.label], symbol(n.head), tag_of[n.tag], words[n.word]
+            p, h, t, w = category_of[n.label], symbol(n.head), tag_of[n.tag], words[n.word]
             heads.append((p, h, t, w))
-            for side, own in enumerate((n.left, n.right)):
+            for side, side_modifiers in enumerate((n.left, n.right)):
                 state = 0
-                for m in own:
+                for m in side_modifiers:
                     label = symbol(m)
                     modifiers.append((side, p, h, state, t, w, label, tag_of[m.tag], words[m.word]))
                     state = int(next_state(state, grammar.kind[label]))
                 modifiers.append((side, p, h, state, t, w, -1, 0, 0))
-        top = some[0]  # a tree is the modifier of nothing
+        top = tree[0]  # the tree is a modifier of ROOT
         modifiers.append((2, 0, 0, 0, 0, 0, symbol(top), tag_of[top.tag], words[top.word]))
-    head_array = np.array(heads, np.int64).reshape(-1, 4)  # none where all trees are single words
+    head_array = np.array(heads, np.int64).reshape(-1, 4)  # empty if all trees are single words
     modifier_array = np.array(modifiers, np.int64)
     grammar.pairs = _pairs(head_array, modifier_array, roots, len(symbols))
     if with_words:
@@ -239,7 +242,7 @@ def learn_grammar(
 
 
 def _learn_table(heads: Any, modifiers: Any, forms: Forms) -> Table:
-    """Probabilities with words of what was observed."""
+    """Estimate the probabilities with words from observations."""
     head_keys = np.empty((2, len(heads), 4), np.uint64)
     label_keys = np.empty((2, len(modifiers), 7), np.uint64)
     word_keys = np.empty((2, int((modifiers[:, 6] >= 0).sum()), 5), np.uint64)
@@ -248,9 +251,9 @@ def _learn_table(heads: Any, modifiers: Any, forms: Forms) -> Table:
         estimate(contexts, outcomes, FACTOR, FLOOR)
         for contexts, outcomes in (head_keys, label_keys, word_keys)
     ]
-    every, at = np.unique(np.concatenate([keys for keys, _ in parts]), return_index=True)
+    keys, at = np.unique(np.concatenate([keys for keys, _ in parts]), return_index=True)
     values = np.concatenate([values for _, values in parts])[at]
-    return open_table(every, values)
+    return open_table(keys, values)
 
 
 def _nodes(phrase: Phrase) -> Any:
@@ -263,34 +266,34 @@ def _nodes(phrase: Phrase) -> Any:
 
 
 def _pairs(heads: Any, modifiers: Any, roots: list[int], n_symbols: int) -> Pairs:
-    """Relative frequencies; those by adjacency drawn towards those without."""
+    """Estimate relative frequencies; those by adjacency are smoothed towards those without it."""
     count = Counter(map(tuple, heads[:, :2].tolist()))
     pairs = sorted(count)
-    of = {pair: x for x, pair in enumerate(pairs)}
+    number_of_pair = {pair: x for x, pair in enumerate(pairs)}
     parents = Counter(parent for parent, _ in count.elements())
     score = [np.log(count[pair] / parents[pair[0]]) for pair in pairs]
-    seen: Counter[tuple[int, int, int]] = Counter()  # side, pair, outcome
-    near: Counter[tuple[int, int, int, int]] = Counter()
+    count_of: Counter[tuple[int, int, int]] = Counter()  # side, pair, outcome
+    count_near: Counter[tuple[int, int, int, int]] = Counter()
     for side, p, h, state, _, _, label, _, _ in modifiers.tolist():
         if side < 2:
-            seen[side, of[p, h], label] += 1
-            near[side, of[p, h], label, int(state > 0)] += 1
+            count_of[side, number_of_pair[p, h], label] += 1
+            count_near[side, number_of_pair[p, h], label, int(state > 0)] += 1
     total: Counter[tuple[int, int]] = Counter()
     total_near: Counter[tuple[int, int, int]] = Counter()
-    for (side, x, _, far), c in near.items():
+    for (side, x, _, far), c in count_near.items():
         total[side, x] += c
         total_near[side, x, far] += c
 
     def value(side: int, x: int, label: int, far: int) -> float:
-        plain = (seen[side, x, label] + 1e-3) / total[side, x]
+        plain = (count_of[side, x, label] + 1e-3) / total[side, x]
         return float(
-            np.log((near[side, x, label, far] + 5 * plain) / (total_near[side, x, far] + 5))
+            np.log((count_near[side, x, label, far] + 5 * plain) / (total_near[side, x, far] + 5))
         )
 
     stop = np.array(
         [[[value(s, x, -1, far) for x in range(len(pairs))] for far in (0, 1)] for s in (0, 1)]
     )
-    rules = sorted((label, side, x) for side, x, label in seen if label >= 0)
+    rules = sorted((label, side, x) for side, x, label in count_of if label >= 0)
     ptr = np.searchsorted([label for label, _, _ in rules], np.arange(n_symbols + 1))
     root = np.full(n_symbols, -np.inf)
     for label, c in Counter(roots).items():

@@ -1,11 +1,12 @@
-"""The k best different structures of a chart, exactly.
+"""Exact enumeration of the k best different structures of a chart.
 
-Several derivations stand for one structure: of a tree, those with other heads or with labels that
-are split otherwise, none of which is written. So items list structures instead of derivations, each
-with the best of its derivations: two derivations of one item with the same structure go into the
-same larger ones, of which only those of the better one count. A structure of an item comes from
-each step at most once, so that k of them cost at most k times its steps, however many derivations
-there are. Otherwise this is the lazy enumeration of Huang & Chiang (2005, algorithm 3).
+Several derivations can stand for one structure: for a tree, derivations with other heads or with
+labels that are split differently, neither of which is written. So items have lists of structures
+instead of derivations, each with its best derivation. Two derivations of one item with the same
+structure lead to the same larger structures, of which only those of the better one count. An item
+gets a structure from each step at most once, so that k of them cost at most k times its steps,
+however many derivations there are. Otherwise this is the lazy enumeration of Huang & Chiang (2005,
+algorithm 3).
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from numpy.typing import NDArray
 from bbparse.deadline import NO_DEADLINE, Deadline
 
 Ints = NDArray[np.int32]
-#: The structure of an item, from a step and the structures of its left and right tails.
+#: Makes the structure of an item from a step and the structures of its left and right tails.
 Combine = Callable[[int, Hashable, Hashable], Hashable]
 
 _NOTHING = 0  # the item without steps
-_CHECKS = 256  # derivations between two looks at the clock
+_CHECKS = 256  # derivations between two checks of the deadline
 
 
 class _Derivation(NamedTuple):
-    """The best derivation of a structure: `left` and `right` are ranks among those of the tails."""
+    """The best derivation of a structure: `left` and `right` are ranks of the tails' structures."""
 
     value: float
     step: int
@@ -38,46 +39,46 @@ class _Derivation(NamedTuple):
 
 
 class _Item:
-    """What is known of an item: its best structures so far, and candidates for the next ones."""
+    """State of an item: its best structures so far, and candidates for the next ones."""
 
     def __init__(self, candidates: list[tuple[float, int, int, int]]) -> None:
         self.candidates = candidates  # a heap: minus the value, step, ranks of the tails
         self.best: list[_Derivation] = []
-        self.known: set[Hashable] = set()
-        self.taken: tuple[int, int, int] | None = None  # candidate whose successors are not there
+        self.structures: set[Hashable] = set()
+        self.expanding: tuple[int, int, int] | None = None  # candidate whose successors are missing
 
 
-class Listing:
+class KBestStructures:
     """Structures of the last item of a chart, best first."""
 
     def __init__(self, chart: Any, inside: NDArray[np.float64], combine: Combine) -> None:
-        """Take a chart (`bbparse.phrases.oracles`) with the values of an inside pass over it."""
+        """Take a chart (`bbparse.phrases.oracles`) and the values of an inside pass over it."""
         self._ptr, self._weight, self._inside = chart.item_ptr, chart.weight, inside
         self._left, self._right = chart.left.tolist(), chart.right.tolist()
         self._chart, self._combine = chart, combine
-        nothing = _Item([])
-        nothing.best.append(_Derivation(0.0, -1, 0, 0, None))
-        self._items = {_NOTHING: nothing}
+        empty = _Item([])
+        empty.best.append(_Derivation(0.0, -1, 0, 0, None))
+        self._items = {_NOTHING: empty}
         self._goal = len(inside) - 1
 
     def best(self, k: int, deadline: Deadline = NO_DEADLINE) -> list[tuple[float, Ints]]:
-        """The k best, with their scores: steps from the top; fewer where there are no more.
+        """Return the k best structures with their scores, each as its steps from the top.
 
-        After the deadline those that have been found, at least one.
+        There are fewer if the chart has no more, or the deadline passes, but at least one.
         """
         goal = self._item(self._goal)
         while len(goal.best) < k and self._grow(len(goal.best), deadline):
             pass
-        return [(one.value, self._steps(rank)) for rank, one in enumerate(goal.best[:k])]
+        return [(d.value, self._steps(rank)) for rank, d in enumerate(goal.best[:k])]
 
     def _item(self, i: int) -> _Item:
         if i not in self._items:
             begin, end = self._ptr[i], self._ptr[i + 1]
             tails = self._chart.left[begin:end], self._chart.right[begin:end]
             values = self._inside[tails[0]] + self._inside[tails[1]] + self._weight[begin:end]
-            found = np.flatnonzero(values > -np.inf).tolist()
+            finite = np.flatnonzero(values > -np.inf).tolist()
             heap = [
-                (-value, int(begin) + e, 0, 0) for e, value in zip(found, values[found].tolist())
+                (-value, int(begin) + e, 0, 0) for e, value in zip(finite, values[finite].tolist())
             ]
             heapify(heap)
             self._items[i] = _Item(heap)
@@ -86,22 +87,22 @@ class Listing:
     def _grow(self, rank: int, deadline: Deadline) -> bool:
         """Find the structure of a rank of the goal; False if there is none, or no time for it."""
         waiting = [(self._goal, rank)]
-        looks = 0
+        n_checks = 0
         while waiting:
-            looks += 1
-            if looks % _CHECKS == 0 and rank and deadline.is_over():
+            n_checks += 1
+            if n_checks % _CHECKS == 0 and rank and deadline.is_over():
                 return False
-            i, wanted = waiting[-1]
+            i, target_rank = waiting[-1]
             item = self._item(i)
-            if len(item.best) > wanted:
+            if len(item.best) > target_rank:
                 waiting.pop()
                 continue
-            if item.taken is not None:
-                lacking = self._succeed(item, *item.taken)
-                if lacking is not None:
-                    waiting.append(lacking)
+            if item.expanding is not None:
+                missing = self._succeed(item, *item.expanding)
+                if missing is not None:
+                    waiting.append(missing)
                     continue
-                item.taken = None
+                item.expanding = None
             if not item.candidates:
                 waiting.pop()
                 continue
@@ -113,17 +114,17 @@ class Listing:
                 waiting.append((self._right[e], y))
             else:
                 value = -heappop(item.candidates)[0]
-                item.taken = e, x, y
+                item.expanding = e, x, y
                 structure = self._combine(e, left.best[x].structure, right.best[y].structure)
-                if structure not in item.known:
-                    item.known.add(structure)
+                if structure not in item.structures:
+                    item.structures.add(structure)
                     item.best.append(_Derivation(value, e, x, y, structure))
         return len(self._items[self._goal].best) > rank
 
     def _succeed(self, item: _Item, e: int, x: int, y: int) -> tuple[int, int] | None:
-        """Add the candidates after one; or what has to be known before, an item and a rank.
+        """Add the candidates that follow one, or return the item and rank that they need first.
 
-        Each pair of ranks is met once: (x, y) after (x, y - 1), and (x, 0) after (x - 1, 0).
+        Each pair of ranks is reached once: (x, y) after (x, y - 1), and (x, 0) after (x - 1, 0).
         """
         left, right = self._left[e], self._right[e]
         for tail, rank in ((right, y + 1), (left, x + 1))[: 1 if y else 2]:
@@ -138,16 +139,19 @@ class Listing:
 
     def _may_have_more(self, i: int) -> bool:
         item = self._item(i)
-        return bool(item.candidates) or item.taken is not None
+        return bool(item.candidates) or item.expanding is not None
 
     def _steps(self, rank: int) -> Ints:
-        """The steps of a structure of the goal, a step before those of its tails."""
-        found = []
+        """Return the steps of a structure of the goal, each before those of its tails."""
+        steps = []
         waiting = [(self._goal, rank)]
         while waiting:
             i, rank = waiting.pop()
             if i != _NOTHING:
-                one = self._items[i].best[rank]
-                found.append(one.step)
-                waiting += [(self._left[one.step], one.left), (self._right[one.step], one.right)]
-        return np.array(found, np.int32)
+                derivation = self._items[i].best[rank]
+                steps.append(derivation.step)
+                waiting += [
+                    (self._left[derivation.step], derivation.left),
+                    (self._right[derivation.step], derivation.right),
+                ]
+        return np.array(steps, np.int32)

@@ -53,7 +53,7 @@ _RULES: dict[str, Rule] = {
 
 
 def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
-    """Write a model file, whole or not at all; raises `OutputError` if it cannot be written."""
+    """Write a model file atomically; `OutputError` if it cannot be written."""
     header = {
         "entries": parser.vocabulary.entries,
         "symbols": [grammar.symbols for grammar in parser.grammars],
@@ -91,10 +91,10 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
         header = json.loads(str(arrays["header"].item()))
         vocabulary = Vocabulary(header["entries"])
         n_tags, marks = int(header["n_tags"]), header.get("marks", ["+", "~"])
-        of_today = str.maketrans(dict(zip(marks, (JOIN, SPLIT), strict=True)))
+        separators = str.maketrans(dict(zip(marks, (JOIN, SPLIT), strict=True)))
         header["symbols"] = [
-            some[:n_tags] + [symbol.translate(of_today) for symbol in some[n_tags:]]
-            for some in header["symbols"]
+            symbols[:n_tags] + [symbol.translate(separators) for symbol in symbols[n_tags:]]
+            for symbols in header["symbols"]
         ]
         grammars = [
             _grammar(symbols, n_tags, _pairs(name, arrays, symbols, where))
@@ -106,7 +106,7 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
             **header["tagger"],
         )  # fmt: skip
         margins = tuple(map(float, header["settings"].pop("margins")))
-        header["settings"].pop("tags", None)  # which files of earlier versions have
+        header["settings"].pop("tags", None)  # in files of earlier versions
         settings = PhraseSettings(margins, **header["settings"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{where}: the header is damaged: {error}") from None
@@ -116,18 +116,18 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
             dependencies = Parser(model_of_bytes(arrays["dependencies"].tobytes()))
         except ModelError as error:
             raise ModelError(f"{where}: its dependency parser: {error}") from None
-    cutter = None
+    tokenizer = None
     if not arrays.keys().isdisjoint(TOKENIZER_ARRAYS):
-        cutter = Tokenizer.from_arrays(arrays, where)
+        tokenizer = Tokenizer.from_arrays(arrays, where)
     try:
-        return PhraseParser(vocabulary, grammars, tagger, dependencies, settings, cutter)
+        return PhraseParser(vocabulary, grammars, tagger, dependencies, settings, tokenizer)
     except KeyError as error:
         raise ModelError(f"{where}: its grammars do not fit each other: {error}") from None
 
 
 def _grammar(symbols: list[str], n_tags: int, pairs: Pairs) -> Grammar:
-    nothing = open_table(np.empty(0, np.uint64), np.empty(0, np.float32))
-    return Grammar(list(symbols), n_tags, pairs, nothing)
+    empty_table = open_table(np.empty(0, np.uint64), np.empty(0, np.float32))
+    return Grammar(list(symbols), n_tags, pairs, empty_table)
 
 
 def _table(name: str, arrays: dict[str, NDArray[Any]]) -> Table:
@@ -139,23 +139,25 @@ def _table(name: str, arrays: dict[str, NDArray[Any]]) -> Table:
 
 def _pairs(name: str, arrays: dict[str, NDArray[Any]], symbols: list[str], where: str) -> Pairs:
     types = dict.fromkeys(("score", "stop", "rule_score", "root"), np.float32)
-    own: dict[str, NDArray[Any]] = {
+    fields: dict[str, NDArray[Any]] = {
         field: np.ascontiguousarray(arrays[f"{name}_{field}"], types.get(field, np.int32))
         for field in Pairs._fields
     }
-    pairs = Pairs(**own)
+    pairs = Pairs(**fields)
     n_symbols, n_pairs, n_rules = len(symbols), len(pairs.parent), len(pairs.rule_pair)
-    for field, least, most, shape in (
+    for field, minimum, limit, shape in (
         ("parent", 0, n_symbols, (n_pairs,)), ("head", 0, n_symbols, (n_pairs,)),
         ("rule_pair", 0, n_pairs, (n_rules,)), ("rule_side", 0, 2, (n_rules,)),
         ("rule_ptr", 0, n_rules + 1, (n_symbols + 1,)), ("stop", -np.inf, 1, (2, 2, n_pairs)),
         ("rule_score", -np.inf, 1, (n_rules, 2)), ("root", -np.inf, 1, (n_symbols,)),
     ):  # fmt: skip
         array = getattr(pairs, field)
-        if array.shape != shape or (array.size and not least <= array.min() <= array.max() < most):
+        if array.shape != shape or (
+            array.size and not minimum <= array.min() <= array.max() < limit
+        ):
             raise ModelError(
                 f"{where}: {name}_{field} has shape {array.shape}, or values out of range,"
-                f" expected {shape} and {least} to below {most}"
+                f" expected {shape} and {minimum} to below {limit}"
             )
     if (np.diff(pairs.rule_ptr) < 0).any() or not (pairs.root > -np.inf).any():
         raise ModelError(f"{where}: {name} is damaged, or a grammar without a start symbol")

@@ -13,7 +13,7 @@ from bbparse.jit import kernel
 from bbparse.oracle.projective.passes import inside_pass, outside_pass
 from bbparse.oracle.protocol import Best, Flags, Floats
 from bbparse.phrases.chart import Chart
-from bbparse.phrases.listing import Combine, Listing
+from bbparse.phrases.k_best import Combine, KBestStructures
 
 NEG = -np.inf
 _NONE = np.empty(0)
@@ -21,7 +21,7 @@ Ints = NDArray[np.int32]
 
 
 class _Swept(NamedTuple):
-    """What the sweeps of `bbparse.oracle.projective.passes` read; no item has a group."""
+    """Arrays that the sweeps of `bbparse.oracle.projective.passes` read; no item has a group."""
 
     item_ptr: Ints
     item_group: Ints
@@ -34,7 +34,7 @@ class _Swept(NamedTuple):
 
 @kernel
 def reweigh(weight, coordinate, scores, out):
-    """Weights of steps with the scores of their coordinates added."""
+    """Add the scores of coordinates to the weights of their steps."""
     for e in range(weight.shape[0]):
         c = coordinate[e]
         out[e] = weight[e] + (scores[c] if c >= 0 else 0.0)
@@ -42,7 +42,7 @@ def reweigh(weight, coordinate, scores, out):
 
 @kernel
 def coordinate_marginals(chart, weight, inside, outside, out):
-    """The best score of a derivation with each coordinate, into float64[C]."""
+    """Write the best score of a derivation with each coordinate into float64[C]."""
     out[:] = NEG
     for i in range(1, outside.shape[0]):
         if outside[i] > NEG:
@@ -55,7 +55,7 @@ def coordinate_marginals(chart, weight, inside, outside, out):
 
 @kernel
 def best_steps(chart, weight, inside):
-    """The steps of the best derivation, from the top; the first of those that are as good."""
+    """Return the steps of the best derivation, from the top; of equally good ones the first."""
     n = inside.shape[0]
     stack, out = np.empty(n + 1, np.int32), np.empty(n, np.int32)
     stack[0] = n - 1
@@ -66,9 +66,9 @@ def best_steps(chart, weight, inside):
         if i != 0:
             best, value = -1, NEG
             for e in range(chart.item_ptr[i], chart.item_ptr[i + 1]):
-                own = inside[chart.left[e]] + inside[chart.right[e]] + weight[e]
-                if own > value:
-                    best, value = e, own
+                candidate = inside[chart.left[e]] + inside[chart.right[e]] + weight[e]
+                if candidate > value:
+                    best, value = e, candidate
             out[length] = best
             length += 1
             stack[depth], stack[depth + 1] = chart.left[best], chart.right[best]
@@ -77,17 +77,22 @@ def best_steps(chart, weight, inside):
 
 
 class ChartOracle:
-    """The derivations of a chart, with what its steps turn on as coordinates.
+    """Oracle over the derivations of a chart, whose steps turn on coordinates.
 
-    Each coordinate is in a group, int32[C]: every derivation has exactly one on of each that it can
-    have. Scores of their own, float64[C], are added to all; -inf for coordinates that are off.
+    Parameters
+    ----------
+    chart : Chart
+    group : int32[C]
+        Group of each coordinate. A derivation has exactly one coordinate on in each of its groups.
+    offsets : float64[C], optional
+        Scores that are added to all others; -inf turns a coordinate off.
     """
 
-    def __init__(self, chart: Chart, group: Ints, own: Floats | None = None) -> None:
+    def __init__(self, chart: Chart, group: Ints, offsets: Floats | None = None) -> None:
         self.chart, self.group = chart, group
         self.n_coordinates = len(group)
         n = len(chart.item_ptr) - 1
-        self._own = own
+        self._offsets = offsets
         self._weight = np.empty(len(chart.weight))
         self._swept = _Swept(
             chart.item_ptr, np.full(n, -1, np.int32), chart.left, chart.right, self._weight,
@@ -96,30 +101,32 @@ class ChartOracle:
         self._inside, self._outside = np.empty(n), np.empty(n)
 
     def restrict(self, required: Flags, forbidden: Flags) -> ChartOracle:
-        own = np.zeros(self.n_coordinates) if self._own is None else self._own.copy()
-        own[forbidden | (np.isin(self.group, self.group[required]) & ~required)] = NEG
-        return ChartOracle(self.chart, self.group, own)
+        """Require and forbid coordinates; see `bbparse.oracle.protocol.Oracle`."""
+        offsets = np.zeros(self.n_coordinates) if self._offsets is None else self._offsets.copy()
+        offsets[forbidden | (np.isin(self.group, self.group[required]) & ~required)] = NEG
+        return ChartOracle(self.chart, self.group, offsets)
 
     def _sweep(self, scores: Floats) -> float:
         c = self.chart
-        if self._own is not None:
-            scores = scores + self._own
+        if self._offsets is not None:
+            scores = scores + self._offsets
         reweigh(c.weight, c.coordinate, scores, self._weight)
         return float(inside_pass(self._swept, _NONE, self._inside))
 
     def best(self, scores: Floats) -> Best:
+        """Find the best derivation; see `bbparse.oracle.protocol.Oracle`."""
         value = self._sweep(scores)
         if value == NEG:
             return Best(NEG, np.zeros(self.n_coordinates, np.bool_))
         return Best(value, self._on(best_steps(self.chart, self._weight, self._inside)))
 
     def k_best(self, scores: Floats, k: int) -> list[Best]:
-        """See `bbparse.oracle.protocol.Oracle`: different sets of coordinates, best first."""
+        """Find the k best sets of coordinates; see `bbparse.oracle.protocol.Oracle`."""
         coordinate = self.chart.coordinate.tolist()
 
         def combine(step: int, left: Hashable, right: Hashable) -> Hashable:
-            own = frozenset(coordinate[step : step + 1] if coordinate[step] >= 0 else ())
-            return own.union(*(s for s in (left, right) if isinstance(s, frozenset)))
+            on = frozenset(coordinate[step : step + 1] if coordinate[step] >= 0 else ())
+            return on.union(*(s for s in (left, right) if isinstance(s, frozenset)))
 
         return [Best(value, self._on(steps)) for value, steps in self.k_steps(scores, k, combine)]
 
@@ -132,17 +139,17 @@ class ChartOracle:
     def k_steps(
         self, scores: Floats, k: int, combine: Combine, deadline: Deadline = NO_DEADLINE
     ) -> list[tuple[float, Ints]]:
-        """The k best structures, by what `combine` makes of derivations (`Listing.best`)."""
+        """Find the k best structures that `combine` makes; see `KBestStructures.best`."""
         value = self._sweep(scores)
         if value == NEG:
             return []
         if k == 1:
             return [(value, best_steps(self.chart, self._weight, self._inside))]
         chart = self.chart._replace(weight=self._weight)
-        return Listing(chart, self._inside, combine).best(k, deadline)
+        return KBestStructures(chart, self._inside, combine).best(k, deadline)
 
     def with_each(self, scores: Floats) -> Floats:
-        """See `bbparse.oracle.protocol.Oracle`; exact."""
+        """Compute exact max-marginals of coordinates; see `bbparse.oracle.protocol.Oracle`."""
         out = np.full(self.n_coordinates, NEG)
         if self._sweep(scores) > NEG:
             outside_pass(self._swept, _NONE, self._inside, self._outside)

@@ -19,7 +19,7 @@ from bbparse.oracle.trees import ProjectiveTrees
 from bbparse.parsing.parser import Parser
 from bbparse.phrases.chart import FORBIDDEN, FREE, Chart, Leaves, build_chart
 from bbparse.phrases.grammar import Grammar
-from bbparse.phrases.listing import Combine
+from bbparse.phrases.k_best import Combine
 from bbparse.phrases.oracles import ChartOracle
 from bbparse.phrases.prune import LEFT, RIGHT, dense_rules, divide, prune
 from bbparse.phrases.tagger import TrigramTagger
@@ -38,20 +38,19 @@ from bbparse.problem.parts import DTYPES
 from bbparse.text.tokenizer import Tokenizer
 
 WITH = ("none", "tags", "arcs", "both")
-#: Longer sentences are parsed in parts.
-LONGEST = 150
+#: Maximum number of words of a sentence that is not parsed in parts.
+MAX_WORDS = 150
 
 
 @dataclass(frozen=True)
 class PhraseSettings:
-    """How charts are pruned, how much each model's word counts, and how models are made to agree
-    (`bbparse.agree`)."""
+    """Settings of pruning, of the weights of models, and of their agreement (`bbparse.agree`)."""
 
-    #: What may score so much less than the best tree stays in the chart, by grammar.
+    #: Pruning threshold of each grammar: the largest score below that of the best tree to retain.
     margins: tuple[float, ...] = (9.0, 8.0, 6.0)
-    #: Share of the grammar with words in the score, above 0 to 1; the split one has the rest.
+    #: Weight of the grammar with words in the score, above 0 to 1; the split one has the rest.
     lexical: float = 1.0
-    arcs: float = 0.1  #: Weight of the dependency parser's scores, against the grammar's.
+    arcs: float = 0.1  #: Weight of the scores of the dependency parser, relative to the grammar.
     method: str = "paper"
     step: float = 0.5
     root_calls: int = 50
@@ -60,25 +59,33 @@ class PhraseSettings:
 
 @dataclass(frozen=True)
 class PhraseParse:
-    """A sentence's trees, and how they were found."""
+    """The trees of a sentence, and how they were found."""
 
     trees: list[PhraseTree]  #: Best first.
     scores: list[float]
-    #: The grammar has no tree for the sentence: it was parsed in parts, which are joined.
+    #: True if the grammar has no tree for the sentence, which was parsed in parts.
     fallback: bool
-    #: There are as many trees as were asked for, or all of the chart: no fallback, and in time.
+    #: True if there are k trees, or all of the chart: no fallback, and no limit was hit.
     complete: bool
-    agreement: Agreement | None  #: Where models had to agree and could.
-    #: Of the best tree: the head of each word, by the grammar's head rules; 0 for the root.
+    agreement: Agreement | None  #: Agreement of the models, if they had to agree and could.
+    #: Head of each word in the best tree, by the head rules of the grammar; 0 for the root.
     heads: list[int] = field(default_factory=list)
 
 
 class PhraseParser:
     """A grammar, a tagger and a dependency parser that were learned from the same trees.
 
-    The grammars are the coarsest first, each finer than the one before: of kinds of categories, of
-    plain ones, of split ones. The dependency parser is for `arcs` and `both`, the cutter for
-    running text.
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    grammars : sequence of Grammar
+        From the coarsest to the finest: over kinds of categories, over plain ones, over split ones.
+    tagger : TrigramTagger
+    dependencies : Parser, optional
+        Dependency parser, for `arcs` and `both`.
+    settings : PhraseSettings, optional
+    cutter : Tokenizer, optional
+        Tokenizer, for running text.
     """
 
     def __init__(
@@ -95,9 +102,9 @@ class PhraseParser:
         ]
 
     def needed_cutter(self) -> Tokenizer:
-        """What cuts running text; raises `ModelError` if the model has none."""
+        """Return the tokenizer; `ModelError` if the model has none."""
         if self.cutter is None:
-            raise ModelError("the model cannot cut running text: give sentences of words")
+            raise ModelError("the model cannot split running text: give sentences of words")
         return self.cutter
 
     def parse(
@@ -105,14 +112,32 @@ class PhraseParser:
         k: int = 1, heads: Sequence[int] | None = None, time_limit: float | None = None,
         node_limit: int | None = None,
     ) -> PhraseParse:  # fmt: skip
-        """Parse a sentence, whose tags are the tagger's where none are given.
+        """Parse a sentence.
 
-        `use`, one of `WITH`, says which models have to agree with the grammar. The trees are the
-        `k` best different ones of the chart; the further ones by the score of the grammar alone,
-        with the tags and arcs on which the models agree in the best one. Only trees with the
-        `heads` given (0 for the root) are looked at, if there is any, with `use` none or tags.
-        Limits are those of `bbparse.agree`; the time limit is also one for finding further trees.
-        `ConfigError` if an argument is none that it can be, or does not go with the words.
+        Parameters
+        ----------
+        words : sequence of str
+        tags : sequence of str, optional
+            Tags of the words; by default those of the tagger.
+        use : {"none", "tags", "arcs", "both"}
+            Models that have to agree with the grammar.
+        k : int
+            Number of different trees. All but the first are ranked by the score of the grammar
+            alone, with the tags and arcs on which the models agree in the best one.
+        heads : sequence of int, optional
+            Heads that trees must have, 0 for the root, if there is such a tree; with `use` none or
+            tags.
+        time_limit, node_limit : optional
+            Limits of `bbparse.agree`; the time limit also ends the enumeration of trees.
+
+        Returns
+        -------
+        PhraseParse
+
+        Raises
+        ------
+        ConfigError
+            If an argument is invalid, or does not fit the words.
         """
         if use not in WITH:
             raise ConfigError(f"with is {use!r}, expected one of {list(WITH)}")
@@ -141,7 +166,7 @@ class PhraseParser:
 
 
 class _Sentence:
-    """One sentence on its way through the grammars and the other models."""
+    """State of one sentence on its way through the grammars and the other models."""
 
     def __init__(
         self, parser: PhraseParser, words: Sequence[str], tags: Sequence[str] | None, use: str
@@ -149,20 +174,23 @@ class _Sentence:
         self.parser, self.words, self.use = parser, list(words), use
         self.leaves, self.tag_scores, self.labels = parser.tagger.leaves(words)
         self.tag_oracle: ChartOracle | None = None
-        known = parser.grammar.tag_number
+        symbol_of_tag = parser.grammar.tag_number
         self.tags = [] if tags is None else list(tags)
-        if tags is None or not known.keys() >= set(tags):
+        if tags is None or not symbol_of_tag.keys() >= set(tags):
             chart = parser.tagger.chart(self.leaves, self.tag_scores, self.labels)
             self.tag_oracle = ChartOracle(chart, self.leaves.word)
             best = np.flatnonzero(self.tag_oracle.best(np.zeros(len(self.leaves.word))).on)
-            own = [parser.grammar.symbols[self.leaves.tag[q]] for q in best]
-            self.tags = [a if a in known else b for a, b in zip(self.tags or own, own)]
+            predicted_tags = [parser.grammar.symbols[self.leaves.tag[q]] for q in best]
+            self.tags = [
+                a if a in symbol_of_tag else b
+                for a, b in zip(self.tags or predicted_tags, predicted_tags)
+            ]
         if tags is not None or use in ("none", "arcs"):
             self.tag_oracle = None
             n = len(self.words)
             self.leaves = Leaves(
                 np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32),
-                np.array([known[tag] for tag in self.tags], np.int32),
+                np.array([symbol_of_tag[tag] for tag in self.tags], np.int32),
                 np.array(parser.vocabulary.numbers(words), np.int32),
                 np.arange(n, dtype=np.int32), np.zeros(n),
             )  # fmt: skip
@@ -171,18 +199,18 @@ class _Sentence:
     def parse(
         self, k: int, heads: Sequence[int] | None, time_limit: float | None, node_limit: int | None
     ) -> PhraseParse:
-        """With ever less asked for, until there is a tree."""
+        """Parse with decreasing demands, until there is a tree."""
         s = self.parser.settings
         deadline = Deadline.after(time_limit)
-        if len(self.words) > LONGEST:
+        if len(self.words) > MAX_WORDS:
             return self._in_parts()
         problem = self._problem()
         attempts = [(1.0, heads)] * (heads is not None) + [(1.0, None), (2.0, None)]
         for wider, fixed in attempts:
-            made = self._chart(problem, fixed, wider)
-            if made is None:
+            chart_of_words = self._chart(problem, fixed, wider)
+            if chart_of_words is None:
                 continue
-            chart, step_of = made
+            chart, step_of = chart_of_words
             n_tags = len(self.leaves.word)
             arc_mod = problem.arc_mod if problem is not None else np.empty(0, np.int32)
             group = np.append(self.leaves.word, len(self.words) + arc_mod).astype(np.int32)
@@ -196,23 +224,23 @@ class _Sentence:
                 weighted = {x: s.arcs * getattr(problem, x) for x in DTYPES if x.endswith("_score")}
                 oracles.append(ProjectiveTrees(problem.changed(**weighted)))
                 names.append(n_tags + np.arange(len(arc_mod)))
-            found = None
+            agreement = None
             if len(oracles) > 1:
-                found = agree(
+                agreement = agree(
                     oracles, names, method=s.method, step=s.step, root_calls=s.root_calls,
                     node_calls=s.node_calls, time_limit=time_limit, node_limit=node_limit,
                 )  # fmt: skip
-                if not found.on:
+                if not agreement.on:
                     continue
-                on = found.on[0]
+                on = agreement.on[0]
                 grammar = grammar.restrict(on, ~on)
-            written = _written(self.parser.grammar, chart, step_of, self.leaves)
-            best = grammar.k_steps(np.zeros(len(group)), k, written, deadline)
+            combine = _structures(self.parser.grammar, chart, step_of, self.leaves)
+            best = grammar.k_steps(np.zeros(len(group)), k, combine, deadline)
             phrases = [_derived(self.parser.grammar, chart, step_of, st, self) for _, st in best]
             return PhraseParse(
                 [from_phrase(phrase, self.words) for phrase in phrases],
                 [score for score, _ in best], False,
-                len(best) == k or not deadline.is_over(), found, phrases[0].heads(),
+                len(best) == k or not deadline.is_over(), agreement, phrases[0].heads(),
             )  # fmt: skip
         return self._in_parts()
 
@@ -224,7 +252,7 @@ class _Sentence:
     def _chart(
         self, problem: Problem | None, heads: Sequence[int] | None, wider: float
     ) -> tuple[Chart, NDArray[np.int8]] | None:
-        """The chart of the grammar with words, by way of those without them."""
+        """Build the chart of the grammar with words, pruned by those without them."""
         p, n = self.parser, len(self.words)
         margins = [wider * margin for margin in p.settings.margins]
         leaf = np.full((n, p.grammar.n_tags), -np.inf, np.float32)
@@ -257,33 +285,34 @@ class _Sentence:
             room *= 4
 
     def _in_parts(self) -> PhraseParse:
-        """Halves at a comma or the like if there is one, joined under one more phrase."""
+        """Parse both halves, divided at a comma or the like if there is one, and join them."""
         n = len(self.words)
         if n == 1:
             tree = PhraseTree(ROOT, (PhraseTree(self.tags[0], word=self.words[0]),))
             return PhraseParse([tree], [-np.inf], True, False, None, [0])
-        places = [
+        borders = [
             i + 1 for i in range(n - 1) if self.tags[i] in (",", ":", ".") or self.tags[i] == "CC"
         ]
-        at = min(places or range(1, n), key=lambda i: abs(2 * i - n))
+        border = min(borders or range(1, n), key=lambda i: abs(2 * i - n))
         parts: list[PhraseTree] = []
         heads: list[int] = []
-        for start, end in ((0, at), (at, n)):
-            some = _Sentence(self.parser, self.words[start:end], self.tags[start:end], self.use)
-            found = some.parse(1, None, None, None)
-            tree = found.trees[0]
+        for start, end in ((0, border), (border, n)):
+            part = _Sentence(self.parser, self.words[start:end], self.tags[start:end], self.use)
+            part_parse = part.parse(1, None, None, None)
+            tree = part_parse.trees[0]
             inner = tree.children[0]
-            parts += inner.children if found.fallback and inner.label == "X" else tree.children
+            parts += inner.children if part_parse.fallback and inner.label == "X" else tree.children
             top = heads.index(0) + 1 if heads else 0
-            heads += [h + start if h else top for h in found.heads]
+            heads += [h + start if h else top for h in part_parse.heads]
         joined = PhraseTree(ROOT, (PhraseTree("X", tuple(parts)),))
         return PhraseParse([joined], [-np.inf], True, False, None, heads)
 
 
-def _written(grammar: Grammar, chart: Chart, step_of: Any, leaves: Leaves) -> Combine:
-    """What of a derivation is written: labels without splits, and nothing about heads.
+def _structures(grammar: Grammar, chart: Chart, step_of: Any, leaves: Leaves) -> Combine:
+    """Make the function that combines derivations into what is written: labels without splits.
 
-    Of phrases and words, a number for each; of what is on the way to a phrase, those of its parts.
+    Heads do not count. A phrase or word becomes a number; an incomplete phrase becomes the numbers
+    of its parts.
     """
     item_of = np.repeat(np.arange(len(step_of)), np.diff(chart.item_ptr)).tolist()
     labels = [symbol.partition(SPLIT)[0] for symbol in grammar.symbols]
@@ -310,25 +339,25 @@ def _written(grammar: Grammar, chart: Chart, step_of: Any, leaves: Leaves) -> Co
 def _derived(
     grammar: Grammar, chart: Chart, step_of: Any, steps: Any, sentence: _Sentence
 ) -> Phrase:
-    """The phrase that a derivation stands for."""
+    """Return the phrase that a derivation stands for."""
     item_of = np.searchsorted(chart.item_ptr, steps, side="right") - 1
     step = dict(zip(item_of.tolist(), steps.tolist()))
     left, right, head = chart.left, chart.right, chart.head
 
     def phrase(item: int) -> Phrase:
-        at, label = int(left[step[item]]), grammar.symbols[chart.symbol[item]]
-        if at == 0:
+        inner_item, label = int(left[step[item]]), grammar.symbols[chart.symbol[item]]
+        if inner_item == 0:
             return Phrase(label, int(sentence.leaves.word[head[item]]), label)
         before, after = [], []
-        while step_of[at] != 0:
-            e = step[at]
-            if step_of[at] == LEFT:
+        while step_of[inner_item] != 0:
+            e = step[inner_item]
+            if step_of[inner_item] == LEFT:
                 before.append(int(left[e]))
-                at = int(right[e])
+                inner_item = int(right[e])
             else:
                 after.append(int(right[e]))
-                at = int(left[e])
-        inner = phrase(at)
+                inner_item = int(left[e])
+        inner = phrase(inner_item)
         return Phrase(
             label, inner.word, inner.tag, inner, [phrase(i) for i in reversed(before)],
             [phrase(i) for i in reversed(after)],

@@ -1,8 +1,8 @@
-"""A trigram tagger as an oracle over tags of words.
+"""A trigram tagger as an oracle over the tags of words.
 
-Words and two tags in a row have the scores of the tagger of `bbparse.tagging`, three in a row the
-logarithms of their probabilities. Items of its chart are two tags in a row, so that a sequence is a
-derivation and the oracle of charts (`bbparse.phrases.oracles`) is this one's, too.
+Words and tag bigrams have the scores of the tagger of `bbparse.tagging`, trigrams their log
+probabilities. The items of its chart are tag bigrams, so that a sequence is a derivation, and the
+oracle of charts (`bbparse.phrases.oracles`) serves here, too.
 """
 
 from __future__ import annotations
@@ -22,21 +22,24 @@ from bbparse.tagging.encode import PAD
 from bbparse.tagging.kernels import score_words
 from bbparse.tagging.layer import LAYER_QUANTUM, NO_MORE, flat
 
-#: Tags of a word that take part.
-MOST = 4
+#: Maximum number of tags of a word.
+MAX_TAGS = 4
 FLOOR = 1e-4
 
 
 @kernel
-def trigram_contexts(one, two, out):
-    """Levels of what a tag depends on, into uint64[3]: two tags before, one, none."""
+def trigram_contexts(tag_before, last_tag, out):
+    """Write the context levels of a tag into uint64[3]: the two tags before, one, none."""
     out[2] = np.uint64(11)
-    out[1] = mix(out[2], two)
-    out[0] = mix(out[1], one)
+    out[1] = mix(out[2], last_tag)
+    out[0] = mix(out[1], tag_before)
 
 
 def learn_trigrams(sentences: Sequence[Sequence[int]], n_tags: int) -> tuple[NDArray, NDArray]:
-    """Keys and values (`bbparse.phrases.counts`) of the tags of sentences; n_tags is the border."""
+    """Estimate the table (`bbparse.phrases.counts`) of tag trigrams; n_tags is the border.
+
+    Returns its keys and values.
+    """
     rows: list[tuple[int, ...]] = []
     for tags in sentences:
         padded = [n_tags, n_tags, *tags, n_tags]
@@ -58,52 +61,56 @@ def _trigram_keys(rows, contexts, outcomes):
 
 @kernel
 def chain(leaves, score, label, bigrams, quantum, table, weight, border):
-    """The chart of tag sequences: an item is a tag after another; see `TrigramTagger.chart`."""
+    """Build the chart of tag sequences, whose items are bigrams; see `TrigramTagger.chart`."""
     n = leaves.ptr.shape[0] - 1
     n_items, n_edges = 2, 0
     widest = 1
     for i in range(n):
         widest = max(widest, leaves.ptr[i + 1] - leaves.ptr[i])
-    most = n * widest**3 + widest**2 + 2
+    room = n * widest**3 + widest**2 + 2
     chart = Chart(
-        np.zeros(most + 1, np.int32), np.zeros(most, np.int32), np.zeros(most, np.int32),
-        np.zeros(most), np.full(most, FREE, np.int32), np.full(most, -1, np.int32),
-        np.zeros(most, np.int32),
+        np.zeros(room + 1, np.int32), np.zeros(room, np.int32), np.zeros(room, np.int32),
+        np.zeros(room), np.full(room, FREE, np.int32), np.full(room, -1, np.int32),
+        np.zeros(room, np.int32),
     )  # fmt: skip
     contexts = np.empty(3, np.uint64)
-    last = np.zeros((widest, widest), np.int32)  # items of the word before: tag, tag before it
+    last = np.zeros((widest, widest), np.int32)  # items of the previous word: tag, tag before it
     n_items = 1
     for i in range(n + 1):
-        here = np.zeros((widest, widest), np.int32)
-        mine = leaves.ptr[i + 1] - leaves.ptr[i] if i < n else 1
-        before = leaves.ptr[i] - leaves.ptr[i - 1] if i > 0 else 1
-        again = leaves.ptr[i - 1] - leaves.ptr[i - 2] if i > 1 else 1
-        for a in range(mine):
-            for b in range(before):
+        items = np.zeros((widest, widest), np.int32)
+        n_tags = leaves.ptr[i + 1] - leaves.ptr[i] if i < n else 1
+        n_before = leaves.ptr[i] - leaves.ptr[i - 1] if i > 0 else 1
+        n_before_that = leaves.ptr[i - 1] - leaves.ptr[i - 2] if i > 1 else 1
+        for a in range(n_tags):
+            for b in range(n_before):
                 if i == n and b > 0:
-                    pass  # one goal for all
+                    pass  # all share one goal item
                 else:
-                    here[a, b] = n_items
+                    items[a, b] = n_items
                     chart.head[n_items] = leaves.ptr[i] + a if i < n else -1
                     chart.item_ptr[n_items] = n_edges
                     n_items += 1
-                own = label[leaves.ptr[i] + a] if i < n else bigrams.shape[0] - 1
-                old = label[leaves.ptr[i - 1] + b] if i > 0 else bigrams.shape[0] - 1
-                plain = np.float64(bigrams[old, own]) * quantum if bigrams.shape[0] > 1 else 0.0
+                current_label = label[leaves.ptr[i] + a] if i < n else bigrams.shape[0] - 1
+                last_label = label[leaves.ptr[i - 1] + b] if i > 0 else bigrams.shape[0] - 1
+                plain = (
+                    np.float64(bigrams[last_label, current_label]) * quantum
+                    if bigrams.shape[0] > 1
+                    else 0.0
+                )
                 if i < n:
                     plain += score[leaves.ptr[i] + a]
                 tag = leaves.tag[leaves.ptr[i] + a] if i < n else border
-                two = leaves.tag[leaves.ptr[i - 1] + b] if i > 0 else border
-                for c in range(again):
-                    one = leaves.tag[leaves.ptr[i - 2] + c] if i > 1 else border
-                    trigram_contexts(one, two, contexts)
+                last_tag = leaves.tag[leaves.ptr[i - 1] + b] if i > 0 else border
+                for c in range(n_before_that):
+                    tag_before = leaves.tag[leaves.ptr[i - 2] + c] if i > 1 else border
+                    trigram_contexts(tag_before, last_tag, contexts)
                     chart.left[n_edges] = last[b, c]
                     chart.weight[n_edges] = plain + weight * backed_off(table, contexts, tag, FLOOR)
                     if i < n:
                         chart.coordinate[n_edges] = leaves.coordinate[leaves.ptr[i] + a]
                     n_edges += 1
                 chart.item_ptr[n_items] = n_edges
-        last = here
+        last = items
     return Chart(
         chart.item_ptr[: n_items + 1], chart.left[:n_edges], chart.right[:n_edges],
         chart.weight[:n_edges], chart.coordinate[:n_edges], chart.symbol[:n_items],
@@ -112,10 +119,20 @@ def chain(leaves, score, label, bigrams, quantum, table, weight, border):
 
 
 class TrigramTagger:
-    """Scores of tag sequences: of the XPOS of a tagger, without those that the grammar lacks.
+    """Scores of tag sequences: of the XPOS of a tagger, without tags that the grammar lacks.
 
-    The tagger's scores are scaled, the logarithms of trigrams weighted. Tags that are worse than a
-    word's best one by more than the margin, by scaled scores, are left out.
+    Parameters
+    ----------
+    tagger : Tagger
+    trigrams : Table
+    grammar : Grammar
+    vocabulary : Vocabulary
+    scale : float
+        Factor of the tagger's scores.
+    weight : float
+        Factor of the log probabilities of trigrams.
+    margin : float
+        Tags whose scaled score is lower than the best of the word by more than this are left out.
     """
 
     def __init__(
@@ -130,20 +147,20 @@ class TrigramTagger:
         self._tag = np.array([grammar.tag_number.get(tag, -1) for tag in xpos], np.int32)
 
     def leaves(self, words: Sequence[str]) -> tuple[Leaves, NDArray[np.float64], NDArray[np.int32]]:
-        """The words with the tags that they may have, a coordinate for each; scores and labels."""
+        """Return the words with their possible tags, a coordinate for each; scores; and labels."""
         layer = self.tagger.tags
-        rest = layer.lists[""]
-        ptr, numbers = flat([layer.lists.get(word, rest) for word in words])
+        unknown = layer.lists[""]
+        ptr, numbers = flat([layer.lists.get(word, unknown) for word in words])
         scale = self.scale * LAYER_QUANTUM
         counts, labels, scores = score_words(
-            self.tagger.encode(words), PAD, ptr, numbers, MOST, layer.compiled,
+            self.tagger.encode(words), PAD, ptr, numbers, MAX_TAGS, layer.compiled,
             layer.weights.table, NO_MORE, True,
         )  # fmt: skip
         keep = np.arange(labels.shape[1]) < counts[:, None]
         top = np.where(keep, scores, scores[:, :1]).max(axis=1, keepdims=True)
         keep &= scores >= top - int(self.margin / scale)
-        known = self._tag[labels] >= 0
-        keep = np.where((keep & known).any(1, keepdims=True), keep & known, keep)
+        in_grammar = self._tag[labels] >= 0
+        keep = np.where((keep & in_grammar).any(1, keepdims=True), keep & in_grammar, keep)
         word, _ = np.nonzero(keep)
         label = labels[keep]
         q = np.arange(len(label), dtype=np.int32)
@@ -157,7 +174,7 @@ class TrigramTagger:
     def chart(
         self, leaves: Leaves, scores: NDArray[np.float64], labels: NDArray[np.int32]
     ) -> Chart:
-        """All tag sequences; coordinates are those of the leaves."""
+        """Return the chart of all tag sequences; its coordinates are those of the leaves."""
         return chain(
             leaves, scores, labels, self.tagger.tags.bigrams, self.scale * LAYER_QUANTUM,
             self.trigrams, self.weight, self.n_tags,

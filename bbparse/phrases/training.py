@@ -1,4 +1,4 @@
-"""Learning all parts of a `PhraseParser` from bracketed trees."""
+"""Train all parts of a `PhraseParser` on bracketed trees."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from bbparse.treebank import Sentence, read_conllu
 
 
 def read_treebank(path: str, conllu: str | None = None) -> list[PhraseTree]:
-    """Clean trees of a file, compared with the words and XPOS beside it if there are any.
+    """Read clean trees, and compare them with the words and XPOS of a CoNLL-U file if given.
 
-    `TreebankError` if it has no trees, one without words, or others than those beside it.
+    `TreebankError` if there are no trees, one has no words, or the files differ.
     """
     trees, lines = [], []
     for line, tree in read_trees(path):
-        kept = clean(tree)
-        if kept is None:
+        cleaned = clean(tree)
+        if cleaned is None:
             raise TreebankError(f"{path}:{line}: a tree without words, expected some")
-        trees.append(kept)
+        trees.append(cleaned)
         lines.append(line)
     if not trees:
         raise TreebankError(f"{path}: no trees, expected some in brackets")
@@ -49,20 +49,20 @@ def read_treebank(path: str, conllu: str | None = None) -> list[PhraseTree]:
                 f"{conllu}: {len(sentences)} sentences, expected {len(trees)} as {path} has trees"
             )
         for tree, line, sentence in zip(trees, lines, sentences):
-            for what, ours, theirs in (
+            for title, values, expected in (
                 ("words", tree.words, sentence.forms), ("tags", tree.tags, sentence.xpos),
             ):  # fmt: skip
-                if what == "tags" and set(theirs) == {"_"}:
+                if title == "tags" and set(expected) == {"_"}:
                     continue
-                if len(ours) != len(theirs):
+                if len(values) != len(expected):
                     raise TreebankError(
-                        f"{path}:{line}: a tree of {len(ours)} words, expected {len(theirs)} as in"
-                        f" {conllu}:{sentence.line_number}"
+                        f"{path}:{line}: a tree of {len(values)} words, expected {len(expected)} as"
+                        f" in {conllu}:{sentence.line_number}"
                     )
-                for i, (a, b) in enumerate(zip(ours, theirs)):
+                for i, (a, b) in enumerate(zip(values, expected)):
                     if a != b:
                         raise TreebankError(
-                            f"{path}:{line}: word {i + 1} of the tree has {a!r} among its {what},"
+                            f"{path}:{line}: word {i + 1} of the tree has {a!r} among its {title},"
                             f" expected {b!r} as in {conllu}:{sentence.line_number}"
                         )
     return trees
@@ -72,31 +72,39 @@ def train_phrases(
     trees: Sequence[PhraseTree], dev: Sequence[PhraseTree] = (), config: str | None = "phrases", *,
     tagger_settings: TaggerSettings | None = None, report: Callable[[str], None] = lambda _: None,
 ) -> PhraseParser:  # fmt: skip
-    """Learn a grammar, a tagger and a dependency parser, unless its configuration is None.
+    """Train a grammar, a tagger and a dependency parser.
 
-    Trees are clean ones (see `bbparse.phrases.trees.clean`); `report` is told what is done.
+    Parameters
+    ----------
+    trees, dev : sequence of PhraseTree
+        Clean trees; see `bbparse.phrases.trees.clean`.
+    config : str, optional
+        Configuration of the dependency parser; None: no dependency parser.
+    tagger_settings : TaggerSettings, optional
+    report : callable
+        Called with the name of each step.
     """
     rules = default_rules()
     phrases = [to_phrase(tree, rules) for tree in trees]
     words = [tree.words for tree in trees]
     report("learning the grammar")
     vocabulary = Vocabulary.learn(words)
-    numbers = [vocabulary.numbers(some) for some in words]
+    numbers = [vocabulary.numbers(forms) for forms in words]
     grammars = []
     for level in range(3):
-        changed = [to_phrase(tree, rules) for tree in trees]
-        for phrase in changed:
+        relabelled = [to_phrase(tree, rules) for tree in trees]
+        for phrase in relabelled:
             if level == 0:
                 merge(phrase, rules)
             elif level == 2:
                 split(phrase)
-        grammars.append(learn_grammar(changed, numbers, with_words=level == 2))
+        grammars.append(learn_grammar(relabelled, numbers, with_words=level == 2))
     grammar = grammars[-1]
     report("learning the tagger")
     sentences = [_sentence(tree, phrase) for tree, phrase in zip(trees, phrases)]
     tags = [[grammar.tag_number[tag] for tag in tree.tags] for tree in trees]
     tagger = TrigramTagger(
-        # its scores are those of the layer of tags, and no network's
+        # without a network: the chart needs the scores of the sequence labeller
         train_tagger(sentences, replace(tagger_settings or TaggerSettings(), network=None)),
         open_table(*learn_trigrams(tags, grammar.n_tags)), grammar, vocabulary,
     )  # fmt: skip

@@ -1,19 +1,19 @@
 """Phrase-structure trees, the bracketed files that hold them, and their heads by rules.
 
 A file has any number of trees such as ``(ROOT (NP (NN Introduction)))``. The outermost bracket may
-be without a label, as in the Penn Treebank, or be labelled ROOT, TOP or S1; it is one and the same
-to us. Blanks separate, so words are escaped: brackets of a text stand in files as -LRB- and -RRB-,
-blanks as their code points (``New-U+0020-York``), and in trees as they are in the text.
+have no label, as in the Penn Treebank, or be labelled ROOT, TOP or S1; all of these mean the same.
+Spaces separate, so words are escaped in files: brackets as -LRB- and -RRB-, spaces as their code
+points (``New-U+0020-York``). Words in trees are unescaped.
 
-To a head-driven grammar, a phrase over a single phrase is joined with it: ``(S (VP …))`` becomes
+For a head-driven grammar, a phrase over a single phrase is joined with it: ``(S (VP …))`` becomes
 one phrase of both categories. So a phrase has two children or more, or is a word with its
-categories; a tree keeps no unary chains, and nothing is lost, as what is written is taken apart
-again.
+categories. Trees have no unary chains, and nothing is lost, because joined categories are separated
+again when they are written.
 
-Grammars may see more categories, or fewer. ``NP(B^S`` is an NP within an S that has words only for
-children: Johnson (1998) annotates parents; Collins (1999) sets apart noun phrases without phrases
-in them. The other way, categories of a kind become one, as on the coarse levels of Charniak et al.
-(2006).
+Grammars may distinguish more categories, or fewer. ``NP(B^S`` is an NP within an S that has only
+words as children: Johnson (1998) annotates parents; Collins (1999) distinguishes noun phrases
+without phrases in them. In the other direction, categories of a kind become one, as on the coarse
+levels of Charniak et al. (2006).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from bbparse.treebank import Sentence
 
 ROOT = "ROOT"
 _TOPS = frozenset({"", "ROOT", "TOP", "S1", "VROOT"})
-_TOKEN = re.compile(r"[()]|[^ \t\r\f\v\n()]+|\n")  # other blanks may be parts of words
+_TOKEN = re.compile(r"[()]|[^ \t\r\f\v\n()]+|\n")  # other white space may be part of words
 _NAMES = {"(": "-LRB-", ")": "-RRB-"}
 _CHARACTERS = {name: character for character, name in _NAMES.items()}
 _ESCAPE = r"(?:LRB|RRB|U\+[0-9A-F]{4,6})"
 _ESCAPED = re.compile(rf"-{_ESCAPE}-")
-#: What cannot stand in a word as it is: brackets, blanks, and a dash that would begin an escape.
+#: Characters of a word that need an escape: brackets, spaces, and a dash that would begin one.
 _TO_ESCAPE = re.compile(rf"[()\s]|-(?={_ESCAPE}[-()\s])")
-_DEEPEST = 500
+_MAX_DEPTH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class PhraseTree:
     word: str = ""  #: Empty for a phrase.
 
     def leaves(self) -> list[PhraseTree]:
-        """The words with their tags, from left to right."""
+        """Return the words with their tags, from left to right."""
         if not self.children:
             return [self]
         return [leaf for child in self.children for leaf in child.leaves()]
@@ -67,14 +67,14 @@ class PhraseTree:
         return [leaf.label for leaf in self.leaves()]
 
     def __str__(self) -> str:
-        """The tree in brackets, on one line."""
+        """Return the tree in brackets, on one line."""
         if not self.children:
             return f"({self.label} {escaped(self.word)})"
         return f"({self.label} {' '.join(map(str, self.children))})"
 
 
 def escaped(word: str) -> str:
-    """The word as it stands in a file of bracketed trees."""
+    """Escape a word for a file of bracketed trees."""
 
     def escape(match: re.Match[str]) -> str:
         return _NAMES.get(match[0]) or f"-U+{ord(match[0]):04X}-"
@@ -83,43 +83,43 @@ def escaped(word: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """The word that a file of bracketed trees writes so: the inverse of `escaped`."""
+    """Undo `escaped`."""
 
     def character(match: re.Match[str]) -> str:
         if match[0] in _CHARACTERS:
             return _CHARACTERS[match[0]]
         code = int(match[0][3:-1], 16)
-        known = code == ord("-") or (code <= 0x10FFFF and chr(code).isspace())
-        return chr(code) if known else match[0]
+        is_escape = code == ord("-") or (code <= 0x10FFFF and chr(code).isspace())
+        return chr(code) if is_escape else match[0]
 
     return _ESCAPED.sub(character, text)
 
 
 def clean(tree: PhraseTree) -> PhraseTree | None:
-    """A tree as the grammar learns it: without traces, functional tags and empty phrases.
+    """Remove traces, functional tags and empty phrases from a tree, as the grammar needs it.
 
-    Words tagged -NONE- go, and phrases that are left empty; of ``NP-SBJ=1`` remains ``NP``. Tags
-    keep their dashes (``-LRB-``). Brackets around the tree become one that is labelled ROOT.
+    Words tagged -NONE- are removed, and phrases that are then empty; ``NP-SBJ=1`` becomes ``NP``.
+    Tags keep their dashes (``-LRB-``). Brackets around the tree become one that is labelled ROOT.
     """
     while len(tree.children) == 1 and tree.label in _TOPS and tree.children[0].label in _TOPS:
         tree = tree.children[0]
     if tree.label not in _TOPS or not tree.children:
         tree = PhraseTree(ROOT, (tree,))
     children = [_cleaned(child) for child in tree.children]
-    kept = tuple(child for child in children if child is not None)
-    return replace(tree, label=ROOT, children=kept) if kept else None
+    nonempty = tuple(child for child in children if child is not None)
+    return replace(tree, label=ROOT, children=nonempty) if nonempty else None
 
 
 def _cleaned(tree: PhraseTree) -> PhraseTree | None:
     if not tree.children:
         return None if tree.label == "-NONE-" else tree
-    kept = tuple(child for child in map(_cleaned, tree.children) if child is not None)
+    nonempty = tuple(child for child in map(_cleaned, tree.children) if child is not None)
     label = re.split(r"[-=|]", tree.label, maxsplit=1)[0] or tree.label
-    return PhraseTree(label, kept) if kept else None
+    return PhraseTree(label, nonempty) if nonempty else None
 
 
 def read_trees(path: str | os.PathLike[str]) -> Iterator[tuple[int, PhraseTree]]:
-    """Trees of a file in brackets, each with the line that it begins in, from 1.
+    """Read the trees of a file in brackets, each with its first line, from 1.
 
     `TreebankError` if the file cannot be read or its brackets make no trees; names file and line.
     """
@@ -134,11 +134,11 @@ def read_trees(path: str | os.PathLike[str]) -> Iterator[tuple[int, PhraseTree]]
 
 
 def read_trees_text(text: str, name: str = "trees") -> Iterator[tuple[int, PhraseTree]]:
-    """The trees of a text; see `read_trees`."""
+    """Read the trees of a text; see `read_trees`."""
     stack: list[tuple[int, str, list[PhraseTree], str]] = []  # line, label, children, word
-    line, opened = 1, False
+    line, after_open = 1, False
 
-    def wrong(found: str, expected: str) -> TreebankError:
+    def error(found: str, expected: str) -> TreebankError:
         return TreebankError(f"{name}:{line}: {found}, expected {expected}")
 
     for token in _TOKEN.findall(text):
@@ -146,38 +146,38 @@ def read_trees_text(text: str, name: str = "trees") -> Iterator[tuple[int, Phras
             line += 1
         elif token == "(":
             if stack and stack[-1][3]:
-                raise wrong(f"( after the word {stack[-1][3]!r}", ")")
-            if len(stack) == _DEEPEST:
-                raise wrong(f"more than {_DEEPEST} brackets in one another", "a tree")
+                raise error(f"( after the word {stack[-1][3]!r}", ")")
+            if len(stack) == _MAX_DEPTH:
+                raise error(f"more than {_MAX_DEPTH} brackets in one another", "a tree")
             stack.append((line, "", [], ""))
-            opened = True
+            after_open = True
         elif token == ")":
             if not stack:
-                raise wrong(") that closes nothing", "( or the end")
+                raise error(") that closes nothing", "( or the end")
             start, label, children, word = stack.pop()
             if not children and not word:
-                raise wrong(f"an empty bracket ({label})", "words or phrases in it")
+                raise error(f"an empty bracket ({label})", "words or phrases in it")
             if not label and stack:
-                raise wrong("a bracket without a label", "a category after (")
+                raise error("a bracket without a label", "a category after (")
             tree = PhraseTree(label, tuple(children), word)
             if stack:
                 stack[-1][2].append(tree)
             elif word:
-                raise wrong(f"the word {word!r} alone in a bracket", "a tree")
+                raise error(f"the word {word!r} alone in a bracket", "a tree")
             else:
                 yield start, tree
-            opened = False
+            after_open = False
         elif not stack:
-            raise wrong(f"{token!r} outside of brackets", "(")
+            raise error(f"{token!r} outside of brackets", "(")
         else:
             start, label, children, word = stack[-1]
-            if opened:
+            if after_open:
                 stack[-1] = (start, token, children, word)
             elif children or word:
-                raise wrong(f"{token!r} after {word or 'a phrase'!r}", ") or (")
+                raise error(f"{token!r} after {word or 'a phrase'!r}", ") or (")
             else:
                 stack[-1] = (start, label, children, unescaped(token))
-            opened = False
+            after_open = False
     if stack:
         raise TreebankError(
             f"{name}:{stack[0][0]}: a tree that begins here is not closed at the end of the file,"
@@ -188,21 +188,21 @@ def read_trees_text(text: str, name: str = "trees") -> Iterator[tuple[int, Phras
 def sentence_of(
     words: Sequence[str], tags: Sequence[str], heads: Sequence[int] | None = None
 ) -> Sentence:
-    """Words and tags as a sentence of a treebank; the tags are UPOS and XPOS."""
+    """Make a sentence of words, tags, which become UPOS and XPOS, and heads."""
     labels = None
     if heads is not None:
         labels = ["root" if head == 0 else "dep" for head in heads]
     return Sentence.from_words(words, upos=tags, xpos=tags, heads=heads, deprels=labels)
 
 
-#: Between categories that are joined, and between a category and what it is split by: neither can
-#: be part of a category in a file.
+#: Separators of joined categories, and of a category and its split: no category in a file contains
+#: them.
 JOIN, SPLIT = " ", "("
 
 
 @dataclass(frozen=True)
 class HeadRules:
-    """Which child is the head, and kinds of categories; see ``heads.toml``."""
+    """Rules for the head child of a phrase, and kinds of categories; see ``heads.toml``."""
 
     rules: dict[str, list[dict[str, Any]]]
     coordination: frozenset[str]
@@ -211,29 +211,31 @@ class HeadRules:
     other_kind: str
 
     def head(self, label: str, children: list[str]) -> int:
-        """The head's place among the labels of the children of a phrase."""
-        places = [i for i, c in enumerate(children) if c not in self.punctuation]
-        places = places or list(range(len(children)))
-        found = self._search(label, children, places)
-        at = places.index(found)
-        if at >= 2 and children[places[at - 1]] in self.coordination:
-            return places[at - 2]
-        return found
+        """Return the index of the head among the labels of a phrase's children."""
+        candidates = [i for i, c in enumerate(children) if c not in self.punctuation]
+        candidates = candidates or list(range(len(children)))
+        head = self._search(label, children, candidates)
+        at = candidates.index(head)
+        if at >= 2 and children[candidates[at - 1]] in self.coordination:
+            return candidates[at - 2]
+        return head
 
-    def _search(self, label: str, children: list[str], places: list[int]) -> int:
+    def _search(self, label: str, children: list[str], candidates: list[int]) -> int:
         for rule in self.rules.get(label, []):
-            order = places if rule["from"] == "left" else places[::-1]
-            for wanted in [[one] for one in rule["each"]] if "each" in rule else [rule["any"]]:
+            order = candidates if rule["from"] == "left" else candidates[::-1]
+            for labels in (
+                [[child_label] for child_label in rule["each"]] if "each" in rule else [rule["any"]]
+            ):
                 for i in order:
-                    if not wanted or children[i] in wanted:
+                    if not labels or children[i] in labels:
                         return i
         rules = self.rules.get(label)
-        return places[0] if rules and rules[-1]["from"] == "left" else places[-1]
+        return candidates[0] if rules and rules[-1]["from"] == "left" else candidates[-1]
 
 
 @cache
 def default_rules() -> HeadRules:
-    """Collins' rules for the categories and tags of the Penn Treebank."""
+    """Load Collins' rules for the categories and tags of the Penn Treebank."""
     table = tomllib.loads(files("bbparse.phrases").joinpath("heads.toml").read_text("utf-8"))
     kinds = {label: kind for kind, labels in table["kinds"].items() for label in labels}
     return HeadRules(
@@ -244,33 +246,33 @@ def default_rules() -> HeadRules:
 
 @dataclass(slots=True)
 class Phrase:
-    """A constituent of the head-driven grammar; a word is one with no head child."""
+    """A constituent of the head-driven grammar; a word is one without a head child."""
 
-    label: str  #: Category, joined where a phrase is over a single phrase; tag of a word.
-    word: int  #: Place of its head word in the sentence, from 0.
-    tag: str  #: Of the head word.
+    label: str  #: Category, joined if the phrase is over a single phrase; tag of a word.
+    word: int  #: Index of its head word in the sentence, from 0.
+    tag: str  #: Tag of the head word.
     head: Phrase | None = None  #: The head child.
-    left: list[Phrase] = field(default_factory=list)  #: Modifiers from the head outwards.
-    right: list[Phrase] = field(default_factory=list)
+    left: list[Phrase] = field(default_factory=list)  #: Modifiers, from the head outwards.
+    right: list[Phrase] = field(default_factory=list)  #: Modifiers, from the head outwards.
 
     def heads(self) -> list[int]:
-        """The head word of each word, 0 for none and words from 1: a dependency tree."""
-        found: dict[int, int] = {self.word: 0}
+        """Return the head of each word, numbered from 1, 0 for the root: a dependency tree."""
+        head_of: dict[int, int] = {self.word: 0}
         waiting = [self]
         while waiting:
             phrase = waiting.pop()
             for modifier in phrase.left + phrase.right:
-                found[modifier.word] = phrase.word + 1
+                head_of[modifier.word] = phrase.word + 1
                 waiting.append(modifier)
             if phrase.head is not None:
                 waiting.append(phrase.head)
-        return [found[i] for i in range(len(found))]
+        return [head_of[i] for i in range(len(head_of))]
 
 
 def to_phrase(tree: PhraseTree, rules: HeadRules) -> Phrase:
-    """A clean tree (`bbparse.phrases.trees.clean`) with its heads; its ROOT is left out.
+    """Convert a clean tree (`bbparse.phrases.trees.clean`) to a headed phrase; drop its ROOT.
 
-    Where the ROOT has more children than one, they become those of a phrase X.
+    If the ROOT has several children, they become those of a phrase X.
     """
     top = tree.children[0] if len(tree.children) == 1 else PhraseTree("X", tree.children)
     return _to_phrase(top, rules, 0)[0]
@@ -291,7 +293,7 @@ def _to_phrase(tree: PhraseTree, rules: HeadRules, at: int) -> tuple[Phrase, int
     for child in tree.children:
         part, at = _to_phrase(child, rules, at)
         parts.append(part)
-    # the categories of children as rules know them: the outermost of what is joined
+    # head rules see the outermost of joined categories
     h = rules.head(tree.label, [part.label.split(JOIN)[0] for part in parts])
     head = parts[h]
     return (
@@ -300,7 +302,7 @@ def _to_phrase(tree: PhraseTree, rules: HeadRules, at: int) -> tuple[Phrase, int
 
 
 def from_phrase(phrase: Phrase, words: list[str]) -> PhraseTree:
-    """The tree in brackets: the inverse of `to_phrase`."""
+    """Convert a phrase to a tree in brackets: the inverse of `to_phrase`."""
 
     def tree(phrase: Phrase) -> PhraseTree:
         if phrase.head is None:
@@ -315,7 +317,7 @@ def from_phrase(phrase: Phrase, words: list[str]) -> PhraseTree:
 
 
 def split(phrase: Phrase, parent: str = "") -> None:
-    """Write what splits a phrase and all in it into their labels."""
+    """Annotate the labels of a phrase and all phrases in it with their splits."""
     if phrase.head is None:
         return
     children = phrase.left + [phrase.head] + phrase.right
@@ -327,12 +329,12 @@ def split(phrase: Phrase, parent: str = "") -> None:
 
 
 def merged(label: str, rules: HeadRules) -> str:
-    """The kind of a category: that of its outermost one where categories are joined."""
+    """Return the kind of a category: of the outermost one if categories are joined."""
     return rules.kinds.get(label.split(JOIN)[0], rules.other_kind)
 
 
 def merge(phrase: Phrase, rules: HeadRules) -> None:
-    """Write the kinds of a phrase and of all in it into their labels."""
+    """Replace the labels of a phrase and all phrases in it by their kinds."""
     if phrase.head is not None:
         phrase.label = merged(phrase.label, rules)
         for child in [*phrase.left, phrase.head, *phrase.right]:

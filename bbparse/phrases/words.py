@@ -1,4 +1,4 @@
-"""Words as the grammar counts them: frequent ones as they are, others by their signature."""
+"""Words as the grammar counts them: frequent words by form, others by their signature."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 
 def signature(word: str, first: bool) -> str:
-    """What the shape and the ending of an unknown word say, such as ``<Aa-ing>``.
+    """Return the shape and the ending of an unknown word, such as ``<Aa-ing>``.
 
-    In the first word of a sentence a capital says little.
+    A capital is ignored in the first word of a sentence.
     """
     lower = word.lower()
     shape = ""
@@ -35,7 +35,7 @@ def signature(word: str, first: bool) -> str:
 
 
 class Vocabulary:
-    """Numbers of words in lower case and of signatures; the first of them is for all others."""
+    """Numbers of lower-cased words and of signatures; number 0 stands for all others."""
 
     def __init__(self, entries: Sequence[str]) -> None:
         self.entries = list(entries)
@@ -43,29 +43,34 @@ class Vocabulary:
 
     @classmethod
     def learn(cls, sentences: Iterable[Sequence[str]], least: int = 2) -> Vocabulary:
-        """Words that occur `least` times, and the signatures of the others."""
+        """Make a vocabulary of words that occur `least` times, and the signatures of the others."""
         sentences = list(sentences)
         counts = Counter(word.lower() for words in sentences for word in words)
-        known = sorted(word for word, count in counts.items() if count >= least)
-        signs = {
-            sign
+        frequent = sorted(word for word, count in counts.items() if count >= least)
+        signatures = {
+            word_signature
             for words in sentences
             for i, word in enumerate(words)
             if counts[word.lower()] < least
-            for sign in (signature(word, i == 0), signature(word, i == 0).split("-")[0] + ">")
+            for word_signature in (
+                signature(word, i == 0),
+                signature(word, i == 0).split("-")[0] + ">",
+            )
         }
-        return cls(["<>"] + known + sorted(signs - set(known)))
+        return cls(["<>"] + frequent + sorted(signatures - set(frequent)))
 
     def __len__(self) -> int:
         return len(self.entries)
 
     def numbers(self, words: Sequence[str]) -> list[int]:
-        """The number of each word of a sentence."""
-        found = []
+        """Return the number of each word of a sentence."""
+        numbers = []
         for i, word in enumerate(words):
             number = self._number.get(word.lower())
             if number is None:
-                sign = signature(word, i == 0)
-                number = self._number.get(sign) or self._number.get(sign.split("-")[0] + ">", 0)
-            found.append(number)
-        return found
+                word_signature = signature(word, i == 0)
+                number = self._number.get(word_signature) or self._number.get(
+                    word_signature.split("-")[0] + ">", 0
+                )
+            numbers.append(number)
+        return numbers

@@ -79,7 +79,7 @@ def test_vectors_of_a_tagger(run: Run, small: Path, tmp_path: Path) -> None:
     done = train(run, small, both, "--vectors", some, text=f"--text-from {tagger}")
     assert done.code == 0 and "some.vec, 3 of 3 words" in run("model", both).out
     assert run("train-tagger", *given, other, "--model", tagger).code == 0
-    wrong = "parser and tagger take different vectors from outside"
+    wrong = "parser and tagger use different pretrained embeddings"
     done = train(run, small, model, "--vectors", some, text=f"--text-from {tagger}")
     assert wrong in done.complaint()
     assert wrong in run("bundle", both, tagger, "--output", model).complaint()

@@ -17,9 +17,9 @@ from bbparse.deadline import Deadline
 from bbparse.phrases.chart import FREE, Chart, build_chart
 from bbparse.phrases.counts import backed_off
 from bbparse.phrases.grammar import head_weight, modifier_weight, next_state
-from bbparse.phrases.listing import Listing
+from bbparse.phrases.k_best import KBestStructures
 from bbparse.phrases.oracles import ChartOracle
-from bbparse.phrases.parser import _derived, _Sentence, _written
+from bbparse.phrases.parser import _derived, _Sentence, _structures
 from bbparse.phrases.prune import dense_rules, prune
 from bbparse.phrases.training import train_phrases
 from bbparse.phrases.trees import JOIN, SPLIT, clean, from_phrase, read_trees_text
@@ -255,7 +255,7 @@ def test_the_best_trees_are_different_and_all_that_are_better(
     expected = _brackets(p.grammar, *made, words)
     for k in (1, 2, 7, len(expected) + 5):
         oracle = ChartOracle(made[0], sentence.leaves.word)
-        combine = _written(p.grammar, *made, sentence.leaves)
+        combine = _structures(p.grammar, *made, sentence.leaves)
         found = oracle.k_steps(np.zeros(oracle.n_coordinates), k, combine)
         trees = [
             str(from_phrase(_derived(p.grammar, *made, steps, sentence), words))
@@ -276,13 +276,13 @@ def test_structures_are_listed_in_time_however_many_derivations_they_have() -> N
         np.tile([0.0, -0.5, -1.0], n + 1), left, left, left,
     )  # fmt: skip
     inside = np.zeros(n + 2)
-    listing = Listing(chart, inside, lambda step, one, _: ((step % 3) // 2, one))
+    listing = KBestStructures(chart, inside, lambda step, one, _: ((step % 3) // 2, one))
     found = listing.best(50)
     assert [value for value, _ in found] == [0.0] + [-1.0] * 49
     assert len({tuple(steps) for _, steps in found}) == 50
-    alike = Listing(chart, inside, lambda step, one, _: one)
+    alike = KBestStructures(chart, inside, lambda step, one, _: one)
     assert [value for value, _ in alike.best(50)] == [0.0]
-    every = Listing(chart, inside, lambda step, one, _: (step, one))
+    every = KBestStructures(chart, inside, lambda step, one, _: (step, one))
     assert 0 < len(every.best(500, Deadline(0.0))) < 500
 
 
