@@ -1,1 +1,1 @@
-"""Rules that a tree with labels must keep: read, checked, and kept by the solver."""
+"""Validity rules of labelled trees: read, checked, and enforced by the solver."""

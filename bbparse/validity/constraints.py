@@ -1,12 +1,14 @@
-"""What a broken rule forbids, as constraints of a problem over labelled arcs.
+"""Broken rules as constraints of a problem over labelled arcs.
 
-A constraint has groups of labelled arcs, each group into one word: not all groups may have an arc
-in the tree, unless an arc of its exception is in it, too. As count factors, with sets of arcs: of k
-groups at most k - 1 arcs; and with an exception, at least one of the arcs that lead to the same
-words outside the groups, or of the exception. Groups of one arc each are a factor.
+A constraint has groups of labelled arcs, each group into one word. A tree must not have an arc of
+every group, unless it also has an arc of the exception. Constraints become count factors over sets
+of arcs: at most k - 1 arcs of k groups; and with an exception, at least one arc of the exception or
+into the same words from outside the groups. If each group has one arc, the constraint is an
+ordinary factor.
 
-Where some tree keeps all rules, what joins may forbid more than a fault, if only no valid tree
-(`strong_constraints`); where none does, each fault is counted by a constraint of its own.
+As long as some tree keeps all rules, a constraint may forbid more than one fault, as long as it
+forbids no valid tree (`strong_constraints`). If no tree keeps them, each fault is counted by a
+constraint of its own.
 """
 
 from __future__ import annotations
@@ -25,18 +27,19 @@ from bbparse.problem.parts import set_fields, set_rows, take_sets
 from bbparse.validity.check import ALWAYS, NEVER, PERHAPS, Arc, Fault, RuledSentence, crosses
 from bbparse.validity.table import ArcCondition
 
-#: Labels by arc: under these an arc belongs to a group; -1 is among them if it does under all.
+#: Arc → labels with which it belongs to the group; -1 is among them if all labels do.
 Group = Mapping[Arc, frozenset[int]]
-#: What all arcs are like.
+#: Condition that all arcs fulfil.
 ANY = ArcCondition(())
-#: Log-probabilities of the labels of an arc, up to a constant: float64[L] of (head, modifier).
+#: Log probabilities of the labels of an arc (head, modifier), up to a constant: float64[L].
 LabelScores = Callable[[int, int], NDArray[np.float64]]
 
 
 class Constraint(NamedTuple):
-    """Not an arc of each group, unless one of the exception (None: there is no exception).
+    """Groups of which a tree must not have an arc each, unless it has an arc of the exception.
 
-    ``of`` is what it is about: the entry of the rules, and the words.
+    ``of`` identifies its subject: the entry of the rules, and the words. ``unless`` is None if
+    there is no exception.
     """
 
     of: tuple[int, ...]
@@ -45,12 +48,12 @@ class Constraint(NamedTuple):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Constraints with the same key are one. No tree breaks two for one fault."""
+        """Key under which equal constraints are one; no tree breaks two for one fault."""
         return (self.of, *(frozenset(group) for group in self.groups))
 
 
 class Arcs:
-    """The candidate arcs of a problem, with the labels they may have."""
+    """Candidate arcs of a problem, with their possible labels."""
 
     def __init__(self, problem: Problem, labels: Sequence[str]) -> None:
         self.labels = (*labels,)
@@ -58,48 +61,50 @@ class Arcs:
         self._head, self._mod = problem.arc_head, problem.arc_mod
 
     def group(self, ruled: RuledSentence, e: int, part: int, arcs: Iterable[Arc]) -> Group:
-        """Those of some arcs, with their labels, that are the given part of an entry."""
+        """Return the arcs that can be the given part of an entry, with their labels."""
         return ruled.labels_of(e, part, arcs, self.labels)
 
     def into(self, m: int) -> list[Arc]:
-        """Candidate arcs into a word."""
+        """Return the candidate arcs into a word."""
         return [(h, m) for h in self._head[self._mod == m].tolist()]
 
     @property
     def every(self) -> frozenset[int]:
-        """All labels, whichever they are."""
+        """All labels, with -1 for any."""
         return frozenset(range(-1, len(self.labels)))
 
     def below(self, h: int) -> list[Arc]:
-        """Candidate arcs from a word."""
+        """Return the candidate arcs from a word."""
         return [(h, m) for m in self._mod[self._head == h].tolist()]
 
     def all(self) -> list[Arc]:
-        """All candidate arcs, each pair of words once."""
+        """Return all candidate arcs, each pair of words once."""
         return sorted({*zip(self._head.tolist(), self._mod.tolist())})
 
 
 def constraint_of(
     ruled: RuledSentence, fault: Fault, heads: Mapping[int, int], arcs: Arcs
 ) -> Constraint:
-    """What forbids a fault, and the same one with other arcs and labels.
+    """Return the constraint that forbids a fault, also with other arcs and labels.
 
-    `heads` are those of the fault's words in the tree that has it.
+    `heads` are the heads of the fault's words in the tree that has it.
     """
     e, kind = fault.entry, ruled.rules.entries[fault.entry].rule.kind
-    first, *others = fault.arcs
+    first, *further_words = fault.arcs
     arc = (heads[first], first)
     into = arcs.into(first) if kind in ("", "below") else [arc]
     groups = [arcs.group(ruled, e, 0, into)]
     if kind:
-        second, *above = others
-        other = (heads[second], second)
-        near = [other]
+        second, *above = further_words
+        second_arc = (heads[second], second)
+        second_arcs = [second_arc]
         if kind == "inside":
-            near = arcs.into(second)
+            second_arcs = arcs.into(second)
         elif kind == "crossing" and not above:
-            near = [one for one in arcs.into(second) if crosses(arc, one) == ALWAYS]
-        groups.append(arcs.group(ruled, e, 1, near))
+            second_arcs = [
+                candidate for candidate in arcs.into(second) if crosses(arc, candidate) == ALWAYS
+            ]
+        groups.append(arcs.group(ruled, e, 1, second_arcs))
         groups += [{(heads[word], word): arcs.every} for word in above]
     unless = None
     if ruled.rules.entries[e].unless is not None:
@@ -110,28 +115,28 @@ def constraint_of(
 def strong_constraints(
     ruled: RuledSentence, fault: Fault, heads: Mapping[int, int], arcs: Arcs
 ) -> Iterator[Constraint]:
-    """What forbids a fault, as `constraint_of`, and more trees that are not valid.
+    """Yield constraints that forbid a fault, as `constraint_of`, and other invalid trees.
 
-    The labels that arcs then change to keep the rules about one arc, too. Where arcs cross, it is
-    about all that could bring the same two words into each other's way; and where an arc spans a
-    word which is not below its head, it wants an arc that brings it there.
+    They include the rules about one arc for the labels that arcs may change to. If two arcs cross,
+    they forbid all arcs that would make the same two words cross; and if an arc spans a word that
+    is not below its head, they require an arc that brings the word there.
     """
     exact = constraint_of(ruled, fault, heads, arcs)
-    found = [exact]
+    constraints = [exact]
     entry = ruled.rules.entries[fault.entry]
     if entry.rule.kind == "crossing":
         first, second, *above = fault.arcs
         if not above:
-            found = [*_in_the_way(ruled, fault, arcs, exact.unless)]
+            constraints = [*_in_the_way(ruled, fault, arcs, exact.unless)]
         elif entry.unless is None and entry.other == ANY:
             arc = heads[first], first
             chain = [second, *above] if min(arc) < second < max(arc) else above
-            found = [_brought_below(ruled, fault, arcs, chain)]
-    yield from found
+            constraints = [_brought_below(ruled, fault, arcs, chain)]
+    yield from constraints
     labelled = dict.fromkeys(
         arc
-        for one in found
-        for group in one.groups
+        for constraint in constraints
+        for group in constraint.groups
         for arc, labels in group.items()
         if -1 not in labels
     )
@@ -142,27 +147,35 @@ def strong_constraints(
 def _in_the_way(
     ruled: RuledSentence, fault: Fault, arcs: Arcs, unless: Group | None
 ) -> Iterator[Constraint]:
-    """All pairs of arcs into the two words of a fault that always cross, in as few constraints as
-    there are sets that arcs into the first one cross."""
+    """Yield constraints on all pairs of arcs into the two words of a fault that always cross.
+
+    There are as few constraints as there are different sets that the arcs into the first word
+    cross.
+    """
     first, second = fault.arcs
     firsts = arcs.group(ruled, fault.entry, 0, arcs.into(first))
     seconds = arcs.group(ruled, fault.entry, 1, arcs.into(second))
     crossed = {
-        arc: frozenset(other for other in seconds if crosses(arc, other) == ALWAYS)
+        arc: frozenset(second_arc for second_arc in seconds if crosses(arc, second_arc) == ALWAYS)
         for arc in firsts
     }
-    for others in dict.fromkeys(crossed.values()):
-        if others:
-            group = {arc: firsts[arc] for arc, own in crossed.items() if others <= own}
-            second_group = {arc: seconds[arc] for arc in sorted(others)}
+    for crossed_arcs in dict.fromkeys(crossed.values()):
+        if crossed_arcs:
+            group = {
+                arc: firsts[arc] for arc, crossings in crossed.items() if crossed_arcs <= crossings
+            }
+            second_group = {arc: seconds[arc] for arc in sorted(crossed_arcs)}
             yield Constraint((fault.entry, first, second), (group, second_group), unless)
 
 
 def _brought_below(
     ruled: RuledSentence, fault: Fault, arcs: Arcs, chain: Sequence[int]
 ) -> Constraint:
-    """Of an arc that spans a word, whose ancestors are a chain without the arc's head: not so,
-    unless some arc leads from outside into the chain."""
+    """Return the constraint for an arc that spans a word which is not below its head.
+
+    The chain is the word and its ancestors. The arc is forbidden unless some arc leads from outside
+    into the chain.
+    """
     first = fault.arcs[0]
     spanning = [
         (h, first)
@@ -175,10 +188,10 @@ def _brought_below(
 
 
 def all_constraints(ruled: RuledSentence, arcs: Arcs) -> Iterator[Constraint]:
-    """All that rules forbid of candidate arcs.
+    """Yield everything that the rules forbid of candidate arcs.
 
-    Raises `ProblemError` where that depends on more than a few arcs: of punctuation in trees that
-    are not projective.
+    `ProblemError` if that depends on more than a few arcs: for punctuation in trees that may be
+    non-projective.
     """
     pairs = arcs.all()
     for e, entry in enumerate(ruled.rules.entries):
@@ -189,21 +202,23 @@ def all_constraints(ruled: RuledSentence, arcs: Arcs) -> Iterator[Constraint]:
         seconds = [*arcs.group(ruled, e, 1, pairs)]
         for h, m in firsts:
             if not kind:
-                found = [(h, m)]
+                partners = [(h, m)]
             elif kind == "below":
-                found = [(g, x) for g, x in seconds if g == m and x != h]
+                partners = [(g, x) for g, x in seconds if g == m and x != h]
             elif kind == "beside":
-                found = [(g, x) for g, x in seconds if g == h and x != m]
+                partners = [(g, x) for g, x in seconds if g == h and x != m]
             elif kind == "inside":
-                found = [(g, x) for g, x in seconds if min(h, m) < x < max(h, m)]
+                partners = [(g, x) for g, x in seconds if min(h, m) < x < max(h, m)]
             else:
-                found = [other for other in seconds if crosses((h, m), other) != NEVER]
-                if any(crosses((h, m), other) == PERHAPS for other in found):
+                partners = [
+                    second_arc for second_arc in seconds if crosses((h, m), second_arc) != NEVER
+                ]
+                if any(crosses((h, m), second_arc) == PERHAPS for second_arc in partners):
                     raise ProblemError(
                         f"rule {entry.rule.name} is about crossing arcs, expected a projective"
                         " problem (parsing keeps it in all trees)"
                     )
-            for g, x in found:
+            for g, x in partners:
                 fault = Fault("", 0, (m, x) if kind else (m,), e)
                 yield constraint_of(ruled, fault, {x: g, m: h}, arcs)
 
@@ -214,43 +229,42 @@ def constrained(
     labels: NDArray[np.int32] | None,
     penalty: float = np.inf,
 ) -> Problem:
-    """The problem with constraints, each of which costs a penalty where it is broken.
+    """Return the problem with constraints, each of which costs a penalty if it is broken.
 
-    `labels` int32[A] are those that arcs have; None: the constraints are about arcs under whatever
-    labels.
+    `labels` int32[A] has the label of each arc; None: constraints are about arcs with any label.
     """
     p = problem
-    where: dict[Arc, list[int]] = {}
+    arcs_between: dict[Arc, list[int]] = {}
     into: dict[int, set[int]] = {}
     for a, (h, m) in enumerate(zip(p.arc_head.tolist(), p.arc_mod.tolist())):
-        where.setdefault((h, m), []).append(a)
+        arcs_between.setdefault((h, m), []).append(a)
         into.setdefault(m, set()).add(a)
 
     def members(group: Group) -> set[int]:
         return {
             a
             for arc, allowed in group.items()
-            for a in where.get(arc, ())
+            for a in arcs_between.get(arc, ())
             if labels is None or labels[a] in allowed
         }
 
     score, state = p.arc_score.copy(), p.arc_state.copy()
     factors: list[tuple[int, ...]] = []
     counts: list[tuple[list[int], NDArray[np.float64]]] = []
-    seen = set()
+    keys = set()
     for constraint in constraints:
-        if constraint.key in seen:
+        if constraint.key in keys:
             continue
-        seen.add(constraint.key)
+        keys.add(constraint.key)
         groups = [members(group) for group in constraint.groups]
         if not all(groups):
             continue
         if constraint.unless is not None:
             words = {m for group in constraint.groups for _, m in group}
-            others = set().union(*(into[m] for m in words)) - set().union(*groups)
-            others |= members(constraint.unless)
-            if others:
-                counts.append((sorted(others), _table(len(others), 0, 1, penalty)))
+            alternatives = set().union(*(into[m] for m in words)) - set().union(*groups)
+            alternatives |= members(constraint.unless)
+            if alternatives:
+                counts.append((sorted(alternatives), _table(len(alternatives), 0, 1, penalty)))
                 continue
         if len(groups) > 1 and all(len(group) == 1 for group in groups):
             factors.append(tuple(chain(*groups)))
@@ -258,7 +272,7 @@ def constrained(
             union = sorted(set().union(*groups))
             counts.append((union, _table(len(union), len(groups), len(union) + 1, penalty)))
         elif np.isinf(penalty):
-            if (state[[*groups[0]]] == 1).any():  # required, and forbidden: no tree will do
+            if (state[[*groups[0]]] == 1).any():  # both required and forbidden: no tree is feasible
                 counts.append((sorted(groups[0]), _table(len(groups[0]), 0, 2, penalty)))
             state[[a for a in groups[0] if state[a] != 1]] = -1
         else:
@@ -269,18 +283,18 @@ def constrained(
 
 
 def _table(size: int, low: int, high: int, penalty: float) -> NDArray[np.float64]:
-    """Scores of the numbers 0 to size, of which those from low, below high, are a fault."""
+    """Return scores of the counts 0 to size, of which those from low to below high are faults."""
     table = np.zeros(size + 1)
     table[low:high] = -penalty
     return table
 
 
 class SplitArcs(NamedTuple):
-    """A problem over labelled arcs, and what its A arcs are."""
+    """A problem over labelled arcs, and the origin of its A arcs."""
 
     problem: Problem
-    base: NDArray[np.int64]  #: Which arc of the problem without labels each one is.
-    labels: NDArray[np.int32]  #: Which label; -1: the arc's best one, whichever it is.
+    base: NDArray[np.int64]  #: Index of each arc in the problem without labels.
+    labels: NDArray[np.int32]  #: Label of each arc; -1: the best one, whichever it is.
 
 
 def split_arcs(
@@ -289,11 +303,11 @@ def split_arcs(
     label_scores: LabelScores,
     weight: float,
 ) -> SplitArcs:
-    """The arcs that constraints speak of, in copies with those labels that make a difference.
+    """Copy the arcs of constraints, one copy for each label that makes a difference.
 
-    Of labels that are in the same groups only the best one of an arc is a copy: no other is in a
-    best tree. A copy scores what the arc does, and `weight` times how much less its label scores
-    than the arc's best. The problem given has no labels; its arcs are sorted by head and modifier.
+    Of labels that are in the same groups, only the best one of an arc becomes a copy: no best tree
+    needs another. A copy has the score of the arc minus `weight` times the difference of its label
+    to the arc's best one. The problem has no labels, and its arcs are sorted by head and modifier.
     """
     p = problem
     sets: dict[Arc, dict[frozenset[int], None]] = {}
@@ -303,7 +317,7 @@ def split_arcs(
                 if -1 not in allowed:
                     sets.setdefault(arc, {})[allowed] = None
     n_arcs = len(p.arc_head)
-    number = np.ones(n_arcs, np.int64)  # of copies
+    n_copies = np.ones(n_arcs, np.int64)  # number of copies of each arc
     copied: list[tuple[int, int, float]] = []
     pairs = p.arc_head.astype(np.int64) * (p.n_words + 1) + p.arc_mod
     touched = np.isin(pairs, [h * (p.n_words + 1) + m for h, m in sets])
@@ -314,46 +328,48 @@ def split_arcs(
         for label in np.argsort(-scores, kind="stable").tolist():
             if scores[label] > -np.inf:
                 best.setdefault(tuple([label in allowed for allowed in sets[arc]]), label)
-        number[a] = len(best)
+        n_copies[a] = len(best)
         top = float(scores.max())
         copied += [(a, label, float(scores[label]) - top) for label in sorted(best.values())]
-    first = np.concatenate([[0], np.cumsum(number)])
-    copies = np.repeat(np.arange(n_arcs), number)
+    first = np.concatenate([[0], np.cumsum(n_copies)])
+    copies = np.repeat(np.arange(n_arcs), n_copies)
     labels = np.full(len(copies), -1, np.int32)
-    lost = np.zeros(len(copies))
-    of_touched = touched[copies]
-    labels[of_touched] = [label for _, label, _ in copied]
-    lost[of_touched] = [weight * behind for _, _, behind in copied]
+    penalty = np.zeros(len(copies))
+    is_copy = touched[copies]
+    labels[is_copy] = [label for _, label, _ in copied]
+    penalty[is_copy] = [weight * behind for _, _, behind in copied]
     if p.quantum:
-        lost = np.rint(lost / p.quantum) * p.quantum + 0.0
+        penalty = np.rint(penalty / p.quantum) * p.quantum + 0.0
     state = p.arc_state.copy()
-    for a in np.flatnonzero(state == 1).tolist():  # any of its copies will do
+    for a in np.flatnonzero(state == 1).tolist():  # any of its copies satisfies this
         state[(p.arc_mod == p.arc_mod[a]) & (np.arange(n_arcs) != a)] = -1
-        state[a] = 1 if number[a] == 1 else 0
+        state[a] = 1 if n_copies[a] == 1 else 0
 
-    def places(arcs: Sequence[int]) -> list[range]:
+    def copies_of(arcs: Sequence[int]) -> list[range]:
         return [range(first[a], first[a + 1]) for a in arcs]
 
-    whole = np.ones(len(p.factor_score), np.bool_)
-    if len(whole):
-        whole = np.logical_and.reduceat(number[p.factor_arcs] == 1, p.factor_ptr[:-1])
-    factor_ptr, factor_arcs = take_sets(p.factor_ptr, first[p.factor_arcs], whole)
-    split = np.flatnonzero(~whole)
-    several = [
+    is_unsplit = np.ones(len(p.factor_score), np.bool_)
+    if len(is_unsplit):
+        is_unsplit = np.logical_and.reduceat(n_copies[p.factor_arcs] == 1, p.factor_ptr[:-1])
+    factor_ptr, factor_arcs = take_sets(p.factor_ptr, first[p.factor_arcs], is_unsplit)
+    split = np.flatnonzero(~is_unsplit)
+    split_factors = [
         (arcs, [p.factor_score[f]])
         for f in split.tolist()
-        for arcs in product(*places(p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]].tolist()))
+        for arcs in product(
+            *copies_of(p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]].tolist())
+        )
     ]
     counts = []
     for arcs, table in set_rows(p, "count"):
-        every = [*chain(*places(arcs))]  # of the copies of an arc a tree has one at most
-        counts.append((every, table + table[-1:] * (len(every) - len(arcs))))
+        all_copies = [*chain(*copies_of(arcs))]  # a tree has at most one copy of an arc
+        counts.append((all_copies, table + table[-1:] * (len(all_copies) - len(arcs))))
     changed = p.changed(
         arc_head=p.arc_head[copies], arc_mod=p.arc_mod[copies],
-        arc_score=p.arc_score[copies] + lost, arc_state=state[copies],
+        arc_score=p.arc_score[copies] + penalty, arc_state=state[copies],
         arc_label=np.maximum(labels, 0),
         factor_ptr=factor_ptr, factor_arcs=factor_arcs.astype(np.int32),
-        factor_score=p.factor_score[whole],
+        factor_score=p.factor_score[is_unsplit],
         **set_fields("count", counts),
     )  # fmt: skip
-    return SplitArcs(with_sets(changed, "factor", several), copies, labels)
+    return SplitArcs(with_sets(changed, "factor", split_factors), copies, labels)

@@ -1,7 +1,7 @@
-"""Rules that a tree with labels must keep, from files that a person can read, or from Python.
+"""Validity rules, read from files that people can read, or made in Python.
 
-A rule forbids an arc, or two arcs together. ``ud.toml`` has those of Universal Dependencies, and
-says at its top how rules are written; a user's file is of the same form.
+A rule forbids an arc, or two arcs together. ``ud.toml`` has the rules of Universal Dependencies,
+and its head describes how rules are written; a user's file has the same form.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _CONDITIONS = ("arc", *KINDS[1:], "unless")
 
 
 class Rules(RuleTable):
-    """Several rules (an iterable of `Rule`), read from a file or made in Python."""
+    """Several validity rules (an iterable of `Rule`), read from a file or made in Python."""
 
     @classmethod
     def load(cls, name: str) -> Rules:
-        """Rules by name: ``ud``, a TOML file, or what a package has under ``bbparse.rules``.
+        """Load rules by name: ``ud``, a TOML file, or an entry point of ``bbparse.rules``.
 
         Raises
         ------
         ConfigError
-            If there is no such file and no such name, or a file is malformed: says where, and what
-            was expected.
+            If there is no such file and no such name, or a file is malformed; names the place and
+            what was expected.
         """
         check_type("name", name, str, "the name or the file of rules")
         if name == "ud":
@@ -67,8 +67,8 @@ class Rules(RuleTable):
             names = ", ".join(["ud", *sorted(plugins)])
             raise ConfigError(f"no rules {name!r}: there is no such file, and names are {names}")
         try:
-            given = plugins[name].load()
-            return given if isinstance(given, Rules) else cls(given)
+            loaded = plugins[name].load()
+            return loaded if isinstance(loaded, Rules) else cls(loaded)
         except Exception as error:
             raise ConfigError(
                 f"rules {name!r} cannot be loaded: {type(error).__name__}: {error}"
@@ -84,33 +84,32 @@ class Rules(RuleTable):
         return cls(_rules_of(table, text.splitlines(), where), relations)
 
     def faults(self, sentence: Sentence) -> list[Fault]:
-        """What is wrong with the tree that a sentence has, each thing once for the word it is
-        reported at, by word.
+        """Return the faults of a sentence's tree, by word; each is reported once for its word.
 
-        First that it is none, or that its relations are not among those of the rules; a sentence
-        whose heads form a cycle is compared with no rule.
+        First come faults of the tree itself and unknown relations. If the heads form a cycle, no
+        rule is checked.
         """
-        heads, labels, known = sentence.heads, sentence.deprels, self.relations
-        found = tree_faults(heads, single_root="root" in known)
+        heads, labels, relations = sentence.heads, sentence.deprels, self.relations
+        faults = tree_faults(heads, single_root="root" in relations)
         for m, (head, label) in enumerate(zip(heads, labels), start=1):
-            if known and head != NO_HEAD and label.partition(":")[0] not in known:
-                found.append(Fault("unknown-deprel", m, (m,), NO_ENTRY))
+            if relations and head != NO_HEAD and label.partition(":")[0] not in relations:
+                faults.append(Fault("unknown-deprel", m, (m,), NO_ENTRY))
         if not find_cycle(heads):
-            found += RuledSentence(self, sentence).faults(heads, labels)
-        seen: dict[tuple[str, int], Fault] = {}
-        for fault in found:
-            seen.setdefault((fault.name, fault.word), fault)
-        return sorted(seen.values(), key=lambda fault: fault.word)
+            faults += RuledSentence(self, sentence).faults(heads, labels)
+        distinct: dict[tuple[str, int], Fault] = {}
+        for fault in faults:
+            distinct.setdefault((fault.name, fault.word), fault)
+        return sorted(distinct.values(), key=lambda fault: fault.word)
 
     def is_warning(self, fault: Fault) -> bool:
-        """Whether a fault is of a rule that trees need not keep."""
+        """Return True if a fault breaks a rule that is only a warning."""
         return fault.entry != NO_ENTRY and self.entries[fault.entry].rule.warning
 
     def onto(self, problem: Problem, sentence: Sentence, labels: Sequence[str] = ()) -> Problem:
-        """The problem of a sentence with all that the rules forbid; see `Problem.with_rules`."""
-        most = -1 if problem.arc_label is None else int(problem.arc_label.max(initial=-1))
-        if most >= len(labels):
-            raise ProblemError(f"labels has {len(labels)} names, expected {most + 1} or more")
+        """Add to the problem of a sentence all that the rules forbid; see `Problem.with_rules`."""
+        largest = -1 if problem.arc_label is None else int(problem.arc_label.max(initial=-1))
+        if largest >= len(labels):
+            raise ProblemError(f"labels has {len(labels)} names, expected {largest + 1} or more")
         if sentence.n_words != problem.n_words:
             raise ProblemError(
                 f"words has {sentence.n_words} words, expected {problem.n_words} as in the problem"
@@ -130,43 +129,43 @@ def _of_ud() -> Rules:
 
 
 def _rules_of(table: dict[str, Any], lines: list[str], where: str) -> list[Rule]:
-    """The rules of a file's table."""
-    given = table.pop("rule", [])
+    """Parse the rules in the table of a file."""
+    tables = table.pop("rule", [])
     relations = table.pop("relations", RELATIONS)
     upos = table.pop("upos", UPOS)
     starts = [i for i, line in enumerate(lines) if re.match(r"\s*\[\[\s*rule\s*\]\]", line)]
-    if table or not isinstance(given, list) or len(starts) != len(given):
+    if table or not isinstance(tables, list) or len(starts) != len(tables):
         name = next(iter(table), "rule")
         line = next((i for i, text in enumerate(lines, 1) if name in text), 1)
         raise ConfigError(
             f"{where}, line {line}: found {name!r}, expected [[rule]] tables, and perhaps"
             " relations and upos, lists of names, before them"
         )
-    if not given:
+    if not tables:
         raise ConfigError(f"{where}: found no rule, expected at least one [[rule]]")
 
     def place(number: int, key: str) -> str:
         start = starts[number]
         end = starts[number + 1] if number + 1 < len(starts) else len(lines)
-        own = (i for i in range(start, end) if re.match(rf"\s*{re.escape(key)}\s*=", lines[i]))
-        return f"{where}, line {next(own, start) + 1}"
+        matches = (i for i in range(start, end) if re.match(rf"\s*{re.escape(key)}\s*=", lines[i]))
+        return f"{where}, line {next(matches, start) + 1}"
 
     rules = []
-    for number, fields in enumerate(given):
+    for number, fields in enumerate(tables):
         for key, value in fields.items():
             if key not in (*_TEXTS, *_CONDITIONS, "warning"):
-                known = ", ".join((*_TEXTS, *_CONDITIONS, "warning"))
-                raise ConfigError(f"{place(number, key)}: unknown key {key!r}, expected {known}")
-            good = (
+                keys = ", ".join((*_TEXTS, *_CONDITIONS, "warning"))
+                raise ConfigError(f"{place(number, key)}: unknown key {key!r}, expected {keys}")
+            is_valid = (
                 isinstance(value, bool) if key == "warning"
                 else isinstance(value, str) if key in (*_TEXTS, "unless")
                 else isinstance(value, str) or (
                     isinstance(value, list) and value and all(isinstance(v, str) for v in value)
                 )
             )  # fmt: skip
-            if not good:
-                wanted = "true or false" if key == "warning" else "a text"
-                raise ConfigError(f"{place(number, key)}: {key} is {value!r}, expected {wanted}")
+            if not is_valid:
+                expected = "true or false" if key == "warning" else "a text"
+                raise ConfigError(f"{place(number, key)}: {key} is {value!r}, expected {expected}")
         for key in ("name", "arc"):
             if not fields.get(key):
                 raise ConfigError(f"{place(number, key)}: the rule has no {key}, expected one")
@@ -208,7 +207,7 @@ def _rules_of(table: dict[str, Any], lines: list[str], where: str) -> list[Rule]
 
 
 def example_of(rule: Rule) -> Sentence:
-    """The sentence that breaks a rule, with its tree; `ValueError` if its text is malformed."""
+    """Return the example sentence of a rule, with its tree; `ValueError` if it is malformed."""
     rows = [text.split("/") for text in rule.example.split()]
     n = len(rows)
     for row in rows:
@@ -225,6 +224,6 @@ def example_of(rule: Rule) -> Sentence:
 
 
 def speaks_of_ud(labels: Iterable[str]) -> bool:
-    """Whether labels are relations of UD: those of a model that UD's rules make sense for."""
+    """Return True if labels are relations of UD, so that the rules of UD apply to them."""
     universal = {label.partition(":")[0] for label in labels}
     return universal <= set(RELATIONS) and {"root", "nsubj", "punct"} <= universal

@@ -1,9 +1,10 @@
-"""Conditions on a labelled arc, as texts: ``label=det side=left mod.upos!=DET|PRON``.
+"""Conditions on a labelled arc as texts: ``label=det side=left mod.upos!=DET|PRON``.
 
-All of what stands there, with spaces between, has to hold. Many conditions are looked up at once:
-each is a bit of an integer, and what a label, a head, a modifier and a side allow is remembered.
+A condition consists of tests with spaces between, all of which have to hold. Many conditions are
+evaluated at once: each is a bit of an integer, and the bits that a label, a head, a modifier and a
+side allow are cached.
 
-A table has the rules of valid trees and what is worked out of them, for checking and for solving.
+A table has validity rules and everything that checking and solving derive from them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from bbparse.treebank import Sentence
 
 #: Columns of a word that conditions may name.
 COLUMNS = ("upos", "pos", "xpos", "form", "lemma", "feats", "misc")
-#: What precedes the first word: the head of the sentence's root.
+#: Columns of the artificial root, which precedes the first word.
 ROOT = ("ROOT",) * len(COLUMNS)
 UPOS = (
     "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
@@ -34,26 +35,26 @@ RELATIONS = (
 
 _TEST = re.compile(rf"(label|side|(?:head|mod)\.(?:{'|'.join(COLUMNS)}))(!?=)(.*)", re.DOTALL)
 
-#: A condition that a plug-in gives in Python: of a sentence, a head, a modifier and a label.
+#: A condition in Python: a function of a sentence, a head, a modifier and a label.
 ArcFunction = Callable[[Sentence, int, int, str], bool]
 Word = tuple[str, ...]
 
 
 class ConditionError(ValueError):
-    """What is wrong with the text of a condition."""
+    """An error in the text of a condition."""
 
 
 class Test(NamedTuple):
-    """Whether a value is (or, negated, is not) one of some."""
+    """A test whether a value is (or, negated, is not) one of several."""
 
-    what: str
+    attribute: str
     values: tuple[str, ...]
     negated: bool
 
 
 @dataclass(frozen=True)
 class ArcCondition:
-    """What an arc must be like: all tests hold."""
+    """A condition on an arc: all tests hold."""
 
     tests: tuple[Test, ...]
 
@@ -61,8 +62,11 @@ class ArcCondition:
     def parse(
         cls, text: str, relations: Collection[str] = RELATIONS, upos: Collection[str] = UPOS
     ) -> ArcCondition:
-        """The condition that a text states; `ConditionError` if a test is malformed, or names a
-        relation or a tag that is not one of those given."""
+        """Parse a condition.
+
+        `ConditionError` if a test is malformed, or names a relation or tag that is not in the given
+        ones.
+        """
         tests = []
         for part in text.split():
             match = _TEST.fullmatch(part)
@@ -71,45 +75,50 @@ class ArcCondition:
                     f"found {part!r}, expected label, side, head.COLUMN or mod.COLUMN, then = or"
                     f" != and values with | between them; COLUMN is one of {', '.join(COLUMNS)}"
                 )
-            what, sign, rest = match.groups()
-            values = tuple(rest.split("|"))
-            known: Collection[str] | None = None
-            if what == "label":
-                known = relations
-            elif what == "side":
-                known = ("left", "right")
-            elif what.endswith("pos") and not what.endswith("xpos"):
-                known = (*upos, "ROOT") if what.startswith("head") else upos
+            attribute, sign, value_text = match.groups()
+            values = tuple(value_text.split("|"))
+            valid: Collection[str] | None = None
+            if attribute == "label":
+                valid = relations
+            elif attribute == "side":
+                valid = ("left", "right")
+            elif attribute.endswith("pos") and not attribute.endswith("xpos"):
+                valid = (*upos, "ROOT") if attribute.startswith("head") else upos
             for value in values:
-                name = value.partition(":")[0] if what == "label" else value
-                if not value or (known is not None and name not in known):
-                    wanted = f": one of {', '.join(known)}" if known is not None else "a value"
-                    raise ConditionError(f"{part!r} has {value!r}, expected {wanted.strip(': ')}")
-            tests.append(Test(what, values, sign == "!="))
+                name = value.partition(":")[0] if attribute == "label" else value
+                if not value or (valid is not None and name not in valid):
+                    expected = f": one of {', '.join(valid)}" if valid is not None else "a value"
+                    raise ConditionError(f"{part!r} has {value!r}, expected {expected.strip(': ')}")
+            tests.append(Test(attribute, values, sign == "!="))
         return cls(tuple(tests))
 
     def allows(self, known: Mapping[str, Collection[str]]) -> bool:
-        """Whether an arc may be meant of which we know values that tests may name: what ``label``
-        is, ``head.upos`` and so on."""
+        """Return True if an arc may fulfil the condition, as far as the given values decide.
+
+        `known` has values by what tests name: ``label``, ``head.upos`` and so on.
+        """
         return all(
-            any(value in known[what] for value in values) != negated
-            for what, values, negated in self.tests
-            if what in known
+            any(value in known[attribute] for value in values) != negated
+            for attribute, values, negated in self.tests
+            if attribute in known
         )
 
 
 def misc_of(sentence: Sentence, items: Collection[str]) -> list[str]:
-    """Those of some items that the MISC of each word has; treebanks have others at every word."""
-    found = []
+    """Return those of some items that the MISC of each word has.
+
+    Other items, which every word may have, would make words harder to cache.
+    """
+    miscs = []
     for i in sentence.word_lines:
-        line, own = sentence.lines[i], ""
+        line, present = sentence.lines[i], ""
         for item in items:
             if item in line:
                 column = line.rpartition("\t")[2].rstrip("\r").split("|")
-                own = "|".join([one for one in column if one in items])
+                present = "|".join([value for value in column if value in items])
                 break
-        found.append(own)
-    return found
+        miscs.append(present)
+    return miscs
 
 
 class WordBits(NamedTuple):
@@ -120,10 +129,10 @@ class WordBits(NamedTuple):
 
 
 class ArcBits:
-    """Which of several conditions hold for an arc, as the bits of an integer.
+    """Evaluator of several conditions on arcs, as the bits of an integer.
 
-    The conditions are those of first arcs, as many of second ones, as many of exceptions. None
-    holds for no arc.
+    The conditions are those of first arcs, then of second arcs, then of exceptions. None holds for
+    no arc.
     """
 
     def __init__(self, conditions: Sequence[ArcCondition | ArcFunction | None]) -> None:
@@ -136,60 +145,60 @@ class ArcBits:
             if c is not None and not isinstance(c, ArcCondition)
         ]
         tests = [test for _, c in self._conditions for test in c.tests]
-        asked = {test.what.partition(".")[2] for test in tests}
-        with_pos = asked | {"upos", "feats"} if "pos" in asked else asked
-        self._asked = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
-        self._misc = {v for test in tests if test.what.endswith(".misc") for v in test.values}
+        columns = {test.attribute.partition(".")[2] for test in tests}
+        with_pos = columns | {"upos", "feats"} if "pos" in columns else columns
+        self._is_read = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
+        self._misc = {v for test in tests if test.attribute.endswith(".misc") for v in test.values}
         self._labels: dict[str, int] = {}
         self._words: dict[tuple[str, ...], WordBits] = {}
         self._numbers: dict[tuple[int, tuple[str, ...]], frozenset[int]] = {}
         self._root = self._of_word(ROOT)
-        #: Those that hold for modifiers to the left and to the right.
-        self.left = self._those({"side": ("left",)})
-        self.right = self._those({"side": ("right",)})
+        #: Conditions that can hold for modifiers to the left and to the right.
+        self.left = self._bits_of({"side": ("left",)})
+        self.right = self._bits_of({"side": ("right",)})
 
-    def _those(self, known: Mapping[str, Collection[str]]) -> int:
+    def _bits_of(self, known: Mapping[str, Collection[str]]) -> int:
         return sum(bit for bit, condition in self._conditions if condition.allows(known))
 
     def of_labels(self, labels: Sequence[str]) -> list[int]:
-        """Those that arcs with some labels may fulfil."""
-        known = self._labels
+        """Return the conditions that arcs with each label may fulfil."""
+        cache = self._labels
         try:
-            return [known[label] for label in labels]
+            return [cache[label] for label in labels]
         except KeyError:
-            for label in {*labels} - known.keys():
-                known[label] = self._those({"label": (label, label.partition(":")[0])})
-        return [known[label] for label in labels]
+            for label in {*labels} - cache.keys():
+                cache[label] = self._bits_of({"label": (label, label.partition(":")[0])})
+        return [cache[label] for label in labels]
 
     def labels_with(self, bits: int, labels: tuple[str, ...]) -> frozenset[int]:
-        """Numbers of the labels with which arcs may fulfil one of some conditions."""
+        """Return the indices of the labels with which arcs may fulfil one of some conditions."""
         key = bits, labels
         if key not in self._numbers:
             if len(self._numbers) > 10_000:
                 self._numbers.clear()
-            own = enumerate(self.of_labels(labels))
-            self._numbers[key] = frozenset(i for i, held in own if held & bits)
+            bits_of_labels = enumerate(self.of_labels(labels))
+            self._numbers[key] = frozenset(i for i, b in bits_of_labels if b & bits)
         return self._numbers[key]
 
     def of_words(self, sentence: Sentence) -> list[WordBits]:
-        """Those that each word, the root first, may fulfil."""
+        """Return the conditions that each word may fulfil, the root first."""
         columns = [sentence.upos, sentence.xpos, sentence.forms, sentence.lemmas, sentence.feats]
         keys = zip(
-            *(column if asked else repeat("") for column, asked in zip(columns, self._asked)),
+            *(column if is_read else repeat("") for column, is_read in zip(columns, self._is_read)),
             misc_of(sentence, self._misc) if self._misc else repeat(""),
         )
-        known, own = self._words, [*islice(keys, sentence.n_words)]
+        cache, word_keys = self._words, [*islice(keys, sentence.n_words)]
         try:
-            return [self._root, *[known[key] for key in own]]
+            return [self._root, *[cache[key] for key in word_keys]]
         except KeyError:
-            if len(known) > 50_000:  # forms and MISC have no end
-                known = self._words = {}
-            for key in {*own} - known.keys():
+            if len(cache) > 50_000:   # the number of forms and MISC is unlimited
+                cache = self._words = {}
+            for key in {*word_keys} - cache.keys():
                 upos, xpos, form, lemma, feats, misc = key
                 at = feats.find("ExtPos=")
                 pos = upos if at < 0 else feats[at + 7 :].partition("|")[0]
-                known[key] = self._of_word((upos, pos, xpos, form, lemma, feats, misc))
-        return [self._root, *[known[key] for key in own]]
+                cache[key] = self._of_word((upos, pos, xpos, form, lemma, feats, misc))
+        return [self._root, *[cache[key] for key in word_keys]]
 
     def _of_word(self, word: Word) -> WordBits:
         columns = {
@@ -197,12 +206,12 @@ class ArcBits:
             for name, value in zip(COLUMNS, word)
         }
         return WordBits(*(
-            self._those({f"{role}.{name}": values for name, values in columns.items()})
+            self._bits_of({f"{role}.{name}": values for name, values in columns.items()})
             for role in ("head", "mod")
         ))
 
 
-#: How the second arc of a rule lies to the first; "" is for rules about one arc.
+#: Position of the second arc of a rule relative to the first; "" for rules about one arc.
 KINDS = ("", "below", "beside", "inside", "crossing")
 
 Condition = ArcCondition | ArcFunction
@@ -210,30 +219,30 @@ Condition = ArcCondition | ArcFunction
 
 @dataclass(frozen=True)
 class Rule:
-    """What must not be in a tree.
+    """A validity rule: what a tree must not have.
 
     Attributes
     ----------
     name : str
-        Rules may share one.
+        Several rules may share a name.
     arc : tuple of conditions
-        What an arc must be like for the rule to speak of it; one of them holds. A condition is an
-        `ArcCondition`, or a function of a sentence, a head (0: the root), a modifier and a label.
+        Alternative conditions on the arc. A condition is an `ArcCondition`, or a function of a
+        sentence, a head (0: the root), a modifier and a label.
     kind : str
-        One of `KINDS`: how a second arc lies to it, so that both must not be together. below: from
-        its modifier; beside: from its head to another word; inside: to a word between its head and
-        its modifier; crossing it.
+        One of `KINDS`: the position of a second arc, which must not occur with the first. below:
+        from its modifier; beside: from its head to another word; inside: to a word between its head
+        and its modifier; crossing: crossing it.
     other : tuple of conditions
-        What the second arc must be like.
+        Alternative conditions on the second arc.
     unless : condition, optional
-        The rule does not hold where the arc's modifier has a modifier by such an arc.
+        The rule does not apply if the arc's modifier has a modifier by such an arc.
     at : {"", "head", "mod"}
-        Where a fault is reported; "": the head for beside and inside, the second arc's modifier for
-        below, and the arc's modifier for others.
+        Word at which a fault is reported; "": the head for beside and inside, the second arc's
+        modifier for below, and the arc's modifier for others.
     warning : bool
-        Faults are told, but trees need not keep the rule.
+        Faults are reported, but trees need not keep the rule.
     says, example, source : str
-        For people: see ``ud.toml``.
+        For readers: see ``ud.toml``.
     """
 
     name: str
@@ -249,7 +258,7 @@ class Rule:
 
 
 class Entry(NamedTuple):
-    """One of the alternatives of a rule: single conditions."""
+    """One combination of a rule's alternatives, with single conditions."""
 
     rule: Rule
     arc: Condition
@@ -258,7 +267,7 @@ class Entry(NamedTuple):
 
 
 class RuleTable:
-    """Several rules, the relations that there are, if known, and what is worked out of them."""
+    """Several validity rules, the known relations if any, and everything derived from them."""
 
     def __init__(self, rules: Iterable[Rule], relations: Collection[str] = ()) -> None:
         self.rules = tuple(rules)
@@ -274,16 +283,16 @@ class RuleTable:
             + [e.unless for e in self.entries]
         )
         self.size = len(self.entries)
-        #: Of each kind, which entries are of it.
+        #: Kind → its entries, as bits.
         self.of_kind = {
             kind: sum(1 << i for i, e in enumerate(self.entries) if e.rule.kind == kind)
             for kind in KINDS
         }
-        #: Those about one arc, whatever else there is.
+        #: Entries about one arc without an exception.
         self.alone = sum(
             1 << i for i, e in enumerate(self.entries) if not e.rule.kind and e.unless is None
         )
-        #: Entries that ask the same of both arcs, so that these may change places.
+        #: Entries with the same condition on both arcs, which may change places.
         self.mutual = sum(
             1 << i for i, e in enumerate(self.entries) if e.arc == e.other and e.unless is None
         )
@@ -298,6 +307,6 @@ class RuleTable:
 
     @cached_property
     def binding(self) -> Self:
-        """Those that are no mere warnings."""
-        kept = [rule for rule in self.rules if not rule.warning]
-        return self if len(kept) == len(self) else type(self)(kept, self.relations)
+        """The rules without mere warnings."""
+        rules = [rule for rule in self.rules if not rule.warning]
+        return self if len(rules) == len(self) else type(self)(rules, self.relations)
