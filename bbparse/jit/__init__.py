@@ -1,11 +1,11 @@
-"""How kernels are compiled: one decorator, so that all are compiled alike.
+"""Compilation of kernels: one decorator, so that all are compiled alike.
 
-A kernel has the code of the kernels that it calls in it, and the constants that they read.
-:mod:`bbparse.jit.cache` keeps compiled code on disk as long as none of these changes, whosever
-package they are in; :mod:`bbparse.jit.linking` has kernels that call kernels compiled sooner and
-with less ado, :mod:`bbparse.jit.lowering` into less code; :mod:`bbparse.parsing.compiling` has
-another process compile, too; :mod:`bbparse.jit.stack` has room for a compiler's many calls;
-:mod:`bbparse.jit.signals` has no signal lost while they are compiled.
+The code of a kernel includes the kernels that it calls and the constants that they read.
+:mod:`bbparse.jit.cache` stores compiled code on disk for as long as none of these changes, in
+whatever package they are. :mod:`bbparse.jit.linking` compiles kernels that call kernels faster,
+:mod:`bbparse.jit.lowering` into less code; :mod:`bbparse.parsing.compiling` lets another process
+compile, too; :mod:`bbparse.jit.stack` makes room for the deep calls of a compiler;
+:mod:`bbparse.jit.signals` keeps signals from being lost during compilation.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from bbparse.jit.stack import with_room
 
 try:
     from bbparse.jit import linking
-except (ImportError, AttributeError):  # numba has been rebuilt inside
+except (ImportError, AttributeError):  # numba's internals have changed
     linking = None  # type: ignore[assignment]
 
 __all__ = ["Kernel", "inlined", "kernel", "plain"]
 
-_ALIKE = {"no_cpython_wrapper": True}  # what a kernel has besides, the compilers decide
+_ALIKE = {"no_cpython_wrapper": True}  # the compilers decide on all other wrappers
 
 
 class Kernel:
     """A function over arrays and scalars, compiled when it is first called.
 
-    Python calls one compiled function, kernels another, which becomes a part of their own code
-    (:mod:`bbparse.jit.linking`). Only the first is kept on disk, and has what numba's functions
-    have: ``py_func``, ``signatures``, ``stats`` and so on.
+    Python calls one compiled function. Other kernels call another, which becomes part of their own
+    code (:mod:`bbparse.jit.linking`). Only the first is stored on disk, and has the attributes of
+    numba's functions: ``py_func``, ``signatures``, ``stats`` and so on.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -44,20 +44,20 @@ class Kernel:
 
     @cached_property
     def _part(self) -> Any:
-        """The function that kernels call; once all is compiled, none is needed."""
+        """Function that kernels call; not needed once everything is compiled."""
         part = njit(pipeline_class=linking.PartCompiler, **_ALIKE)(self._whole.py_func)
         return linking.for_any_number(part)
 
     @property
     def _numba_type_(self) -> Any:
-        """How numba sees this in a kernel."""
+        """Type of this kernel for numba, inside kernels."""
         return linking.kernel_type(self._part)
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function.
 
-        Python runs signal handlers in the main thread as soon as the function is done, before what
-        it returns is. What they raise comes as the cause of a SystemError, or of several.
+        Python runs signal handlers in the main thread as soon as the function ends, before its
+        result exists. An exception from them arrives as the cause of a SystemError, or of several.
         """
         try:
             return self._whole(*arguments)
@@ -65,7 +65,7 @@ class Kernel:
             raise _first_cause(error) from None
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_whole":  # not made yet
+        if name == "_whole":  # before __init__ has set it
             raise AttributeError(name)
         return getattr(self._whole, name)
 
@@ -79,8 +79,8 @@ def _first_cause(error: BaseException) -> BaseException:
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function over arrays and scalars when it is first called, once for a machine.
 
-    Without the interpreter's lock, so that other threads go on; and without numba's way in for
-    callers in C, of which there are none: it is a tenth of what the first run waits for.
+    It runs without the interpreter lock, so that other threads go on. It has no wrapper for callers
+    in C, of which there are none: that wrapper takes a tenth of the first run.
     """
     if config.DISABLE_JIT:
         return function
@@ -91,21 +91,21 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """The same for a few lines that are compiled anew into each kernel that calls them."""
+    """Compile a few lines that are inlined into each kernel that calls them."""
     return _kept(njit(nogil=True, inline="always")(function))
 
 
 def plain(value: Any) -> Any:
-    """Named tuples, at any depth, as plain ones: what Python hands to kernels.
+    """Convert named tuples, at any depth, to plain ones, which Python passes to kernels.
 
-    numba looks up the type of each named one in Python, which takes two microseconds; that of a
-    plain one takes none. Kernels name them again where they read them by name.
+    For each named tuple numba looks up the type in Python, which takes two microseconds; for a
+    plain one it takes none. Kernels name the fields again where they read them by name.
     """
     return tuple(map(plain, value)) if isinstance(value, tuple) else value
 
 
 def _kept(compiled: Any, slow: str = "") -> Any:
-    """Have the code of a jitted function kept on disk, and compiled where there is room."""
+    """Store the code of a jitted function on disk, and compile it with room on the stack."""
     if not config.DISABLE_JIT:
         compiled._cache = KernelCache(compiled, slow)
         compiled.compile = with_room(with_signals_held(compiled.compile))

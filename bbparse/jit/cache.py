@@ -1,13 +1,13 @@
-"""Compiled code on disk, as long as it is what its sources say.
+"""Cache of compiled code on disk, valid as long as its sources do not change.
 
-numba keeps the code of a function as long as the function's file stays as it is. But a kernel has
-the code of what it calls in it, and the constants of other files: after an upgrade, one that had
-not changed itself would go on with what it called before. Here code is kept as long as the kernel
-and all that it names stay as they are (:func:`fingerprint`), be they of this project or of a
-plug-in: bytecode, constants, defaults and options of every function at any remove.
+numba's cache depends only on the file of a function. But the code of a kernel includes the
+functions that it calls and constants of other files: after an upgrade, an unchanged kernel would
+continue to use old code. This cache is valid as long as the kernel and everything that it names
+stay the same (:func:`fingerprint`), in this project or in a plug-in: bytecode, constants, defaults
+and options of every function, however indirectly it is called.
 
-Nor does numba go on where it finds no place to write. Here the code is then compiled for this
-process alone, and one warning says so. A place that can be read only is read.
+numba also fails if there is no folder to write to. Here the code is then compiled for this process
+alone, with one warning. A read-only folder is read.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from numba.core.typing.templates import builtin_registry
 
 __all__ = ["KernelCache", "fingerprint"]
 
-# Their functions are named, not read: numba's version is a part of what the cache looks at.
+# Functions of these packages go by name: the version of numba is part of the cache key.
 _FOREIGN = frozenset([*sys.stdlib_module_names, "numpy", "numba", "llvmlite", "scipy"])
 _OPTIONS = ("boundscheck", "error_model", "fastmath", "inline", "parallel")
-# Cut off; or of another version, with types that there are no longer.
+# Errors of files that are truncated, or have types of another version.
 _UNREADABLE = (EOFError, UnpicklingError, AttributeError, ImportError)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
 class KernelCache(caching._Cache):
-    """The cache of one jitted function, which looks for its place when it is first asked.
+    """Cache of one jitted function, which chooses its folder on first use.
 
     Parameters
     ----------
     compiled : jitted function
     slow : str
-        Why compiling takes longer than it might; said when something is compiled.
+        Why compilation takes longer than it could; shown as a warning when something is compiled.
     """
 
     def __init__(self, compiled: Any, slow: str = "") -> None:
@@ -56,40 +56,40 @@ class KernelCache(caching._Cache):
     def _files(self) -> _Files | None:
         try:
             return _Files(self._function)
-        except (RuntimeError, OSError) as error:  # numba's word for no place at all
+        except (RuntimeError, OSError) as error:  # numba raises RuntimeError without a folder
             _no_cache(error)
             return None
 
     @property
     def cache_path(self) -> str | None:
-        """The folder, None if there is none."""
+        """Folder of the cache; None if there is none."""
         return self._files.cache_path if self._files else None
 
     @property
     def is_filled(self) -> bool:
-        """Whether there is code that is up to date, for whatever types of arguments."""
+        """True if there is valid code, for any types of arguments."""
         try:
             return bool(self._files and self._files._cache_file._load_index())
         except (OSError, *_UNREADABLE):
             return False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Compiled code for a signature, None if there is none."""
-        found = None
+        """Load compiled code for a signature; None if there is none."""
+        code = None
         try:
             if self._files:
-                found = self._files.load_overload(sig, target_context)
-        except OSError:  # of another user
+                code = self._files.load_overload(sig, target_context)
+        except OSError:  # files of another user
             pass
         except _UNREADABLE:
             with suppress(OSError):
                 self.flush()
-        if found is None and self._slow:
+        if code is None and self._slow:
             _warn(f"{self._slow}: compiling takes longer, once")
-        return found
+        return code
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep compiled code, if that can be done."""
+        """Store compiled code, if possible."""
         try:
             if self._files:
                 self._files.save_overload(sig, data)
@@ -97,14 +97,14 @@ class KernelCache(caching._Cache):
             _no_cache(error)
 
     def enable(self) -> None:
-        """Keep code: it is what this always does."""
+        """Do nothing: the cache is always enabled."""
 
     def disable(self) -> None:
-        """Stop keeping code of this function."""
+        """Stop storing code of this function."""
         self._files = None
 
     def flush(self) -> None:
-        """Forget what is kept."""
+        """Delete the stored code."""
         if self._files:
             self._files.flush()
 
@@ -118,7 +118,7 @@ def _no_cache(error: Exception) -> None:
 
 @cache
 def _warn(text: str) -> None:
-    """Say something once."""
+    """Warn once."""
     warnings.warn_explicit(text, RuntimeWarning, "bbparse", 0)
 
 
@@ -126,7 +126,7 @@ def _warn(text: str) -> None:
 
 
 def _also_read_only(locator: Any) -> Any:
-    """A locator that also takes a folder that cannot be written, but has code of the function."""
+    """Return a locator that also accepts a read-only folder, if it has code of the function."""
 
     class Locator(locator):
         def ensure_cache_path(self) -> None:
@@ -148,7 +148,7 @@ class _Place(caching.CompileResultCacheImpl):
 
 
 class _Files(caching.FunctionCache):
-    """numba's cache, whose entries are dated by what the function is made of."""
+    """Cache of numba, whose entries are stamped with the fingerprint of the function."""
 
     _impl_class = _Place
 
@@ -157,29 +157,32 @@ class _Files(caching.FunctionCache):
         self._cache_file._source_stamp = fingerprint(function)
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        """Functions made by one text over different others lie in one file, each by itself, and so
-        does code that checks its indices (NUMBA_BOUNDSCHECK)."""
+        """Return the key of an entry, which includes closures and bounds checks.
+
+        Functions that one text makes over different variables share a file, but not their entries.
+        Code that checks its indices (NUMBA_BOUNDSCHECK) has entries of its own.
+        """
         checked = " with bounds checked" if config.BOUNDSCHECK else ""
         return sig, codegen.magic_tuple(), _closed_over(self._py_func) + checked
 
 
-# --- what a function is made of ------------------------------------------------------------------
+# --- fingerprints of functions ------------------------------------------------------------------
 
 
 def fingerprint(function: FunctionType) -> str:
-    """What changes with the code of a function or anything that it names, at any remove.
+    """Return a digest of a function's code and of everything that it names, directly or indirectly.
 
-    But for what it is closed over. Functions of numpy, numba and the standard library count as
-    unchanging.
+    Variables that it is closed over are excluded. Functions of numpy, numba and the standard
+    library count as constant.
     """
-    made = _made_of(function)
-    return _digest([made.text, _compilers()], made.named)
+    contents = _contents_of(function)
+    return _digest([contents.text, _compilers()], contents.named)
 
 
 def _closed_over(function: FunctionType) -> str:
-    """The same for what a function is closed over."""
-    made = _made_of(function)
-    return _digest([made.cells], made.closed_over)
+    """Return a digest of the variables that a function is closed over."""
+    contents = _contents_of(function)
+    return _digest([contents.cells], contents.closed_over)
 
 
 def _digest(pieces: list[str], functions: Iterable[FunctionType]) -> str:
@@ -189,20 +192,20 @@ def _digest(pieces: list[str], functions: Iterable[FunctionType]) -> str:
         function = waiting.pop()
         if function not in reached:
             reached.add(function)
-            made = _made_of(function)
-            pieces.append(made.text + made.cells)
-            waiting += [*made.named, *made.closed_over]
+            contents = _contents_of(function)
+            pieces.append(contents.text + contents.cells)
+            waiting += [*contents.named, *contents.closed_over]
     return sha256("".join(sorted(pieces)).encode()).hexdigest()
 
 
-class _Made:
+class _Contents:
     """Digests of a function's own text and constants, and the functions that it names."""
 
     def __init__(self, function: FunctionType) -> None:
         codes = list(_codes(function.__code__))
         names = frozenset(name for code in codes for name in code.co_names)
-        known = function.__globals__
-        values: list[Any] = [known[name] for name in sorted(names) if name in known]
+        scope = function.__globals__
+        values: list[Any] = [scope[name] for name in sorted(names) if name in scope]
         for code in codes:
             values.append((code.co_code, code.co_names, code.co_varnames))
             values += [value for value in code.co_consts if not isinstance(value, CodeType)]
@@ -212,7 +215,7 @@ class _Made:
         self.cells, self.closed_over = _described(cells, names)
 
 
-_made_of: Callable[[FunctionType], _Made] = cache(_Made)
+_contents_of: Callable[[FunctionType], _Contents] = cache(_Contents)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -223,7 +226,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _described(values: Any, names: frozenset[str]) -> tuple[str, list[FunctionType]]:
-    """Digest of values, and the functions among them; of modules, what the names stand for."""
+    """Return a digest of values, and the functions among them; of modules, only what is named."""
     text: list[str] = []
     functions: list[FunctionType] = []
     waiting = [values]
@@ -268,18 +271,21 @@ def _is_foreign(module: str | None) -> bool:
 
 @cache
 def _overloads(n_known: int) -> defaultdict[Any, list[FunctionType]]:
-    """What stands for functions in kernels by `numba.extending.overload`, outside of numba."""
-    found: defaultdict[Any, list[FunctionType]] = defaultdict(list)
+    """Return the functions that replace others in kernels by `numba.extending.overload`.
+
+    Those of numba itself are left out.
+    """
+    overloads_of: defaultdict[Any, list[FunctionType]] = defaultdict(list)
     for function, type_ in builtin_registry.globals[:n_known]:
         for template in getattr(type_, "templates", ()):
-            chosen = getattr(template, "_overload_func", None)
-            if isinstance(chosen, FunctionType) and not _is_foreign(chosen.__module__):
-                found[function].append(chosen)
-    return found
+            overload = getattr(template, "_overload_func", None)
+            if isinstance(overload, FunctionType) and not _is_foreign(overload.__module__):
+                overloads_of[function].append(overload)
+    return overloads_of
 
 
 @cache
 def _compilers() -> str:
-    """Digest of how kernels are compiled."""
+    """Return a digest of the code of this package, which decides how kernels are compiled."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -1,4 +1,4 @@
-"""The clock of :mod:`bbparse.deadline` in kernels: what lets a long loop end when time is over."""
+"""The clock of :mod:`bbparse.deadline` in kernels, so that a long loop can end at a deadline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ elif os.name == "nt":
 
     @kernel
     def now() -> float:
-        """Return what `bbparse.deadline.clock` does."""
+        """Return the time of `bbparse.deadline.clock`."""
         return 1e-3 * _ticks()
 
 else:
@@ -27,7 +27,7 @@ else:
 
     @kernel
     def now() -> float:
-        """Return what `bbparse.deadline.clock` does."""
+        """Return the time of `bbparse.deadline.clock`."""
         moment = np.empty(2, np.intp)  # a struct timespec
         _gettime(_MONOTONIC, moment.ctypes.data)
         return moment[0] + 1e-9 * moment[1]
@@ -35,5 +35,5 @@ else:
 
 @kernel
 def is_over(until: float) -> bool:
-    """Return whether a moment has come; inf: it never does. Takes a tenth of a microsecond."""
+    """Return True once a time has passed; inf: never. Takes a tenth of a microsecond."""
     return until < np.inf and now() >= until

@@ -1,18 +1,18 @@
-"""Compile kernels that call kernels in half of the time that numba takes by itself.
+"""Compile kernels that call kernels in half the time that numba takes.
 
-numba makes each function ready to run by itself: it optimises its code, with all code that it
-calls, generates machine code, and adds a way in for callers in Python. A kernel deep down is so
-optimised and generated again for each kernel above it. What a kernel calls needs none of this.
-Here it stays much as numba's front end left it (a *part*) until a kernel that Python calls (a
-*whole*) takes in all its parts and is optimised once. The same goes for numba's own functions that
-kernels call. The first run is also spared asking again what an operator returns: numba tries some
-dozen candidates for each subscript and each sum in the text, and the answer depends on the types
-alone. And what numba does over and over is done once or not at all (`lean`), while a kernel is
-compiled, under numba's lock; functions that are compiled otherwise are compiled as always.
+numba makes each function ready to run by itself: it optimises its code with all code that it calls,
+generates machine code, and adds an entry point for callers in Python. A kernel deep down is thus
+optimised and generated again for each kernel above it, although it needs none of this. Here, what a
+kernel calls stays much as numba's front end left it (a *part*), until a kernel that Python calls (a
+*whole*) includes all its parts and is optimised once. The same applies to numba's own functions
+that kernels call. Types that operators return are cached: numba tries some dozen candidates for
+each subscript and each sum in the text, and the answer depends on the types alone. Finally,
+repeated work of numba is done once or not at all (`lean`), while a kernel is compiled, under
+numba's lock; all other functions are compiled as always.
 
-numba lets one put a compiler of one's own together from its passes; what they meet is of its inner
-workings and may change. The versions that this was tried with are in ``_TRIED``. With others, or
-where something is not as it was, kernels are compiled as numba would: the same code, later.
+numba has an interface for compilers made from its passes, but the passes see internals that may
+change. The versions that this was tested with are in ``_TRIED``. With others, or if something has
+changed, kernels are compiled as numba does: the same code, more slowly.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _Names = dict[int, tuple[Any, set[str]]]
 
 
 def _run_lazily(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
-    """What follows a pass; which variables live is asked only where blocks are resumed."""
+    """Run what follows a pass; live variables are computed only for functions that are resumed."""
     if self.func_ir.is_generator:
         _run_whole(self, emit_dels, extend_lifetimes)
         return
@@ -56,29 +56,29 @@ def _run_lazily(self: Any, emit_dels: bool = False, extend_lifetimes: bool = Fal
 
 
 def _variables(_: Any, value: Any) -> list[Any]:
-    """The variables of an instruction, by the exact types of what it has."""
-    found = []
+    """Return the variables of an instruction, by the exact types of its fields."""
+    variables = []
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        kind = type(one)
-        if kind is ir.Var:
-            found.append(one)
-        elif kind is dict:
-            waiting.extend(reversed(one.values()))
-        elif kind is list or kind is tuple:
-            waiting.extend(reversed(one))
-        elif isinstance(one, ir.Inst):
-            found.extend(one.list_vars())
-    return found
+        item = waiting.pop()
+        value_type = type(item)
+        if value_type is ir.Var:
+            variables.append(item)
+        elif value_type is dict:
+            waiting.extend(reversed(item.values()))
+        elif value_type is list or value_type is tuple:
+            waiting.extend(reversed(item))
+        elif isinstance(item, ir.Inst):
+            variables.extend(item.list_vars())
+    return variables
 
 
 def _rewrite_where_named(names: _Names, blocks: Any, states: Any, handler: Any) -> Any:
-    """Put a variable into the form of single assignment, in blocks that name it."""
+    """Rewrite a variable to single assignment, only in blocks that name it."""
     rewritten = {}
     for label, block in blocks.items():
         if id(block) not in names:
-            named = {one.name for stmt in block.body for one in stmt.list_vars()}
+            named = {var.name for stmt in block.body for var in stmt.list_vars()}
             names[id(block)] = block, named
         named = names[id(block)][1]
         if states["varname"] in named:
@@ -87,7 +87,7 @@ def _rewrite_where_named(names: _Names, blocks: Any, states: Any, handler: Any) 
             for stmt in block.body:
                 assigns = isinstance(stmt, ir.Assign)
                 new.body.append((handler.on_assign if assigns else handler.on_other)(states, stmt))
-            names[id(new)] = new, named  # new names are never asked for
+            names[id(new)] = new, named  # new names are never looked up
             block = new
         rewritten[label] = block
     return rewritten
@@ -99,8 +99,8 @@ _run_ssa = ssa._run_ssa
 def _run_ssa_with_names(blocks: Any) -> Any:
     names: _Names = {}
 
-    def rewrite(*given: Any) -> Any:
-        return _rewrite_where_named(names, *given)
+    def rewrite(*arguments: Any) -> Any:
+        return _rewrite_where_named(names, *arguments)
 
     with _changed([(ssa, "_run_block_rewrite", rewrite)]):
         return _run_ssa(blocks)
@@ -117,11 +117,11 @@ def _end_event(kind: str, data: Any = None, exc_details: Any = None) -> None:
 
 
 def _none(*_: Any) -> None:
-    """There are no callers in C."""
+    """Make nothing: there are no callers in C."""
 
 
 def _plain(self: Any, text: str, *_: Any) -> str:
-    """Most errors only tell that a function is not for such types, and are never shown."""
+    """Return the text without colours: most errors only reject types, and are never shown."""
     return text
 
 
@@ -133,9 +133,9 @@ _CHANGES = [
     (event, "end_event", _end_event),
     (CPUContext, "create_cfunc_wrapper", _none),
 ]
-if hasattr(errors, "HighlightColorScheme"):  # there are colours
+if hasattr(errors, "HighlightColorScheme"):  # colours are installed
     _CHANGES.append((errors.HighlightColorScheme, "_markup", _plain))
-for _place, _name, _new in _CHANGES:  # in another numba, one may be missing
+for _place, _name, _new in _CHANGES:  # fails early if another numba lacks one
     getattr(_place, _name)
 
 
@@ -153,8 +153,8 @@ def _changed(changes: list[tuple[Any, str, Any]]) -> Iterator[None]:
 
 @contextmanager
 def lean() -> Iterator[None]:
-    """Have numba do less for what is compiled meanwhile."""
-    if PostProcessor.run is _run_lazily:  # a kernel within a kernel
+    """Let numba do less work for everything that is compiled in this context."""
+    if PostProcessor.run is _run_lazily:  # for a kernel within a kernel
         yield
     else:
         with _changed(_CHANGES):
@@ -162,8 +162,8 @@ def lean() -> Iterator[None]:
 
 
 _TRIED = ((0, 63), (0, 68))
-# Those for which it makes no difference whether a number is known: numba compiles its own functions
-# anew for each one that is.
+# Functions for which it makes no difference whether a number is constant: numba would compile them
+# again for each constant.
 _ANY_NUMBER: frozenset[Any] = frozenset(
     [
         *(bool, int, float, min, max),
@@ -176,54 +176,54 @@ _signatures: dict[Any, Any] = {}
 
 
 def is_tried() -> bool:
-    """Whether numba is of a version that the compilers of this module were tried with."""
+    """Return True if the compilers of this module were tested with this version of numba."""
     version = tuple(int(part) for part in numba.__version__.split(".")[:2])
     return _TRIED[0] <= version <= _TRIED[1]
 
 
-class _RememberingContext(Context):
-    """What types functions return, asked once for each function and types of arguments."""
+class _CachingContext(Context):
+    """Typing context that caches return types by function and types of arguments."""
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
         if getattr(func, "typing_key", func) not in _PURE:
             return super().resolve_function_type(func, args, kws)
         if getattr(func, "typing_key", func) in _ANY_NUMBER:
             args = _unknown(args)
-        # its type is another one once a library has added something to it
+        # the global, not the function: its type changes when a library extends it
         key = self._lookup_global(func) or func, args, tuple(sorted(kws.items()))
-        found = _signatures.get(key)
-        if found is None:
-            found = _signatures[key] = super().resolve_function_type(func, args, kws)
-        return found
+        signature = _signatures.get(key)
+        if signature is None:
+            signature = _signatures[key] = super().resolve_function_type(func, args, kws)
+        return signature
 
     def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
         key = self._lookup_global(operator.setitem), (target, index, value), None
-        found = _signatures.get(key)
-        if found is None:
-            found = _signatures[key] = super().resolve_setitem(target, index, value)
-        return found
+        signature = _signatures.get(key)
+        if signature is None:
+            signature = _signatures[key] = super().resolve_setitem(target, index, value)
+        return signature
 
 
 def _unknown(args: Any) -> Any:
-    """Types of arguments, of numbers that are written in the text as of any others."""
+    """Return types of arguments in which constant numbers are treated like any other numbers."""
     return tuple(unliteral(a) if isinstance(a, _NUMBERS) else a for a in args)
 
 
 @cache
-def _remembering(context: Any) -> Any:
-    """The one context that remembers for another, whose tables it shares."""
-    found = copy.copy(context)
-    found.__class__ = _RememberingContext
-    return found
+def _caching(context: Any) -> Any:
+    """Return the one caching context for another context, whose tables it shares."""
+    caching = copy.copy(context)
+    caching.__class__ = _CachingContext
+    return caching
 
 
 class _PartLibrary(JITCodeLibrary):
-    """Code that others take in: it is made ready to run only where it has a way in for Python."""
+    """Code library of a part: made ready to run only if it has an entry point for Python."""
 
     _runs = False
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        """Make the code smaller by what costs little; all of it is optimised in the whole."""
+        """Make the code smaller by cheap passes; everything is optimised in the whole."""
         ll_module.data_layout = self._codegen._data_layout
         builder, passes = self._codegen._pass_builder(), create_new_function_pass_manager()
         passes.add_sroa_pass()
@@ -235,7 +235,7 @@ class _PartLibrary(JITCodeLibrary):
                 passes.run(function, builder)
 
     def finalize(self) -> None:
-        """Take in what is called; do not optimise, and generate nothing."""
+        """Link what is called; do not optimise, and generate no machine code."""
         self._raise_if_finalized()
         for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)
@@ -243,7 +243,7 @@ class _PartLibrary(JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """An address for Python; zero where it has no way in, as in all parts of kernels."""
+        """Return an address for Python; zero without an entry point, as in all parts of kernels."""
         self._ensure_finalized()
         if not self._runs:
             try:
@@ -251,7 +251,7 @@ class _PartLibrary(JITCodeLibrary):
                     return 0
             except NameError:
                 return 0
-            self._runs = True  # a jitted function of somebody else's
+            self._runs = True  # a jitted function from another package
             self._optimize_final_module()
             self._final_module.verify()
             self._finalize_final_module()
@@ -268,23 +268,23 @@ class _PartLibrary(JITCodeLibrary):
 
 
 class _WholeLibrary(JITCodeLibrary):
-    """Code that Python calls."""
+    """Code library of a kernel that Python calls."""
 
-    _optimize_functions = _PartLibrary._optimize_functions  # all is optimised when it is linked
+    _optimize_functions = _PartLibrary._optimize_functions  # everything is optimised when linked
 
 
 class _NoEnvironments:
-    """Stands for the code generator of a part, which has no memory to note an environment in."""
+    """Stand-in for the code generator of a part, which has no memory for environments."""
 
     def set_env(self, name: str, env: Any) -> None:
-        """Leave it: a whole notes those of its parts when it is loaded, and none raises."""
+        """Do nothing: a whole sets the environments of its parts when it is loaded."""
 
 
 class _BeforeCode(FunctionPass):
-    """What is decided once the types are known.
+    """Base of the passes that run once the types are known.
 
-    All kernels are declared alike, as numba declares its own functions: what they use of it depends
-    on the declaration, and would be compiled anew for each.
+    All kernels are declared alike, as numba declares its own functions: what they use of numba
+    depends on the declaration, and would be compiled again for each.
     """
 
     def __init__(self) -> None:
@@ -292,13 +292,13 @@ class _BeforeCode(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         state.flags = state.flags.copy()
-        state.flags.no_cfunc_wrapper = True  # the way in for C is a tenth of the work
+        state.flags.no_cfunc_wrapper = True  # the wrapper for C takes a tenth of the time
         return True
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _AsPart(_BeforeCode):
-    """Have the code go to a library of parts."""
+    """Send the code to a library of parts."""
 
     _name = "as_part"
 
@@ -310,7 +310,7 @@ class _AsPart(_BeforeCode):
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _AsWhole(_BeforeCode):
-    """Have a way in for Python made, which gives Python's lock away."""
+    """Add an entry point for Python, which releases Python's lock."""
 
     _name = "as_whole"
 
@@ -324,13 +324,13 @@ class _AsWhole(_BeforeCode):
 
 
 class _Compiler(CompilerBase):
-    """numba's compiler with a memory for types, and a pass before the code is made."""
+    """Compiler of numba with cached types, and a pass before the code is generated."""
 
     extra: type[FunctionPass]
     lowering: type[FunctionPass]
 
     def __init__(self, typingctx: Any, *args: Any) -> None:
-        super().__init__(_remembering(typingctx), *args)
+        super().__init__(_caching(typingctx), *args)
 
     def define_pipelines(self) -> list[Any]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -341,36 +341,36 @@ class _Compiler(CompilerBase):
         return [manager]
 
     def compile_extra(self, func: Any) -> Any:
-        """Compile; what is compiled on the way, numba's own functions, are parts as well."""
+        """Compile; numba's own functions that are compiled on the way are parts as well."""
         codegen = self.state.targetctx.codegen()
-        before = codegen._library_class
+        library_class = codegen._library_class
         codegen._library_class = _PartLibrary
         try:
             with lean():
                 return super().compile_extra(func)
         finally:
-            codegen._library_class = before
+            codegen._library_class = library_class
 
 
 class WholeCompiler(_Compiler):
-    """For kernels as Python calls them."""
+    """Compiler of kernels for Python."""
 
     extra, lowering = _AsWhole, LowerWhole
 
 
 class PartCompiler(_Compiler):
-    """For kernels as kernels call them."""
+    """Compiler of kernels for kernels."""
 
     extra, lowering = _AsPart, LowerPart
 
 
 def kernel_type(part: Any) -> Any:
-    """The type that has a kernel compiled as ``part``, a jitted function, where kernels call it."""
+    """Return the type of a kernel in kernels that call it; ``part`` is its jitted function."""
     return types.Dispatcher(part)
 
 
 def for_any_number(part: Any) -> Any:
-    """Have a part compiled once for numbers that callers have in their text, and all others."""
+    """Compile a part once for all numbers, constant or not."""
     get = part.get_call_template
     part.get_call_template = lambda args, kws: get(
         _unknown(args), {name: _unknown([kind])[0] for name, kind in kws.items()}

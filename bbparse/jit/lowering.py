@@ -1,12 +1,12 @@
-"""Less code for LLVM to read: what kernels do most, in as few instructions as it takes.
+"""Lowering to less LLVM code: frequent operations of kernels in as few instructions as possible.
 
-Half of the work of compiling is code that numba writes only for LLVM to remove: the seven parts of
-an array are taken apart where one is looked for, counts of references go up and down for what the
-caller keeps anyway, and records of arrays are flattened into hundreds of arguments wherever one
-kernel calls another. Here
+Half of the compilation time is spent on code that numba writes only for LLVM to remove: the seven
+fields of an array are unpacked wherever one is read, reference counts rise and fall for objects
+that the caller keeps anyway, and records of arrays are flattened into hundreds of arguments
+wherever one kernel calls another. Here
 
-* what is taken from arguments is not counted, and what is counted is reached by one instruction;
-* elements of arrays are found without a copy of the array;
+* values from arguments are not counted, and counted ones are reached by one instruction;
+* elements of arrays are addressed without a copy of the array;
 * parts take records and arrays as they are.
 """
 
@@ -29,14 +29,14 @@ from numba.core.types.iterators import RangeType
 from numba.core.types.misc import NoneType
 from numba.np import arrayobj
 
-_NITEMS, _DATA, _SHAPE, _STRIDES = 2, 4, 5, 6  # the parts of an array
+_NITEMS, _DATA, _SHAPE, _STRIDES = 2, 4, 5, 6  # fields of an array
 _NUMBERS = (types.Number, types.Boolean)
 _POWERS = (operator.pow, operator.ipow)
 _signatures: dict[Any, Any] = {}
 
 
 class ByValue(types.Type):
-    """An argument that is not taken apart. Callers who look for its type find it, too."""
+    """Type of an argument that is not unpacked. Callers who look up its plain type find it, too."""
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
@@ -50,41 +50,41 @@ class ByValue(types.Type):
 
 @register_default(ByValue)
 class _ByValueModel(models.PrimitiveModel):
-    """The value itself, wherever it goes."""
+    """Data model in which the value itself is the argument."""
 
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, manager.lookup(kind.kind).get_value_type())
 
     def as_argument(self, builder: Any, value: Any) -> Any:
-        taken = self.get_value_type()
-        if value.type == taken:
+        value_type = self.get_value_type()
+        if value.type == value_type:
             return value
-        found = llvm.Constant(taken, llvm.Undefined)  # what `*args` stands for is a struct
+        struct = llvm.Constant(value_type, llvm.Undefined)  # `*args` is a struct
         for i in range(len(value.type)):
-            found = builder.insert_value(found, builder.extract_value(value, i), i)
-        return found
+            struct = builder.insert_value(struct, builder.extract_value(value, i), i)
+        return struct
 
 
 @cache
 def _paths(kind: Any) -> tuple[tuple[int, ...], ...] | None:
-    """Where in a value of a type counts are kept; None if only numba knows."""
+    """Return the paths to reference counts in a value of a type; None if only numba knows them."""
     if isinstance(kind, types.Array):
         return ((0,),)
     if isinstance(kind, BaseTuple):
-        found: list[tuple[int, ...]] = []
+        paths: list[tuple[int, ...]] = []
         for i, member in enumerate(kind):
             inner = _paths(member)
             if inner is None:
                 return None
-            found += [(i, *path) for path in inner]
-        return tuple(found)
+            paths += [(i, *path) for path in inner]
+        return tuple(paths)
     if isinstance(kind, (*_NUMBERS, NoneType, RangeType)):
         return ()
     return None
 
 
 class _Counts(NRTContext):
-    """Counts of references."""
+    """Reference counts."""
 
     def get_meminfos(self, builder: Any, ty: Any, val: Any) -> Any:
         paths = _paths(ty)
@@ -98,19 +98,19 @@ def _is_counted(kind: Any) -> bool:
 
 
 def _member(expression: Any, kind: Any) -> int | None:
-    """Which member of a tuple an expression takes; None if it does something else."""
+    """Return the index of the tuple member that an expression reads; None if it reads none."""
     if not isinstance(kind, BaseTuple):
         return None
     if expression.op == "static_getitem" and isinstance(expression.index, int):
         return expression.index % len(kind) if len(kind) else None
     if expression.op == "getattr" and expression.attr in getattr(kind, "fields", ()):
-        found: int = kind.fields.index(expression.attr)
-        return found
+        index: int = kind.fields.index(expression.attr)
+        return index
     return None
 
 
 class _Lower(lowering.Lower):
-    """numba's way from its own code to that of LLVM, but for what kernels do most."""
+    """Lowering from numba's own code to LLVM, changed for frequent operations of kernels."""
 
     def init(self) -> None:
         super().init()
@@ -118,12 +118,12 @@ class _Lower(lowering.Lower):
         self._borrowed = self._find_borrowed()
 
     def _find_borrowed(self) -> set[str]:
-        """Variables that only ever hold arguments or what is in them, which the caller keeps."""
+        """Find variables that only hold arguments or their members, which the caller keeps."""
         sources: dict[str, set[str]] = {}
         owned = set()
         for block in self.func_ir.blocks.values():
-            for one in block.find_insts(ir.Assign):
-                name, value = one.target.name, one.value
+            for assignment in block.find_insts(ir.Assign):
+                name, value = assignment.target.name, assignment.value
                 if isinstance(value, ir.Arg):
                     sources.setdefault(name, set())
                     if self.typeof(name) != self.typeof("arg." + value.name):
@@ -140,10 +140,10 @@ class _Lower(lowering.Lower):
                     owned.add(name)
         if self.generator_info:
             return set()
-        found = {name for name in sources if name not in owned}
-        while lost := {name for name in found if not sources[name] <= found}:
-            found -= lost
-        return found
+        borrowed = {name for name in sources if name not in owned}
+        while owned_indirectly := {name for name in borrowed if not sources[name] <= borrowed}:
+            borrowed -= owned_indirectly
+        return borrowed
 
     # --- references -------------------------------------------------------------------------------
 
@@ -186,26 +186,28 @@ class _Lower(lowering.Lower):
     # --- numbers ----------------------------------------------------------------------------------
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
-        """Only powers depend on whether a number is known; numba tries it of all operators."""
+        """Lower an operator without regard to constants, on which only powers depend."""
         kinds = self.typeof(expr.lhs.name), self.typeof(expr.rhs.name)
-        if op in _POWERS or not all(isinstance(one, _NUMBERS) for one in kinds):
+        if op in _POWERS or not all(isinstance(kind, _NUMBERS) for kind in kinds):
             return super().lower_binop(resty, expr, op)
-        asked, cast, builder = self.fndesc.calltypes[expr], self.context.cast, self.builder
+        call_type, cast, builder = self.fndesc.calltypes[expr], self.context.cast, self.builder
         function = self.context.typing_context.resolve_value_type(op)
         values = [
-            cast(builder, self.loadvar(one.name), kind, taken)
-            for one, kind, taken in zip((expr.lhs, expr.rhs), kinds, asked.args)
+            cast(builder, self.loadvar(operand.name), kind, to)
+            for operand, kind, to in zip((expr.lhs, expr.rhs), kinds, call_type.args)
         ]
-        key = op, asked.args
+        key = op, call_type.args
         if key not in _signatures:
-            _signatures[key] = function.get_call_type(self.context.typing_context, asked.args, {})
+            _signatures[key] = function.get_call_type(
+                self.context.typing_context, call_type.args, {}
+            )
         result = self.context.get_function(function, _signatures[key])(builder, values)
-        return cast(builder, result, asked.return_type, resty)
+        return cast(builder, result, call_type.return_type, resty)
 
     # --- elements and attributes of arrays -------------------------------------------------------
 
-    def _place(self, kind: Any, array: Any, index_type: Any, index: Any) -> Any:
-        """Where an element lies; None if it is not one element of a plain array."""
+    def _address_of(self, kind: Any, array: Any, index_type: Any, index: Any) -> Any:
+        """Return the address of an element; None if this is not one element of a plain array."""
         if not isinstance(kind, types.Array) or not isinstance(kind.dtype, _NUMBERS):
             return None
         builder = self.builder
@@ -215,7 +217,7 @@ class _Lower(lowering.Lower):
             index_types = (index_type,)
         if len(index_types) != kind.ndim or not kind.ndim or self.context.enable_boundscheck:
             return None
-        if not all(isinstance(one, types.Integer) for one in index_types):
+        if not all(isinstance(index_type, types.Integer) for index_type in index_types):
             return None
         indices = [index]
         if isinstance(index_type, BaseTuple):
@@ -227,11 +229,11 @@ class _Lower(lowering.Lower):
                 shape[i] = builder.extract_value(array, (_SHAPE, i))
             return shape[i]
 
-        for i, one in enumerate(index_types):
-            if not one.signed:
-                indices[i] = self.context.cast(builder, indices[i], one, types.uintp)
+        for i, axis_type in enumerate(index_types):
+            if not axis_type.signed:
+                indices[i] = self.context.cast(builder, indices[i], axis_type, types.uintp)
                 continue
-            indices[i] = self.context.cast(builder, indices[i], one, types.intp)
+            indices[i] = self.context.cast(builder, indices[i], axis_type, types.intp)
             if isinstance(indices[i], llvm.Constant) and indices[i].constant >= 0:
                 continue
             negative = builder.icmp_signed("<", indices[i], indices[i].type(0))
@@ -242,33 +244,33 @@ class _Lower(lowering.Lower):
             for i in range(1, kind.ndim):
                 offset = builder.add(builder.mul(offset, size(i)), indices[i])
             return builder.gep(data, [offset])
-        place = builder.bitcast(data, llvm.IntType(8).as_pointer())
-        for i, one in enumerate(indices):
+        address = builder.bitcast(data, llvm.IntType(8).as_pointer())
+        for i, axis_index in enumerate(indices):
             stride = builder.extract_value(array, (_STRIDES, i))
-            place = builder.gep(place, [builder.mul(one, stride)])
-        return builder.bitcast(place, data.type)
+            address = builder.gep(address, [builder.mul(axis_index, stride)])
+        return builder.bitcast(address, data.type)
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         kind, index_type = self.typeof(value.name), self.typeof(index.name)
         if kind == signature.args[0] and isinstance(kind, types.Array) and resty == kind.dtype:
-            place = self._place(
+            address = self._address_of(
                 kind, self.loadvar(value.name), index_type, self.loadvar(index.name)
             )
-            if place is not None:
-                return arrayobj.load_item(self.context, self.builder, kind, place)
+            if address is not None:
+                return arrayobj.load_item(self.context, self.builder, kind, address)
         return super().lower_getitem(resty, expr, value, index, signature)
 
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
         kind, index_type = self.typeof(target_var.name), self.typeof(index_var.name)
         value_type = self.typeof(value_var.name)
         if isinstance(kind, types.Array) and isinstance(value_type, _NUMBERS):
-            place = self._place(
+            address = self._address_of(
                 kind, self.loadvar(target_var.name), index_type, self.loadvar(index_var.name)
             )
-            if place is not None:
+            if address is not None:
                 value = self.loadvar(value_var.name)
                 value = self.context.cast(self.builder, value, value_type, kind.dtype)
-                arrayobj.store_item(self.context, self.builder, kind, value, place)
+                arrayobj.store_item(self.context, self.builder, kind, value, address)
                 return None
         return super().lower_setitem(target_var, index_var, value_var, signature)
 
@@ -282,31 +284,33 @@ class _Lower(lowering.Lower):
 
 
 def _as_they_are(kinds: Any) -> tuple[Any, ...]:
-    """Types of arguments, records and arrays among them by value."""
-    whole = (types.Array, BaseTuple)
-    return tuple(ByValue(kind) if isinstance(kind, whole) else kind for kind in kinds)
+    """Return types of arguments, with records and arrays by value."""
+    by_value = (types.Array, BaseTuple)
+    return tuple(ByValue(kind) if isinstance(kind, by_value) else kind for kind in kinds)
 
 
 class _PartLower(_Lower):
-    """The same for parts."""
+    """Lowering of parts, which take records and arrays by value."""
 
     def __init__(self, context: Any, library: Any, fndesc: Any, *args: Any, **kwargs: Any) -> None:
         fndesc.argtypes = _as_they_are(fndesc.argtypes)
         super().__init__(context, library, fndesc, *args, **kwargs)
 
     def _lower_call_RecursiveCall(self, fnty: Any, expr: Any, signature: Any) -> Any:
-        """Call this part, or one that is not done, by the name that it has in the whole."""
+        """Call this part, or one that is not finished, by the name that it has in the whole."""
         called, builder = fnty.get_overloads(signature.args), self.builder
         name = (self.context.mangler or default_mangler)(
             called.qualname, signature.args, abi_tags=self.fndesc.abi_tags, uid=called.uid
         )
         values = self.fold_call_args(fnty, signature, expr.args, expr.vararg, expr.kws)
-        taken = _as_they_are(signature.args)
+        argument_types = _as_they_are(signature.args)
         function = cgutils.get_or_insert_function(
-            builder.module, self.call_conv.get_function_type(signature.return_type, taken), name
+            builder.module,
+            self.call_conv.get_function_type(signature.return_type, argument_types),
+            name,
         )
         status, result = self.call_conv.call_function(
-            builder, function, signature.return_type, taken, values
+            builder, function, signature.return_type, argument_types, values
         )
         with cgutils.if_unlikely(builder, status.is_error):
             self.call_conv.return_status_propagate(builder, status)
@@ -315,7 +319,7 @@ class _PartLower(_Lower):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class LowerPart(NativeLowering):
-    """Pass for parts."""
+    """Lowering pass of parts."""
 
     _name = "lower_part"
 
@@ -326,7 +330,7 @@ class LowerPart(NativeLowering):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class LowerWhole(NativeLowering):
-    """Pass for wholes."""
+    """Lowering pass of wholes."""
 
     _name = "lower_whole"
 

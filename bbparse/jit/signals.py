@@ -1,8 +1,9 @@
-"""Signals wait while a kernel is compiled in the main thread, where Python runs their handlers.
+"""Delay signals while a kernel is compiled in the main thread, where Python runs their handlers.
 
-A handler may run at the start of any Python function. What it raises there, as Ctrl-C does, is lost
-where C calls the function, as LLVM does to ask for code. Commands compile in another thread, which
-has no handlers (:mod:`bbparse.storage.interrupts`); this is for those who call kernels themselves.
+A handler may run at the start of any Python function. An exception raised there, as by Ctrl-C, is
+lost if C calls the function, as LLVM does to request code. Commands compile in another thread,
+which has no handlers (:mod:`bbparse.storage.interrupts`); this module serves those who call kernels
+themselves.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ from functools import wraps
 from types import FrameType
 from typing import ParamSpec, TypeVar
 
-Taken = ParamSpec("Taken")
-Given = TypeVar("Given")
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
 
 
 @contextmanager
 def held_signals() -> Iterator[None]:
-    """Have signals that came meanwhile handled at the end."""
-    came: list[int] = []
+    """Delay the signals that arrive in this context, and handle them at its end."""
+    received: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
-        came.append(number)
+        received.append(number)
 
     handlers = {}
     if threading.current_thread() is threading.main_thread():
-        known = {number: signal.getsignal(number) for number in signal.valid_signals()}
-        handlers = {number: handler for number, handler in known.items() if callable(handler)}
+        current = {number: signal.getsignal(number) for number in signal.valid_signals()}
+        handlers = {number: handler for number, handler in current.items() if callable(handler)}
     try:
         for number in handlers:
             signal.signal(number, note)
@@ -38,16 +39,16 @@ def held_signals() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    for one in came:
-        signal.raise_signal(one)
+    for number in received:
+        signal.raise_signal(number)
 
 
-def with_signals_held(function: Callable[Taken, Given]) -> Callable[Taken, Given]:
-    """The function, during which signals wait."""
+def with_signals_held(function: Callable[Params, Result]) -> Callable[Params, Result]:
+    """Return the function, during which signals are delayed."""
 
     @wraps(function)
-    def calm(*arguments: Taken.args, **named: Taken.kwargs) -> Given:
+    def call(*arguments: Params.args, **named: Params.kwargs) -> Result:
         with held_signals():
             return function(*arguments, **named)
 
-    return calm
+    return call

@@ -1,10 +1,9 @@
-"""Room on Python's stack for whatever is called.
+"""Room on Python's stack for the calls of a function.
 
-CPython keeps the frames of Python functions in pieces of 16 kB, and gives a piece back as soon as
-its first frame ends. Whatever is called again and again just where a piece ends asks the system
-for memory each time, and for the page that is touched: half a million times while the kernels are
-compiled, a tenth of what the first run waits for. A frame that does not fit gets a larger piece,
-which the frames after it share.
+CPython stores the frames of Python functions in chunks of 16 kB, and frees a chunk as soon as its
+first frame ends. A function that is called again and again exactly at the end of a chunk requests
+memory from the system each time: half a million times while the kernels are compiled, a tenth of
+the first run. A frame that does not fit gets a larger chunk, which the frames after it share.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ from typing import ParamSpec, TypeVar
 
 __all__ = ["with_room"]
 
-Taken = ParamSpec("Taken")
-Given = TypeVar("Given")
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
 
-#: Places for values: 1 MB, of which pieces are powers of two, so that as much is left.
-_PLACES = 1 << 17
+#: Slots for values, 1 MB in all: chunks are powers of two, so that as much again is free.
+_SLOTS = 1 << 17
 
 
 def _call(function, arguments, named):  # type: ignore[no-untyped-def]
     return function(*arguments, **named)
 
 
-_call_with_room = FunctionType(_call.__code__.replace(co_stacksize=_PLACES), globals())
+_call_with_room = FunctionType(_call.__code__.replace(co_stacksize=_SLOTS), globals())
 
 
-def with_room(function: Callable[Taken, Given]) -> Callable[Taken, Given]:
-    """The function, called from a frame that has room behind it."""
+def with_room(function: Callable[Params, Result]) -> Callable[Params, Result]:
+    """Return the function, called from a frame with room behind it."""
 
     @wraps(function)
-    def roomy(*arguments: Taken.args, **named: Taken.kwargs) -> Given:
+    def call(*arguments: Params.args, **named: Params.kwargs) -> Result:
         return _call_with_room(function, arguments, named)
 
-    return roomy
+    return call
