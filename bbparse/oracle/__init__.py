@@ -1,1 +1,1 @@
-"""Finding the best structure under given scores: the protocol, and the oracles of trees."""
+"""Oracles: the best structure under given scores; the protocol, and the oracles of trees."""

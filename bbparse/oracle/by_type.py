@@ -1,7 +1,8 @@
-"""Kernels that the type of their first argument selects, so that what calls them is written once.
+"""Kernels that are selected by the type of their first argument, so that callers are written once.
 
-A kernel over oracles, as the one that bounds a node, is compiled for each type of oracle that it is
-called with, and takes in only the kernels of that type: nobody waits for an oracle he does not use.
+A kernel over oracles, such as the one that bounds a node, is compiled for each type of oracle that
+it is called with, and includes only the kernels of that type: nobody waits for an oracle that is
+not used.
 """
 
 from __future__ import annotations
@@ -16,30 +17,40 @@ from bbparse.jit import Kernel, linking
 
 
 def by_type(kernels: Mapping[type, Any]) -> Callable[..., Any]:
-    """One name for several kernels, for use in kernels as one of them.
+    """Make one name for several kernels, for use in other kernels.
 
-    They are given by the NamedTuple class of their first parameter, and have as many parameters;
-    one that always gives the same is given by what it gives.
-    What calls them must import, by and by, the files of all, so that cached code is made anew when
-    one of them changes.
+    Parameters
+    ----------
+    kernels : mapping
+        NamedTuple class of the first parameter → kernel, or the constant that it would return. All
+        kernels have the same number of parameters.
+
+    Notes
+    -----
+    Callers must import, directly or indirectly, the files of all kernels, so that cached code is
+    compiled again when one of them changes.
     """
 
-    def call(first: Any, *others: Any) -> Any:
-        chosen = kernels[type(first)]
-        return chosen(first, *others) if callable(chosen) else chosen
+    def call(first: Any, *rest: Any) -> Any:
+        implementation = kernels[type(first)]
+        return implementation(first, *rest) if callable(implementation) else implementation
 
     if config.DISABLE_JIT:
         return call
 
-    def choose(first: Any, *others: Any) -> Any:
-        of: type = getattr(first, "instance_class", type(None))
-        if of not in kernels:
+    def choose(first: Any, *rest: Any) -> Any:
+        class_: type = getattr(first, "instance_class", type(None))
+        if class_ not in kernels:
             return None
-        chosen = kernels[of]
-        return chosen.py_func if callable(chosen) else lambda first, *others: chosen
+        implementation = kernels[class_]
+        return (
+            implementation.py_func
+            if callable(implementation)
+            else lambda first, *rest: implementation
+        )
 
     options: dict[str, Any] = {"nopython": True}
-    if any(isinstance(chosen, Kernel) for chosen in kernels.values()):
+    if any(isinstance(implementation, Kernel) for implementation in kernels.values()):
         # as kernels are compiled for kernels: see `linking`
         options |= {"pipeline_class": linking.PartCompiler, "no_cpython_wrapper": True}
     overload(call, jit_options=options, strict=False)(choose)

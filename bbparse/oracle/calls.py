@@ -1,33 +1,33 @@
-"""What bounding asks of an oracle, in kernels: one name for what each type of oracle does.
+"""Calls from bounding to an oracle, in kernels: one name for the implementations of all types.
 
-An oracle's state is a NamedTuple of arrays, a node's own; `scratch` is made once a node. Arcs are
-in the oracle's order, and ``arc_score`` float64[A] has all scores of arcs, -inf where one is dead.
-An oracle that is not exact consists of components that are to agree, and has multipliers of its
-own; `best` bounds from above, and the tree is one of its components'.
+The state of an oracle is a NamedTuple of arrays that belongs to a node; `scratch` is made once per
+node. Arcs are in the order of the oracle, and ``arc_score`` float64[A] has the scores of all arcs,
+-inf for removed ones. An oracle that is not exact consists of components that have to agree, and
+has multipliers of its own; `best` is an upper bound, and the tree is that of one component.
 
-* ``make(kind, n, head, mod, single_root, index, weights, group_ptr)``: an oracle, over pairs sorted
-  by (head, mod) and their weights; the kind says of which type
+* ``make(kind, n, head, mod, single_root, index, weights, group_ptr)``: make an oracle over pairs
+  sorted by (head, mod) and their weights; the kind selects its type
 * ``scratch_of(oracle)``
-* ``copy_of(oracle)``: an independent one, trimmed to what is alive
-* ``size_of(oracle)``: a number that the work of a call grows with
+* ``copy_of(oracle)``: an independent copy, trimmed to what is left
+* ``size_of(oracle)``: a number with which the work of a call grows
 * ``weights_of(oracle)``: the scores of its parts, for their magnitudes
 * ``is_exact(oracle)``
-* ``best(oracle, scratch, arc_score)``: the best value; -inf where there is no tree
-* ``tree_of(oracle, scratch, arc_score, tree)``: write the tree of the last `best`; returns the
-  score of its parts
-* ``with_each(oracle, scratch, arc_score, each)``: after `best`, what trees with each arc score at
-  most (-inf: dead, or none has it)
-* ``eliminate(oracle, scratch, floor)``: after `with_each`, drop what is in no tree that scores so
-  much; False where no tree is left
-* ``k_best(oracle, scratch, arc_score, n_words, k, least, until)``: after `best`, trees, values,
-  part scores, and what all trees that are not listed score at most; one that scores less than the
-  least may be the last, and fewer than k come at the moment ``until``, but one at least
-* ``hold(oracle, scratch, base, factors, hard)``: take over factors of a node that now fit; ``base``
-  is -inf where an arc is dead, and factors of weight ``-hard`` stay
+* ``best(oracle, scratch, arc_score)``: the best value; -inf if there is no tree
+* ``tree_of(oracle, scratch, arc_score, tree)``: write the tree of the last `best`; return the score
+  of its parts
+* ``with_each(oracle, scratch, arc_score, each)``: after `best`, write an upper bound on the trees
+  with each arc (-inf: removed, or in no tree)
+* ``eliminate(oracle, scratch, floor)``: after `with_each`, drop everything that is in no tree of at
+  least this score; return False if no tree is left
+* ``k_best(oracle, scratch, arc_score, n_words, k, least, until)``: after `best`, return trees,
+  values, part scores, and an upper bound on all trees that are not listed; the last one may score
+  less than ``least``, and fewer than k are returned at the time ``until``, but at least one
+* ``hold(oracle, scratch, base, factors, hard)``: absorb factors of a node that fit now; ``base`` is
+  -inf for removed arcs, and factors of weight ``-hard`` stay
 * ``inner_norm(oracle, scratch, chosen)``: squared length of the subgradient of its multipliers
-* ``inner_step(oracle, scratch, chosen, alpha)``: one step of them at a tree
-* ``inner_gaps(oracle, scratch, chosen, arc_gap)``: add to arcs what the components' values exceed
-  their scores of a tree by
+* ``inner_step(oracle, scratch, chosen, alpha)``: make one subgradient step at a tree
+* ``inner_gaps(oracle, scratch, chosen, arc_gap)``: add to arcs the amounts by which the values of
+  components exceed their scores of a tree
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Best trees of a problem under changed arc scores, as oracles whose coordinates are its arcs.
 
-Factors and count factors are ignored. Charts hold the part kinds of their recurrence;
-arborescences, which may cross, hold none.
+Factors and count factors are ignored. Charts score the part kinds of their recurrence;
+arborescences, which may cross, score none.
 """
 
 from __future__ import annotations
@@ -34,20 +34,24 @@ Ints = NDArray[np.int32]
 
 
 def restricted(scores: Floats, mod: Ints, required: Flags, forbidden: Flags) -> Floats:
-    """Arc scores float64[A], -inf for forbidden arcs and for rivals of required ones.
+    """Set the scores float64[A] of forbidden arcs, and of rivals of required ones, to -inf.
 
-    Two required arcs of one word rule each other out. ``mod`` has the modifier of each arc.
+    Two required arcs into one word exclude each other. ``mod`` has the modifier of each arc.
     """
     number = np.bincount(mod[required], minlength=int(mod.max(initial=0)) + 1)
-    dead = forbidden | ((number[mod] > 0) & ~required) | (number[mod] > 1)
-    return np.where(dead, -np.inf, scores)
+    excluded = forbidden | ((number[mod] > 0) & ~required) | (number[mod] > 1)
+    return np.where(excluded, -np.inf, scores)
 
 
 def oracle_of(problem: Problem, mode: int) -> tuple[Any, Ints]:
-    """The oracle of a problem, projective or not, over all its arcs, forbidden ones too.
+    """Make the oracle of a problem, projective or not, over all its arcs, forbidden ones too.
 
-    It is for :mod:`bbparse.oracle.calls`, and holds the parts that the recurrence ``mode`` holds;
-    int32[A] has the problem's arc at each of its places.
+    Returns
+    -------
+    oracle
+        For :mod:`bbparse.oracle.calls`; it scores the parts of the recurrence ``mode``.
+    order : int32[A]
+        The problem's arc at each position of the oracle.
     """
     p, order = in_order(problem)
     key = p.arc_head.astype(np.int64) * (p.n_words + 1) + p.arc_mod
@@ -59,15 +63,15 @@ def oracle_of(problem: Problem, mode: int) -> tuple[Any, Ints]:
         (Projective if p.projective else Nonprojective)(mode), p.n_words, head, mod, p.single_root,
         index, weights, np.append(starts, len(key)).astype(np.int32),
     )  # fmt: skip
-    places = np.arange(len(key)) if order is None else order
-    return oracle, places.astype(np.int32)
+    positions = np.arange(len(key)) if order is None else order
+    return oracle, positions.astype(np.int32)
 
 
 class _Trees:
-    """Trees over the arcs of a problem; its required and forbidden arcs are kept to.
+    """Trees over the arcs of a problem, with its required and forbidden arcs.
 
-    Not ``scored``: trees score nothing by themselves. ``order`` int32[A] has the problem's arc at
-    each place of the oracle's.
+    Without ``scored``, trees have no scores of their own. ``order`` int32[A] has the problem's arc
+    at each position of the oracle.
     """
 
     def __init__(self, problem: Problem, order: Ints, scored: bool = True) -> None:
@@ -78,14 +82,14 @@ class _Trees:
         self._base = restricted(scores, self._mod, p.arc_state == 1, p.arc_state == -1)
 
     def restrict(self, required: Flags, forbidden: Flags) -> Self:
-        """See `Oracle.restrict`; all but the scores of arcs is shared."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other._base = restricted(self._base, self._mod, required, forbidden)
-        return other
+        """See `Oracle.restrict`; everything but the scores of arcs is shared."""
+        restricted_trees = object.__new__(type(self))
+        restricted_trees.__dict__.update(self.__dict__)
+        restricted_trees._base = restricted(self._base, self._mod, required, forbidden)
+        return restricted_trees
 
     def _scores(self, scores: Floats) -> Floats:
-        """Scores of the problem's arcs, with its own, in the order of the oracle."""
+        """Add the problem's own scores of arcs, and sort them in the order of the oracle."""
         return (self._base + scores)[self.order]
 
     def _best(self, value: float, tree: Ints) -> Best:
@@ -94,18 +98,18 @@ class _Trees:
             on[self.order[tree]] = True
         return Best(value, on)
 
-    def _each(self, value: float, found: Floats) -> Floats:
+    def _each(self, value: float, values: Floats) -> Floats:
         each = np.full(self.n_coordinates, -np.inf)
         if value > -np.inf:
-            each[self.order] = found
+            each[self.order] = values
         return each
 
 
 class ProjectiveTrees(_Trees):
     """Projective trees, by a chart; exact.
 
-    The recurrence of the chart is that of a name (default: the cheapest that holds every part of
-    the problem); ValueError where there is none that can.
+    ``backbone`` names the recurrence of the chart (default: the cheapest that scores every part of
+    the problem); ValueError if there is none that can.
     """
 
     def __init__(self, problem: Problem, backbone: str | None = None) -> None:
@@ -115,6 +119,7 @@ class ProjectiveTrees(_Trees):
         super().__init__(problem, order)
 
     def best(self, scores: Floats) -> Best:
+        """Find the best tree; see `Oracle.best`."""
         arc_score, scratch, goal = self._pass(scores)
         tree = np.empty(self._n_words, np.int32)
         if goal > -np.inf:
@@ -122,14 +127,15 @@ class ProjectiveTrees(_Trees):
         return self._best(goal, tree)
 
     def with_each(self, scores: Floats) -> Floats:
-        """See `Oracle.with_each`; exact."""
+        """Compute exact max-marginals; see `Oracle.with_each`."""
         arc_score, scratch, goal = self._pass(scores)
-        found = np.empty(self.n_coordinates)
+        each = np.empty(self.n_coordinates)
         if goal > -np.inf:
-            chart_with_each(self.chart, scratch, arc_score, found)
-        return self._each(goal, found)
+            chart_with_each(self.chart, scratch, arc_score, each)
+        return self._each(goal, each)
 
     def k_best(self, scores: Floats, k: int) -> list[Best]:
+        """Find the k best trees; see `Oracle.k_best`."""
         arc_score, scratch, _ = self._pass(scores)
         trees, values, _, _ = chart_k_best(
             self.chart, scratch, arc_score, self._n_words, k, -np.inf, np.inf
@@ -152,17 +158,18 @@ class Arborescences(_Trees):
         self._ptr = np.searchsorted(p.arc_mod[order], np.arange(p.n_words + 2)).astype(np.int32)
 
     def best(self, scores: Floats) -> Best:
+        """Find the best tree; see `Oracle.best`."""
         value, tree, _ = self._search(scores)
         return self._best(value, tree)
 
     def with_each(self, scores: Floats) -> Floats:
-        """See `Oracle.with_each`; bounds from the dual of the tree's linear program."""
+        """Bound trees with each arc, by the dual of a linear program; see `Oracle.with_each`."""
         value, _, reduced = self._search(scores)
         return self._each(value, value + reduced)
 
     def k_best(self, scores: Floats, k: int) -> list[Best]:
-        """Not offered."""
-        raise OracleError("arborescences cannot be listed")
+        """Raise `OracleError`: arborescences cannot be enumerated."""
+        raise OracleError("arborescences cannot be enumerated")
 
     def _search(self, scores: Floats) -> tuple[float, Ints, Floats]:
         tree, reduced = np.empty(self._n_words, np.int32), np.zeros(self.n_coordinates)

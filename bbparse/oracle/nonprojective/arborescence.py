@@ -1,19 +1,19 @@
-"""Best non-projective trees: Chu-Liu and Edmonds, with the exact single root.
+"""Best non-projective trees: the algorithm of Chu-Liu and Edmonds, with an exact single root.
 
-Arcs lie by modifier: those into word m are ``mod_ptr[m] : mod_ptr[m + 1]``. Several may join the
-same two words (labels), so no table of pairs is needed, and a pruned sentence costs less.
+Arcs are sorted by modifier: those into word m are ``mod_ptr[m] : mod_ptr[m + 1]``. Several arcs may
+join the same two words (labels), so there is no table of pairs, and a pruned sentence costs less.
 
-The search grows a path of best entering arcs backwards and contracts the cycles it closes
-(Tarjan 1977). All arcs into a word lose the same amount whenever one is picked, so the loss is kept
-once per word; a pick looks at the arcs into its set of words. Cost O(arcs · depth), the depth being
-how deep contracted cycles nest: two or three as a rule, n at most.
+The search extends a path of best entering arcs backwards and contracts the cycles that it closes
+(Tarjan 1977). Picking an arc lowers all arcs into a word by the same amount, so the amount is
+stored once per word; a pick reads the arcs into its set of words. Cost O(arcs · depth), where depth
+is the nesting of contracted cycles: usually two or three, at most n.
 
 Single root: scores are pairs (-1 for an arc from the root, score), compared from the left, so that
-the best tree has as few root arcs as can be. This is the large penalty of Gabow & Tarjan 1984
+the best tree has as few root arcs as possible. This is the large penalty of Gabow & Tarjan 1984
 ("Efficient algorithms for a family of matroid intersection problems") without its rounding errors.
 
-What each contraction took off solves the dual of the tree's linear program, so every arc gets for
-free a bound on the trees that use it (its reduced score).
+The amounts of all contractions solve the dual of the tree's linear program, so every arc gets, at
+no cost, a bound on the trees that use it (its reduced score).
 """
 
 from __future__ import annotations
@@ -27,13 +27,23 @@ NEG = -np.inf
 
 @kernel
 def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, info):
-    """The score of the best tree, -inf if there is none.
+    """Find the best tree; return its score, -inf if there is none.
 
-    Arcs into word m are ``mod_ptr[m] : mod_ptr[m + 1]``, int32[n + 2]; word 0 has none. Their
-    scores are -inf where they are dead. The others are written: ``tree`` int32[n] the arc of each
-    word, among equal ones the first; ``reduced`` float64[A]: no tree with arc a scores more than
-    the best plus ``reduced[a]`` (<= 0; -inf: there is none, or the arc is dead); ``info``
-    float64[1] the largest number that took part in the additions, for error bounds.
+    Parameters
+    ----------
+    mod_ptr : int32[n + 2]
+        Arcs into word m are ``mod_ptr[m] : mod_ptr[m + 1]``; word 0 has none.
+    arc_head : int32[A]
+    arc_score : float64[A]
+        -inf for removed arcs.
+    single_root : bool
+    tree : int32[n]
+        Written: the arc of each word; of equal ones the first.
+    reduced : float64[A]
+        Written: no tree with arc a scores more than the best plus ``reduced[a]`` (<= 0; -inf: there
+        is no such tree, or the arc is removed).
+    info : float64[1]
+        Written: the largest magnitude in the additions, for error bounds.
     """
     n = mod_ptr.shape[0] - 2
     size = 2 * n + 2
@@ -45,7 +55,7 @@ def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, 
     chain = np.full(n + 1, -1, np.int64)
     state = np.zeros(size, np.int8)  # 0 new, 1 on the path, 2 hangs from the root
     entering = np.full(size, -1, np.int64)
-    lost = np.zeros(n + 1)  # taken off all arcs into a word so far
+    lost = np.zeros(n + 1)  # subtracted so far from all arcs into a word
     lost_level = np.zeros(n + 1, np.int64)
     stack = np.empty(size, np.int64)
     settled = np.zeros(arc_head.shape[0], np.bool_)  # inside a contracted set
@@ -126,7 +136,7 @@ def best_arborescence(mod_ptr, arc_head, arc_score, single_root, tree, reduced, 
                     break
             current = merged
 
-    # An arc that enters a contracted set replaces the arc of the part it ends in.
+    # An arc that enters a contracted set replaces the arc into the subset that it ends in.
     for c in range(sets - 1, n, -1):
         a = entering[c]
         inner = 0

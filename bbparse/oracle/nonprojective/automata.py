@@ -1,18 +1,18 @@
 """Head automata: all parts of one head as a small dynamic program (Koo et al. 2010).
 
-What the parts of head h score is a function f_h(g, M) of its own head g and its modifiers M. For
+The score of the parts of head h is a function f_h(g, M) of its own head g and its modifiers M. For
 each g the best M is a chain of modifiers on either side, from near to far:
 
     α_c = m_c + max(first(g, c),  max_s α_s + sibling(g, s, c))      best chain that ends in c
-    β_c = max(outermost(g, c),  max_s sibling(g, c, s) + m_s + β_s)  best of what comes after c
+    β_c = max(outermost(g, c),  max_s sibling(g, c, s) + m_s + β_s)  best continuation after c
 
-with m_c what modifier c scores by itself. A modifier that has no other head is in all chains: none
-passes it by. The chart's table of weights is these functions:
+where m_c is the score of modifier c by itself. A modifier that has no other head is in all chains:
+none skips it. These functions are the weight table of the chart:
 :mod:`bbparse.oracle.projective.weights`. The root has exactly one modifier, or at least one; other
-words have any number. Cost: the parts over arcs that are alive.
+words have any number. Cost: the parts over arcs that are left.
 
-Multipliers move where components differ, which soon is in few places: a call finds anew the best
-values of the heads there, and of those that lost candidates; others stay as they were.
+Multipliers move where components differ, which is soon only in few places: a call recomputes the
+best values of the heads there, and of those that lost candidates; the others stay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 from bbparse.oracle.nonprojective.tables import (
-    MOST_ENTRIES,
+    MAX_ENTRIES,
     table_best,
     table_score,
     table_spread,
@@ -34,7 +34,7 @@ NEG = -np.inf
 
 
 class Automata(NamedTuple):
-    """An arborescence and head automata that are to agree; tied by multipliers of each pair."""
+    """An arborescence and head automata that have to agree, tied by multipliers of each pair."""
 
     # arcs of each head-modifier pair (*group*), in the order of (head, modifier): [B + 1]
     group_ptr: NDArray[np.int32]
@@ -44,32 +44,32 @@ class Automata(NamedTuple):
     out_mid: NDArray[np.int32]  # [n + 1], first of them to the right
     in_ptr: NDArray[np.int32]  # [n + 2], groups by modifier
     in_list: NDArray[np.int32]  # [B]
-    place: NDArray[np.int64]  # [6, B], where each pair's scores are, in rows as `Side` has them
-    inc_w: NDArray[np.float64]  # this and the next: scores of parts, see
+    place: NDArray[np.int64]  # [6, B], positions of each pair's scores, in the rows of `Side`
+    inc_w: NDArray[np.float64]  # as the next: scores of parts, see
     out_w: NDArray[np.float64]  # :class:`bbparse.oracle.projective.weights.Weights`
-    # What the arborescence gets for a pair, and the automaton of its head (u), or of its modifier
-    # (v), pays for it: [B]. A node's own; all else is shared.
+    # Multipliers [B] of each pair: added in the arborescence, and subtracted in the automaton of
+    # its head (u), or of its modifier (v). They belong to a node; all else is shared.
     u: NDArray[np.float64]
     v: NDArray[np.float64]
-    # Tables of heads, a node's own: see :mod:`bbparse.oracle.nonprojective.tables`.
-    at: NDArray[np.int64]  # [n + 2], where each begins, -1: it has none; how much room is used
-    sets: NDArray[np.int64]  # [n + 1], how many sets of modifiers there are
-    bit: NDArray[np.int8]  # [B], the bit of each pair, -1: it is not alive
+    # Tables of heads, which belong to a node: see :mod:`bbparse.oracle.nonprojective.tables`.
+    at: NDArray[np.int64]  # [n + 2], start of each table, -1: none; last: the room that is used
+    sets: NDArray[np.int64]  # [n + 1], number of sets of modifiers
+    bit: NDArray[np.int8]  # [B], the bit of each pair, -1: it is removed
     row: NDArray[np.int64]  # [B], its row in the table of its modifier
     table: NDArray[np.float64]
-    flags: NDArray[np.bool_]  # [2], whether the root has one modifier; whether there are parts
+    flags: NDArray[np.bool_]  # [2], True if the root has one modifier; True if there are parts
 
 
 class Side(NamedTuple):
-    """Room for the modifiers of a head on one side, near to far, those that are alive.
+    """The remaining modifiers of a head on one side, from near to far.
 
-    Two tables, as each array by itself would cost kernels more than what is computed. Rows of
-    ``place`` int64[7, n]: ``GROUP``, which modifiers; ``RANK``, their places among all candidates,
-    from 1, as inner siblings; ``FIRST``, ``STRIDE``: scores of a modifier's parts are ``inc_w[first
-    + context * stride + rank of inner sibling]``; ``LAST``, ``LAST_STRIDE``: and its score as the
-    outermost one ``out_w[last + context * last_stride]``; ``NEEDED``: whether it must be taken.
-    Rows of ``score`` float64[3, n]: ``PAYS``, what a modifier pays for being taken; ``CHAIN``, α;
-    ``AFTER``, β.
+    There are two tables, because single arrays would cost kernels more than the computation. Rows
+    of ``place`` int64[7, n] are ``GROUP``, the modifiers; ``RANK``, their ranks among all
+    candidates, from 1, as inner siblings; ``FIRST``, ``STRIDE``: the part scores of a modifier are
+    ``inc_w[first + context * stride + rank of inner sibling]``; ``LAST``, ``LAST_STRIDE``: its
+    score as the outermost one is ``out_w[last + context * last_stride]``; ``NEEDED``: 1 if it must
+    be taken. Rows of ``score`` float64[3, n] are ``PAYS``, the multiplier of a modifier; ``CHAIN``,
+    α; ``AFTER``, β.
     """
 
     place: NDArray[np.int64]
@@ -82,7 +82,7 @@ PAYS, CHAIN, AFTER = 0, 1, 2
 
 @kernel
 def place_of(head, index, weights):
-    """Table ``place`` of the automata."""
+    """Make the table ``place`` of the automata."""
     ctx_ptr, out_ctx_ptr = weights.ctx_ptr, weights.out_ctx_ptr
     place = np.empty((6, head.shape[0]), np.int64)
     for c in range(head.shape[0]):
@@ -98,7 +98,7 @@ def place_of(head, index, weights):
 
 @kernel
 def list_side(table, u, gscore, needed, lo, hi, right, side):
-    """Fill in the modifiers ``lo : hi`` on one side of a head; returns how many are alive."""
+    """Write the modifiers ``lo : hi`` on one side of a head; return how many are left."""
     place, score = side
     count = 0
     for i in range(hi - lo):
@@ -115,9 +115,9 @@ def list_side(table, u, gscore, needed, lo, hi, right, side):
 
 @kernel
 def forward(inc_w, out_w, side, count, j, root, lone):
-    """Fill α under context j; returns the best score of a chain, or -inf.
+    """Compute α under context j; return the best score of a chain, or -inf.
 
-    The ``root`` has one modifier at least, with ``lone`` exactly one.
+    The ``root`` has at least one modifier, and with ``lone`` exactly one.
     """
     place, score = side
     best = NEG if root else 0.0
@@ -138,7 +138,7 @@ def forward(inc_w, out_w, side, count, j, root, lone):
 
 @kernel
 def backward(inc_w, out_w, side, count, j, lone):
-    """Fill β under context j."""
+    """Compute β under context j."""
     place, score = side
     end, passed = np.uintp(count), False
     for i in range(count - 1, -1, -1):
@@ -157,7 +157,7 @@ def backward(inc_w, out_w, side, count, j, lone):
 
 @kernel
 def follow(inc_w, out_w, side, count, j, lone, best, taken):
-    """Mark in ``taken`` the groups of the best chain, of which α is there."""
+    """Mark the groups of the best chain in ``taken``; α must have been computed."""
     place, score = side
     at = -1
     for i in range(count):
@@ -181,7 +181,7 @@ def follow(inc_w, out_w, side, count, j, lone, best, taken):
 
 @kernel
 def side_parts(table, inc_w, out_w, lo, hi, right, j, picked):
-    """What the parts of a tree score on one side of a head; ``picked`` has the tree's groups."""
+    """Return the score of a tree's parts on one side of a head; ``picked`` marks its groups."""
     score = 0.0
     rank = 0
     last = -1
@@ -198,7 +198,7 @@ def side_parts(table, inc_w, out_w, lo, hi, right, j, picked):
 
 @kernel
 def parts_of(o, h, j, picked):
-    """What the parts of a tree score at head h, and factors in its table, under context j."""
+    """Return the score of a tree at head h under context j: parts, and factors in its table."""
     if o.at[h] >= 0:
         return table_score(o, h, j, picked)
     out_ptr, out_mid, table, inc_w, out_w = o.out_ptr, o.out_mid, o.place, o.inc_w, o.out_w
@@ -209,33 +209,33 @@ def parts_of(o, h, j, picked):
 
 
 class AutomataScratch(NamedTuple):
-    """What calls fill: by group, and by word."""
+    """Arrays that calls write, by group and by word."""
 
-    gscore: NDArray[np.float64]  # the best arc's score of each group
+    gscore: NDArray[np.float64]  # score of the best arc of each group
     arc: NDArray[np.int32]  # that arc
-    entering: NDArray[np.float64]  # this and the next two: of the arborescence, by modifier
+    entering: NDArray[np.float64]  # as the next two: of the arborescence, by modifier
     entering_head: NDArray[np.int32]
     reduced: NDArray[np.float64]
     tree: NDArray[np.int32]
-    picked: NDArray[np.int8]  # its groups
+    picked: NDArray[np.int8]  # groups of the arborescence
     needed: NDArray[np.int8]  # groups that are the only ones into their words
-    taken: NDArray[np.int8]  # what the automata have as modifiers
-    above: NDArray[np.int8]  # and as heads
-    value: NDArray[np.float64]  # of each automaton and of the arborescence
+    taken: NDArray[np.int8]  # groups that automata choose as modifiers
+    above: NDArray[np.int8]  # groups that automata choose as heads
+    value: NDArray[np.float64]  # best value of each automaton and of the arborescence
     with_mod: NDArray[np.float64]
     with_head: NDArray[np.float64]
     right: Side
     left: Side
     largest: NDArray[np.float64]
-    stale: NDArray[np.bool_]  # by head: whether its automaton has changed since it was best
-    sums: NDArray[np.float64]  # this and the next: by set of modifiers
+    stale: NDArray[np.bool_]  # by head: True if its best value is out of date
+    sums: NDArray[np.float64]  # as the next: by set of modifiers
     most: NDArray[np.float64]
-    spread: NDArray[np.bool_]  # or since its best values with each pair were found
+    spread: NDArray[np.bool_]  # by head: True if its values with each pair are out of date
 
 
 @kernel
 def automata_scratch(o):
-    """Room for the calls of a node."""
+    """Allocate the arrays that the calls of a node write."""
     b, n = o.head.shape[0], o.in_ptr.shape[0] - 2
     heads = np.empty(b, np.int32)
     for i in range(b):
@@ -246,14 +246,14 @@ def automata_scratch(o):
         np.empty(n + 2), np.empty(b), np.empty(b),
         Side(np.empty((7, n + 1), np.int64), np.empty((3, n + 1))),
         Side(np.empty((7, n + 1), np.int64), np.empty((3, n + 1))), np.zeros(1),
-        np.ones(n + 1, np.bool_), np.empty(MOST_ENTRIES), np.empty(MOST_ENTRIES),
+        np.ones(n + 1, np.bool_), np.empty(MAX_ENTRIES), np.empty(MAX_ENTRIES),
         np.ones(n + 1, np.bool_),
     )  # fmt: skip
 
 
 @kernel
 def find_best(o, s):
-    """Find the best value of each automaton that is stale, and mark what it has."""
+    """Compute the best value of each automaton that is out of date, and mark its choice."""
     out_ptr, out_mid, in_ptr, in_list = o.out_ptr, o.out_mid, o.in_ptr, o.in_list
     inc_w, out_w, place, u, v, single = o.inc_w, o.out_w, o.place, o.u, o.v, o.flags[0]
     gscore, taken, above, needed = s.gscore, s.taken, s.above, s.needed
@@ -278,16 +278,16 @@ def find_best(o, s):
         n_left = list_side(place, u, gscore, needed, lo, middle, False, lefts)
         differ = lo < hi and (place[STRIDE, lo] > 0 or place[LAST_STRIDE, lo] > 0)
         best, context, last, right, left = NEG, -1, -1, 0.0, 0.0
-        known = n_right + n_left == 0
+        computed = n_right + n_left == 0
         for j in range(in_ptr[h + 1] - in_ptr[h]):
             p = in_list[in_ptr[h] + j]
             above[p] = 0
             if gscore[p] == NEG:
                 continue
-            if not known or (differ and n_right + n_left > 0):
+            if not computed or (differ and n_right + n_left > 0):
                 right = forward(inc_w, out_w, rights, n_right, j, False, False)
                 left = forward(inc_w, out_w, lefts, n_left, j, False, False)
-                known = True
+                computed = True
                 last = j
             value = right + left - v[p]
             if value > best:
@@ -309,17 +309,17 @@ def find_best(o, s):
 
 
 @kernel
-def _raise(side, count, others, with_mod):
-    """Raise what is known of an automaton's best value with each of its modifiers."""
+def _raise(side, count, other_side, with_mod):
+    """Raise an automaton's best value with each of its modifiers."""
     place, score = side
     for i in range(count):
         c = place[GROUP, i]
-        with_mod[c] = max(with_mod[c], score[CHAIN, i] + score[AFTER, i] + others)
+        with_mod[c] = max(with_mod[c], score[CHAIN, i] + score[AFTER, i] + other_side)
 
 
 @kernel
 def find_with_each(o, s):
-    """Find anew what automata score at most with each modifier, and with each head."""
+    """Recompute the best values of automata with each modifier, and with each head."""
     out_ptr, out_mid, in_ptr, in_list = o.out_ptr, o.out_mid, o.in_ptr, o.in_list
     inc_w, out_w, place, u, v = o.inc_w, o.out_w, o.place, o.u, o.v
     gscore, with_mod, with_head, needed = s.gscore, s.with_mod, s.with_head, s.needed
@@ -338,7 +338,7 @@ def find_with_each(o, s):
         n_left = list_side(place, u, gscore, needed, lo, middle, False, lefts)
         lone = h == 0 and o.flags[0]
         differ = h > 0 and lo < hi and (place[STRIDE, lo] > 0 or place[LAST_STRIDE, lo] > 0)
-        known, right, left, top = False, 0.0, 0.0, NEG
+        computed, right, left, top = False, 0.0, 0.0, NEG
         for j in range(max(1, in_ptr[h + 1] - in_ptr[h])):
             pays = 0.0
             if h > 0:
@@ -346,12 +346,12 @@ def find_with_each(o, s):
                 if gscore[p] == NEG:
                     continue
                 pays = v[p]
-            if differ or not known:
+            if differ or not computed:
                 right = forward(inc_w, out_w, rights, n_right, j, h == 0, lone)
                 left = forward(inc_w, out_w, lefts, n_left, j, False, lone)
                 backward(inc_w, out_w, rights, n_right, j, lone)
                 backward(inc_w, out_w, lefts, n_left, j, lone)
-                known = True
+                computed = True
             if h > 0:
                 with_head[in_list[in_ptr[h] + j]] = right + left - pays
             if differ:

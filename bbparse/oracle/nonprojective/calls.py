@@ -1,12 +1,12 @@
 """Arborescence and head automata as the oracle of a search (Koo et al. 2010).
 
-See :mod:`bbparse.oracle.calls` for what is asked of it. With multipliers u and v of each pair,
+See :mod:`bbparse.oracle.calls` for the calls. With multipliers u and v of each pair,
 
     L(u, v) = max over arborescences y of Σ_a (θ_a + u_a + v_a) y_a
               + Σ_h max over g, M of [ f_h(g, M) - Σ_{m in M} u_hm - v_gh ]
 
 bounds every tree. Each component is relaxed by itself, so that their losses for an arc add up: no
-tree with it scores more than L less the loss of each component that has it.
+tree with the arc scores more than L minus the loss of each component that has it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ NEG = -np.inf
 
 
 class Nonprojective(NamedTuple):
-    """The choice of this oracle, by the number of the recurrence whose parts automata hold."""
+    """Choice of this oracle, with the recurrence whose parts the automata score."""
 
     mode: int
 
 
 @kernel
 def make_automata(kind, n, head, mod, single_root, index, weights, group_ptr):
-    """The automata of a problem's candidate pairs and weights; multipliers are 0."""
+    """Make the automata of candidate pairs and weights; multipliers are 0."""
     flags = np.empty(2, np.bool_)
     flags[0] = single_root
     flags[1] = kind.mode > 0
@@ -55,7 +55,7 @@ def make_automata(kind, n, head, mod, single_root, index, weights, group_ptr):
 
 @kernel
 def automata_copy(o):
-    """Automata with multipliers and tables of their own."""
+    """Copy automata with their multipliers and tables."""
     table = np.empty(CAPACITY)
     for i in range(o.at[-1]):
         table[i] = o.table[i]
@@ -68,19 +68,19 @@ def automata_copy(o):
 
 @kernel
 def automata_size(o):
-    """Scores of chains."""
+    """Return the number of chain scores."""
     return o.inc_w.shape[0]
 
 
 @kernel
 def automata_weights(o):
-    """Scores of parts."""
+    """Return the scores of parts."""
     return np.concatenate((o.inc_w, o.out_w))
 
 
 @kernel
 def _fill(o, s, arc_score):
-    """Scores of groups, and of the arborescence."""
+    """Compute the scores of groups, and of the arborescence."""
     group_ptr, head, mod, in_list, u, v = o.group_ptr, o.head, o.mod, o.in_list, o.u, o.v
     arc, gscore, entering, stale = s.arc, s.gscore, s.entering, s.stale
     for c in range(gscore.shape[0]):
@@ -114,7 +114,7 @@ def _fill(o, s, arc_score):
 
 @kernel
 def automata_best(o, s, arc_score):
-    """The sum of the components' best values."""
+    """Return the sum of the components' best values."""
     _fill(o, s, arc_score)
     n = o.in_ptr.shape[0] - 2
     total = best_arborescence(
@@ -135,7 +135,7 @@ def automata_best(o, s, arc_score):
 
 @kernel
 def automata_tree(o, s, arc_score, tree):
-    """The arborescence; what its parts score."""
+    """Write the arborescence; return the score of its parts."""
     score = 0.0
     n = tree.shape[0]
     for m in range(n):
@@ -156,7 +156,7 @@ def automata_tree(o, s, arc_score, tree):
 
 @kernel
 def automata_with_each(o, s, arc_score, each):
-    """The bound less the sum of the components' losses."""
+    """Write the bound minus the sum of the components' losses."""
     n = o.in_ptr.shape[0] - 2
     total = s.value[n + 1]
     if o.flags[1]:
@@ -176,7 +176,7 @@ def automata_with_each(o, s, arc_score, each):
 
 @kernel
 def automata_k_best(o, s, arc_score, n_words, k, least, until):
-    """The one tree of the last multipliers; the rest is open."""
+    """Return the one tree of the last multipliers, and the bound on all others."""
     trees = np.empty((1, n_words), np.int32)
     values, part_scores = np.empty(1), np.empty(1)
     values[0] = automata_best(o, s, arc_score)
@@ -188,7 +188,7 @@ def automata_k_best(o, s, arc_score, n_words, k, least, until):
 
 @kernel
 def automata_norm(o, s, chosen):
-    """In how many places the automata differ from the arborescence."""
+    """Count the places in which the automata differ from the arborescence."""
     norm = 0.0
     if o.flags[1]:
         picked, taken, above = s.picked, s.taken, s.above
@@ -199,7 +199,7 @@ def automata_norm(o, s, chosen):
 
 @kernel
 def automata_step(o, s, chosen, alpha):
-    """One step of the subgradient."""
+    """Make one subgradient step."""
     if o.flags[1]:
         u, v, picked, taken, above = o.u, o.v, s.picked, s.taken, s.above
         head, mod, stale = o.head, o.mod, s.stale
@@ -214,19 +214,19 @@ def automata_step(o, s, chosen, alpha):
 
 @kernel
 def automata_gaps(o, s, chosen, arc_gap):
-    """Automata's values above their scores of the tree, on the arcs that they differ in."""
+    """Add the gap of each automaton to the arcs in which it differs from the tree."""
     if not o.flags[1]:
         return
     n = o.in_ptr.shape[0] - 2
     for h in range(n + 1):
         j = 0 if h == 0 else s.tree[h - 1] - o.in_ptr[h]
-        own = parts_of(o, h, j, s.picked)
+        tree_value = parts_of(o, h, j, s.picked)
         if h > 0:
-            own -= o.v[o.in_list[s.tree[h - 1]]]
+            tree_value -= o.v[o.in_list[s.tree[h - 1]]]
         for c in range(o.out_ptr[h], o.out_ptr[h + 1]):
             if s.picked[c] == 1:
-                own -= o.u[c]
-        gap = s.value[h] - own
+                tree_value -= o.u[c]
+        gap = s.value[h] - tree_value
         if gap <= 0.0:
             continue
         for c in range(o.out_ptr[h], o.out_ptr[h + 1]):

@@ -1,8 +1,8 @@
-"""Factors that automata take over: those whose arcs all are at one head of few candidates.
+"""Absorbed factors: factors whose arcs are all at one head of few candidates join its automaton.
 
 A factor that is bounded by itself leaves a gap that no multiplier closes; in the table of its head
-(:mod:`bbparse.oracle.nonprojective.tables`) it is exact. Its multipliers become those of its pairs,
-so that the bound does not rise.
+(:mod:`bbparse.oracle.nonprojective.tables`) it is exact. Its multipliers are added to those of its
+pairs, so that the bound does not rise.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from bbparse.oracle.nonprojective.automata import (
     STRIDE,
     list_side,
 )
-from bbparse.oracle.nonprojective.tables import ALWAYS, CAPACITY, MOST_ENTRIES
+from bbparse.oracle.nonprojective.tables import ALWAYS, CAPACITY, MAX_ENTRIES
 
 NEG = -np.inf
 
 
 @kernel
 def _center(o, pair, arcs, lo, hi):
-    """The head that all arcs of a factor have, or are of; -1: there is none."""
+    """Return the head that all arcs of a factor have, or lead to; -1 if there is none."""
     head, mod = o.head, o.mod
     p, q = pair[arcs[lo]], pair[arcs[lo + 1]]
     if p < 0 or q < 0:
@@ -42,7 +42,7 @@ def _center(o, pair, arcs, lo, hi):
 
 @kernel
 def _side_scores(inc_w, out_w, place, bit, count, j, score, last):
-    """What the parts of each set of modifiers on one side score under context j; how many sets."""
+    """Score the parts of each set of modifiers on one side under context j; return their number."""
     score[0], last[0] = 0.0, -1
     size = 1
     for i in range(count):
@@ -62,7 +62,7 @@ def _side_scores(inc_w, out_w, place, bit, count, j, score, last):
 
 @kernel
 def _make_table(o, s, h, gscore, needed):
-    """Make the table of a head, if it has room."""
+    """Make the table of a head, if there is room."""
     lo, middle, hi = o.out_ptr[h], o.out_mid[h], o.out_ptr[h + 1]
     n_right = list_side(o.place, o.u, gscore, needed, middle, hi, True, s.right)
     n_left = list_side(o.place, o.u, gscore, needed, lo, middle, False, s.left)
@@ -72,7 +72,7 @@ def _make_table(o, s, h, gscore, needed):
     for c in range(lo, hi):
         free += gscore[c] > NEG and not needed[c]
     used = o.at[-1]
-    if free > 9 or rows << free > min(MOST_ENTRIES, CAPACITY - used):
+    if free > 9 or rows << free > min(MAX_ENTRIES, CAPACITY - used):
         return
     bit, table = o.bit, o.table
     for c in range(lo, hi):
@@ -131,7 +131,7 @@ def _add(o, h, pair, factors, f):
 
 @kernel
 def automata_hold(o, s, base, factors, hard):
-    """Take over the factors of a node that fit; they are dropped from it, in place."""
+    """Absorb the factors of a node that fit; they are removed from it, in place."""
     if not o.flags[1] or factors.size[0] == 0:
         return
     n, b = o.in_ptr.shape[0] - 2, o.head.shape[0]
@@ -142,7 +142,9 @@ def automata_hold(o, s, base, factors, hard):
         for a in range(o.group_ptr[c], o.group_ptr[c + 1]):
             if base[a] > NEG:
                 gscore[c] = 0.0
-        if o.group_ptr[c + 1] - o.group_ptr[c] == 1:  # arcs of two labels would be one choice
+        if (
+            o.group_ptr[c + 1] - o.group_ptr[c] == 1
+        ):  # not for labelled arcs, which a pair would merge
             pair[o.group_ptr[c]] = c
     for m in range(1, n + 1):
         only, count = -1, 0
@@ -153,7 +155,7 @@ def automata_hold(o, s, base, factors, hard):
         if count == 1:
             needed[only] = 1
     tried = np.zeros(n + 1, np.bool_)
-    kept = used = lo = 0
+    n_kept = used = lo = 0
     for f in range(factors.size[0]):
         hi = ptr[f + 1]
         h = _center(o, pair, arcs, lo, hi)
@@ -170,8 +172,8 @@ def automata_hold(o, s, base, factors, hard):
         for i in range(lo, hi):
             arcs[used], lam[used] = arcs[i], lam[i]
             used += 1
-        weight[kept] = weight[f]
-        kept += 1
-        ptr[kept] = used
+        weight[n_kept] = weight[f]
+        n_kept += 1
+        ptr[n_kept] = used
         lo = hi
-    factors.size[0] = kept
+    factors.size[0] = n_kept

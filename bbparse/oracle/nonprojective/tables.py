@@ -1,10 +1,10 @@
 """Heads of few candidates as tables: the score of each choice of head and modifiers.
 
-A table holds what an automaton cannot: factors over any arcs of one head, adjacent or not. The
-modifiers that a head may have or not are the bits of a set; those that it must have are in all
-sets. Row r of head h is of its r-th candidate head that was alive when the table was made, and set
-M is at ``at[h] + r * sets[h] + M``. Nothing in a table changes where candidates die: sets of such,
-or without a modifier that must be there now, are passed over.
+A table can express what an automaton cannot: factors over any arcs of one head, adjacent or not.
+Optional modifiers of the head are the bits of a set; required ones are in all sets. Row r of head h
+belongs to its r-th candidate head that was left when the table was made, and set M is at ``at[h] +
+r * sets[h] + M``. A table does not change when candidates are removed: sets with removed modifiers,
+or without ones that are required by now, are skipped.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy as np
 from bbparse.jit import kernel
 
 NEG = -np.inf
-#: The bit of modifiers that are in all sets.
+#: Bit number of modifiers that are in all sets.
 ALWAYS = 100
-#: Entries that a table may have, and all tables of a node.
-MOST_ENTRIES, CAPACITY = 128, 2048
+#: Maximum number of entries in a table, and in all tables of a node.
+MAX_ENTRIES, CAPACITY = 128, 2048
 
 
 @kernel
 def _pay(o, s, h, sums):
-    """What each set pays for its modifiers, negative; -inf where it cannot be."""
+    """Compute minus the multipliers of each set of modifiers; -inf if the set is impossible."""
     bit, u, gscore, needed = o.bit, o.u, s.gscore, s.needed
     lo, middle, hi = o.out_ptr[h], o.out_mid[h], o.out_ptr[h + 1]
     start = 0.0
@@ -45,7 +45,7 @@ def _pay(o, s, h, sums):
 
 @kernel
 def table_best(o, s, h):
-    """Mark the best choice of a head that has a table; its value."""
+    """Mark the best choice of a head that has a table; return its value."""
     in_list, bit, row, v, table = o.in_list, o.bit, o.row, o.v, o.table
     gscore, taken, above, sums = s.gscore, s.taken, s.above, s.sums
     size = o.sets[h]
@@ -71,7 +71,7 @@ def table_best(o, s, h):
 
 @kernel
 def table_spread(o, s, h):
-    """Find the best values of a head that has a table with each modifier, and with each head."""
+    """Compute the best values of a head with a table for each modifier, and for each head."""
     in_list, bit, row, v, table = o.in_list, o.bit, o.row, o.v, o.table
     gscore, with_mod, with_head, sums, most = s.gscore, s.with_mod, s.with_head, s.sums, s.most
     size = o.sets[h]
@@ -100,7 +100,7 @@ def table_spread(o, s, h):
 
 @kernel
 def table_score(o, h, j, picked):
-    """What a tree scores at a head that has a table, under its j-th candidate head."""
+    """Return the score of a tree at a head with a table, under its j-th candidate head."""
     chosen = 0
     for c in range(o.out_ptr[h], o.out_ptr[h + 1]):
         if picked[c] == 1 and o.bit[c] < ALWAYS:

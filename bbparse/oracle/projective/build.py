@@ -1,14 +1,14 @@
 """Chart builder: from candidate arcs to the hyperedges of a projective dynamic program.
 
-The chart of a sentence is written down once as an explicit hypergraph: an *item* is a span with
-its state, a *hyperedge* a way of making it from two smaller items. Every pass afterwards
-(Viterbi, max-marginals, k best, elimination) is one sweep over flat arrays and is the same code
-for all recurrences. Derivations and projective trees correspond one to one, so the k best
-derivations are the k best trees.
+The chart of a sentence is stored as an explicit hypergraph: an *item* is a span with its state, a
+*hyperedge* a way to make it from two smaller items. Every later pass (Viterbi, max-marginals, k
+best, elimination) is one sweep over flat arrays, with the same code for all recurrences.
+Derivations and projective trees correspond one to one, so the k best derivations are the k best
+trees.
 
 Items (h head, m modifier, b = arc h→m, p = arc into h, s = arc h→s with s between h and m):
 
-* half span  ``H[m, e]`` (or ``H[b, e]``): m with all its modifiers on one side, reaching word e
+* half span  ``H[m, e]`` (or ``H[b, e]``): m with all its modifiers on one side, up to word e
 * incomplete ``I[b]``    (or ``I[p, b]``): arc b with everything between h and m
 * split      ``S[s, b]``: between adjacent siblings s and m, a half span of each
 
@@ -19,8 +19,9 @@ Recurrences (right side; the left side mirrors it):
 * ``S[s, b] = max_r  H[s, r] + H[b, r+1]``
 * first order: ``I[b] = max_r H[h, r] + H[m, r+1]``
 
-The score of an arc is added at its incomplete items, through ``item_group``: it changes with the
-multipliers and the hyperedges do not. Item 0 is the empty half span.
+The score of an arc is added at its incomplete items, through ``item_group``, because it changes
+with the multipliers while the hyperedges do not. Item 0 is the empty half span.
+
 Sources: Eisner 1996; McDonald & Pereira 2006; Carreras 2007; Koo & Collins 2010 §4.
 """
 
@@ -35,9 +36,9 @@ from bbparse.jit import kernel
 
 
 class Chart(NamedTuple):
-    """All spans and hyperedges of a projective dynamic program; elimination shrinks it in place.
+    """All items and hyperedges of a projective dynamic program; elimination shrinks it in place.
 
-    Item 0 is empty; the goal is the last one (there is none where no tree exists).
+    Item 0 is empty; the goal is the last item (missing if there is no tree).
     """
 
     item_ptr: NDArray[np.int32]  # [K + 1], hyperedges of item i: item_ptr[i] : item_ptr[i + 1]
@@ -45,7 +46,7 @@ class Chart(NamedTuple):
     left: NDArray[np.int32]  # [E], the two smaller items of a hyperedge
     right: NDArray[np.int32]
     weight: NDArray[np.float64]  # [E], score of the parts that the hyperedge completes
-    size: NDArray[np.int64]  # [1], how many items; the arrays may be longer
+    size: NDArray[np.int64]  # [1], number of items; the arrays may be longer
     group_ptr: NDArray[np.int32]  # [B + 1], arcs of each pair, by (head, modifier)
     group_mod: NDArray[np.int32]  # [B], modifier of each pair
 
@@ -60,7 +61,7 @@ def _grown(array, used):
 
 @kernel
 def _link(h, m, c, e, first, last, next_arc):
-    """List arc c from h to m under (h, e); of right arcs, that with the nearest m comes last."""
+    """List arc c from h to m under (h, e); the nearest m comes last for right arcs."""
     if first[h, e] < 0:
         next_arc[c, e] = -1
         first[h, e] = c
@@ -76,11 +77,20 @@ def _link(h, m, c, e, first, last, next_arc):
 
 @kernel
 def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):
-    """Write down all items and hyperedges, smaller spans first: a :class:`Chart`.
+    """Build a :class:`Chart` with all items and hyperedges, smaller spans first.
 
-    ``head`` and ``mod`` int32[B] are candidate pairs sorted by (head, mod), ``group_ptr`` int32[B +
-    1] has the arcs of each, ``mode`` is that of the recurrence; ``index`` and ``weights`` come from
-    :mod:`bbparse.oracle.projective.weights`.
+    Parameters
+    ----------
+    n : int
+    head, mod : int32[B]
+        Candidate pairs sorted by (head, mod).
+    mode : int
+        Mode of the recurrence; see :mod:`bbparse.oracle.projective.recurrences`.
+    single_root : bool
+    index, weights
+        From :mod:`bbparse.oracle.projective.weights`.
+    group_ptr : int32[B + 1]
+        Arcs of each pair.
     """
     out_mid, in_ptr, in_list = index.out_mid, index.in_ptr, index.in_list
     ranks, ctx_ptr, inc_ptr, inc_w = weights.ranks, weights.ctx_ptr, weights.inc_ptr, weights.inc_w
@@ -91,7 +101,7 @@ def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):
     root_key = n_groups if by_arc else 0
 
     half = np.full((n_half, n + 2), np.int32(-1), np.int32)
-    # where the right half spans of a key end, ascending
+    # ends of the right half spans of a key, ascending
     ends = np.empty((n_half, n + 2), np.int32)
     n_ends = np.ones(n_half, np.int32)
     # arcs c from word m whose half span away from m reaches e, ascending:
@@ -108,7 +118,7 @@ def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):
         _link(head[c], m, np.int64(c), m, first, last, next_arc)
     inc = np.full(ctx_ptr[n_groups], -1, np.int32)
     split_table = np.full((n + 1, n + 1) if mode == 1 else (1, 1), -1, np.int32)
-    split = np.empty(n + 2, np.int32)  # split item of each rank of the arc at hand
+    split = np.empty(n + 2, np.int32)  # split item of each rank of the current arc
     inner_ctx = np.empty(n + 2, np.int64)
     inner_split = np.empty(n + 2, np.int32)
     inner_rank = np.empty(n + 2, np.int64)
@@ -195,7 +205,7 @@ def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):
                     r = ends[first_side, i]
                     if r >= until:
                         break
-                    # written down in any case, and counted if it is there: no branch to guess
+                    # always written, but counted only if it exists: no branch to predict
                     rite = half[second_side, np.uintp(r + 1)]
                     edge_left[at] = half[first_side, np.uintp(r)]
                     edge_right[at] = rite
@@ -211,7 +221,7 @@ def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):
                 if mode == 1:
                     split_table[ms, m] = split[rank]
             inner = half[key, h + 1] if right else half[key, h - 1]
-            # ranks with a split: the contexts of the inner arc, the split's item, the rank
+            # ranks with a split: context of the inner arc, split item, rank
             n_inner = np.uintp(0)
             for rank in range(1, n_ranks):
                 if split[rank] >= 0:
@@ -225,7 +235,7 @@ def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):
                     if in_ptr[h + 1] == in_ptr[h]:
                         continue
                     g = head[in_list[in_ptr[h] + j]]
-                    if lo <= g <= hi:  # the grandparent would stand inside the span of its own arc
+                    if lo <= g <= hi:  # the grandparent would be inside the span of its own arc
                         continue
                 start = inc_ptr[b] + j * ranks[b]
                 if inner >= 0:
@@ -253,7 +263,7 @@ def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):
                 if e < 1 or e > n or first[m, e] < 0:
                     continue
                 if is_root and e < n and (single_root or mode > 0):
-                    continue  # only the whole sentence is needed of the root
+                    continue  # the root only needs the whole sentence
                 n_keys = in_ptr[m + 1] - in_ptr[m] if by_arc and not is_root else 1
                 while n_items + n_keys + 2 > item_group.shape[0]:
                     item_ptr = _grown(item_ptr, n_items + 1)
@@ -262,7 +272,7 @@ def build_chart(n, head, mod, mode, single_root, index, weights, group_ptr):
                     edge_left = _grown(edge_left, n_edges)
                     edge_right = _grown(edge_right, n_edges)
                     edge_weight = _grown(edge_weight, n_edges)
-                # the arcs c in question: their contexts, their half spans, outermost weights
+                # candidate arcs c: their contexts, half spans and outermost weights
                 n_outer = np.uintp(0)
                 c = first[m, e]
                 while c >= 0:

@@ -1,4 +1,4 @@
-"""The chart as the oracle of a search: what :mod:`bbparse.oracle.calls` asks of every oracle."""
+"""The chart as the oracle of a search: its implementation of :mod:`bbparse.oracle.calls`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ NEG = -np.inf
 
 
 class Projective(NamedTuple):
-    """The choice of an oracle of charts, by the number of the recurrence."""
+    """Choice of an oracle of charts, by the number of the recurrence."""
 
     mode: int
 
 
 class ChartScratch(NamedTuple):
-    """What the passes fill: by group, by item, by item, by group, by item."""
+    """Arrays that the passes write: by group, by item, by item, by group, by item."""
 
     gscore: NDArray[np.float64]
     inside: NDArray[np.float64]
@@ -40,13 +40,13 @@ class ChartScratch(NamedTuple):
 
 @kernel
 def make_chart(kind, n, head, mod, single_root, index, weights, group_ptr):
-    """The chart of a problem's candidate pairs and weights, as `build_chart` takes them."""
+    """Make the chart of candidate pairs and weights, as `build_chart` takes them."""
     return build_chart(n, head, mod, kind.mode, single_root, index, weights, group_ptr)
 
 
 @kernel
 def chart_scratch(chart):
-    """Room for the passes of a node."""
+    """Allocate the arrays that the passes of a node write."""
     n_items, n_groups = chart.size[0], chart.group_mod.shape[0]
     return ChartScratch(
         np.empty(n_groups), np.empty(n_items), np.empty(n_items), np.empty(n_groups),
@@ -56,7 +56,7 @@ def chart_scratch(chart):
 
 @kernel
 def chart_copy(chart):
-    """A chart of one's own, trimmed to what is alive."""
+    """Copy a chart, trimmed to what is left."""
     items = chart.size[0]
     edges = chart.item_ptr[items]
     return Chart(
@@ -68,32 +68,32 @@ def chart_copy(chart):
 
 @kernel
 def chart_size(chart):
-    """Hyperedges that are alive."""
+    """Return the number of hyperedges that are left."""
     return chart.item_ptr[chart.size[0]]
 
 
 @kernel
 def chart_weights(chart):
-    """Scores of parts."""
+    """Return the scores of parts."""
     return chart.weight
 
 
 @kernel
 def chart_best(chart, scratch, arc_score):
-    """One inside pass."""
+    """Return the best value, by one inside pass."""
     group_scores(chart.group_ptr, arc_score, scratch.gscore)
     return inside_pass(chart, scratch.gscore, scratch.inside)
 
 
 @kernel
 def chart_tree(chart, scratch, arc_score, tree):
-    """The best tree of the last pass."""
+    """Write the best tree of the last pass; return the score of its parts."""
     return backtrace(chart, arc_score, scratch.inside, tree)
 
 
 @kernel
 def chart_with_each(chart, scratch, arc_score, each):
-    """One outside pass."""
+    """Write the max-marginals of arcs, by one outside pass."""
     outside_pass(chart, scratch.gscore, scratch.inside, scratch.outside)
     group_marginals(chart, scratch.inside, scratch.outside, scratch.marginal)
     group_ptr, marginal, gscore = chart.group_ptr, scratch.marginal, scratch.gscore
@@ -106,17 +106,17 @@ def chart_with_each(chart, scratch, arc_score, each):
 
 @kernel
 def chart_eliminate(chart, scratch, floor):
-    """Drop the hyperedges in no tree that scores so much; whether a tree is left."""
+    """Drop hyperedges that are in no tree of at least this score; return True if a tree is left."""
     eliminate(chart, scratch.gscore, scratch.inside, scratch.outside, floor, scratch.renumber)
     return chart.size[0] > 1
 
 
 @kernel
 def chart_k_best(chart, scratch, arc_score, n_words, k, least, until):
-    """The k best trees; what is not listed scores at most the last one's."""
+    """Return the k best trees; trees that are not listed score at most as much as the last."""
     chart_best(chart, scratch, arc_score)
-    trees, values, part_scores, whole = k_best_pass(
+    trees, values, part_scores, is_complete = k_best_pass(
         chart, arc_score, scratch.inside, n_words, k, least, until
     )
-    rest = NEG if whole else values[trees.shape[0] - 1]
-    return trees, values, part_scores, rest
+    bound = NEG if is_complete else values[trees.shape[0] - 1]
+    return trees, values, part_scores, bound

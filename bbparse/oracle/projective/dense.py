@@ -1,7 +1,7 @@
-"""Eisner's algorithm over a full score matrix, without building a chart.
+"""Eisner's algorithm over a full score matrix, without a chart.
 
-The pre-pruner scores all n² arcs of a sentence and needs one best tree and max-marginals of them;
-for that, tables over spans are smaller and faster than the explicit chart that the search wants.
+The pre-pruner scores all n² arcs of a sentence, and needs one best tree and max-marginals. For
+that, tables over spans are smaller and faster than the explicit chart that the search needs.
 Recurrences as in :mod:`bbparse.oracle.projective.build`, first order. O(n^3) time, O(n^2) memory.
 """
 
@@ -24,7 +24,7 @@ def _inside(scores, first, right, left, inc_right, inc_left):
     for width in range(1, n + 1):
         for i in range(first, n + 1 - width):
             j = i + width
-            # unsigned places, which numba does not look at for negative ones
+            # unsigned indices, which numba does not check for negative values
             ui = np.uintp(i)
             uj = np.uintp(j)
             best = NEG
@@ -91,10 +91,19 @@ def _follow(scores, right, left, inc_right, inc_left, heads, stack, depth):
 
 @kernel
 def eisner(scores, single_root):
-    """Heads int32[n + 1] of the best projective tree of a score matrix, and its score.
+    """Find the best projective tree of a score matrix.
 
-    ``scores[h, m]`` is -inf where there is no such arc; column 0 is ignored. ``heads[0]`` is -1,
-    and all are where no tree exists. Ties go to the smaller split.
+    Parameters
+    ----------
+    scores : float64[n + 1, n + 1]
+        ``scores[h, m]``, -inf if there is no such arc; column 0 is ignored.
+    single_root : bool
+
+    Returns
+    -------
+    heads : int32[n + 1]
+        ``heads[0]`` is -1, and all are if there is no tree. Ties go to the smaller split.
+    score : float
     """
     n = scores.shape[0] - 1
     heads = np.full(n + 1, -1, np.int32)

@@ -1,17 +1,17 @@
-"""Sweeps over a chart: Viterbi, max-marginals, exact elimination; and its k best derivations.
+"""Sweeps over a chart: Viterbi, max-marginals, exact elimination, and k-best enumeration.
 
-Each sweep is one loop over flat arrays and knows nothing of the recurrence that made the chart; see
+Each sweep is one loop over flat arrays and does not depend on the recurrence of the chart; see
 :mod:`bbparse.oracle.projective.build` for the layout. Cost is linear in the number of hyperedges,
 with a factor of about two for the outside sweep.
 
-The three sweeps that every search node makes read their arrays at unsigned places: numba looks at
-each signed place for a negative one, which would take them up to twice as long.
+The three sweeps of every search node use unsigned indices: numba checks each signed index for a
+negative value, which would take up to twice as long.
 
-Derivations are listed lazily (Huang & Chiang 2005, algorithm 3).
-Each item lists its derivations from the best one on, as far as they are asked for: a derivation is
-a hyperedge, the ranks of the two derivations that it joins and the rank of its arc among those of
-its pair of words. What may come next waits in a heap, at first every hyperedge with the best of
-all; each derivation that is listed puts those behind it there. Cost: one inside pass, and for each
+Derivations are enumerated lazily (Huang & Chiang 2005, algorithm 3). Each item lists its
+derivations, the best first, as far as they are needed. A derivation is a hyperedge, the ranks of
+the two derivations that it joins, and the rank of its arc among those of its pair of words.
+Candidates for the next derivation are in a heap, at first every hyperedge with the best of
+everything; each derivation that is listed adds its successors. Cost: one inside pass, and for each
 tree about n derivations at log E each.
 """
 
@@ -25,13 +25,13 @@ from bbparse.jit import kernel
 from bbparse.jit.clock import is_over
 
 NEG = -np.inf
-#: Steps of listing between two looks at the clock.
+#: Steps of the enumeration between two checks of the deadline.
 _STEPS = 1024
 
 
 @kernel
 def group_scores(group_ptr, arc_score, out):
-    """Best arc score of each head-modifier pair (they differ only where arcs carry labels)."""
+    """Write the best arc score of each head-modifier pair (arcs of a pair differ in labels)."""
     for b in range(group_ptr.shape[0] - 1):
         best = arc_score[group_ptr[b]]
         for a in range(group_ptr[b] + 1, group_ptr[b + 1]):
@@ -127,7 +127,7 @@ def outside_pass(chart, gscore, inside, outside):
 
 @kernel
 def group_marginals(chart, inside, outside, out):
-    """Best score of a tree with each head-modifier pair (-inf: in no tree)."""
+    """Write the best score of a tree with each head-modifier pair (-inf: in no tree)."""
     for b in range(out.shape[0]):
         out[b] = NEG
     for i in range(1, chart.size[0]):
@@ -142,8 +142,8 @@ def group_marginals(chart, inside, outside, out):
 def eliminate(chart, gscore, inside, outside, floor, renumber):
     """Drop, in place, every hyperedge in no tree that scores at least ``floor``.
 
-    Exact: a hyperedge's max-marginal bounds every tree that uses it. Items left without
-    hyperedges go too (``chart.size[0]`` of 1: nothing is left). ``renumber`` is scratch, int32[K].
+    Exact: a hyperedge's max-marginal bounds every tree that uses it. Items left without hyperedges
+    are dropped, too (``chart.size[0]`` of 1: nothing is left). ``renumber`` is scratch, int32[K].
     """
     n_items, item_ptr, item_group = chart.size[0], chart.item_ptr, chart.item_group
     left, right, weight = chart.left, chart.right, chart.weight
@@ -186,7 +186,7 @@ def eliminate(chart, gscore, inside, outside, floor, renumber):
 
 @kernel
 def arcs_by_score(group_ptr, arc_score):
-    """Arcs of each pair of words from the best one on, and how many are alive."""
+    """Sort the arcs of each pair of words, the best first; return also how many are left."""
     order = np.empty(arc_score.shape[0], np.int32)
     alive = np.zeros(group_ptr.shape[0] - 1, np.int32)
     for b in range(alive.shape[0]):
@@ -205,22 +205,35 @@ def arcs_by_score(group_ptr, arc_score):
 
 @kernel
 def list_derivations(chart, arc_score, order, alive, inside, k, least, until):
-    """The k best derivations of the goal, best first, up to the first below a score.
+    """Enumerate the k best derivations of the goal, best first, up to the first below ``least``.
 
-    ``inside`` is that of an inside pass under the same ``arc_score``, whose order is that of
-    `arcs_by_score`. Gives lists of derivations, those of item i at place[i]: minus its value,
-    hyperedge, ranks of left and right and rank of the arc; and the places, int64[items]. At the
-    moment ``until`` it ends with those that it has, one at least.
+    Parameters
+    ----------
+    inside : float64[K]
+        From an inside pass under the same ``arc_score``.
+    order, alive
+        From `arcs_by_score`.
+    until : float
+        Time at which the enumeration ends, with at least one derivation.
+
+    Returns
+    -------
+    listed : list of lists
+        Derivations of item i are at place[i]: minus the value, hyperedge, ranks of left and right,
+        and rank of the arc.
+    place : int64[items]
+    complete : bool
+        True if there are no other derivations.
     """
     n_items, item_ptr, item_group = chart.size[0], chart.item_ptr, chart.item_group
     left, right, weight, group_ptr = chart.left, chart.right, chart.weight, chart.group_ptr
     goal, zero = n_items - 1, np.int64(0)
-    # of the items that were looked at; in the heaps, smaller entries come first
+    # lists of the items visited so far; heaps have their smallest entry first
     heaps, listed = [[(0.0, zero, zero, zero, zero)]], [[(0.0, zero, zero, zero, zero)]]
     place, count = np.full(n_items, -1), np.zeros(n_items, np.int64)
-    done, grown = np.zeros(n_items, np.bool_), np.ones(n_items, np.bool_)
-    place[0], count[0], done[0] = 0, 1, True
-    stack = np.empty((n_items + 1, 2), np.int64)  # items, and the rank that is asked for
+    exhausted, grown = np.zeros(n_items, np.bool_), np.ones(n_items, np.bool_)
+    place[0], count[0], exhausted[0] = 0, 1, True
+    stack = np.empty((n_items + 1, 2), np.int64)  # items, and the rank that is needed
     stack[0, 0], stack[0, 1] = goal, k - 1
     depth, steps = 1, 0
     while depth > 0:
@@ -229,7 +242,7 @@ def list_derivations(chart, arc_score, order, alive, inside, k, least, until):
             break
         i, rank = stack[depth - 1, 0], stack[depth - 1, 1]
         b = item_group[i]
-        if count[i] > rank or done[i]:
+        if count[i] > rank or exhausted[i]:
             depth -= 1
             continue
         arc = arc_score[order[group_ptr[b]]] if b >= 0 and alive[b] > 0 else 0.0
@@ -241,23 +254,23 @@ def list_derivations(chart, arc_score, order, alive, inside, k, least, until):
                 value = inside[left[e]] + inside[right[e]] + weight[e] + arc
                 if value > NEG:
                     heappush(heaps[place[i]], (-value, np.int64(e), zero, zero, zero))
-        waiting, own = heaps[place[i]], listed[place[i]]
-        if depth == 1 and len(own) > 0 and -own[-1][0] < least:
+        waiting, derivations = heaps[place[i]], listed[place[i]]
+        if depth == 1 and len(derivations) > 0 and -derivations[-1][0] < least:
             break
         if not grown[i]:
-            less, e, x, y, r = own[-1]
-            # each pair of ranks is met once: (x, y) after (x, y - 1), (x, 0) after (x - 1, 0)
-            if r == 0 and count[right[e]] <= y + 1 and not done[right[e]]:
+            neg_value, e, x, y, r = derivations[-1]
+            # each pair of ranks is reached once: (x, y) from (x, y - 1), (x, 0) from (x - 1, 0)
+            if r == 0 and count[right[e]] <= y + 1 and not exhausted[right[e]]:
                 stack[depth, 0], stack[depth, 1] = right[e], y + 1
                 depth += 1
                 continue
-            if r == 0 and y == 0 and count[left[e]] <= x + 1 and not done[left[e]]:
+            if r == 0 and y == 0 and count[left[e]] <= x + 1 and not exhausted[left[e]]:
                 stack[depth, 0], stack[depth, 1] = left[e], x + 1
                 depth += 1
                 continue
             if b >= 0 and r + 1 < alive[b]:
                 lo = group_ptr[b] + r
-                value = -less - arc_score[order[lo]] + arc_score[order[lo + 1]]
+                value = -neg_value - arc_score[order[lo]] + arc_score[order[lo + 1]]
                 heappush(waiting, (-value, e, x, y, r + 1))
             lefts, rights = listed[place[left[e]]], listed[place[right[e]]]
             if r == 0 and count[right[e]] > y + 1:
@@ -268,7 +281,7 @@ def list_derivations(chart, arc_score, order, alive, inside, k, least, until):
                 heappush(waiting, (-value, e, x + 1, zero, zero))
             grown[i] = True
         if len(waiting) == 0:
-            done[i] = True
+            exhausted[i] = True
             continue
         _, e, x, y, _ = waiting[0]
         if count[left[e]] <= x:
@@ -278,34 +291,43 @@ def list_derivations(chart, arc_score, order, alive, inside, k, least, until):
             stack[depth, 0], stack[depth, 1] = right[e], y
             depth += 1
         else:
-            own.append(heappop(waiting))
+            derivations.append(heappop(waiting))
             count[i] += 1
             grown[i] = False
-    return listed, place, done[goal]
+    return listed, place, exhausted[goal]
 
 
 @kernel
 def k_best_pass(chart, arc_score, inside, n_words, k, least, until):
-    """The k best trees, best first, up to the first below a score; all where fewer exist.
+    """Return the k best trees, best first, up to the first below ``least``.
 
-    ``inside`` is that of an inside pass under the same ``arc_score``. Gives trees int32[K,
-    n_words], the arc of each word, their scores float64[K], of these the part that comes from
-    hyperedges, and whether there are no others. ``until`` is that of `list_derivations`.
+    Parameters are those of `list_derivations`.
+
+    Returns
+    -------
+    trees : int32[K, n_words]
+        Arc of each word.
+    values : float64[K]
+        Scores.
+    weights : float64[K]
+        Their part from hyperedges.
+    complete : bool
+        True if there are no other trees.
     """
     n_items, item_group, group_ptr = chart.size[0], chart.item_group, chart.group_ptr
     left, right = chart.left, chart.right
     if n_items <= 1 or inside[n_items - 1] == NEG:
         return np.empty((0, n_words), np.int32), np.empty(0), np.empty(0), True
     order, alive = arcs_by_score(group_ptr, arc_score)
-    listed, place, whole = list_derivations(
+    listed, place, is_complete = list_derivations(
         chart, arc_score, order, alive, inside, k, least, until
     )
-    found = listed[place[n_items - 1]]
-    trees, weights = np.empty((len(found), n_words), np.int32), np.zeros(len(found))
-    values = np.empty(len(found))
+    derivations = listed[place[n_items - 1]]
+    trees, weights = np.empty((len(derivations), n_words), np.int32), np.zeros(len(derivations))
+    values = np.empty(len(derivations))
     stack = np.empty((n_items + 1, 2), np.int64)
-    for t in range(len(found)):
-        values[t] = -found[t][0]
+    for t in range(len(derivations)):
+        values[t] = -derivations[t][0]
         depth = 1
         stack[0, 0], stack[0, 1] = n_items - 1, t
         while depth > 0:
@@ -322,4 +344,4 @@ def k_best_pass(chart, arc_score, inside, n_words, k, least, until):
             if right[e] != 0:
                 stack[depth, 0], stack[depth, 1] = right[e], y
                 depth += 1
-    return trees, values, weights, whole
+    return trees, values, weights, is_complete

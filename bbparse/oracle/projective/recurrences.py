@@ -1,7 +1,7 @@
-"""The four recurrences, as data: which states they keep and which parts they can hold.
+"""The four recurrences as data: the states that they keep and the parts that they score.
 
-All of them run on one chart builder (:mod:`bbparse.oracle.projective.build`) because they differ
-only in what a half span and an incomplete span must remember:
+All of them run on one chart builder (:mod:`bbparse.oracle.projective.build`), because they differ
+only in what a half span and an incomplete span remember:
 
 ==============  ==================  =======================  =========  ======================
 recurrence      half span keyed by  incomplete span keyed by dense cost source
@@ -12,7 +12,7 @@ recurrence      half span keyed by  incomplete span keyed by dense cost source
 ``grandsib``    arc into the word   arc and the arc above    O(n^4)     Koo & Collins 2010
 ==============  ==================  =======================  =========  ======================
 
-With k candidate heads a word the cost of the last two falls to O(n^2 k^2).
+With k candidate heads per word, the cost of the last two falls to O(n^2 k^2).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from bbparse.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """What one dynamic program keeps in its states, and therefore which parts it scores."""
+    """A dynamic program: its states, and therefore the parts that it scores."""
 
-    name: str  # in configurations and on the command line
-    mode: int  # that the chart builder switches on
-    holds: frozenset[str]  # part kinds (prefixes of the ``Problem`` arrays) that it scores
+    name: str  #: Name in configurations and on the command line.
+    mode: int  #: Mode of the chart builder.
+    holds: frozenset[str]  #: Part kinds (prefixes of the ``Problem`` arrays) that it scores.
 
 
 FIRST = Recurrence("first", 0, frozenset())
@@ -44,7 +44,7 @@ _SCORES = [(kind, f"{kind}_score") for kind in sorted(GRANDSIB.holds)]
 
 @cache
 def cheapest(parts: frozenset[str]) -> Recurrence:
-    """The cheapest recurrence that scores all the given part kinds by itself."""
+    """Return the cheapest recurrence that scores all the given part kinds."""
     for recurrence in RECURRENCES.values():
         if parts <= recurrence.holds:
             return recurrence
@@ -52,14 +52,14 @@ def cheapest(parts: frozenset[str]) -> Recurrence:
 
 
 def parts_of(problem: Problem) -> frozenset[str]:
-    """The part kinds a problem has scores for."""
+    """Return the part kinds for which a problem has scores."""
     return frozenset([kind for kind, name in _SCORES if len(getattr(problem, name))])
 
 
 def recurrence_for(problem: Problem, name: str | None) -> Recurrence:
-    """The recurrence of a name that can score a problem; None: the cheapest that can.
+    """Return the recurrence with a name, or the cheapest one that can score a problem.
 
-    ValueError where there is none of that name, or it cannot hold a part kind the problem has.
+    ValueError if there is none of that name, or it cannot score a part kind of the problem.
     """
     parts = parts_of(problem)
     if name is None:

@@ -1,9 +1,9 @@
-"""The candidate arcs and part scores of a problem, laid out as the chart builder walks them.
+"""Candidate arcs and part scores of a problem, in the order in which the chart builder reads them.
 
-Candidate head-modifier pairs are called groups, as with labels each stands for several arcs. For
-group b with ``c`` contexts (arcs into its head; one where the recurrence keeps none) and ``r``
-ranks (0 = first modifier, then inner siblings from near to far), the weight of context j and rank
-i is ``inc_w[inc_ptr[b] + j * r + i]``; the outermost-grandchild weight of context j is
+Candidate head-modifier pairs are called groups, because with labels each stands for several arcs.
+For group b with ``c`` contexts (arcs into its head; one if the recurrence has none) and ``r`` ranks
+(0 = first modifier, then inner siblings from near to far), the weight of context j and rank i is
+``inc_w[inc_ptr[b] + j * r + i]``; the outermost-grandchild weight of context j is
 ``out_w[out_ctx_ptr[b] + j]``. Cost: O(n² + groups + weights + parts).
 """
 
@@ -20,14 +20,14 @@ NEG = -np.inf
 
 
 class Index(NamedTuple):
-    """Where the groups of each pair of words, head and modifier are."""
+    """Groups of each pair of words, of each head and of each modifier."""
 
     table: NDArray[np.int32]  # [n + 1, n + 1], group of each pair (head, modifier) or -1
     out_ptr: NDArray[np.int32]  # [n + 2], first group of each head
     out_mid: NDArray[np.int32]  # [n + 1], its first group to the right
     in_ptr: NDArray[np.int32]  # [n + 2], groups by modifier
     in_list: NDArray[np.int32]  # [B]
-    in_rank: NDArray[np.int32]  # [B], place of a group among those with its modifier
+    in_rank: NDArray[np.int32]  # [B], rank of a group among those with its modifier
 
 
 class Weights(NamedTuple):
@@ -43,7 +43,7 @@ class Weights(NamedTuple):
 
 @kernel
 def index_groups(n, head, mod):
-    """Index candidate head-modifier pairs ("groups") sorted by (head, mod): an :class:`Index`."""
+    """Make an :class:`Index` of candidate head-modifier pairs sorted by (head, mod)."""
     n_groups = head.shape[0]
     table = np.full((n + 1, n + 1), -1, np.int32)
     out_ptr = np.zeros(n + 2, np.int32)
@@ -72,7 +72,7 @@ def index_groups(n, head, mod):
 
 @kernel
 def _rank(index, h, inner, outer):
-    """Place of an inner sibling (-1: none, place 0) among those of an arc; -1: no candidate."""
+    """Return the rank of an inner sibling (-1: none, rank 0) for an arc; -1 if no candidate."""
     if inner < 0:
         return 0
     s = index.table[h, inner]
@@ -83,7 +83,7 @@ def _rank(index, h, inner, outer):
 
 @kernel
 def add_sib(index, weights, h, inner, outer, score):
-    """Score adjacent siblings; as the three below, only where candidates join the words."""
+    """Add the score of adjacent siblings; ignored, as below, if no candidate arcs join them."""
     b = index.table[h, outer]
     rank = _rank(index, h, inner, outer)
     if b < 0 or rank < 0:
@@ -94,7 +94,7 @@ def add_sib(index, weights, h, inner, outer, score):
 
 @kernel
 def add_gc(index, weights, g, h, m, score):
-    """Score a grandchild."""
+    """Add the score of a grandchild."""
     p = index.table[g, h]
     b = index.table[h, m]
     if p < 0 or b < 0:
@@ -106,7 +106,7 @@ def add_gc(index, weights, g, h, m, score):
 
 @kernel
 def add_ogc(index, weights, g, h, m, score):
-    """Score a grandchild that is outermost."""
+    """Add the score of an outermost grandchild."""
     p = index.table[g, h]
     b = index.table[h, m]
     if p >= 0 and b >= 0:
@@ -115,7 +115,7 @@ def add_ogc(index, weights, g, h, m, score):
 
 @kernel
 def add_gsib(index, weights, g, h, inner, outer, score):
-    """Score adjacent siblings under the head of their head."""
+    """Add the score of adjacent siblings with the head of their head."""
     b = index.table[h, outer]
     rank = _rank(index, h, inner, outer)
     p = index.table[g, h] if h > 0 else 0
@@ -127,10 +127,10 @@ def add_gsib(index, weights, g, h, inner, outer, score):
 
 @kernel
 def weight_tables(n, head, mod, mode, index, parts):
-    """The part scores (:class:`bbparse.problem.parts.Parts`) of a problem as :class:`Weights`.
+    """Make the :class:`Weights` of a problem's parts (:class:`bbparse.problem.parts.Parts`).
 
     Parts over words that no candidate joins are left out, and so are kinds of part that the
-    recurrence ``mode`` does not hold.
+    recurrence ``mode`` does not score.
     """
     in_ptr = index.in_ptr
     n_groups = head.shape[0]
@@ -161,7 +161,7 @@ def weight_tables(n, head, mod, mode, index, parts):
     if mode == 3:
         for i in range(gc.head.shape[0]):
             add_gc(index, weights, gc.grand[i], gc.head[i], gc.mod[i], gc.score[i])
-        # Most often parts of the same arc and the same sibling follow each other.
+        # Parts of the same arc and the same sibling usually follow each other.
         b, rank, start = -1, -1, 0
         for i in range(gsib.head.shape[0]):
             h = gsib.head[i]
@@ -191,18 +191,18 @@ def weight_tables(n, head, mod, mode, index, parts):
 
 @kernel
 def take_factors(head, mod, mode, index, weights, factors):
-    """Add the factors that equal parts to the weights, and drop them, in place.
+    """Absorb factors that equal parts into the weights, and remove them, in place.
 
-    An oracle that holds such parts scores them by itself. The arcs are sorted by (head, mod); no
-    two join the same words. Returns how many factors are left.
+    The arcs are sorted by (head, mod), and no two join the same words. Returns the number of
+    factors that are left.
     """
     ptr, arcs, score = factors
-    kept = used = lo = 0
+    n_kept = used = lo = 0
     for f in range(score.shape[0]):
         hi = ptr[f + 1]
         size = hi - lo
-        taken = False
-        # Two arcs of one head are the siblings a and b, the outer one b; a third is the upper one.
+        absorbed = False
+        # Two arcs of one head are siblings a and b, with b the outer one; a third is the upper one.
         upper, a, b = -1, -1, -1
         if mode > 0 and size <= 3 and score[f] > NEG:
             for i in range(lo, hi):
@@ -221,24 +221,24 @@ def take_factors(head, mod, mode, index, weights, factors):
             outermost = index.out_ptr[h + 1] - 1 if m > h else index.out_ptr[h]
             if mode == 3:
                 add_gc(index, weights, g, h, m, score[f])
-                taken = True
+                absorbed = True
             elif mode == 2 and b == outermost:
                 add_ogc(index, weights, g, h, m, score[f])
-                taken = True
+                absorbed = True
         elif a >= 0 and abs(a - b) == 1:  # no candidate is between the two
             h, inner, outer = head[a], mod[a], mod[b]
             if size == 2:
                 add_sib(index, weights, h, inner, outer, score[f])
-                taken = True
+                absorbed = True
             elif mode == 3 and upper >= 0 and mod[upper] == h:
                 add_gsib(index, weights, head[upper], h, inner, outer, score[f])
-                taken = True
-        if not taken:
+                absorbed = True
+        if not absorbed:
             for i in range(lo, hi):
                 arcs[used] = arcs[i]
                 used += 1
-            score[kept] = score[f]
-            kept += 1
-            ptr[kept] = used
+            score[n_kept] = score[f]
+            n_kept += 1
+            ptr[n_kept] = used
         lo = hi
-    return kept
+    return n_kept
