@@ -1,13 +1,13 @@
-"""`Problem` and `Solution`: the waist of the hourglass.
+"""`Problem` and `Solution`: the interface between everything that makes scores and every solver.
 
-Whatever produces scores makes a `Problem`; whatever finds trees answers with a `Solution`. Both
-are frozen: arrays are C-contiguous, read-only and checked once, when the object is made. One file
-for each thing that can be done with them: `parts` declares the arrays and `base` holds them, `edit`
-and `constraints` make problems from problems, `tree` scores one tree from the definition, `files`
-reads and writes, and `check` says what is wrong with what was given.
+Anything that produces scores makes a `Problem`; anything that finds trees returns a `Solution`.
+Both are frozen: arrays are C-contiguous, read-only and checked once, when the object is made. There
+is one file for each operation: `parts` declares the arrays and holds them, `edit` and `constraints`
+make problems from problems, `tree` scores one tree from the definition, `files` reads and writes,
+and `check` validates input.
 
-The names below are imported when they are first used: the checker of proofs reads the records
-alone, without the code that makes them.
+The names below are imported on first use: the checker of proofs reads the records alone, without
+the code that makes them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arrays and numbers as they must be, by themselves and together, with a message for each fault."""
+"""Validation of arrays and numbers, by themselves and together, with a message for each fault."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from numpy.typing import ArrayLike, NDArray
 from bbparse.errors import ProblemError
 from bbparse.problem.parts import DTYPES, KINDS, PART_NAMES, GrandSiblings, ProblemArrays, Siblings
 
-#: The longest sentence: keys of four word indices must fit 64 bits (see `_check_repeats`).
+#: Maximum length of a sentence: keys of four word indices must fit 64 bits.
 MAX_WORDS = 32_000
-#: The largest magnitude of a score: sums and bounds of larger ones could overflow.
+#: Maximum magnitude of a score: sums and bounds of larger ones could overflow.
 MAX_SCORE = 1e100
 
 
 def refuse(bad: NDArray[np.bool_], say: Callable[[int], str]) -> None:
-    """Raise a ProblemError with what is to be said of the first place where something is bad."""
+    """Raise a ProblemError for the first true element; `say` makes the message from its index."""
     if bad.any():
         raise ProblemError(say(int(bad.argmax())))
 
 
 def off_quantum(scores: NDArray[np.float64], quantum: float) -> NDArray[np.bool_]:
-    """Which finite scores are no integer multiples of the quantum.
+    """Return which finite scores are not integer multiples of the quantum.
 
-    A sum of many multiples is off by rounding, so a thousandth of the quantum is forgiven.
+    A sum of many multiples has rounding errors, so a thousandth of the quantum is tolerated.
     """
     ratio = np.where(np.isfinite(scores), scores, 0.0) / quantum
-    wrong: NDArray[np.bool_] = np.abs(ratio - np.round(ratio)) > 1e-3 + 1e-12 * np.abs(ratio)
-    return wrong
+    is_off: NDArray[np.bool_] = np.abs(ratio - np.round(ratio)) > 1e-3 + 1e-12 * np.abs(ratio)
+    return is_off
 
 
 def as_ints(name: str, values: ArrayLike, dtype: type, ndim: int = 1) -> NDArray[Any]:
-    """Copy of `values` as a C-contiguous integer array; ProblemError if they are none that fits."""
+    """Copy `values` to a C-contiguous integer array; ProblemError if they do not fit."""
     array = _as_array(name, values, ndim)
     if array.size == 0:
         return np.zeros(array.shape, dtype=dtype)
@@ -44,16 +44,15 @@ def as_ints(name: str, values: ArrayLike, dtype: type, ndim: int = 1) -> NDArray
     if array.dtype != dtype and (array.min() < limits.min or array.max() > limits.max):
         flat = array.ravel()
         i = int(np.flatnonzero((flat < limits.min) | (flat > limits.max))[0])
-        place = "".join(f"[{j}]" for j in np.unravel_index(i, array.shape))
+        index = "".join(f"[{j}]" for j in np.unravel_index(i, array.shape))
         raise ProblemError(
-            f"{name}{place} is {flat[i]}, expected {limits.min}..{limits.max} ({np.dtype(dtype)})"
+            f"{name}{index} is {flat[i]}, expected {limits.min}..{limits.max} ({np.dtype(dtype)})"
         )
     return np.array(array, dtype=dtype, order="C")
 
 
 def as_floats(name: str, values: ArrayLike, ndim: int = 1) -> NDArray[np.float64]:
-    """Copy of `values` as a C-contiguous float64 array; ProblemError if they are no real numbers.
-    """
+    """Copy `values` to a C-contiguous float64 array; ProblemError if they are not real numbers."""
     array = _as_array(name, values, ndim)
     if array.size and array.dtype.kind not in "iuf":
         raise ProblemError(f"{name} has dtype {array.dtype}, expected real numbers")
@@ -66,13 +65,13 @@ def _as_array(name: str, values: ArrayLike, ndim: int) -> NDArray[Any]:
     except (ValueError, TypeError, OverflowError) as error:
         raise ProblemError(f"{name} is not an array: {error}") from error
     if array.ndim != ndim:
-        wanted = "one dimension" if ndim == 1 else f"{ndim} dimensions"
-        raise ProblemError(f"{name} has shape {array.shape}, expected {wanted}")
+        expected = "one dimension" if ndim == 1 else f"{ndim} dimensions"
+        raise ProblemError(f"{name} has shape {array.shape}, expected {expected}")
     return array
 
 
 def as_count(name: str, value: Any, low: int, high: int) -> int:
-    """`value` as an int in low..high; ProblemError otherwise."""
+    """Return `value` as an int in low..high; ProblemError otherwise."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise ProblemError(f"{name} is {value!r}, expected an integer")
     if not low <= int(value) <= high:
@@ -81,17 +80,17 @@ def as_count(name: str, value: Any, low: int, high: int) -> int:
 
 
 def as_flag(name: str, value: Any) -> bool:
-    """`value` as a bool; ProblemError for anything but True and False."""
+    """Return `value` as a bool; ProblemError for anything but True and False."""
     if not isinstance(value, bool | np.bool_):
         raise ProblemError(f"{name} is {value!r}, expected True or False")
     return bool(value)
 
 
-def check_lengths(arrays: dict[str, NDArray[Any]], wanted: int, like: str) -> None:
-    """Refuse the first array that does not have `wanted` elements, as `like` has."""
+def check_lengths(arrays: dict[str, NDArray[Any]], length: int, like: str) -> None:
+    """Refuse the first array that does not have `length` elements, as `like` has."""
     for name, array in arrays.items():
-        if len(array) != wanted:
-            raise ProblemError(f"{name} has {len(array)} elements, expected {wanted} as in {like}")
+        if len(array) != length:
+            raise ProblemError(f"{name} has {len(array)} elements, expected {length} as in {like}")
 
 
 def check_range(name: str, values: NDArray[Any], low: int, high: int) -> None:
@@ -103,35 +102,35 @@ def check_range(name: str, values: NDArray[Any], low: int, high: int) -> None:
 
 
 def check_scores(name: str, scores: NDArray[np.float64], allow_minus_inf: bool = False) -> None:
-    """Refuse NaN, what is larger than `MAX_SCORE` and (unless allowed) -inf."""
+    """Refuse NaN, magnitudes above `MAX_SCORE` and (unless allowed) -inf."""
 
     def say(i: int) -> str:
-        wanted = "a finite number or -inf" if allow_minus_inf else "a finite number"
+        expected = "a finite number or -inf" if allow_minus_inf else "a finite number"
         if np.isfinite(scores[i]):
-            wanted += f" of magnitude <= {MAX_SCORE:g}"
+            expected += f" of magnitude <= {MAX_SCORE:g}"
         hint = ""
         if scores[i] < -MAX_SCORE and not allow_minus_inf:
             hint = " (leave the arc out instead)" if name == "arc_score" else " (use a factor)"
-        return f"{name}[{i}] is {scores[i]}, expected {wanted}{hint}"
+        return f"{name}[{i}] is {scores[i]}, expected {expected}{hint}"
 
-    good = np.abs(scores) <= MAX_SCORE
-    refuse(~(good | (scores == -np.inf) if allow_minus_inf else good), say)
+    is_valid = np.abs(scores) <= MAX_SCORE
+    refuse(~(is_valid | (scores == -np.inf) if allow_minus_inf else is_valid), say)
 
 
 def first_repeat(keys: NDArray[Any]) -> tuple[int, int] | None:
-    """First index whose key was seen before, and where it was first; None: all are different."""
+    """Return the index of the first repeated key, and of its first occurrence; None: no repeat."""
     order = np.argsort(keys, kind="stable")
-    again = order[1:][keys[order[1:]] == keys[order[:-1]]]
-    if not len(again):
+    repeats = order[1:][keys[order[1:]] == keys[order[:-1]]]
+    if not len(repeats):
         return None
-    i = int(again.min())
+    i = int(repeats.min())
     return i, int(np.flatnonzero(keys == keys[i])[0])
 
 
 def check_problem(p: ProblemArrays) -> None:
-    """Refuse the first thing in which the `Problem` contract is broken, naming array and index.
+    """Refuse the first violation of the `Problem` contract, naming array and index.
 
-    Dtypes and dimensions are right already.
+    Dtypes and dimensions have been checked before.
     """
     _check_arcs(p)
     for kind in KINDS:
@@ -150,9 +149,9 @@ def check_problem(p: ProblemArrays) -> None:
             )
 
 
-def _check_distinct(name: str, other: str, values: NDArray[Any], others: NDArray[Any]) -> None:
+def _check_distinct(name: str, other: str, values: NDArray[Any], excluded: NDArray[Any]) -> None:
     refuse(
-        values == others,
+        values == excluded,
         lambda i: f"{name}[{i}] is {values[i]}, the same word as {other}[{i}]",
     )
 
@@ -201,7 +200,7 @@ def _check_repeats(kind: str, n: int, columns: tuple[NDArray[np.int32], ...]) ->
         )
 
 
-#: Of each kind of part, the smallest word in each column: the root is 0, and -1 is no word.
+#: Kind of part → smallest word in each column: 0 is the root, -1 no word.
 _LOWEST = {"sib": (0, -1, 1), "gc": (0, 1, 1), "ogc": (0, 1, 1), "gsib": (-1, 0, -1, 1)}
 
 
@@ -245,23 +244,23 @@ def _check_siblings(n: int, kind: str, part: Siblings | GrandSiblings) -> None:
     _check_distinct("gsib_inner", "gsib_grand", np.where(inner == -1, -2, inner), grand)
 
 
-def _check_sets(p: ProblemArrays, kind: str, what: str, least: int) -> None:
-    """The sets of arcs of factors or of count factors; least: the fewest arcs of one."""
+def _check_sets(p: ProblemArrays, kind: str, title: str, min_arcs: int) -> None:
+    """Check the sets of arcs of factors or count factors, which have at least `min_arcs` arcs."""
     ptr, arcs = getattr(p, f"{kind}_ptr"), getattr(p, f"{kind}_arcs")
     if not len(ptr):
-        raise ProblemError(f"{kind}_ptr is empty, expected one element more than {what}s")
+        raise ProblemError(f"{kind}_ptr is empty, expected one element more than {title}s")
     if ptr[0] != 0:
         raise ProblemError(f"{kind}_ptr[0] is {ptr[0]}, expected 0")
     sizes = np.diff(ptr)
     refuse(
         (sizes < 0) | (ptr[1:] > len(arcs)),
-        lambda f: f"{kind}_ptr[{f + 1}] is {ptr[f + 1]}, expected {ptr[f] + least}..{len(arcs)}"
+        lambda f: f"{kind}_ptr[{f + 1}] is {ptr[f + 1]}, expected {ptr[f] + min_arcs}..{len(arcs)}"
         f" after {kind}_ptr[{f}] = {ptr[f]}",
     )
     refuse(
-        sizes < least,
-        lambda f: f"{kind}_ptr[{f + 1}] is {ptr[f + 1]}: {what} {f} has {sizes[f]} arcs,"
-        f" expected at least {least}",
+        sizes < min_arcs,
+        lambda f: f"{kind}_ptr[{f + 1}] is {ptr[f + 1]}: {title} {f} has {sizes[f]} arcs,"
+        f" expected at least {min_arcs}",
     )
     if ptr[-1] != len(arcs):
         raise ProblemError(
@@ -290,11 +289,11 @@ def _check_counts(p: ProblemArrays) -> None:
     ptr = p.count_score_ptr
     check_lengths({"count_score_ptr": ptr}, len(p.count_ptr), "count_ptr")
     # A set of r arcs has a score for each of the numbers 0..r.
-    wanted = p.count_ptr + np.arange(len(ptr))
+    expected = p.count_ptr + np.arange(len(ptr))
     sizes = np.diff(p.count_ptr)
     refuse(
-        ptr != wanted,
-        lambda i: f"count_score_ptr[{i}] is {ptr[i]}, expected {wanted[i]}"
+        ptr != expected,
+        lambda i: f"count_score_ptr[{i}] is {ptr[i]}, expected {expected[i]}"
         + (f": count factor {i - 1} has {sizes[i - 1]} arcs" if i else ""),
     )
     if len(p.count_score) != ptr[-1]:

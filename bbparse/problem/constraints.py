@@ -1,14 +1,15 @@
-"""Constraints and scores that depend on how many arcs of a set are in the tree.
+"""Constraints and scores that depend on the number of arcs of a set in the tree.
 
 All of them are count factors (see `Problem`): a set of arcs and a score for each number of them,
 -inf for a number that is not allowed. Valencies, "at most one of these", constituents and the
 polynomial factors of QL13 §5.1 are tables of this kind. The functions named with… are methods of
 `Problem`.
 
-Arcs are named as for `Problem.with_factors`: (head, mod), or (head, mod, label) where arcs have
+Arcs are named as for `Problem.with_factors`: (head, mod), or (head, mod, label) if arcs have
 labels; without its label an arc stands for all of them. An arc that is no candidate is in no tree
-and so is never counted. What cannot be satisfied is no error: `solve` finds it infeasible. (Only
-what contradicts itself at sight is refused: a second head, forbidding an arc that is required.)
+and so is never counted. Constraints that no tree can satisfy are no error: `solve` finds the
+problem infeasible. (Only direct contradictions are refused: a second head, forbidding a required
+arc.)
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from bbparse.problem.check import as_count, as_floats, check_scores, off_quantum
 from bbparse.problem.edit import P, arc_index, as_weight, forbid_arc, named_arcs, with_sets
 from bbparse.problem.parts import ProblemArrays
 
-_MOST = int(np.iinfo(np.int32).max)
+_MAX_INT = int(np.iinfo(np.int32).max)
 
 
 def _candidates(problem: ProblemArrays, arcs: Iterable[Sequence[int]]) -> tuple[list[int], int]:
-    """Indices of the candidates that arcs name, each once, and how many arcs are named."""
+    """Return the indices of the candidates that arcs name, and the number of named arcs."""
     try:
         named = list(arcs)
     except TypeError:
@@ -36,18 +37,18 @@ def _candidates(problem: ProblemArrays, arcs: Iterable[Sequence[int]]) -> tuple[
     if not named:
         raise ProblemError("arcs names no arc")
     index = arc_index(problem)
-    found: dict[int, None] = {}
+    candidates: dict[int, None] = {}
     for i, arc in enumerate(named):
-        found.update(dict.fromkeys(named_arcs(problem, index, f"arcs[{i}]", arc)))
+        candidates.update(dict.fromkeys(named_arcs(problem, index, f"arcs[{i}]", arc)))
     if len({tuple(arc) for arc in named}) < len(named):
         raise ProblemError(f"arcs names an arc twice: {named!r}")
-    return list(found), len(named)
+    return list(candidates), len(named)
 
 
 def _with_table(problem: P, arcs: Sequence[int], scores: NDArray[np.float64]) -> P:
-    """The problem and one more count factor.
+    """Return the problem with one more count factor.
 
-    With fewer scores than numbers of arcs the last one stands for the rest.
+    With fewer scores than numbers of arcs, the last score stands for the rest.
     """
     table = scores[np.minimum(np.arange(len(arcs) + 1), len(scores) - 1)]
     if not len(problem.arc_head) or not table.any():
@@ -60,13 +61,13 @@ def _with_table(problem: P, arcs: Sequence[int], scores: NDArray[np.float64]) ->
             # Every tree has one arc into word 1.
             gain = np.where(problem.arc_mod == 1, table[0], 0.0)
             return problem.changed(arc_score=problem.arc_score + gain, quantum=quantum)
-        # No tree will do, whichever set of arcs says so.
+        # No tree is feasible, whichever set of arcs says so.
         arcs, table = [0], np.full(2, -np.inf)
     return with_sets(problem, "count", [(arcs, table)]).changed(quantum=quantum)
 
 
 def _bounds(low: int, high: int) -> NDArray[np.float64]:
-    """Scores of the numbers 0..high + 1: 0 for low..high, -inf for all others."""
+    """Return scores of the numbers 0..high + 1: 0 for low..high, -inf for all others."""
     scores = np.full(high + 2, -np.inf)
     scores[low : high + 1] = 0.0
     return scores
@@ -75,7 +76,7 @@ def _bounds(low: int, high: int) -> NDArray[np.float64]:
 def with_count_scores(
     problem: P, arcs: Iterable[Sequence[int]], scores: ArrayLike
 ) -> P:
-    """This problem with a score for each number of these arcs that is in the tree.
+    """Return this problem with a score for each number of these arcs in the tree.
 
     Parameters
     ----------
@@ -86,31 +87,31 @@ def with_count_scores(
     Raises
     ------
     ProblemError
-        If no arc is named, or one twice, or scores do not fit.
+        If no arc is named, or one twice, or the scores do not fit.
     """
-    found, named = _candidates(problem, arcs)
+    candidates, n_named = _candidates(problem, arcs)
     table = as_floats("scores", scores)
-    if len(table) != named + 1:
+    if len(table) != n_named + 1:
         raise ProblemError(
-            f"scores has {len(table)} elements, expected {named + 1}: one for each number of the"
-            f" {named} arcs, from 0"
+            f"scores has {len(table)} elements, expected {n_named + 1}: one for each number of the"
+            f" {n_named} arcs, from 0"
         )
     check_scores("scores", table, allow_minus_inf=True)
-    return _with_table(problem, found, table)
+    return _with_table(problem, candidates, table)
 
 
 def with_at_most(problem: P, arcs: Iterable[Sequence[int]], k: int = 1) -> P:
-    """This problem with at most k of these arcs in the tree."""
-    found, _ = _candidates(problem, arcs)
-    high = as_count("k", k, 0, _MOST)
-    return _with_table(problem, found, _bounds(0, min(high, len(found))))
+    """Return this problem with at most k of these arcs in the tree."""
+    candidates, _ = _candidates(problem, arcs)
+    high = as_count("k", k, 0, _MAX_INT)
+    return _with_table(problem, candidates, _bounds(0, min(high, len(candidates))))
 
 
 def with_at_least(problem: P, arcs: Iterable[Sequence[int]], k: int = 1) -> P:
-    """This problem with at least k of these arcs in the tree."""
-    found, _ = _candidates(problem, arcs)
-    low = as_count("k", k, 0, _MOST)
-    return _with_table(problem, found, _bounds(min(low, len(found) + 1), len(found)))
+    """Return this problem with at least k of these arcs in the tree."""
+    candidates, _ = _candidates(problem, arcs)
+    low = as_count("k", k, 0, _MAX_INT)
+    return _with_table(problem, candidates, _bounds(min(low, len(candidates) + 1), len(candidates)))
 
 
 def with_valency(
@@ -122,18 +123,18 @@ def with_valency(
     side: Literal["left", "right"] | None = None,
     label: int | None = None,
 ) -> P:
-    """This problem with bounds on the number of modifiers of a word, or of each of several.
+    """Return this problem with bounds on the number of modifiers of one or several words.
 
     Parameters
     ----------
     head : int or iterable of int
         The word, or 0 for the root; or several.
     low, high : int
-        Fewest and most modifiers; high None: no limit.
+        Minimum and maximum number of modifiers; high None: no limit.
     side : {"left", "right"}, optional
         Count only the modifiers on this side of the head.
     label : int, optional
-        Count only the modifiers under this label: no verb has two subjects after
+        Count only the modifiers with this label: no verb has two subjects after
         `with_valency(verbs, high=1, label=subject)`.
 
     Raises
@@ -147,25 +148,25 @@ def with_valency(
 
 
 def _words(problem: ProblemArrays, head: int | Iterable[int]) -> list[int]:
-    """A word as a list, and several as they are."""
+    """Return one word as a list, and several as they are."""
     if not isinstance(head, str | bytes):
         try:
-            several = list(head)  # type: ignore[arg-type]
+            words = list(head)  # type: ignore[arg-type]
         except TypeError:
             pass
         else:
-            names = [f"head[{i}]" for i in range(len(several))]
-            return [as_count(name, h, 0, problem.n_words) for name, h in zip(names, several)]
+            names = [f"head[{i}]" for i in range(len(words))]
+            return [as_count(name, h, 0, problem.n_words) for name, h in zip(names, words)]
     return [as_count("head", head, 0, problem.n_words)]
 
 
 def _with_valency(
     p: P, head: int, low: int, high: int | None, side: str | None, label: int | None
 ) -> P:
-    low = as_count("low", low, 0, _MOST)
-    most = _MOST if high is None else as_count("high", high, 0, _MOST)
-    if low > most:
-        raise ProblemError(f"low is {low}, expected at most high = {most}")
+    low = as_count("low", low, 0, _MAX_INT)
+    max_count = _MAX_INT if high is None else as_count("high", high, 0, _MAX_INT)
+    if low > max_count:
+        raise ProblemError(f"low is {low}, expected at most high = {max_count}")
     chosen = p.arc_head == head
     if side is not None:
         if side not in ("left", "right"):
@@ -174,22 +175,22 @@ def _with_valency(
     if label is not None:
         if p.arc_label is None:
             raise ProblemError(f"label is {label!r}, but the arcs have no labels")
-        chosen &= p.arc_label == as_count("label", label, 0, _MOST)
+        chosen &= p.arc_label == as_count("label", label, 0, _MAX_INT)
     arcs = np.flatnonzero(chosen).tolist()
-    return _with_table(p, arcs, _bounds(min(low, len(arcs) + 1), min(most, len(arcs))))
+    return _with_table(p, arcs, _bounds(min(low, len(arcs) + 1), min(max_count, len(arcs))))
 
 
 def with_subtree(problem: P, words: Iterable[int], *, complete: bool = True) -> P:
-    """This problem with some words forming a connected subtree.
+    """Return this problem with some words forming a connected subtree.
 
-    Words are connected exactly when one of them alone has its head elsewhere.
+    Words are connected exactly if only one of them has its head outside.
 
     Parameters
     ----------
     words : iterable of int
         Any words, next to each other or not.
     complete : bool
-        Nothing else hangs from them, as in a constituent: arcs from them to other words are
+        No other words hang from them, as in a constituent: arcs from them to other words are
         forbidden.
 
     Raises
@@ -211,12 +212,12 @@ def with_subtree(problem: P, words: Iterable[int], *, complete: bool = True) -> 
 
 
 def with_or(problem: P, arcs: Iterable[Sequence[int]], weight: float) -> P:
-    """This problem with a weight for the trees that have at least one of these arcs.
+    """Return this problem with a weight for the trees that have at least one of these arcs.
 
     The weight is finite, or -inf: none of them. Source: QL13 §5.1.
     """
-    found, _ = _candidates(problem, arcs)
-    return _with_table(problem, found, np.array([0.0, as_weight("weight", weight)]))
+    candidates, _ = _candidates(problem, arcs)
+    return _with_table(problem, candidates, np.array([0.0, as_weight("weight", weight)]))
 
 
 def with_valency_score(
@@ -226,14 +227,14 @@ def with_valency_score(
     weight: float,
     modifiers: Iterable[int] | None = None,
 ) -> P:
-    """This problem with a weight for the trees where a word has exactly k modifiers.
+    """Return this problem with a weight for the trees in which a word has exactly k modifiers.
 
     Parameters
     ----------
     head : int
         The word, or 0 for the root.
     k : int
-        How many.
+        Number of modifiers.
     weight : float
         Finite, or -inf: not k modifiers.
     modifiers : iterable of int, optional
@@ -245,7 +246,7 @@ def with_valency_score(
     """
     p = problem
     head = as_count("head", head, 0, p.n_words)
-    number = as_count("k", k, 0, _MOST)
+    number = as_count("k", k, 0, _MAX_INT)
     weight = as_weight("weight", weight)
     chosen = p.arc_head == head
     if modifiers is not None:
@@ -258,7 +259,7 @@ def with_valency_score(
 
 
 def _word_mask(problem: ProblemArrays, name: str, words: Iterable[int]) -> NDArray[np.bool_]:
-    """Which of the root and the words 1..n are among `words`: bool[n + 1]."""
+    """Return which of the root and the words 1..n are among `words`: bool[n + 1]."""
     mask = np.zeros(problem.n_words + 1, dtype=np.bool_)
     try:
         listed = list(words)

@@ -1,4 +1,4 @@
-"""Problems made from problems: more factors, fixed heads, forbidden arcs, sums of products.
+"""Problems made from problems: more factors, fixed heads, forbidden arcs, expanded counts.
 
 The functions named with… and without… are methods of `Problem`.
 """
@@ -21,7 +21,7 @@ P = TypeVar("P", bound=ProblemArrays)
 
 
 def arc_index(problem: ProblemArrays) -> dict[tuple[int, int], list[int]]:
-    """Arc indices by (head, mod)."""
+    """Return arc indices by (head, mod)."""
     index: dict[tuple[int, int], list[int]] = {}
     for a, pair in enumerate(zip(problem.arc_head.tolist(), problem.arc_mod.tolist())):
         index.setdefault(pair, []).append(a)
@@ -31,31 +31,31 @@ def arc_index(problem: ProblemArrays) -> dict[tuple[int, int], list[int]]:
 def named_arcs(
     problem: ProblemArrays, index: dict[tuple[int, int], list[int]], place: str, arc: Any
 ) -> list[int]:
-    """Indices of the candidate arcs that (head, mod) or (head, mod, label) names.
+    """Return the indices of the candidate arcs that (head, mod) or (head, mod, label) names.
 
     ProblemError if it can name no arc of a sentence of this length.
     """
     labelled = problem.arc_label is not None
-    wanted = "(head, mod) or (head, mod, label)" if labelled else "(head, mod)"
+    expected = "(head, mod) or (head, mod, label)" if labelled else "(head, mod)"
     try:
         values = tuple(arc)
     except TypeError:
         values = ()
     if len(values) != 2 and not (labelled and len(values) == 3):
-        raise ProblemError(f"{place} is {arc!r}, expected {wanted}")
+        raise ProblemError(f"{place} is {arc!r}, expected {expected}")
     head = as_count(f"head of {place}", values[0], 0, problem.n_words)
     mod = as_count(f"mod of {place}", values[1], 1, problem.n_words)
     if head == mod:
         raise ProblemError(f"{place} is {arc!r}: word {mod} cannot be its own head")
-    found = index.get((head, mod), [])
+    candidates = index.get((head, mod), [])
     if len(values) == 3 and problem.arc_label is not None:
         label = as_count(f"label of {place}", values[2], 0, np.iinfo(np.int32).max)
-        found = [a for a in found if problem.arc_label[a] == label]
-    return found
+        candidates = [a for a in candidates if problem.arc_label[a] == label]
+    return candidates
 
 
 def as_weight(name: str, value: Any) -> float:
-    """`value` as a finite number or -inf; ProblemError otherwise."""
+    """Return `value` as a finite number or -inf; ProblemError otherwise."""
     weight = float(as_floats(name, value, ndim=0))
     if not (abs(weight) <= MAX_SCORE or weight == -np.inf):
         raise ProblemError(
@@ -65,7 +65,7 @@ def as_weight(name: str, value: Any) -> float:
 
 
 def _combinations(problem: ProblemArrays, choices: list[list[int]]) -> Iterator[list[int]]:
-    """Sets of arcs that take one arc of each choice and can be in one tree together.
+    """Yield the sets with one arc of each choice that can be in one tree.
 
     Arcs with different labels exclude each other, so at most one of these sets is in a tree.
     """
@@ -78,32 +78,32 @@ def _combinations(problem: ProblemArrays, choices: list[list[int]]) -> Iterator[
 def with_factors(
     problem: P, factors: Iterable[tuple[Sequence[Sequence[int]], float]]
 ) -> P:
-    """This problem and more factors.
+    """Return this problem with more factors.
 
     Parameters
     ----------
     factors : iterable of (arcs, weight)
-        arcs are (head, mod), or (head, mod, label) where arcs have labels; the weight is finite
-        or -inf. Without its label an arc of a labelled problem stands for all labels. A factor
-        that names an arc that is no candidate never fires and is dropped; a factor of one arc
-        adds to the score of the arc, or with weight -inf forbids it.
+        arcs are (head, mod), or (head, mod, label) if arcs have labels; the weight is finite or
+        -inf. Without its label an arc of a labelled problem stands for all labels. A factor that
+        names an arc that is no candidate never fires and is dropped. A factor of one arc adds to
+        the score of the arc, or with weight -inf forbids it.
 
     Raises
     ------
     ProblemError
-        Naming the factor by its place in `factors`.
+        If a factor is invalid; names it by its index in `factors`.
     """
     check_type("factors", factors, Iterable, "pairs of (arcs, weight)", ProblemError)
     index = arc_index(problem)
-    new: list[SetRow] = []
+    rows: list[SetRow] = []
     arc_score = problem.arc_score.copy()
     arc_state = problem.arc_state.copy()
     quantum = problem.quantum
     for f, factor in enumerate(factors):
         place = f"factors[{f}]"
         try:
-            named, value = factor
-            named = list(named)
+            arcs_named, value = factor
+            named = list(arcs_named)
         except (TypeError, ValueError):
             raise ProblemError(f"{place} is {factor!r}, expected (arcs, weight)") from None
         weight = as_weight(f"weight of {place}", value)
@@ -118,26 +118,26 @@ def with_factors(
             quantum = 0.0
         for arcs in _combinations(problem, choices):
             if len(arcs) > 1:
-                new.append((arcs, [weight]))
+                rows.append((arcs, [weight]))
             elif weight == -np.inf:
                 forbid_arc(problem, arc_state, arcs[0], place)
             else:
                 arc_score[arcs[0]] += weight
-    more = with_sets(problem, "factor", new)
-    return more.changed(arc_score=arc_score, arc_state=arc_state, quantum=quantum)
+    extended = with_sets(problem, "factor", rows)
+    return extended.changed(arc_score=arc_score, arc_state=arc_state, quantum=quantum)
 
 
 def with_sets(p: P, kind: str, rows: Sequence[SetRow]) -> P:
-    """The problem and more factors, or count factors (`set_fields`), known to be right."""
+    """Return the problem with more factors or count factors (`set_fields`), without checks."""
     changes = {}
-    for name, more in set_fields(kind, rows).items():
-        before = getattr(p, name)
-        changes[name] = np.append(before, more[1:] + before[-1] if "ptr" in name else more)
+    for name, added in set_fields(kind, rows).items():
+        existing = getattr(p, name)
+        changes[name] = np.append(existing, added[1:] + existing[-1] if "ptr" in name else added)
     return p.changed(**changes)
 
 
 def forbid_arc(problem: ProblemArrays, arc_state: Any, arc: int, place: str) -> None:
-    """Forbid an arc in `arc_state`; ProblemError, naming the place, if it is required."""
+    """Forbid an arc in `arc_state`; ProblemError, naming `place`, if it is required."""
     if arc_state[arc] == 1:
         raise ProblemError(
             f"{place} forbids the arc {problem.arc_head[arc]} -> {problem.arc_mod[arc]},"
@@ -147,12 +147,12 @@ def forbid_arc(problem: ProblemArrays, arc_state: Any, arc: int, place: str) -> 
 
 
 def with_heads(problem: P, heads: Mapping[int, int]) -> P:
-    """This problem with the heads of some words fixed: {modifier: head}.
+    """Return this problem with the heads of some words fixed: {modifier: head}.
 
     Raises
     ------
     ProblemError
-        If the arc is no candidate or is forbidden, or another head is required already.
+        If the arc is no candidate or is forbidden, or another head is already required.
     """
     if not isinstance(heads, Mapping):
         raise ProblemError(f"heads is {heads!r}, expected {{modifier: head}}")
@@ -174,21 +174,21 @@ def with_heads(problem: P, heads: Mapping[int, int]) -> P:
         if not allowed:
             raise ProblemError(f"{place} is {head}: the arc {head} -> {mod} is forbidden")
         state[rivals] = -1
-        # Which of several labels the arc has stays open.
+        # The choice among several labels stays open.
         if len(allowed) == 1:
             state[allowed[0]] = 1
     return problem.changed(arc_state=state)
 
 
 def without_arcs(problem: P, arcs: Iterable[Sequence[int]]) -> P:
-    """This problem with some arcs forbidden: (head, mod) or (head, mod, label) each.
+    """Return this problem with some arcs forbidden: (head, mod) or (head, mod, label) each.
 
-    An arc that is no candidate is forbidden already.
+    An arc that is no candidate is already forbidden.
 
     Raises
     ------
     ProblemError
-        If an arc is no arc between two words of the sentence, or is required.
+        If an arc does not join two words of the sentence, or is required.
     """
     check_type("arcs", arcs, Iterable, "arcs", ProblemError)
     index = arc_index(problem)
@@ -199,15 +199,15 @@ def without_arcs(problem: P, arcs: Iterable[Sequence[int]]) -> P:
     return problem.changed(arc_state=state)
 
 
-#: The largest set that is expanded: r arcs become up to 2^r factors.
-MOST_ARCS = 10
+#: Maximum size of a set that is expanded: r arcs become up to 2^r factors.
+MAX_ARCS = 10
 
 
 def expand_count_factors(problem: P) -> P:
-    """The same problem with small count factors written as plain factors.
+    """Return the same problem with small count factors expanded into plain factors.
 
-    A score f(k) of the number k of arcs of a set c that are in the tree is a polynomial in the
-    arcs (Newton's forward differences, which solve the system of QL13 §5.1)::
+    A score f(k) of the number k of arcs of a set c that are in the tree is a polynomial in the arcs
+    (Newton's forward differences, which solve the system of QL13 §5.1)::
 
         f(|c ∩ y|) = Σ_j Δ^j f(0) · binomial(|c ∩ y|, j) = Σ_{s ⊆ c} Δ^|s| f(0) · [s ⊆ y]
 
@@ -221,8 +221,8 @@ def expand_count_factors(problem: P) -> P:
     Returns
     -------
     Problem
-        With the same score for every tree. Sets of more than `MOST_ARCS` arcs, and those with a
-        score of -inf, stay count factors. The very problem that was given, if all do.
+        With the same score for every tree. Sets of more than `MAX_ARCS` arcs, and those with a
+        score of -inf, stay count factors. The problem itself, if all do.
 
     Raises
     ------
@@ -231,13 +231,13 @@ def expand_count_factors(problem: P) -> P:
 
     Notes
     -----
-    Subsets with two arcs of one word are left out, as no tree has both. The bound of a count
-    factor can be made at least as tight as that of its expansion, as the envelope of a sum lies
-    below the sum of the envelopes; this is for other solvers, and to check one with the other.
+    Subsets with two arcs into one word are left out, because no tree has both. The bound of a count
+    factor can be made at least as tight as that of its expansion, because the envelope of a sum is
+    below the sum of the envelopes. The expansion is for other solvers, and for cross-checks.
     """
     check_type("problem", problem, ProblemArrays, "a Problem", ProblemError)
     p, rows = problem, set_rows(problem, "count")
-    small = [len(arcs) <= MOST_ARCS and bool(np.isfinite(table).all()) for arcs, table in rows]
+    small = [len(arcs) <= MAX_ARCS and bool(np.isfinite(table).all()) for arcs, table in rows]
     if not any(small):
         return problem
     gain = np.zeros(len(p.arc_head), dtype=np.float64)
@@ -257,6 +257,6 @@ def expand_count_factors(problem: P) -> P:
                     sets.append((chosen, [weight]))
     gain[p.arc_mod == 1] += constant
     check_scores("factor_score", np.array([score for _, (score,) in sets], np.float64))
-    rest = [row for row, own in zip(rows, small) if not own]
-    more = with_sets(p, "factor", sets)
-    return more.changed(arc_score=p.arc_score + gain, **set_fields("count", rest))
+    large_rows = [row for row, is_small in zip(rows, small) if not is_small]
+    extended = with_sets(p, "factor", sets)
+    return extended.changed(arc_score=p.arc_score + gain, **set_fields("count", large_rows))

@@ -1,4 +1,4 @@
-"""Problems and solutions as .npz files, by `bbparse.storage.archive`."""
+"""Problems and solutions as .npz files; see `bbparse.storage.archive`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROBLEM = "bbparse.Problem"
 _SOLUTION = "bbparse.Solution"
 
 
-#: Fields that may be missing: files of version 1 had no count factors at first.
+#: Fields that may be missing: the first files of version 1 had no count factors.
 _OPTIONAL = {"arc_label", *names_of("count", Counts)}
 _SOLUTION_RULES: dict[str, Rule] = {
     "heads": (INTS, 2, "scores"),
@@ -65,6 +65,7 @@ def write_problem(path: str | os.PathLike[str], values: dict[str, Any]) -> None:
 
 
 def read_problem(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the fields of a problem; ProblemError if the file is damaged."""
     values: dict[str, Any] = dict(
         read_archive(
             path, _PROBLEM, VERSION, _problem_rules(), optional=_OPTIONAL, error=ProblemError
@@ -76,6 +77,7 @@ def read_problem(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def write_solution(path: str | os.PathLike[str], fields: dict[str, Any]) -> None:
+    """Write the fields of a solution."""
     arrays = dict(fields)
     stats, proof = arrays.pop("stats"), arrays.pop("proof")
     numbers = list(stats.values())
@@ -93,6 +95,7 @@ def write_solution(path: str | os.PathLike[str], fields: dict[str, Any]) -> None
 
 
 def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the fields of a solution; ProblemError if the file is damaged."""
     rules = {**_SOLUTION_RULES, **_PROOF_RULES, _OLDER: (REALS, 2, None)}
     arrays: dict[str, Any] = dict(
         read_archive(
@@ -101,7 +104,7 @@ def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
             error=ProblemError,
         )
     )  # fmt: skip
-    own = {
+    proof_arrays = {
         name.removeprefix("proof_"): arrays.pop(name) for name in _PROOF_RULES if name in arrays
     }
     older = arrays.pop(_OLDER, None)
@@ -111,9 +114,11 @@ def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
                 f"{os.fspath(path)}: the proof is of version 1, with multipliers of single parts,"
                 " which are not read any more: solve with a proof anew"
             )
-        own["pair_multipliers"] = older
-    if own and len(own) < len(_PROOF_RULES):
-        missing = next(name for name in _PROOF_RULES if name.removeprefix("proof_") not in own)
+        proof_arrays["pair_multipliers"] = older
+    if proof_arrays and len(proof_arrays) < len(_PROOF_RULES):
+        missing = next(
+            name for name in _PROOF_RULES if name.removeprefix("proof_") not in proof_arrays
+        )
         raise ProblemError(f"{os.fspath(path)}: field {missing} is missing, and others are there")
     names = arrays.pop("stats_names").tolist()
     values = arrays.pop("stats_values").tolist()
@@ -123,7 +128,7 @@ def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
     except (ValueError, OverflowError) as error:
         raise ProblemError(f"{os.fspath(path)}: stats_values: {error}") from error
     try:
-        arrays["proof"] = Proof.from_arrays(own) if own else None
+        arrays["proof"] = Proof.from_arrays(proof_arrays) if proof_arrays else None
     except ProblemError as error:
         raise ProblemError(f"{os.fspath(path)}: {error}") from error
     arrays["status"] = str(arrays["status"].item())

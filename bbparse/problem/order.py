@@ -1,15 +1,15 @@
-"""One order of arcs, and one of trees, so that answers depend on what a problem says alone.
+"""Order of arcs and of trees, so that results depend on the problem alone.
 
-**Which trees.** Solvers see the arcs sorted by (head, modifier, label), whatever order they were
-given in; parts, factors and count factors have no order that matters. A search is deterministic
-and has no threads of its own. So if several trees share the k-th best score, which of them are
-given depends on nothing but the problem, ``k_best`` and the method.
+**Which trees.** Solvers see the arcs sorted by (head, modifier, label), whatever their original
+order; the order of parts, factors and count factors does not matter. A search is deterministic and
+has no threads of its own. So if several trees share the k-th best score, the choice among them
+depends only on the problem, ``k_best`` and the method.
 
-**In which order.** Trees come by falling score, compared exactly; trees of equal score by the head
-of word 1, then of word 2, and so on, small heads first; and trees that differ in labels only by the
-label of word 1, of word 2, and so on.
+**In which order.** Trees are sorted by decreasing score, compared exactly; trees of equal score by
+the head of word 1, then of word 2, and so on, small heads first; and trees that differ only in
+labels by the label of word 1, of word 2, and so on.
 
-A search that a *time* limit stops is as deterministic as the clock.
+A search that a *time* limit ends is only as deterministic as the clock.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ P = TypeVar("P", bound=ProblemArrays)
 
 @kernel
 def _rising(head: NDArray[np.int32], mod: NDArray[np.int32], label: NDArray[np.int32]) -> bool:
-    """Whether arcs are sorted by head, modifier and label (empty: no labels)."""
+    """Return True if arcs are sorted by head, modifier and label (empty: no labels)."""
     for a in range(1, head.shape[0]):
         if head[a] != head[a - 1]:
             if head[a] < head[a - 1]:
@@ -48,9 +48,9 @@ _NO_LABELS = np.zeros(0, dtype=np.int32)
 
 
 def in_order(problem: P) -> tuple[P, NDArray[np.int64] | None]:
-    """The problem with its arcs sorted by (head, modifier, label), and where each was, int64[A].
+    """Sort the arcs by (head, modifier, label); return also their old indices int64[A].
 
-    The very problem that was given, and None, if its arcs are sorted already.
+    Returns the problem itself, and None, if its arcs are sorted already.
     """
     p = problem
     labels = _NO_LABELS if p.arc_label is None else p.arc_label
@@ -58,24 +58,24 @@ def in_order(problem: P) -> tuple[P, NDArray[np.int64] | None]:
         return problem, None
     keys = (p.arc_mod, p.arc_head)
     order = np.lexsort(keys if p.arc_label is None else (labels, *keys))
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
+    new_index = np.empty(len(order), dtype=np.int32)
+    new_index[order] = np.arange(len(order), dtype=np.int32)
     changes: dict[str, Any] = {
         name: getattr(p, name)[order] for name in ("arc_head", "arc_mod", "arc_score", "arc_state")
     }
     if p.arc_label is not None:
         changes["arc_label"] = p.arc_label[order]
     if len(p.factor_arcs):
-        changes["factor_arcs"] = place[p.factor_arcs]
+        changes["factor_arcs"] = new_index[p.factor_arcs]
     if len(p.count_arcs):
-        changes["count_arcs"] = place[p.count_arcs]
+        changes["count_arcs"] = new_index[p.count_arcs]
     return p.changed(**changes), order
 
 
 def with_sorted_scores(problem: P) -> P:
-    """The problem with its parts, factors and count factors sorted, for solvers that see an order.
+    """Sort parts, factors and count factors, for solvers that depend on their order.
 
-    The branch and bound sorts factors by itself, and adds parts up in any order.
+    The branch and bound sorts factors by itself, and adds up parts in any order.
     """
     p = problem
     changes: dict[str, Any] = {}
@@ -86,7 +86,7 @@ def with_sorted_scores(problem: P) -> P:
 
 
 def with_sorted_sets(problem: P, *kinds: str) -> P:
-    """The problem with its factors or count factors sorted, and the arcs of each."""
+    """Return the problem with its factors or count factors sorted, and the arcs of each."""
     changes: dict[str, Any] = {}
     for kind in kinds:
         if rows := set_rows(problem, kind):
@@ -97,9 +97,9 @@ def with_sorted_sets(problem: P, *kinds: str) -> P:
 def in_rank(
     solution: Solution, problem: ProblemArrays, order: NDArray[np.int64] | None
 ) -> Solution:
-    """The solution of what `in_order` made of a problem as one of the problem that was given.
+    """Convert a solution of the result of `in_order` to one of the original problem.
 
-    It has no proof. Trees of equal score come in the order of heads, then of labels.
+    It has no proof. Trees of equal score are sorted by heads, then by labels.
     """
     s = solution
     arcs, heads, scores = s.arcs, s.heads, s.scores
@@ -114,7 +114,7 @@ def in_rank(
             columns += [*problem.arc_label[arcs].T]
         rank = np.lexsort((*columns[::-1], -scores))
         arcs, heads = arcs[rank], heads[rank]
-    # bounds and flags are those of the scores, whose order is what it was
+    # bounds and flags belong to the scores, whose order has not changed
     return type(s).trusted(
         heads, arcs, scores, s.upper_bounds, s.proved, s.status, s.stats, conflict=s.conflict
     )
@@ -128,12 +128,12 @@ def ranked(
     status: str,
     stats: dict[str, float | int],
 ) -> Solution:
-    """The solution of a search: its trees, int32[n] each (arc of each word), with their scores.
+    """Make the solution of a search from its trees, int32[n] each (arc of each word), and scores.
 
-    No other tree scores more than ``bound``, so that the k-th best does not either where one of the
-    k best is not among them. The status ``optimal`` is for a search that ended by itself: it
-    becomes ``infeasible`` where it has nothing, and ``gap`` where the bound is above a score;
-    ``gap`` becomes ``optimal`` where it is above none.
+    No other tree scores more than ``bound``; this also bounds the k-th best tree if one of the k
+    best is missing. The status ``optimal`` stands for a search that ended by itself: it becomes
+    ``infeasible`` if there is no tree, and ``gap`` if the bound is above a score; ``gap`` becomes
+    ``optimal`` if it is above none.
     """
     values = np.array(scores, dtype=np.float64)
     order = np.argsort(-values, kind="stable")  # rounding may have swapped near-equal neighbours

@@ -1,13 +1,13 @@
-"""What scores trees, kind by kind: arcs, the four kinds of part, factors and count factors.
+"""Scored elements of trees by kind: arcs, the four kinds of part, factors and count factors.
 
 Each kind is declared here and nowhere else. The arrays of one kind are the fields of a NamedTuple,
-which kernels take whole; a `Problem` has them under flat names (``sib_head`` is the head of
-``parts.sib``) and in groups: ``problem.arcs``, ``.parts``, ``.factors``, ``.counts``. What the
-arrays mean is said at `bbparse.Problem`.
+which kernels take as a whole. A `Problem` has them under flat names (``sib_head`` is the head of
+``parts.sib``) and in groups: ``problem.arcs``, ``.parts``, ``.factors``, ``.counts``. For their
+meaning see `bbparse.Problem`.
 
-`ProblemArrays` are all of them, and can be made of arrays that are known to be right.
-`bbparse.problem.problem` adds the checks and all that users do with problems; what checks, edits,
-scores and writes them is below it and knows them by this class.
+`ProblemArrays` has all of them, and can be made from trusted arrays. `bbparse.problem.problem` adds
+the checks and all operations of users; the modules that check, edit, score and write problems are
+below it and use this class.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Arcs(NamedTuple):
 
 
 class Siblings(NamedTuple):
-    """Adjacent siblings; inner -1: outer is its head's modifier nearest to it on its side."""
+    """Adjacent siblings; inner -1: outer is the modifier nearest to the head on its side."""
 
     head: Words
     inner: Words
@@ -46,7 +46,7 @@ class Siblings(NamedTuple):
 
 
 class Grandchildren(NamedTuple):
-    """Grandchildren, any or the outermost: grand → head and head → mod."""
+    """Grandchildren: grand → head and head → mod."""
 
     grand: Words
     head: Words
@@ -74,7 +74,7 @@ class GrandSiblings(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """All parts of a problem by kind."""
+    """All parts of a problem, by kind."""
 
     sib: Siblings
     gc: Grandchildren
@@ -99,7 +99,7 @@ class Counts(NamedTuple):
     score: Scores
 
 
-#: The class of each kind of part, by the name that its arrays begin with.
+#: Prefix of the array names → class of the kind of part.
 KINDS: dict[str, type] = {
     "sib": Siblings,
     "gc": Grandchildren,
@@ -109,7 +109,7 @@ KINDS: dict[str, type] = {
 
 
 def names_of(prefix: str, kind: type) -> tuple[str, ...]:
-    """The flat names that the arrays of a kind have in a problem."""
+    """Return the flat names of the arrays of a kind in a problem."""
     return tuple(f"{prefix}_{field}" for field in kind._fields)  # type: ignore[attr-defined]
 
 
@@ -120,23 +120,23 @@ PART_NAMES = {prefix: names_of(prefix, kind) for prefix, kind in KINDS.items()}
 def take_sets(
     ptr: Pointers, values: NDArray[Any], chosen: NDArray[np.bool_]
 ) -> tuple[Pointers, NDArray[Any]]:
-    """Those of the sets ``values[ptr[i] : ptr[i + 1]]`` that are chosen bool[F]."""
+    """Return those of the sets ``values[ptr[i] : ptr[i + 1]]`` that are chosen, bool[F]."""
     lengths = np.diff(ptr)
     new_ptr = np.concatenate([ptr[:1], np.cumsum(lengths[chosen])])
     return new_ptr, values[np.repeat(chosen, lengths)]
 
 
 def rows_of(part: Iterable[NDArray[Any]]) -> list[tuple[Any, ...]]:
-    """The parts of a kind, each as plain numbers: its words and its score."""
+    """Return the parts of a kind as plain numbers: the words and the score of each."""
     return list(zip(*(column.tolist() for column in part)))
 
 
-#: Arcs of a factor and its score, or of a count factor and its scores.
+#: Arcs and score of a factor, or arcs and scores of a count factor.
 SetRow = tuple[Sequence[int], Iterable[float]]
 
 
 def set_fields(kind: str, rows: Sequence[SetRow]) -> dict[str, NDArray[Any]]:
-    """The fields of a problem with these factors, or count factors; the kind is factor or count."""
+    """Return the fields of a problem with these factors or count factors, by kind."""
     ptr = np.cumsum([0, *(len(arcs) for arcs, _ in rows)])
     fields: dict[str, NDArray[Any]] = {
         f"{kind}_ptr": ptr,
@@ -149,7 +149,7 @@ def set_fields(kind: str, rows: Sequence[SetRow]) -> dict[str, NDArray[Any]]:
 
 
 def set_rows(problem: ProblemArrays, kind: str) -> list[tuple[list[int], list[float]]]:
-    """The factors, or the count factors, of a problem: the reverse of `set_fields`."""
+    """Return the factors or count factors of a problem: the reverse of `set_fields`."""
     ptr, arcs, scores = (problem.__dict__[f"{kind}_{x}"].tolist() for x in ("ptr", "arcs", "score"))
     ends = problem.count_score_ptr.tolist() if kind == "count" else range(len(ptr))
     return [
@@ -159,7 +159,7 @@ def set_rows(problem: ProblemArrays, kind: str) -> list[tuple[list[int], list[fl
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class ProblemArrays:
-    """All that a problem says, see `bbparse.Problem`: flat, and in groups that kernels take."""
+    """All arrays of a problem, flat and in groups that kernels take; see `bbparse.Problem`."""
 
     n_words: int
     arc_head: Words
@@ -197,11 +197,12 @@ class ProblemArrays:
 
     @cached_property
     def arcs(self) -> Arcs:
+        """Candidate arcs."""
         return Arcs(self.arc_head, self.arc_mod, self.arc_score, self.arc_state)
 
     @cached_property
     def parts(self) -> Parts:
-        """The parts, by kind: ``parts.sib.head`` is ``sib_head``."""
+        """Parts by kind: ``parts.sib.head`` is ``sib_head``."""
         values = self.__dict__
         return Parts(
             *(KINDS[kind](*[values[name] for name in names]) for kind, names in PART_NAMES.items())
@@ -209,14 +210,16 @@ class ProblemArrays:
 
     @cached_property
     def factors(self) -> Factors:
+        """Factors."""
         return Factors(self.factor_ptr, self.factor_arcs, self.factor_score)
 
     @cached_property
     def counts(self) -> Counts:
+        """Count factors."""
         return Counts(self.count_ptr, self.count_arcs, self.count_score_ptr, self.count_score)
 
     def plain(self) -> tuple[tuple[Any, ...], ...]:
-        """`arcs`, `parts`, `factors` and `counts` for kernels (see `bbparse.jit.plain`)."""
+        """Return `arcs`, `parts`, `factors` and `counts` for kernels (see `bbparse.jit.plain`)."""
         values = self.__dict__
         arcs, *parts, factors, counts = [group(values) for group in _GROUPS]
         return arcs, tuple(parts), factors, counts
@@ -225,10 +228,10 @@ class ProblemArrays:
     def trusted(
         cls, n_words: int, arc_head: Words, arc_mod: Words, arc_score: Scores, **others: Any
     ) -> Self:
-        """A problem whose arrays are known to be right: nothing is checked, copied or converted.
+        """Make a problem from valid arrays: nothing is checked, copied or converted.
 
         The arrays must have the dtypes of the contract, be C-contiguous, and not be written to
-        afterwards (they are made read-only). Fields that are not given are empty.
+        afterwards (they are made read-only). Fields that are left out are empty.
         """
         n_arcs = len(arc_head)
         states = _FREE[:n_arcs] if n_arcs <= len(_FREE) else np.zeros(n_arcs, np.int8)
@@ -237,13 +240,13 @@ class ProblemArrays:
         return cls._of({**_DEFAULTS, "n_words": n_words}, others)
 
     def changed(self, **changes: Any) -> Self:
-        """This problem with some fields replaced by arrays known to be right."""
+        """Return this problem with some fields replaced by valid arrays."""
         return self._of({name: self.__dict__[name] for name in FIELDS}, changes)
 
     @classmethod
-    def _of(cls, known: dict[str, Any], values: dict[str, Any]) -> Self:
+    def _of(cls, existing: dict[str, Any], values: dict[str, Any]) -> Self:
         problem = object.__new__(cls)
-        problem.__dict__.update(known)  # whose arrays are read-only already
+        problem.__dict__.update(existing)   # its arrays are already read-only
         problem._fill(values)
         return problem
 
@@ -251,18 +254,18 @@ class ProblemArrays:
         for value in values.values():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
-        # The instance dictionary is written directly, as the class is frozen.
+        # The instance dictionary is written directly, because the class is frozen.
         self.__dict__.update(values)
 
 
-#: The names of all fields of a problem.
+#: Names of all fields of a problem.
 FIELDS = tuple(field.name for field in fields(ProblemArrays))
 _NAMES = [
     names_of(prefix, kind)
     for prefix, kind in {"arc": Arcs, **KINDS, "factor": Factors, "count": Counts}.items()
 ]
 _GROUPS = [itemgetter(*names) for names in _NAMES]
-#: Flat names of all arrays but the labels of arcs, by dtype.
+#: Flat name → dtype, for all arrays except the labels of arcs.
 DTYPES: dict[str, type] = {
     name: np.float64 if name.endswith("_score")
     else np.int64 if name.endswith("_ptr")
@@ -274,7 +277,7 @@ DTYPES: dict[str, type] = {
 _EMPTY: dict[type, NDArray[Any]] = {
     dtype: np.zeros(int(dtype is np.int64), dtype) for dtype in DTYPES.values()
 }
-_FREE = np.zeros(4096, dtype=np.int8)  # states of arcs that nothing is known of
+_FREE = np.zeros(4096, dtype=np.int8)  # states of arcs that are neither required nor forbidden
 _DEFAULTS: dict[str, Any] = {name: _EMPTY[dtype] for name, dtype in DTYPES.items()}
 _DEFAULTS.update(arc_label=None, projective=True, single_root=True, quantum=0.0)
 for _array in (*_EMPTY.values(), _FREE):

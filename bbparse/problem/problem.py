@@ -5,9 +5,9 @@ The score of a tree y is
     φ(y) = Σ arc scores + Σ scores of the parts that fire + Σ scores of the factors ⊆ y
            + Σ count_score[count_score_ptr[c] + |c ∩ y|] over the count factors c
 
-and a tree is feasible when every word has one candidate head that is not forbidden, all words hang
-from the root 0, every required arc is in it, no factor of weight -inf fires, no count factor
-scores -inf, and, as the flags say, it is projective and the root has exactly one modifier.
+A tree is feasible if every word has one candidate head that is not forbidden, all words descend
+from the root 0, every required arc is in it, no factor of weight -inf fires, no count factor scores
+-inf, and, depending on the flags, it is projective and the root has exactly one modifier.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from bbparse.problem.tree import arcs_of, broken_constraint, tree_score
 
 
 class RuleSet(Protocol):
-    """What rules of valid trees do with a problem: problems know nothing of words."""
+    """Interface of validity rules: problems know nothing about words."""
 
     def onto(self, problem: Problem, sentence: Any, labels: Sequence[str]) -> Problem:
-        """The problem with what the rules forbid."""
+        """Return the problem with everything that the rules forbid."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Problem(ProblemArrays):
     """Candidate arcs of one sentence, and everything that scores trees made of them.
 
-    Words are numbered 1..n_words and 0 is the root. Arrays are given as anything numpy takes
-    (integers for indices, real numbers for scores), copied, and read-only afterwards. Parts are
-    named by words: with labelled arcs they fire whatever the labels, and a part over words that no
-    candidate arc joins never fires.
+    Words are numbered 1..n_words and 0 is the root. Arguments are anything that numpy converts
+    (integers for indices, real numbers for scores); they are copied, and read-only afterwards.
+    Parts are named by words: with labelled arcs they fire whatever the labels, and a part over
+    words that no candidate arc joins never fires.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Problem(ProblemArrays):
     arc_head, arc_mod : int32[A]
         Candidate arcs: head in 0..n_words, modifier in 1..n_words, no arc twice.
     arc_score : float64[A]
-        Their scores, finite: an arc that must not be used is left out, or forbidden. As all
+        Their scores, finite: an arc that must not be used is left out, or forbidden. Like all
         scores they are at most 1e100 in magnitude.
     arc_label : int32[A], optional
         Labels (>= 0). Several arcs may then join the same two words under different labels.
@@ -60,43 +60,43 @@ class Problem(ProblemArrays):
     sib_head, sib_inner, sib_outer : int32[S], optional
     sib_score : float64[S], optional
         Adjacent siblings: the part fires when inner and outer are modifiers of head on the same
-        side with no other modifier of head between them. inner = -1: outer is the modifier
-        nearest to head on its side.
+        side with no other modifier of head between them. inner = -1: outer is the modifier nearest
+        to head on its side.
     gc_grand, gc_head, gc_mod : int32[G], optional
     gc_score : float64[G], optional
         Grandchildren: fires when grand → head and head → mod are both in the tree.
     ogc_grand, ogc_head, ogc_mod : int32[O], optional
     ogc_score : float64[O], optional
-        Outermost grandchildren (Carreras 2007): as before, and mod is the modifier of head
-        farthest from head on its side.
+        Outermost grandchildren (Carreras 2007): as grandchildren, but mod is also the modifier of
+        head farthest from head on its side.
     gsib_grand, gsib_head, gsib_inner, gsib_outer : int32[H], optional
     gsib_score : float64[H], optional
         Grand-siblings (Koo & Collins 2010): the adjacent sibling part fires and grand → head is in
-        the tree; grand is -1 exactly where head is 0.
+        the tree; grand is -1 exactly if head is 0.
     factor_ptr : int64[F + 1], optional
     factor_arcs : int32[factor_ptr[F]], optional
     factor_score : float64[F], optional
         Factor f is the set of the arcs with indices factor_arcs[factor_ptr[f]:factor_ptr[f + 1]],
-        two or more; it fires when all of them are in the tree. Weights have any sign; -inf says
+        two or more; it fires when all of them are in the tree. Weights have any sign; -inf means
         "never all together".
     count_ptr, count_score_ptr : int64[C + 1], optional
     count_arcs : int32[count_ptr[C]], optional
     count_score : float64[count_score_ptr[C]], optional
         Count factor c is the set of the r >= 1 arcs with indices
-        count_arcs[count_ptr[c]:count_ptr[c + 1]] and r + 1 scores: with k of these arcs in the
-        tree it scores count_score[count_score_ptr[c] + k], where -inf says "not k of them".
+        count_arcs[count_ptr[c]:count_ptr[c + 1]] and r + 1 scores: with k of these arcs in the tree
+        it scores count_score[count_score_ptr[c] + k], where -inf means "not k of them".
         count_score_ptr follows from count_ptr and may be left out.
     projective : bool
-        Trees must have no crossing arcs, the root lying left of word 1.
+        Trees must have no crossing arcs; the root is left of word 1.
     single_root : bool
         The root must have exactly one modifier.
     quantum : float
-        All scores are integer multiples of it (QL13 §3 rounds bounds by it); 0 if not known.
+        All scores are integer multiples of it (QL13 §3 rounds bounds by it); 0 if unknown.
 
     Raises
     ------
     ProblemError
-        Naming the array and the index: "arc_mod[7] is 12, expected 1..9".
+        If a value is invalid; names the array and the index: "arc_mod[7] is 12, expected 1..9".
     """
 
     def __init__(
@@ -118,15 +118,15 @@ class Problem(ProblemArrays):
             raise TypeError(
                 f"Problem.__init__() got an unexpected keyword argument {min(unknown)!r}"
             )
-        given: dict[str, Any] = {
+        arrays: dict[str, Any] = {
             "arc_head": arc_head, "arc_mod": arc_mod, "arc_score": arc_score, **others
         }  # fmt: skip
-        if given.get("count_score_ptr") is None:
-            pointers = check.as_ints("count_ptr", given.get("count_ptr", (0,)), np.int64)
-            given["count_score_ptr"] = pointers + np.arange(len(pointers))
+        if arrays.get("count_score_ptr") is None:
+            pointers = check.as_ints("count_ptr", arrays.get("count_ptr", (0,)), np.int64)
+            arrays["count_score_ptr"] = pointers + np.arange(len(pointers))
         if arc_state is None:
             arc_state = np.zeros(len(check.as_ints("arc_head", arc_head, np.int32)), np.int8)
-        given["arc_state"] = arc_state
+        arrays["arc_state"] = arc_state
         values: dict[str, Any] = {
             "n_words": check.as_count("n_words", n_words, 1, check.MAX_WORDS),
             "arc_label": (
@@ -137,7 +137,7 @@ class Problem(ProblemArrays):
             "quantum": float(check.as_floats("quantum", quantum, ndim=0)),
         }
         for name, dtype in DTYPES.items():
-            value = given.get(name, (0,) if dtype is np.int64 else ())
+            value = arrays.get(name, (0,) if dtype is np.int64 else ())
             values[name] = (
                 check.as_floats(name, value)
                 if dtype is np.float64
@@ -152,13 +152,13 @@ class Problem(ProblemArrays):
     def from_arc_scores(
         cls, scores: ArrayLike, *, projective: bool = True, single_root: bool = True
     ) -> Problem:
-        """Problem of a full score matrix, as graph-based parsers give it.
+        """Make the problem of a full score matrix, the output of graph-based parsers.
 
         Parameters
         ----------
         scores : float[n + 1, n + 1]
-            scores[h, m] of the arc from head h to modifier m, 0 being the root; -inf = no such
-            arc. The diagonal and column 0 are not looked at.
+            scores[h, m] of the arc from head h to modifier m, where 0 is the root; -inf = no such
+            arc. The diagonal and column 0 are ignored.
 
         Returns
         -------
@@ -200,19 +200,19 @@ class Problem(ProblemArrays):
         projective: bool = True,
         single_root: bool = True,
     ) -> list[Problem]:
-        """Problems of a batch of score matrices; see `from_arc_scores`, and `solve_batch`.
+        """Make the problems of a batch of score matrices; see `from_arc_scores` and `solve_batch`.
 
         Parameters
         ----------
         scores : float[b, n + 1, n + 1], or b matrices
             scores[i, h, m] of arcs of sentence i.
         lengths : sequence of b int, optional
-            Words of each sentence: rows and columns behind those of its words are padding.
+            Number of words of each sentence: rows and columns after those of its words are padding.
 
         Raises
         ------
         ProblemError
-            As `from_arc_scores`, with the place of the sentence.
+            As `from_arc_scores`, with the index of the sentence.
         """
         check_type("scores", scores, Iterable, "matrices", ProblemError)
         matrices = list(scores)
@@ -220,18 +220,20 @@ class Problem(ProblemArrays):
             check_type("lengths", lengths, Sized, "numbers", ProblemError)
         if lengths is not None and len(lengths) != len(matrices):
             raise ProblemError(f"{len(lengths)} lengths, expected {len(matrices)}, one a matrix")
-        found = []
+        problems = []
         for i, matrix in enumerate(matrices):
             try:
                 if lengths is not None:
                     padded = check.as_floats("scores", matrix, ndim=2)
                     n = check.as_count("lengths", lengths[i], 1, min(padded.shape) - 1)
                     matrix = padded[: n + 1, : n + 1]
-                one = cls.from_arc_scores(matrix, projective=projective, single_root=single_root)
+                problem = cls.from_arc_scores(
+                    matrix, projective=projective, single_root=single_root
+                )
             except ProblemError as error:
                 raise ProblemError(f"sentence {i} of the batch: {error}") from None
-            found.append(one)
-        return found
+            problems.append(problem)
+        return problems
 
     with_factors = edit.with_factors
     with_heads = edit.with_heads
@@ -245,15 +247,15 @@ class Problem(ProblemArrays):
     with_valency_score = constraints.with_valency_score
 
     def with_rules(self, rules: RuleSet, words: Any, labels: Sequence[str] = ()) -> Problem:
-        """This problem with all that rules of valid trees forbid.
+        """Return this problem with everything that validity rules forbid.
 
         Parameters
         ----------
         rules : bbparse.validity.rules.Rules
         words : Sentence
-            What the rules ask of words: tags, forms and so on.
+            Words that the rules read: tags, forms and so on.
         labels : sequence of str
-            The name of each label; without labels, rules that ask for one speak of no arc.
+            Name of each label; without labels, rules about labels apply to no arc.
 
         Raises
         ------
@@ -268,41 +270,41 @@ class Problem(ProblemArrays):
     # ---- looking at problems -------------------------------------------------------------------
 
     def score(self, tree: ArrayLike) -> float:
-        """φ of a tree, from the definition: the reference for every solver.
+        """Compute φ of a tree from the definition: the reference for every solver.
 
         Parameters
         ----------
         tree : int[n_words + 1] or int[n_words]
-            A row of `Solution.heads` (heads, the first element standing for the root, -1 or 0), or
-            a row of `Solution.arcs` (the arc index of each word).
+            A row of `Solution.heads` (heads, after -1 or 0 for the root), or a row of
+            `Solution.arcs` (the arc index of each word).
 
         Returns
         -------
         float
-            Correctly rounded, so that it does not depend on the order of parts and factors; -inf
-            if a factor of weight -inf fires or a count factor scores -inf. Other constraints are
-            not looked at: see `is_feasible`.
+            Correctly rounded, so that it does not depend on the order of parts and factors; -inf if
+            a factor of weight -inf fires or a count factor scores -inf. Other constraints are
+            ignored: see `is_feasible`.
 
         Raises
         ------
         ProblemError
-            If an arc is no candidate, or heads are given where labels leave several arcs.
+            If an arc is no candidate, or heads are ambiguous because of labels.
         """
         return tree_score(self, arcs_of(self, tree))
 
     def is_feasible(self, tree: ArrayLike) -> bool:
-        """Whether a tree (given as for `score`) keeps every constraint of the problem."""
+        """Return True if a tree (given as for `score`) satisfies all constraints of the problem."""
         return not broken_constraint(self, arcs_of(self, tree))
 
     def __repr__(self) -> str:
         p = self
         counts = [f"n_words={p.n_words}", f"arcs={len(p.arc_head)}"]
         states = ((1, "required"), (-1, "forbidden"))
-        held = [f"{k} {name}" for s, name in states if (k := int((p.arc_state == s).sum()))]
+        details = [f"{k} {name}" for s, name in states if (k := int((p.arc_state == s).sum()))]
         if p.arc_label is not None:
-            held.append(f"{len(np.unique(p.arc_label))} labels")
-        if held:
-            counts[-1] += f" ({', '.join(held)})"
+            details.append(f"{len(np.unique(p.arc_label))} labels")
+        if details:
+            counts[-1] += f" ({', '.join(details)})"
         counts += [
             f"{kind}={len(part[-1])}" for kind, part in zip(KINDS, p.parts) if len(part[-1])
         ]
@@ -324,7 +326,7 @@ class Problem(ProblemArrays):
     # ---- files ---------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write an .npz file; a file of that name is replaced only by a complete one.
+        """Write an .npz file; an existing file is replaced only by a complete one.
 
         Raises
         ------
@@ -335,12 +337,12 @@ class Problem(ProblemArrays):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Problem:
-        """Read what `save` wrote. Nothing is unpickled.
+        """Read a file of `save`. Nothing is unpickled.
 
         Raises
         ------
         ProblemError
-            Naming the file and, where there is one, the field.
+            If the file is damaged; names the file and, if possible, the field.
         """
         values = read_problem(path)
         try:

@@ -1,12 +1,11 @@
-"""`Proof`: why the trees of a solution are the best, in a form that others can check.
+"""`Proof`: a certificate that the trees of a solution are the best, which others can check.
 
-A proof is a binary decision tree over the trees of a problem. Each inner node asks one
-question, "is at least one of these arcs in the tree?", and has two children: yes, then no. Each
-leaf says why no tree of its subspace is missing from the solution. Nodes lie in arrays in
-pre-order, so that they are a proof of the whole space exactly if reading them once, from the
-root, uses all of them up.
+A proof is a binary decision tree over the trees of a problem. Each inner node asks one question,
+"is at least one of these arcs in the tree?", and has two children: yes, then no. Each leaf shows
+why no tree of its subspace is missing from the solution. Nodes are in arrays in pre-order, so that
+they prove the whole space exactly if reading them once, from the root, uses all of them.
 
-With T the k-th score, or -inf where fewer than k trees exist, the leaves are
+With T the k-th score, or -inf if fewer than k trees exist, the leaves are
 
 * ``BOUND``: under the multipliers of the leaf no tree of the subspace scores more than
   ``node_bound``, which is at most T;
@@ -16,24 +15,24 @@ With T the k-th score, or -inf where fewer than k trees exist, the leaves are
   must be forbidden; or, with multipliers, hard constraints that no tree of the subspace can keep
   together, as the bound is negative when every finite score is replaced by zero.
 
-Leaves are about the problem without what no tree of a score of T can pay (`hardened`): they take
-penalties out of proportion for constraints, or else no sum of floats could tell anything near T.
+Leaves refer to the problem `hardened` by T: excessive penalties become constraints, because
+otherwise no sum of floats could resolve values near T.
 
-Multipliers belong to the problem as it was given. With z the arcs of a tree and lam the row
+Multipliers belong to the original problem. With z the arcs of a tree and lam the row
 ``node_vector`` of the multipliers, aligned with ``factor_arcs``, ``count_arcs`` and the literals of
 the parts (QL13 §3.2):
 
 * a factor of weight φ ≥ 0 scores at most Σ_e lam_e z_e, where lam_e ≥ 0 and Σ_e lam_e = φ;
 * one of weight φ < 0 scores at most -lam (Σ_e z_e - (r - 1)) for its r arcs, where lam stands in
   its first place and 0 ≤ lam ≤ |φ|, or 0 ≤ lam if φ is -inf;
-* a count factor scores at most Σ_e lam_e z_e + max_C (f(|C|) - Σ_{e∈C} lam_e), for any lam, where
-  C is any set of its arcs that holds those which all trees of the leaf have, and none which no
-  tree of the leaf has;
+* a count factor scores at most Σ_e lam_e z_e + max_C (f(|C|) - Σ_{e∈C} lam_e), for any lam, where C
+  is any set of its arcs that includes those in all trees of the leaf, and excludes those in none of
+  them;
 * the parts of a projective problem are scored exactly, with the best tree. Those of another are
   scored by automata, one for each head (:mod:`bbparse.proof.crossing`), which need not agree with
-  the tree: it is paid u + v for an arc, and for each modifier m of its choice the automaton of
-  head h pays u of the pair (h, m), and for its choice of a head g, v of (g, h) (Koo et al. 2010).
-  Pairs are sorted by head and modifier; u of all of them comes first. Any u and v will do.
+  the tree: it is paid u + v for an arc, and for each modifier m of its choice the automaton of head
+  h pays u of the pair (h, m), and for its choice of a head g, v of (g, h) (Koo et al. 2010). Pairs
+  are sorted by head and modifier; u of all of them comes first. Any u and v will do.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ P = TypeVar("P", bound=ProblemArrays)
 
 SPLIT, BOUND, TREE, EMPTY = 0, 1, 2, 3
 
-#: Bounds and scores are compared up to this share of what the last tree is made of; and where that
+#: Bounds and scores are compared up to this fraction of the terms of the last tree; and where that
 #: is nothing at all, up to this share of the least score that a tree could have, but at most up to
 #: the second of the largest.
 TOLERANCE, ZERO_TOLERANCE = 1e-9, 1e-13
@@ -73,7 +72,7 @@ ARRAYS: dict[str, tuple[type, int]] = {
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Proof:
-    """The nodes and the multipliers of a proof; see the module's text.
+    """Nodes and multipliers of a proof; see the text of the module.
 
     ``problem`` is its `digest`; ``k_best`` trees were asked for. ``node_kind[N]`` is SPLIT, BOUND,
     TREE or EMPTY, in pre-order: after a split come the trees that have one of its arcs, then those
@@ -87,7 +86,7 @@ class Proof:
     Raises
     ------
     ProblemError
-        If dtypes or lengths do not match. What the numbers say is for `verify` to judge.
+        If dtypes or lengths do not match. `verify` checks the numbers.
     """
 
     problem: str
@@ -110,18 +109,18 @@ class Proof:
                     f"proof: {name} has dtype {array.dtype} and shape {array.shape}, expected"
                     f" {np.dtype(dtype)} and {ndim} dimensions"
                 )
-            given, array = array, np.array(array, dtype=dtype)
-            if array.dtype.kind == "i" and not np.array_equal(given, array):
+            original, array = array, np.array(array, dtype=dtype)
+            if array.dtype.kind == "i" and not np.array_equal(original, array):
                 raise ProblemError(
                     f"proof: {name} has numbers that are too large for {array.dtype}"
                 )
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         n = len(self.node_kind)
-        for name, wanted in (("node_bound", n), ("node_vector", n), ("node_ptr", n + 1)):
-            if len(getattr(self, name)) != wanted:
+        for name, expected in (("node_bound", n), ("node_vector", n), ("node_ptr", n + 1)):
+            if len(getattr(self, name)) != expected:
                 raise ProblemError(
-                    f"proof: {name} has {len(getattr(self, name))} elements, expected {wanted}"
+                    f"proof: {name} has {len(getattr(self, name))} elements, expected {expected}"
                     f" as there are {n} nodes"
                 )
         ptr = self.node_ptr
@@ -140,6 +139,7 @@ class Proof:
 
     @property
     def n_leaves(self) -> int:
+        """Number of leaves."""
         return int((self.node_kind != SPLIT).sum())
 
     def __repr__(self) -> str:
@@ -149,19 +149,19 @@ class Proof:
         )
 
     def as_arrays(self) -> dict[str, NDArray[Any]]:
-        """All fields as arrays, to be saved; `Proof.from_arrays` makes a proof of them again."""
+        """Return all fields as arrays for a file; `Proof.from_arrays` reverses this."""
         arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in ARRAYS}
         return {"problem": np.array(self.problem), "k_best": np.array(self.k_best), **arrays}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Proof:
-        """The proof of which `as_arrays` made these arrays."""
+        """Make a proof from the arrays of `as_arrays`."""
         values = {name: arrays[name] for name in ARRAYS}
         return cls(str(arrays["problem"].item()), int(arrays["k_best"].item()), **values)
 
 
 def digest(problem: ProblemArrays) -> str:
-    """SHA-256 of all fields of a problem, in hexadecimal digits."""
+    """Return the SHA-256 of all fields of a problem, in hexadecimal."""
     state = hashlib.sha256()
     for name in FIELDS:
         value = getattr(problem, name)
@@ -177,11 +177,11 @@ def digest(problem: ProblemArrays) -> str:
 
 
 def hardened(problem: P, terms: list[float]) -> P:
-    """A problem with the same trees of no less than a score, which these terms add up to.
+    """Forbid everything that no tree of at least a score can have; the terms add up to the score.
 
-    What no such tree can pay is forbidden: with P the sum of what words, parts, factors and count
-    factors can score at most, each by itself, an arc, factor or number of arcs that lacks more than
-    P less the score. A part that does gets a score that is just low enough.
+    Let P be the sum of the maximum scores of words, parts, factors and count factors, each by
+    itself. An arc, factor or number of arcs whose loss against its maximum exceeds P minus the
+    score is forbidden. A part with such a loss gets a score that is just low enough.
     """
     p = problem
     best = np.full(p.n_words + 1, -np.inf)
@@ -202,35 +202,35 @@ def hardened(problem: P, terms: list[float]) -> P:
         peaks.append(np.maximum.reduceat(p.count_score, p.count_score_ptr[:-1]))
         if (peaks[-1] == -np.inf).any():
             return p
-    most = math.fsum(np.concatenate(peaks).tolist() + [-x for x in terms]) * (1.0 + 1e-9)
-    if most <= 0.0:
-        most = 1e-300
+    max_loss = math.fsum(np.concatenate(peaks).tolist() + [-x for x in terms]) * (1.0 + 1e-9)
+    if max_loss <= 0.0:
+        max_loss = 1e-300
     changes = {
         "arc_state": np.where(
-            (best[p.arc_mod] - p.arc_score > most) & (p.arc_state == 0), -1, p.arc_state
+            (best[p.arc_mod] - p.arc_score > max_loss) & (p.arc_state == 0), -1, p.arc_state
         ).astype(np.int8),
-        "factor_score": np.where(p.factor_score < -most, -np.inf, p.factor_score),
+        "factor_score": np.where(p.factor_score < -max_loss, -np.inf, p.factor_score),
     }
     if len(sizes):
-        lacks = np.repeat(peaks[-1], sizes) - p.count_score
-        changes["count_score"] = np.where(lacks > most, -np.inf, p.count_score)
+        loss = np.repeat(peaks[-1], sizes) - p.count_score
+        changes["count_score"] = np.where(loss > max_loss, -np.inf, p.count_score)
     for name, part in parts.items():
         words, scores = part[-2:]
-        low = of_part[name][words] - 2.0 * most
+        low = of_part[name][words] - 2.0 * max_loss
         changes[f"{name}_score"] = np.maximum(scores, low)
     return p.changed(**changes)
 
 
 def rounding_of(terms: list[float]) -> float:
-    """How far rounding may reach at a tree whose score these terms add up to."""
+    """Bound the rounding error for a tree whose score these terms add up to."""
     return TOLERANCE * math.fsum(map(abs, terms))
 
 
 def largest_score(problem: ProblemArrays) -> float:
-    """The largest magnitude that a tree's score could have.
+    """Bound the magnitude of the scores of trees.
 
-    That is the sum over words of their largest arc score and part scores, and over factors of their
-    largest scores; 1 where all are 0.
+    This is the sum over words of their largest arc score and part scores, and over factors of their
+    largest scores; 1 if all are 0.
     """
     p = problem
     largest = 0.0
@@ -248,8 +248,7 @@ def largest_score(problem: ProblemArrays) -> float:
 
 
 def _least_score(p: ProblemArrays) -> float:
-    """The least magnitude that is not 0 of what a tree's score could add up; inf if there is none.
-    """
+    """Return the least non-zero magnitude among the scores of a problem; inf if all are 0."""
     usable = p.arc_score[p.arc_state != -1]
     scores = np.concatenate([usable, *(part[-1] for part in p.parts), _soft(p), _table(p)])
     sizes = np.abs(scores)
@@ -265,12 +264,12 @@ def _table(p: ProblemArrays) -> NDArray[np.float64]:
 
 
 def tolerances(problem: ProblemArrays, terms: list[float] | None) -> tuple[float, float]:
-    """How far rounding may reach, and how far above T a bound may stay.
+    """Bound the rounding error, and the excess of a bound over T that may remain.
 
-    The first is `TOLERANCE` times what the terms of the last tree's score add up to by their
-    magnitudes; where they are all 0, what `TOLERANCE` and `ZERO_TOLERANCE` say. The second is the
-    same; or, where all scores are integer multiples of ``problem.quantum``, half of it if that
-    is more, because the next score above T is a quantum higher.
+    The first is `TOLERANCE` times the sum of the magnitudes of the last tree's terms; if they are
+    all 0, see `TOLERANCE` and `ZERO_TOLERANCE`. The second is the same; but if all scores are
+    integer multiples of ``problem.quantum``, it is half of that if this is more, because the next
+    score above T is a quantum higher.
     """
     p = problem
     rounding = rounding_of(terms or [])
@@ -282,6 +281,6 @@ def tolerances(problem: ProblemArrays, terms: list[float] | None) -> tuple[float
         return rounding, rounding
     usable = p.arc_score[p.arc_state != -1]
     scores = np.concatenate([usable, *(part[-1] for part in p.parts), _soft(p), _table(p)])
-    off = float(np.abs(scores - np.round(scores / p.quantum) * p.quantum).max(initial=0.0))
+    deviation = float(np.abs(scores - np.round(scores / p.quantum) * p.quantum).max(initial=0.0))
     count = 5 * p.n_words + len(p.factor_ptr) + len(p.count_ptr)
-    return rounding, p.quantum / 2.0 if off * count <= p.quantum / 4.0 else rounding
+    return rounding, p.quantum / 2.0 if deviation * count <= p.quantum / 4.0 else rounding

@@ -1,6 +1,6 @@
-"""The unit of all weights that are learned."""
+"""The unit of all learned weights."""
 
 from __future__ import annotations
 
-#: What a stored weight of 1 is worth. A power of two: sums of scores are exact in double precision.
+#: Value of a stored weight of 1: a power of two, so that sums of scores are exact in doubles.
 QUANTUM = 2.0**-16

@@ -1,11 +1,11 @@
-"""A problem as far as trees matter that score no less than one that is known.
+"""Reduction of a problem to the trees that score at least as much as a known one.
 
-With P the sum of what words, parts, factors and count factors can score at most, each by itself, a
-tree of score L lacks P - L in all. Nothing can lack more in a tree that is as good. So arcs that
-lack more are forbidden, and so are factors and numbers of arcs; factors and parts whose absence
-lacks more are required; and what each word and each count factor can score at most is taken out.
-What is left is of the size of P - L, whatever the scores were that decide so much: penalties of
-masks and rewards that force an arc are constraints, and no part of any sum.
+Let P be the sum of the maximum scores of words, parts, factors and count factors, each by itself. A
+tree of score L loses P - L in all against these maxima, and a tree that is as good can lose no more
+at any one place. So arcs with a larger loss are forbidden, and so are factors and numbers of arcs;
+factors and parts whose absence would lose more are required; and the maximum of each word and each
+count factor is subtracted. The scores that remain are of the size of P - L, whatever the original
+scores were: penalties of masks and rewards that force an arc become constraints, and enter no sum.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 NEG = -np.inf
-#: Beyond what may be lacking by this share is more, in spite of rounding.
+#: Factor by which a loss must exceed the largest possible one, because of rounding.
 _MARGIN = 1.0 + 1e-9
 
 
 class Nothing(Exception):
-    """No tree of a problem scores more than the one that is known."""
+    """No tree of a problem scores more than the known one."""
 
 
 @dataclass(slots=True)
 class Choice:
-    """Something that trees have or lack, and by how much they differ in that at most."""
+    """A choice between trees that have and lack something, and its largest effect on the score."""
 
     size: float
     kind: str  # "arc", "factor", "count", or a kind of part
     index: int
-    number: int = 0  # of a count factor
+    number: int = 0  # number of arcs of a count factor
 
 
 class Normal(NamedTuple):
-    """A problem with the trees of a `Reduction`, of whose scores constants are taken out.
+    """A problem with the trees of a `Reduction`, without the constants in their scores.
 
-    A tree scores ``unit`` times what it scores in the problem that was reduced less the sum of the
-    ``constants``. Of the factors, those that are ``kept`` are in it: bool[F].
+    The score of a tree is ``unit`` times its score in the original problem minus the sum of the
+    ``constants``. ``kept`` bool[F] marks the factors of the original problem that are in it.
     """
 
     problem: Problem
@@ -58,10 +58,10 @@ class Normal(NamedTuple):
 
 @dataclass(eq=False)
 class Reduction:
-    """The trees of a problem that keep to ``alive`` arcs; a part of score -inf is in none."""
+    """The trees of a problem over ``alive`` arcs; a part of score -inf is in none of them."""
 
     problem: Problem
-    lacking: float = np.inf  # more than the trees that matter lack in all
+    lacking: float = np.inf  # upper bound on the total loss of the trees that matter
     alive: Flags = field(init=False)
     peaks: list[float] = field(init=False)  # they add up to P
 
@@ -73,7 +73,7 @@ class Reduction:
         self._fit = distinct == np.diff(p.factor_ptr)  # factors without two arcs of a word
         self._find_alive()
 
-    # ---- what is possible, and what is certain ---------------------------------------------------
+    # ---- possible and certain elements -----------------------------------------------------------
 
     def _find_alive(self) -> None:
         p = self.problem
@@ -103,12 +103,12 @@ class Reduction:
         self.problem = self.problem.changed(**{name: scores})
 
     def _joined(self, head: Ints, mod: Ints) -> Flags:
-        """Whether an arc that is alive joins these words; -1 stands for no word."""
+        """Return whether an arc that is left joins these words; -1 stands for no word."""
         keys = head.astype(np.int64) * (self.problem.n_words + 1) + mod
         return (head < 0) | (mod < 0) | np.isin(keys, self._pairs)
 
     def _arcs_of(self, kind: str, row: int) -> list[tuple[int, int]]:
-        """The pairs of words that a part joins."""
+        """Return the pairs of words that a part joins."""
         names = PART_NAMES[kind]
         words = {name.split("_")[1]: int(getattr(self.problem, name)[row]) for name in names[:-1]}
         h, m = words["head"], words.get("mod", words.get("outer", -1))
@@ -116,7 +116,7 @@ class Reduction:
         return [pair for pair in pairs if min(pair) >= 0]
 
     def _between(self, kind: str, row: int) -> list[tuple[int, int]]:
-        """The pairs of words that a part must not have, of those that are alive."""
+        """Return the remaining pairs of words that exclude a part."""
         if kind == "gc":
             return []
         (h, m), *others = self._arcs_of(kind, row)
@@ -128,13 +128,13 @@ class Reduction:
         return [(h, k) for k in words if k != h and h in self._heads[k]]
 
     def _certain(self, kind: str, row: int) -> bool:
-        """Whether all trees have a part, which is possible."""
+        """Return True if all trees have a part, given that it is possible."""
         alone = all(self._heads[m] == {h} for h, m in self._arcs_of(kind, row))
         return alone and not self._between(kind, row)
 
     def _parts(self) -> dict[str, tuple[Floats, Flags, Floats]]:
-        """Of each kind that has some: scores, which parts are possible, peaks of modifiers."""
-        found = {}
+        """Return for each kind of part the scores, the possible parts, and maxima by modifier."""
+        result = {}
         p = self.problem
         for kind, names in PART_NAMES.items():
             *words, score = (getattr(p, name) for name in names)
@@ -156,45 +156,49 @@ class Reduction:
                     peaks[mod[row]] = score[row]
                     if score[row] == NEG:
                         raise Nothing
-            found[kind] = score, possible & (score > NEG), peaks
-        return found
+            result[kind] = score, possible & (score > NEG), peaks
+        return result
 
     def _factors(self) -> tuple[Flags, Flags]:
-        """Which factors are possible, and which are certain."""
+        """Return which factors are possible, and which are certain."""
         p = self.problem
         if not len(p.factor_score):
             return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
-        both = [self.alive, self.alive & (self._choices == 1)[p.arc_mod]]
+        masks = [self.alive, self.alive & (self._choices == 1)[p.arc_mod]]
         possible, certain = (
-            np.logical_and.reduceat(of[p.factor_arcs], p.factor_ptr[:-1]) & self._fit for of in both
+            np.logical_and.reduceat(of[p.factor_arcs], p.factor_ptr[:-1]) & self._fit
+            for of in masks
         )
         if (certain & (p.factor_score == NEG)).any():
             raise Nothing
         return possible, certain
 
     def _counts(self) -> list[tuple[slice, Floats]]:
-        """Of each count factor, where its scores are, and those of the numbers that can be."""
-        p, found = self.problem, []
+        """Return the slice and the scores of each count factor, -inf for impossible numbers."""
+        p, result = self.problem, []
         for (lo, hi), (start, end) in zip(pairwise(p.count_ptr), pairwise(p.count_score_ptr)):
             arcs = p.count_arcs[lo:hi]
-            own = np.bincount(p.arc_mod[arcs[self.alive[arcs]]], minlength=p.n_words + 1)
-            least, most = int(((own > 0) & (own == self._choices)).sum()), int((own > 0).sum())
+            n_arcs = np.bincount(p.arc_mod[arcs[self.alive[arcs]]], minlength=p.n_words + 1)
+            low, high = (
+                int(((n_arcs > 0) & (n_arcs == self._choices)).sum()),
+                int((n_arcs > 0).sum()),
+            )
             table = np.full(end - start, NEG)
-            table[least : most + 1] = p.count_score[start + least : start + most + 1]
+            table[low : high + 1] = p.count_score[start + low : start + high + 1]
             if not (table > NEG).any():
                 raise Nothing
-            found.append((slice(int(start), int(end)), table))
-        return found
+            result.append((slice(int(start), int(end)), table))
+        return result
 
     # ---- reduction -------------------------------------------------------------------------------
 
     def reduce(self, terms: list[float]) -> None:
-        """Keep the trees that score as much as these terms; `Nothing` if none is better."""
+        """Keep the trees that score at least the sum of the terms; `Nothing` if none is better."""
         while self.reduce_once(terms):
             pass
 
     def reduce_once(self, terms: list[float]) -> bool:
-        """Reduce by what is lacking now; whether arcs died, so that less may be lacking."""
+        """Reduce by the current loss; return True if arcs died, which may lower the loss."""
         p = self.problem
         best = np.full(p.n_words + 1, NEG)
         np.maximum.at(best, p.arc_mod[self.alive], p.arc_score[self.alive])
@@ -208,30 +212,30 @@ class Reduction:
         lacking = math.fsum(self.peaks + [-x for x in terms])
         if lacking <= 0.0:
             raise Nothing
-        self.lacking = most = lacking * _MARGIN
-        dead = self.alive & (best[p.arc_mod] - p.arc_score > most)
-        for f in np.flatnonzero(possible & (p.factor_score > most)).tolist():
+        self.lacking = max_loss = lacking * _MARGIN
+        dead = self.alive & (best[p.arc_mod] - p.arc_score > max_loss)
+        for f in np.flatnonzero(possible & (p.factor_score > max_loss)).tolist():
             arcs = p.factor_arcs[p.factor_ptr[f] : p.factor_ptr[f + 1]]
             rivals = np.isin(p.arc_mod, p.arc_mod[arcs])
             rivals[arcs] = False
             dead |= self.alive & rivals
         for kind, (score, may, peaks) in parts.items():
             mod = getattr(p, PART_NAMES[kind][-2])
-            for m in np.flatnonzero(peaks > most).tolist():
-                rows = np.flatnonzero(may & (mod == m) & (score >= peaks[m] - most))
+            for m in np.flatnonzero(peaks > max_loss).tolist():
+                rows = np.flatnonzero(may & (mod == m) & (score >= peaks[m] - max_loss))
                 if len(rows) == 1:
                     dead |= self.alive & self._rivals(kind, int(rows[0]))
-            self.change(f"{kind}_score", may & (peaks[mod] - score > most), NEG)
-        self.change("factor_score", ~certain & (p.factor_score < -most), NEG)
+            self.change(f"{kind}_score", may & (peaks[mod] - score > max_loss), NEG)
+        self.change("factor_score", ~certain & (p.factor_score < -max_loss), NEG)
         for where, table in counts:
-            table[table < table.max() - most] = NEG
+            table[table < table.max() - max_loss] = NEG
             self.change("count_score", where, table)
         if dead.any():
             self.kill(dead)
         return bool(dead.any())
 
     def _rivals(self, kind: str, row: int) -> Flags:
-        """The arcs that no tree with a part has."""
+        """Return the arcs that no tree with a part has."""
         p = self.problem
         rivals = np.zeros(len(self.alive), np.bool_)
         for h, m in self._arcs_of(kind, row):
@@ -241,13 +245,13 @@ class Reduction:
         return rivals
 
     def normal(self) -> Normal:
-        """A problem with these trees, whose scores differ from theirs in a constant and a unit.
+        """Return a problem with these trees, whose scores differ by a constant and a unit.
 
-        What is in no tree that matters may have any score that keeps it out. The unit is a power of
-        two, of about the size of what may be lacking.
+        Elements that are in no tree that matters may have any score that keeps them out. The unit
+        is a power of two, of about the size of the largest loss.
         """
-        p, most = self.problem, self.lacking
-        unit = 2.0 ** -math.frexp(most)[1] if most > 1e-300 else 2.0**1000
+        p, max_loss = self.problem, self.lacking
+        unit = 2.0 ** -math.frexp(max_loss)[1] if max_loss > 1e-300 else 2.0**1000
         best = np.full(p.n_words + 1, NEG)
         np.maximum.at(best, p.arc_mod[self.alive], p.arc_score[self.alive])
         changes: dict[str, Any] = {
@@ -262,7 +266,7 @@ class Reduction:
         for kind, (score, may, peaks) in self._parts().items():
             names = PART_NAMES[kind]
             mod = getattr(p, names[-2])
-            out = np.where(score > NEG, score, peaks[mod] - 2.0 * most) * unit
+            out = np.where(score > NEG, score, peaks[mod] - 2.0 * max_loss) * unit
             sure = self._sure(kind, may)
             constants += score[sure].tolist()
             kept = (may | (score == NEG)) & ~sure
@@ -286,7 +290,7 @@ class Reduction:
     # ---- branching -------------------------------------------------------------------------------
 
     def children(self) -> list[Reduction]:
-        """These trees in two: with and without what decides most; rewards come first."""
+        """Divide these trees by the most decisive choice; rewards come first."""
         gains, losses = self._choose()
         gain = max(gains, key=lambda c: c.size, default=None)
         loss = max(losses, key=lambda c: c.size, default=None)
@@ -294,15 +298,15 @@ class Reduction:
             gain = loss
         if gain is None:
             return []
-        found = []
+        children = []
         for present in (True, False):
             child = Reduction(self.problem)
             try:
                 child._decide(gain, present)
             except Nothing:
                 continue
-            found.append(child)
-        return found
+            children.append(child)
+        return children
 
     def _decide(self, c: Choice, present: bool) -> None:
         p = self.problem
@@ -324,7 +328,7 @@ class Reduction:
             self.kill(self._rivals(c.kind, c.index))
 
     def _choose(self) -> tuple[list[Choice], list[Choice]]:
-        """What trees may have that scores more than else, and less."""
+        """Return the choices that raise the score of trees, and those that lower it."""
         p = self.problem
         gains, losses = [], []
         for m in np.flatnonzero(self._choices > 1).tolist():
@@ -339,8 +343,8 @@ class Reduction:
             scored[kind] = score, may & ~self._sure(kind, may)
         for kind, (score, may) in scored.items():
             for row in np.flatnonzero(may & (score != 0.0)).tolist():
-                one = Choice(abs(float(score[row])), kind, row)
-                (gains if score[row] > 0.0 else losses).append(one)
+                choice = Choice(abs(float(score[row])), kind, row)
+                (gains if score[row] > 0.0 else losses).append(choice)
         for c, (_, table) in enumerate(self._counts()):
             order = np.argsort(-table, kind="stable")[: int((table > NEG).sum())].tolist()
             if len(order) > 1:

@@ -1,4 +1,4 @@
-"""`Solution`: the trees a solver found, and what it can say about them."""
+"""`Solution`: the trees that a solver found, with bounds, proofs and statistics."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bbparse.problem import check
 from bbparse.problem.files import read_solution, write_solution
 from bbparse.problem.proof import Proof
 
-#: What ended a search.
+#: Reasons for the end of a search.
 STATUSES = ("optimal", "gap", "time_limit", "node_limit", "work_limit", "infeasible")
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Solution:
-    """The best trees of a problem, best first, and what is known about them.
+    """The best trees of a problem, best first, with bounds and statistics.
 
     Parameters
     ----------
@@ -34,25 +34,25 @@ class Solution:
     upper_bounds : float64[K]
         No k-th best tree of the problem scores more than upper_bounds[k].
     proved : bool[K]
-        Whether the k-th tree is proved to be the k-th best.
+        True if the k-th tree is proved to be the k-th best.
     status : str
         One of `STATUSES`.
     stats : dict
         Counts and times of the search, by name.
     proof : Proof, optional
-        What `bbparse.proof.verify` needs to see that these are the best trees.
+        Certificate that these are the best trees, for `bbparse.proof.verify`.
     conflict : tuple of str
-        Where there is no tree: constraints that no tree keeps together, in words (see
-        `bbparse.explain_infeasible`); empty if they were not looked for or not found within the
+        If there is no tree: constraints that no tree satisfies together, in words (see
+        `bbparse.explain_infeasible`); empty if they were not requested or not found within the
         limits.
     labels : int32[K, n], optional
-        Labels of the arcs, where `bbparse.solve` was given arcs with labels. They are not saved:
+        Labels of the arcs, if `bbparse.solve` had arcs with labels. They are not saved:
         ``problem.arc_label[solution.arcs]`` always has them.
 
     Raises
     ------
     ProblemError
-        If shapes or dtypes are wrong, scores rise, or the status is unknown.
+        If shapes or dtypes are wrong, scores increase, or the status is unknown.
     """
 
     heads: NDArray[np.int32]
@@ -107,13 +107,13 @@ class Solution:
 
     @classmethod
     def trusted(cls, *values: Any, **others: Any) -> Solution:
-        """A solution whose arrays are known to be right: nothing is checked or copied.
+        """Make a solution from valid arrays: nothing is checked or copied.
 
         Arguments are those of the class, ``stats`` among them.
         """
         solution = object.__new__(cls)
-        given = {**dict(zip(cls.__dataclass_fields__, values)), **others}
-        solution._fill(**{"proof": None, "conflict": (), "labels": None, **given})
+        fields = {**dict(zip(cls.__dataclass_fields__, values)), **others}
+        solution._fill(**{"proof": None, "conflict": (), "labels": None, **fields})
         return solution
 
     def _check(self) -> None:
@@ -158,35 +158,35 @@ class Solution:
 
     @property
     def upper_bound(self) -> float:
-        """No tree of the problem scores more: the bound of the best one; -inf if there is none."""
+        """Upper bound on the scores of all trees of the problem; -inf if there is no tree."""
         if len(self.upper_bounds):
             return float(self.upper_bounds[0])
         return -np.inf if self.status == "infeasible" else np.inf
 
     def __len__(self) -> int:
-        """The number of trees."""
+        """Return the number of trees."""
         return len(self.scores)
 
     def __repr__(self) -> str:
         if not len(self):
-            why = f": {'; '.join(self.conflict)}" if self.conflict else ""
-            return f"Solution(no tree, {self.status}{why})"
+            reason = f": {'; '.join(self.conflict)}" if self.conflict else ""
+            return f"Solution(no tree, {self.status}{reason})"
         best = f"best {self.scores[0]:.6g} <= {self.upper_bounds[0]:.6g}"
         return (
             f"Solution({len(self)} trees, {int(self.proved.sum())} proved, {best}, {self.status})"
         )
 
     def with_labels(self, labels: NDArray[np.int32]) -> Solution:
-        """The same with the labels int32[K, n] of its arcs; they are not checked."""
+        """Return this solution with the labels int32[K, n] of its arcs, which are not checked."""
         return Solution.trusted(**{**self.__dict__, "labels": labels})
 
     def first(self, count: int) -> Solution:
-        """The first of its trees, where time was too short for what is known of the others."""
+        """Return the first trees, when the time was too short for the others."""
         if count >= len(self):
             return self
         names = ("heads", "arcs", "scores", "upper_bounds", "proved", "labels")
-        own = {name: getattr(self, name) for name in names}
-        cut = {name: None if array is None else array[:count] for name, array in own.items()}
+        arrays = {name: getattr(self, name) for name in names}
+        cut = {name: None if array is None else array[:count] for name, array in arrays.items()}
         return Solution.trusted(**{**self.__dict__, **cut, "status": "time_limit", "proof": None})
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -196,7 +196,7 @@ class Solution:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Solution:
-        """Read what `save` wrote; see `Problem.load`."""
+        """Read a file of `save`; see `Problem.load`."""
         values = read_solution(path)
         try:
             return cls(**values)

@@ -1,4 +1,4 @@
-"""Scores and constraints of one tree, straight from the definitions in `Problem`."""
+"""Scores and constraints of one tree, directly from the definitions in `Problem`."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from bbparse.problem.parts import (
 
 
 def arcs_of(problem: ProblemArrays, tree: ArrayLike) -> NDArray[np.int32]:
-    """Arc index int32[n_words] of each word of a tree given by its heads or its arcs.
+    """Return the arc index int32[n_words] of each word of a tree given by its heads or its arcs.
 
-    ProblemError as `Problem.score` says.
+    ProblemError as in `Problem.score`.
     """
     n = problem.n_words
-    given = as_ints("tree", tree, np.int32)
-    if len(given) == n:
-        check_range("tree", given, 0, len(problem.arc_head) - 1)
-        wrong = np.flatnonzero(problem.arc_mod[given] != np.arange(1, n + 1))
+    values = as_ints("tree", tree, np.int32)
+    if len(values) == n:
+        check_range("tree", values, 0, len(problem.arc_head) - 1)
+        wrong = np.flatnonzero(problem.arc_mod[values] != np.arange(1, n + 1))
         if len(wrong):
             i = int(wrong[0])
             raise ProblemError(
-                f"tree[{i}] is arc {given[i]} into word {problem.arc_mod[given[i]]},"
+                f"tree[{i}] is arc {values[i]} into word {problem.arc_mod[values[i]]},"
                 f" expected an arc into word {i + 1}"
             )
-        return given
-    if len(given) != n + 1:
+        return values
+    if len(values) != n + 1:
         raise ProblemError(
-            f"tree has {len(given)} elements, expected {n + 1} heads (the first for the root)"
+            f"tree has {len(values)} elements, expected {n + 1} heads (the first for the root)"
             f" or {n} arc indices"
         )
-    hits = np.flatnonzero(problem.arc_head == given[problem.arc_mod])
+    hits = np.flatnonzero(problem.arc_head == values[problem.arc_mod])
     counts = np.bincount(problem.arc_mod[hits], minlength=n + 1)[1:]
     bad = np.flatnonzero(counts != 1)
     if len(bad):
         m = int(bad[0]) + 1
         if counts[m - 1] == 0:
-            raise ProblemError(f"tree[{m}] is {given[m]}: no candidate arc {given[m]} -> {m}")
+            raise ProblemError(f"tree[{m}] is {values[m]}: no candidate arc {values[m]} -> {m}")
         raise ProblemError(
-            f"tree[{m}] is {given[m]}: {counts[m - 1]} arcs {given[m]} -> {m} differ in their"
+            f"tree[{m}] is {values[m]}: {counts[m - 1]} arcs {values[m]} -> {m} differ in their"
             " labels; give arc indices"
         )
     arcs = np.empty(n, dtype=np.int32)
@@ -58,41 +58,44 @@ def arcs_of(problem: ProblemArrays, tree: ArrayLike) -> NDArray[np.int32]:
 
 
 def heads_of(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Heads int32[..., n + 1] of trees given by the arc index of each word; the first is -1."""
+    """Return heads int32[..., n + 1] of trees given by the arc of each word; the first is -1."""
     heads = np.full((*arcs.shape[:-1], problem.n_words + 1), -1, dtype=np.int32)
     heads[..., 1:] = problem.arc_head[arcs]
     return heads
 
 
 def most_trees(problem: ProblemArrays) -> int:
-    """No problem has more trees than ways to give each word one of its arcs."""
+    """Bound the number of trees by the number of ways to give each word one of its arcs."""
     choices = np.bincount(problem.arc_mod[problem.arc_state != -1], minlength=problem.n_words + 1)
     return math.prod(choices[1:].tolist())
 
 
 def _neighbours(heads: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Of each word: the next modifier of its head towards the head (-1: none), and whether it is
-    the outermost modifier of its head on its side. Both have n + 1 elements."""
+    """Return each word's next sibling towards the head (-1: none), and whether it is outermost.
+
+    A word is outermost if its head has no further modifier on that side. Both arrays have n + 1
+    elements.
+    """
     inner = np.full(len(heads), -1, dtype=np.int32)
     outermost = np.ones(len(heads), dtype=np.bool_)
     nearest: dict[tuple[int, bool], int] = {}
-    # Left modifiers are met from the outside in, right modifiers from the inside out.
+    # Left modifiers are visited from the outside in, right modifiers from the inside out.
     for m in range(1, len(heads)):
         side = (int(heads[m]), m < heads[m])
-        other = nearest.get(side)
-        if other is not None:
+        sibling = nearest.get(side)
+        if sibling is not None:
             if side[1]:
-                inner[other] = m
+                inner[sibling] = m
                 outermost[m] = False
             else:
-                inner[m] = other
-                outermost[other] = False
+                inner[m] = sibling
+                outermost[sibling] = False
         nearest[side] = m
     return inner, outermost
 
 
 def fired_parts(problem: ProblemArrays, heads: NDArray[np.int32]) -> list[NDArray[np.bool_]]:
-    """Of each kind of part, in the order of `bbparse.problem.parts.Parts`, which are in a tree."""
+    """Return which parts of each kind are in a tree, in the order of the fields of `Parts`."""
     inner, outermost = _neighbours(heads)
     sib, gc, ogc, gsib = problem.parts
 
@@ -102,7 +105,7 @@ def fired_parts(problem: ProblemArrays, heads: NDArray[np.int32]) -> list[NDArra
     def grandchildren(part: Grandchildren | OuterGrandchildren) -> NDArray[np.bool_]:
         return (heads[part.head] == part.grand) & (heads[part.mod] == part.head)
 
-    # The head of the root is -1 in `heads` and in gsib_grand alike.
+    # The head of the root is -1 both in `heads` and in gsib_grand.
     return [
         siblings(sib),
         grandchildren(gc),
@@ -112,7 +115,7 @@ def fired_parts(problem: ProblemArrays, heads: NDArray[np.int32]) -> list[NDArra
 
 
 def fired_factors(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Indices of the factors all of whose arcs are among `arcs`."""
+    """Return the indices of the factors whose arcs are all among `arcs`."""
     if not len(problem.factor_score):
         return np.zeros(0, dtype=np.int64)
     in_tree = np.zeros(len(problem.arc_head), dtype=np.bool_)
@@ -122,7 +125,7 @@ def fired_factors(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np
 
 
 def count_terms(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.float64]:
-    """What each count factor scores in the tree of these arcs."""
+    """Return the score of each count factor in the tree of these arcs."""
     if not len(problem.count_arcs):
         return np.zeros(0, dtype=np.float64)
     in_tree = np.zeros(len(problem.arc_head), dtype=np.int64)
@@ -132,13 +135,15 @@ def count_terms(problem: ProblemArrays, arcs: NDArray[np.int32]) -> NDArray[np.f
 
 
 def tree_score(problem: ProblemArrays, arcs: NDArray[np.int32]) -> float:
-    """φ of a tree given by the arc index of each word, correctly rounded; -inf if a hard factor
-    fires or a number of arcs is not allowed."""
+    """Return φ of a tree given by the arc index of each word, correctly rounded.
+
+    It is -inf if a factor of weight -inf fires or a number of arcs is not allowed.
+    """
     return math.fsum(tree_terms(problem, arcs))
 
 
 def tree_terms(problem: ProblemArrays, arcs: NDArray[np.int32]) -> list[float]:
-    """What φ of a tree adds up."""
+    """Return the terms of φ of a tree."""
     p = problem
     heads = heads_of(p, arcs)
     terms: list[NDArray[Any]] = [p.arc_score[arcs]]
@@ -146,12 +151,12 @@ def tree_terms(problem: ProblemArrays, arcs: NDArray[np.int32]) -> list[float]:
         terms += [part[-1][on] for part, on in zip(p.parts, fired_parts(p, heads))]
     terms.append(p.factor_score[fired_factors(p, arcs)])
     terms.append(count_terms(p, arcs))
-    found: list[float] = np.concatenate(terms).tolist()
-    return found
+    values: list[float] = np.concatenate(terms).tolist()
+    return values
 
 
 def broken_constraint(problem: ProblemArrays, arcs: NDArray[np.int32]) -> str:
-    """What makes a tree (the arc index of each word) infeasible, in words; "" if nothing does."""
+    """Describe what makes a tree (the arc index of each word) infeasible; "" if nothing does."""
     p = problem
     n = p.n_words
     for m, arc in enumerate(arcs, start=1):
@@ -179,9 +184,9 @@ def broken_constraint(problem: ProblemArrays, arcs: NDArray[np.int32]) -> str:
     for f in fired_factors(p, arcs):
         if p.factor_score[f] == -np.inf:
             return f"factor {f} of weight -inf fires"
-    wrong = np.flatnonzero(count_terms(p, arcs) == -np.inf)
-    if len(wrong):
-        c = int(wrong[0])
+    violated = np.flatnonzero(count_terms(p, arcs) == -np.inf)
+    if len(violated):
+        c = int(violated[0])
         number = int(np.isin(p.count_arcs[p.count_ptr[c] : p.count_ptr[c + 1]], arcs).sum())
         return f"count factor {c} scores -inf for {number} arcs"
     return ""

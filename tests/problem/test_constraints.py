@@ -11,7 +11,7 @@ import pytest
 
 from bbparse.errors import ProblemError
 from bbparse.problem import Problem
-from bbparse.problem.edit import MOST_ARCS, expand_count_factors
+from bbparse.problem.edit import MAX_ARCS, expand_count_factors
 from bbparse.solving.solve import solve
 from tests.oracles.enumerate import enumerate_trees
 from tests.strategies import random_problem
@@ -261,7 +261,7 @@ def test_what_is_not_expanded() -> None:
     hard = blank(4).with_at_most([(2, 1), (2, 3)])
     assert expand_count_factors(hard) is hard
     large = blank(4).with_or([(h, m) for h in range(4) for m in range(1, 5) if h != m], 1.0)
-    assert len(large.count_arcs) > MOST_ARCS
+    assert len(large.count_arcs) > MAX_ARCS
     assert expand_count_factors(large) is large
     both = expand_count_factors(hard.with_or([(2, 1), (3, 4)], 1.0))
     assert both.count_arcs.tolist() == hard.count_arcs.tolist()
