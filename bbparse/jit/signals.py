@@ -39,8 +39,8 @@ def held_signals() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    for number in received:
-        signal.raise_signal(number)
+    for received_number in received:
+        signal.raise_signal(received_number)
 
 
 def with_signals_held(function: Callable[Params, Result]) -> Callable[Params, Result]:

@@ -81,7 +81,7 @@ class Transformer:
             self._blank = "" if text.input_ids == alone * 2 else " "
         except Exception as error:  # nearly anything
             raise OutsideError(f"encoder {name}: cannot be loaded: {_shown(error)}") from None
-        # what is not there would be random, and another time other
+        # missing weights would be random, and different each time
         missing = [key for key in info["missing_keys"] if not _UNUSED.search(key)]
         if missing:
             raise OutsideError(f"encoder {name}: its files have no weights {min(missing)}")

@@ -52,9 +52,9 @@ P = TypeVar("P", bound=ProblemArrays)
 
 SPLIT, BOUND, TREE, EMPTY = 0, 1, 2, 3
 
-#: Bounds and scores are compared up to this fraction of the terms of the last tree; and where that
-#: is nothing at all, up to this share of the least score that a tree could have, but at most up to
-#: the second of the largest.
+#: Bounds and scores are compared up to the first fraction of the terms of the last tree. If these
+#: are all 0, they are compared up to the first fraction of the least score that a tree could have,
+#: but at most up to the second fraction of the largest.
 TOLERANCE, ZERO_TOLERANCE = 1e-9, 1e-13
 
 #: Name → dtype and number of dimensions.

@@ -29,8 +29,8 @@ except ImportError:  # Windows
 #: Names of unfinished files, and their minimum age in seconds before others remove them.
 _UNFINISHED, _MIN_AGE = re.compile(r"\.bbparse-[0-9a-f]{16}\.tmp"), 10.0
 
-# Errors of the disk, whoever was writing: they become an OutputError even inside the with block,
-# where other errors pass unchanged.
+# Errors of the disk: they become an OutputError even inside the with block, where other errors pass
+# unchanged.
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 

@@ -33,7 +33,7 @@ class MatchCounts(NamedTuple):
 class _Word(NamedTuple):
     start: int
     end: int
-    in_multiword: bool  #: Whether the word is part of a multiword token.
+    in_multiword: bool  #: True if the word is part of a multiword token.
     form: str
 
 

@@ -306,11 +306,11 @@ def paired_sentences(
     """Yield the sentences of two treebanks in pairs; errors are those of :func:`evaluate`."""
     for count, (gold_sentence, sentence) in enumerate(zip_longest(gold, predicted)):
         if gold_sentence is None or sentence is None:
-            rest, shorter = gold_sentence, "predicted"
+            extra, shorter = gold_sentence, "predicted"
             if gold_sentence is None:
-                rest, shorter = sentence, "gold"
+                extra, shorter = sentence, "gold"
             raise TreebankError(
-                f"{rest.place()} has no counterpart: the {shorter} treebank "
+                f"{extra.place()} has no counterpart: the {shorter} treebank "
                 f"has only {count} sentences"
             )
         _check_same_words(gold_sentence, sentence)
@@ -320,10 +320,10 @@ def paired_sentences(
 def _check_same_words(gold: Sentence, predicted: Sentence) -> None:
     if gold.forms == predicted.forms:
         return
-    for i, (expected, found) in enumerate(zip(gold.forms, predicted.forms)):
-        if expected != found:
+    for i, (expected, form) in enumerate(zip(gold.forms, predicted.forms)):
+        if expected != form:
             raise TreebankError(
-                f"{predicted.place()}: word {i + 1} is {found!r}, "
+                f"{predicted.place()}: word {i + 1} is {form!r}, "
                 f"expected {expected!r} as in {gold.place()}"
             )
     raise TreebankError(

@@ -35,11 +35,11 @@ def progress_bars(drawn: bool = True) -> Iterator[None]:
         _drawn.reset(before)
 
 
-def watched(items: Iterable[T], what: str, unit: str = " sentences") -> Iterable[T]:
-    """Return the items behind a progress bar if bars are on; ``what`` is its title."""
+def watched(items: Iterable[T], title: str, unit: str = " sentences") -> Iterable[T]:
+    """Return the items behind a progress bar if bars are on; ``title`` is its title."""
     if not _drawn.get():
         return items
-    return tqdm(items, desc=what, unit=unit, delay=2, leave=False)
+    return tqdm(items, desc=title, unit=unit, delay=2, leave=False)
 
 
 def watch_compiling(tell: Callable[[int, float], None]) -> None:

@@ -120,8 +120,8 @@ def open_source(source: Source) -> Iterator[tuple[Any, str]]:
     """Yield a stream of lines (bytes or str) and its name for messages."""
     if not isinstance(source, str | os.PathLike):
         if not isinstance(source, Iterator) and not hasattr(source, "readline"):
-            what = type(source).__name__
-            raise TreebankError(f"source is of type {what}, expected a path or an open file")
+            kind = type(source).__name__
+            raise TreebankError(f"source is of type {kind}, expected a path or an open file")
         name = getattr(source, "name", None)
         yield source, name if isinstance(name, str) else "input"
         return

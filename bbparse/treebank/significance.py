@@ -174,9 +174,9 @@ def _check_same(first: Tally, second: Tally) -> None:
         )
     words = COUNTS.index("words")
     lengths = zip(first.counts[:, words].tolist(), second.counts[:, words].tolist())
-    for i, (expected, found) in enumerate(lengths, start=1):
-        if expected != found:
+    for i, (expected, n_words) in enumerate(lengths, start=1):
+        if expected != n_words:
             raise TreebankError(
-                f"sentence {i} of the second tally has {found} words, "
+                f"sentence {i} of the second tally has {n_words} words, "
                 f"expected {expected} as in the first"
             )

@@ -145,7 +145,7 @@ class RuledSentence:
         if relation == NEVER:
             return
         above: list[int] = []
-        if relation == PERHAPS:  # beyond the head: harmless where all of it is below the head
+        if relation == PERHAPS:   # beyond the head: no fault if the arc is below the head
             while head_of_x > 0 and head_of_x != head:
                 above.append(head_of_x)
                 head_of_x = heads[head_of_x - 1]
