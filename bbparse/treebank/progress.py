@@ -36,7 +36,7 @@ def progress_bars(drawn: bool = True) -> Iterator[None]:
 
 
 def watched(items: Iterable[T], title: str, unit: str = " sentences") -> Iterable[T]:
-    """Return the items behind a progress bar if bars are on; ``title`` is its title."""
+    """Return the items behind a progress bar with a title, if bars are on."""
     if not _drawn.get():
         return items
     return tqdm(items, desc=title, unit=unit, delay=2, leave=False)
