@@ -7,7 +7,7 @@ The text is that of DEV with its paragraphs, on which nothing is trained. Where 
 say where blanks are, they are as they are usual, and UDPipe learns from TRAIN with such blanks.
 Measured are F1 of tokens, words and sentences, UPOS, UAS, LAS and MLAS, as the official scorer has
 them; words a second of processor time from text to trees, both in turns; processor time of
-training (of bbparse: of the cutter, where there is no MODEL) and size of the file. A MODEL that
+training (of bbparse: of the tokenizer, where there is no MODEL) and size of the file. A MODEL that
 draws crossing arcs, which UDPipe does not, draws projective trees, too. UDPipe's
 tokenizer is trained into FILE unless that is there; ``--full`` trains a tagger and a parser, too.
 ``--before`` takes what another version has made of the text. Each run adds rows to
@@ -109,9 +109,9 @@ def bbparse(parser: Parser) -> Callable[[str], list[Sentence]]:
     return parse
 
 
-def cut_only(cutter: Tokenizer) -> Callable[[str], list[Sentence]]:
+def tokenize_only(tokenizer: Tokenizer) -> Callable[[str], list[Sentence]]:
     """Sentences of words."""
-    return lambda text: list(sentences_of_text(text, cutter))
+    return lambda text: list(sentences_of_text(text, tokenizer))
 
 
 def scores(gold: Sequence[Sentence], found: Sequence[Sentence]) -> dict[str, float]:
@@ -168,7 +168,7 @@ def main() -> None:
     arguments.add_argument("name")
     arguments.add_argument("train")
     arguments.add_argument("dev")
-    arguments.add_argument("--model", help="that reads text; else a cutter is trained")
+    arguments.add_argument("--model", help="that reads text; else a tokenizer is trained")
     arguments.add_argument("--seconds", type=float, help="what training the model took")
     arguments.add_argument("--udpipe", type=Path, help="where the model of UDPipe is, or goes")
     arguments.add_argument("--options", default="epochs=100", help="of UDPipe's tokenizer")
@@ -189,9 +189,9 @@ def main() -> None:
     notes: dict[str, dict[str, Any]] = {}
     if given.model is None:
         started = time.process_time()
-        cutter = train_tokenizer(sentences)
+        tokenizer = train_tokenizer(sentences)
         seconds = time.process_time() - started
-        systems["bbparse, text only"] = cut_only(cutter)
+        systems["bbparse, text only"] = tokenize_only(tokenizer)
         notes["bbparse, text only"] = {"training_seconds": seconds}
     else:
         parser = Parser.load(given.model)
