@@ -19,9 +19,9 @@ has multipliers of its own; `best` is an upper bound, and the tree is that of on
   with each arc (-inf: removed, or in no tree)
 * ``eliminate(oracle, scratch, floor)``: after `with_each`, drop everything that is in no tree of at
   least this score; return False if no tree is left
-* ``k_best(oracle, scratch, arc_score, n_words, k, least, until)``: after `best`, return trees,
+* ``k_best(oracle, scratch, arc_score, n_words, k, min_score, until)``: after `best`, return trees,
   values, part scores, and an upper bound on all trees that are not listed; the last one may score
-  less than ``least``, and fewer than k are returned at the time ``until``, but at least one
+  less than ``min_score``, and fewer than k are returned at the time ``until``, but at least one
 * ``hold(oracle, scratch, base, factors, hard)``: absorb factors of a node that fit now; ``base`` is
   -inf for removed arcs, and factors of weight ``-hard`` stay
 * ``inner_norm(oracle, scratch, chosen)``: squared length of the subgradient of its multipliers

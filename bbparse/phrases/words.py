@@ -42,16 +42,16 @@ class Vocabulary:
         self._number = {entry: i for i, entry in enumerate(self.entries)}
 
     @classmethod
-    def learn(cls, sentences: Iterable[Sequence[str]], least: int = 2) -> Vocabulary:
-        """Make a vocabulary of words that occur `least` times, and the signatures of the others."""
+    def learn(cls, sentences: Iterable[Sequence[str]], min_count: int = 2) -> Vocabulary:
+        """Collect words that occur `min_count` times, and the signatures of the others."""
         sentences = list(sentences)
         counts = Counter(word.lower() for words in sentences for word in words)
-        frequent = sorted(word for word, count in counts.items() if count >= least)
+        frequent = sorted(word for word, count in counts.items() if count >= min_count)
         signatures = {
             word_signature
             for words in sentences
             for i, word in enumerate(words)
-            if counts[word.lower()] < least
+            if counts[word.lower()] < min_count
             for word_signature in (
                 signature(word, i == 0),
                 signature(word, i == 0).split("-")[0] + ">",

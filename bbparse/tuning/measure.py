@@ -17,6 +17,7 @@ from bbparse.errors import ConfigError, ProblemError, TreebankError
 from bbparse.parsing.parse import Asked
 from bbparse.parsing.parser import Parser
 from bbparse.problem import Solution
+from bbparse.renamed import renamed_arguments
 from bbparse.treebank import Difference, Scores, Sentence, Tally, compare_tallies
 from bbparse.validity.rules import Rules
 
@@ -82,14 +83,15 @@ class Setting:
             **self.figures,
         }
 
-    def by_length(self, width: int = 5, least: int = 5) -> NDArray[np.float64]:
+    @renamed_arguments(least="min_sentences")
+    def by_length(self, width: int = 5, min_sentences: int = 5) -> NDArray[np.float64]:
         """Average over sentences of similar length.
 
         Parameters
         ----------
         width : int
             Range of lengths in a class, in words.
-        least : int
+        min_sentences : int
             Minimum number of sentences in a class; a smaller one is merged with its neighbour.
 
         Returns
@@ -101,9 +103,9 @@ class Setting:
         classes = (self.lengths[order] - 1) // width
         starts = [0]
         for i in range(1, len(order)):
-            if classes[i] != classes[i - 1] and i - starts[-1] >= least:
+            if classes[i] != classes[i - 1] and i - starts[-1] >= min_sentences:
                 starts.append(i)
-        if len(order) - starts[-1] < least and len(starts) > 1:
+        if len(order) - starts[-1] < min_sentences and len(starts) > 1:
             starts.pop()
         means = [
             (

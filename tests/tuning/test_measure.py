@@ -41,12 +41,12 @@ def test_classes_of_length() -> None:
         sentence_calls=np.array([1, 2, 3, 4, 5, 6, 100]),
         sentence_seconds=np.arange(7, dtype=float),
     )  # fmt: skip
-    rows = setting.by_length(width=5, least=2)
+    rows = setting.by_length(width=5, min_sentences=2)
     assert rows[:, 3].tolist() == [3, 2, 2]  # 6 takes 30 in; 40 alone goes with 31
     assert rows[:, 0].tolist() == pytest.approx([8 / 3, 18, 35.5])
     assert rows[:, 1].tolist() == pytest.approx([2, 4.5, 53])
     assert rows[:, 2].tolist() == pytest.approx([1, 3.5, 5.5])
-    assert setting.by_length(width=5, least=50)[:, 3].tolist() == [7]
+    assert setting.by_length(width=5, min_sentences=50)[:, 3].tolist() == [7]
     assert Setting(3).by_length().shape == (0, 4)
 
 

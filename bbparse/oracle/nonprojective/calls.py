@@ -175,7 +175,7 @@ def automata_with_each(o, s, arc_score, each):
 
 
 @kernel
-def automata_k_best(o, s, arc_score, n_words, k, least, until):
+def automata_k_best(o, s, arc_score, n_words, k, min_score, until):
     """Return the one tree of the last multipliers, and the bound on all others."""
     trees = np.empty((1, n_words), np.int32)
     values, part_scores = np.empty(1), np.empty(1)

@@ -112,11 +112,11 @@ def chart_eliminate(chart, scratch, floor):
 
 
 @kernel
-def chart_k_best(chart, scratch, arc_score, n_words, k, least, until):
+def chart_k_best(chart, scratch, arc_score, n_words, k, min_score, until):
     """Return the k best trees; trees that are not listed score at most as much as the last."""
     chart_best(chart, scratch, arc_score)
     trees, values, part_scores, is_complete = k_best_pass(
-        chart, arc_score, scratch.inside, n_words, k, least, until
+        chart, arc_score, scratch.inside, n_words, k, min_score, until
     )
     bound = NEG if is_complete else values[trees.shape[0] - 1]
     return trees, values, part_scores, bound

@@ -204,8 +204,8 @@ def arcs_by_score(group_ptr, arc_score):
 
 
 @kernel
-def list_derivations(chart, arc_score, order, alive, inside, k, least, until):
-    """Enumerate the k best derivations of the goal, best first, up to the first below ``least``.
+def list_derivations(chart, arc_score, order, alive, inside, k, min_score, until):
+    """Enumerate the k best derivations of the goal, up to the first below ``min_score``.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def list_derivations(chart, arc_score, order, alive, inside, k, least, until):
                 if value > NEG:
                     heappush(heaps[place[i]], (-value, np.int64(e), zero, zero, zero))
         waiting, derivations = heaps[place[i]], listed[place[i]]
-        if depth == 1 and len(derivations) > 0 and -derivations[-1][0] < least:
+        if depth == 1 and len(derivations) > 0 and -derivations[-1][0] < min_score:
             break
         if not grown[i]:
             neg_value, e, x, y, r = derivations[-1]
@@ -298,8 +298,8 @@ def list_derivations(chart, arc_score, order, alive, inside, k, least, until):
 
 
 @kernel
-def k_best_pass(chart, arc_score, inside, n_words, k, least, until):
-    """Return the k best trees, best first, up to the first below ``least``.
+def k_best_pass(chart, arc_score, inside, n_words, k, min_score, until):
+    """Return the k best trees, best first, up to the first below ``min_score``.
 
     Parameters are those of `list_derivations`.
 
@@ -320,7 +320,7 @@ def k_best_pass(chart, arc_score, inside, n_words, k, least, until):
         return np.empty((0, n_words), np.int32), np.empty(0), np.empty(0), True
     order, alive = arcs_by_score(group_ptr, arc_score)
     listed, place, is_complete = list_derivations(
-        chart, arc_score, order, alive, inside, k, least, until
+        chart, arc_score, order, alive, inside, k, min_score, until
     )
     derivations = listed[place[n_items - 1]]
     trees, weights = np.empty((len(derivations), n_words), np.int32), np.zeros(len(derivations))
