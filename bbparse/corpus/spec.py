@@ -185,18 +185,18 @@ def _valid(
 
 
 @lru_cache(maxsize=2)
-def _loaded(recipe: ParseSpec) -> Parser:
+def _loaded(spec: ParseSpec) -> Parser:
     with temporary_folder() as folder:
         path = Path(folder, "model")
-        path.write_bytes(recipe.content)
+        path.write_bytes(spec.content)
         try:
-            parser = load_compiled(path, recipe.factors)
+            parser = load_compiled(path, spec.factors)
         except ModelError as error:
-            raise ModelError(str(error).replace(str(path), recipe.model)) from None
-    if recipe.settings.projective is not None:
-        parser = parser.with_projective(recipe.settings.projective)
-    if recipe.settings.members is not None:
-        parser = parser.with_members(recipe.settings.members)
+            raise ModelError(str(error).replace(str(path), spec.model)) from None
+    if spec.settings.projective is not None:
+        parser = parser.with_projective(spec.settings.projective)
+    if spec.settings.members is not None:
+        parser = parser.with_members(spec.settings.members)
     return parser
 
 

@@ -39,8 +39,7 @@ from bbparse.storage.archive import (
     write_archive,
 )
 from bbparse.tagging.tagger import TAGGER_ARRAYS, Tagger, tagger_arrays, tagger_from
-from bbparse.text.tokenizer import TOKENIZER_ARRAYS as CUTTER_ARRAYS
-from bbparse.text.tokenizer import Tokenizer as Cutter
+from bbparse.text.tokenizer import TOKENIZER_ARRAYS, Tokenizer
 
 KIND = "bbparse.Model"
 TAGGER_KIND = "bbparse.Tagger"
@@ -77,7 +76,7 @@ _RULES: dict[str, Rule] = {
     **_EARLIER,
     **OUTSIDE_ARRAYS,
     **TAGGER_ARRAYS,
-    **CUTTER_ARRAYS,
+    **TOKENIZER_ARRAYS,
 }
 _OPTIONAL = set(_RULES) - {"header", "factor_keys", "factor_gates", "factor_weights"}
 
@@ -227,7 +226,7 @@ def _current(table: dict[str, Any], where: str) -> dict[str, Any]:
     return tables
 
 
-def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Cutter | None]:
+def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]:
     """Read a tagger's file, or the tagger in a parser's model, and the cutter that is with it.
 
     `ModelError` if the file is missing, truncated, no tagger, or of a newer version.
@@ -237,14 +236,14 @@ def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Cutter | None]:
         if arrays.keys().isdisjoint(TAGGER_ARRAYS):
             raise ModelError(f"{os.fspath(path)}: the model has no tagger in it")
     else:
-        rules = {**TAGGER_ARRAYS, **OUTSIDE_ARRAYS, **CUTTER_ARRAYS, **_EARLIER}
+        rules = {**TAGGER_ARRAYS, **OUTSIDE_ARRAYS, **TOKENIZER_ARRAYS, **_EARLIER}
         arrays = _read(path, TAGGER_KIND, rules, set(rules) - {"tagger_header"})
     where = os.fspath(path)
     return tagger_from(arrays, where, outside_from(arrays, where)), _cutter(arrays, where)
 
 
 def save_tagger(
-    path: str | os.PathLike[str], tagger: Tagger, cutter: Cutter | None = None
+    path: str | os.PathLike[str], tagger: Tagger, cutter: Tokenizer | None = None
 ) -> None:
     """Write a tagger's file, whole or not at all; `OutputError` if it cannot be written."""
     arrays = tagger_arrays(tagger)
@@ -255,8 +254,10 @@ def save_tagger(
     write_archive(path, TAGGER_KIND, VERSION, arrays)
 
 
-def _cutter(arrays: dict[str, NDArray[Any]], where: str) -> Cutter | None:
-    return None if arrays.keys().isdisjoint(CUTTER_ARRAYS) else Cutter.from_arrays(arrays, where)
+def _cutter(arrays: dict[str, NDArray[Any]], where: str) -> Tokenizer | None:
+    if arrays.keys().isdisjoint(TOKENIZER_ARRAYS):
+        return None
+    return Tokenizer.from_arrays(arrays, where)
 
 
 def _arrays(source: str | os.PathLike[str] | bytes) -> dict[str, NDArray[Any]]:
