@@ -154,7 +154,7 @@ def exactness() -> str:
     ]
     rows.append(["all", f"{found['problems']:,}", f"{len(found['disagreements']):,}"])
     mended = len(found.get("mended", []))
-    again = f"At first {mended} of them failed; mended, they are right.\n\n" if mended else ""
+    again = f"At first {mended} ended in an error; mended, they are right.\n\n" if mended else ""
     traits = ", ".join(f"{name} {number:,}" for name, number in found["traits"].items())
     lies = sum(number for name, number in found["met"].items() if name.startswith("lie: "))
     return (
