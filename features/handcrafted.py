@@ -10,12 +10,14 @@ QL13 §4.3 wrote thirteen of them for English, one for each of the commonest err
 
 from __future__ import annotations
 
-from bbparse.factors import AnySentence, RuleFamily
+from itertools import product
 
-from .english.words import Rules
+from bbparse.factors import FactorFamily, FactorView
+
+from .english.words import Proposed, places
 
 
-class RatherThan(RuleFamily):
+class RatherThan(FactorFamily):
     """A rather than B, where A and B are alike: "through action rather than through silence".
 
     The example is the paper's case, in which A and B are the same preposition; two nouns, verbs or
@@ -29,16 +31,17 @@ class RatherThan(RuleFamily):
     name = "rather-than"
     summary = "A rather than B with A and B alike (QL13 figure 3)"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for rather in s.words(2):
+    def factors(self, view: FactorView) -> Proposed:
+        upos, lower = view.upos, view.lower
+        for rather in places(lower, ("rather",)):
             than = rather + 1
-            s.require(rather.lower == "rather", than.lower == "than", than < s.n_words)
-            for a in s.words(1, rather):
-                for b in s.words(than + 1):
-                    s.require(a.upos == b.upos)
-                    same = s.choose(a.lower == b.lower, "same word", "same tag")
+            if not (1 < rather < view.n_words - 1 and lower[than] == "than"):
+                continue
+            for a, b in product(range(1, rather), range(than + 1, view.n_words + 1)):
+                if upos[a] == upos[b]:
+                    same = "same word" if lower[a] == lower[b] else "same tag"
                     for analysis, arcs in (
                         ("penn", [(a, than), (than, rather), (than, b)]),
                         ("ud", [(a, b), (b, rather), (rather, than)]),
                     ):
-                        yield arcs, [analysis, (analysis, a.upos), (analysis, same, a.upos)]
+                        yield arcs, [analysis, (analysis, upos[a]), (analysis, same, upos[a])]

@@ -45,7 +45,7 @@ Try a family before training with it:
 
 The contract is one sentence: whether a set of arcs is proposed, and with what features, depends on
 the sentence and these arcs alone (`FactorFamily`). What costs time is calls of `factors`, so begin
-with a test that most sentences fail (``if "(" not in view.forms: return``).
+with a test that most sentences fail (``if "(" not in view.forms: return``): it costs a microsecond.
 
 A family may also score *how many* arcs of a set are in the tree, each number with features of its
 own (`FactorFamily.counts`):
@@ -60,29 +60,41 @@ own (`FactorFamily.counts`):
 ...             arcs = [(h, m) for m in view.modifiers_of(h) if view.upos[m] == "DET"]
 ...             yield arcs, [[("one", view.upos[h])], [("more", view.upos[h])]]
 
-When it proposes what you want, write it as rules (`RuleFamily`): they look alike, are run once and
-not once for a sentence, and cost a few microseconds.
-
 For families of many factors, such as all pairs of siblings, see `TemplateFamily`: it names the arcs
 of a factor, and a table of templates gives the features. The families of Qian & Liu 2013 §4.3 are
-written like that, or as rules, in the package ``bbparse_families``.
+written like that, or as above, in the package ``bbparse_families``.
 '''
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from bbparse.factors.batch import FactorBatch, FactorCounter
-from bbparse.factors.family import Arc, FactorFamily, alive_counts, check_family, tree_batches
+from bbparse.factors.family import (
+    Arc,
+    FactorFamily,
+    alive_counts,
+    alive_factors,
+    check_family,
+    tree_batches,
+)
 from bbparse.factors.registry import available, load_families, specification
-from bbparse.factors.rule_language import AnySentence
-from bbparse.factors.rule_values import AnyValue, AnyWord
-from bbparse.factors.rules import RuleFamily, alive_factors
 from bbparse.factors.table import FactorTable, Feature, feature_key
 from bbparse.factors.templates import TemplateFamily
 from bbparse.factors.view import FactorView
 
 __all__ = [
-    "AnySentence", "AnyValue", "AnyWord", "Arc", "FactorBatch", "FactorCounter", "FactorFamily",
-    "FactorTable", "FactorView", "Feature", "RuleFamily", "TemplateFamily", "alive_counts",
-    "alive_factors", "available", "check_family", "feature_key", "load_families",
-    "specification", "tree_batches",
+    "Arc", "FactorBatch", "FactorCounter", "FactorFamily", "FactorTable", "FactorView", "Feature",
+    "TemplateFamily", "alive_counts", "alive_factors", "available", "check_family", "feature_key",
+    "load_families", "specification", "tree_batches",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Say what became of the language of rules to families that were written in it."""
+    if name in ("RuleFamily", "AnySentence", "AnyWord", "AnyValue"):
+        raise ImportError(
+            f"bbparse.factors has no {name} any more: derive the family from FactorFamily and "
+            "write rules(s) as factors(view), in plain Python; see CHANGELOG.md"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

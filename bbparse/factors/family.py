@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import accumulate
 
 import numpy as np
 
@@ -33,8 +34,10 @@ def told_of(where: str, sentence: Sentence | None = None) -> Iterator[None]:
         raise FactorError(f"{where}: {kind}{error}") from error
 
 
+_NOTHING = Factors(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
+
 #: Modules whose arrays need no check.
-_OURS = ("bbparse.", "features.")
+_OURS = ("bbparse.", "bbparse_families.")
 
 
 def is_foreign(method: Callable[..., object]) -> bool:
@@ -148,9 +151,36 @@ class FactorFamily:
         return FactorBatch.from_lists(arcs, cells)
 
     def score(self, view: FactorView, table: FactorTable) -> Factors:
-        """The factors whose score is not 0, with it; errors as for `propose`."""
-        batch = self.checked("propose", view, table)
-        return batch.scored(batch.scores(table))[0]
+        """The factors whose score is not 0, with it.
+
+        Errors as for `propose`, but that nothing is said of the arcs of a factor that scores 0.
+        """
+        if type(self).propose is not FactorFamily.propose:
+            batch = self.checked("propose", view, table)
+            return batch.scored(batch.scores(table))[0]
+        place_of, weights = table.places(self.name).__getitem__, table.weights
+        ptr, arcs, scores = [0], [], []
+        try:
+            for pairs, features in self.factors(view):
+                if isinstance(features, str):
+                    self._keys(features)  # says what is wrong
+                total = 0.0
+                for place in map(place_of, features):
+                    if place >= 0:
+                        total += weights[place]
+                if total != 0.0:
+                    indices = self._arc_indices(view, pairs)
+                    if indices:
+                        arcs += indices
+                        ptr.append(len(arcs))
+                        scores.append(total)
+        except Exception:
+            self.propose(view)  # says what is wrong, in the same words
+            with told_of(f"factor family {self.name!r}", view.sentence):
+                raise
+        if not scores:
+            return _NOTHING
+        return Factors(np.array(ptr, np.int64), np.array(arcs, np.int32), np.array(scores))
 
     def propose_all(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
         """What `propose` gives, and `propose_counts`."""
@@ -207,9 +237,63 @@ class FactorFamily:
         return indices if len({mod for _, mod in arcs}) == len(arcs) else []
 
     def _keys(self, features: Sequence[Feature]) -> list[int]:
-        if isinstance(features, str):
-            raise FactorError(f"features: expected a sequence of features, found {features!r}")
+        _check_features(features)
         return [feature_key(self.name, feature) for feature in features]
+
+
+def _check_features(features: Sequence[Feature]) -> None:
+    if isinstance(features, str):
+        raise FactorError(f"features: expected a sequence of features, found {features!r}")
+
+
+def alive_factors(
+    families: Iterable[FactorFamily], views: Sequence[FactorView], table: FactorTable
+) -> list[Factors]:
+    """The factors that have a score, of each of some sentences.
+
+    Factors keep the order of the families. Two families may give the same set of arcs, each with
+    its score. One family after the other sees all sentences: what it reads then stays in the
+    caches. Raises what `FactorFamily.score` does.
+    """
+    found: list[list[Factors]] = [[] for _ in views]
+    for family in families:
+        score = partial(_checked_score, family) if is_foreign(family.score) else family.score
+        for view, groups in zip(views, found):
+            factors = score(view, table)
+            if len(factors.score):
+                groups.append(factors)
+    return [_joined(groups) for groups in found]
+
+
+def _checked_score(family: FactorFamily, view: FactorView, table: FactorTable) -> Factors:
+    """The factors of a family, looked at because it is not the package that made them."""
+    with told_of(f"factor family {family.name!r}", view.sentence):
+        found = family.score(view, table)
+        if not isinstance(found, Factors):
+            raise FactorError(f"score gave {found!r:.60}, expected Factors")
+        places = np.arange(len(found.ptr))
+        none = np.zeros(0, np.uint64), np.zeros(len(found.score), np.uint64)
+        batch = FactorBatch(found.ptr, found.arcs, places, np.zeros_like(places), *none)
+        if fault := batch.fault(view.n_arcs):
+            raise FactorError(f"score: {fault}")
+        if found.score.dtype != np.float64 or not np.isfinite(found.score).all():
+            raise FactorError("score: a score is no finite float64")
+    return found
+
+
+def _joined(groups: Sequence[Factors]) -> Factors:
+    """All factors, one group after the other, none of them empty."""
+    if len(groups) == 1:
+        return groups[0]
+    if not groups:
+        return Factors(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
+    starts = accumulate((len(group.arcs) for group in groups), initial=0)
+    ends = [group.ptr[1:] + start for group, start in zip(groups, starts)]
+    return Factors(
+        np.concatenate([np.zeros(1, np.int64), *ends]),
+        np.concatenate([group.arcs for group in groups]),
+        np.concatenate([group.score for group in groups]),
+    )
 
 
 def alive_counts(

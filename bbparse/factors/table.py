@@ -17,6 +17,7 @@ set before a key's own, counted, tell where it is among the sorted keys, give or
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from operator import index
 from typing import Any, NamedTuple, TypeAlias
@@ -34,6 +35,8 @@ Feature: TypeAlias = "str | int | tuple[Feature, ...]"
 #: Kinds of tokens; those of brackets are tokens themselves.
 TEXT, NUMBER, OPEN, CLOSE = range(4)
 _ALL = (1 << 64) - 1
+#: Places of features of a family that are remembered.
+MOST_PLACES = 1 << 17
 
 
 def mix_all(x: Any) -> Any:
@@ -189,6 +192,7 @@ class FactorTable:
         self.weights[:] = 0.0 if weights is None else weights
         if not bool(np.all(np.isfinite(self.weights))):
             raise FactorError("weights of the factor table: expected finite numbers")
+        self._places: dict[str, _Places] = {}
         self.gate_bits = filter_of(np.unique(self.gates[self.gates != 0]))
         self.key_bits = filter_of(self.keys)
         shift = shift_of(self.key_bits)
@@ -216,10 +220,30 @@ class FactorTable:
         positions[likely[known]] = places[known]
         return positions
 
+    def places(self, family: str) -> Mapping[Feature, int]:
+        """Position of each feature of a family, -1 for the unknown; what was asked is kept."""
+        if family not in self._places:
+            self._places.setdefault(family, _Places(self, family))
+        return self._places[family]
+
     def pruned(self) -> FactorTable:
         """The table without the features of weight 0: scores stay, filters grow sharper."""
         keep = self.weights != 0
         return FactorTable(self.keys[keep], self.gates[keep], self.weights[keep])
+
+
+class _Places(dict[Feature, int]):
+    """See `FactorTable.places`; emptied where it grows too large, and for threads, too."""
+
+    def __init__(self, table: FactorTable, family: str) -> None:
+        self._table = table
+        self._family = family
+
+    def __missing__(self, feature: Feature) -> int:
+        if len(self) >= MOST_PLACES:
+            self.clear()
+        place = self[feature] = int(self._table.find([feature_key(self._family, feature)])[0])
+        return place
 
 
 #: The same in kernels.

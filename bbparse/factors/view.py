@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -180,17 +181,21 @@ class FactorView:
 
     def modifiers_of(self, head: int) -> list[int]:
         """Candidate modifiers of a word (or of the root, 0), ascending."""
-        mods: list[int] = self.arc_mod[self.head_ptr[head] : self.head_ptr[head + 1]].tolist()
-        return mods
+        return self._modifiers[head]
 
     def heads_of(self, mod: int) -> list[int]:
         """Candidate heads of a word, ascending; 0 is the root."""
         return self._heads[mod]
 
     @cached_property
+    def _modifiers(self) -> list[list[int]]:
+        mods = self.arc_mod.tolist()
+        return [mods[start:end] for start, end in pairwise(self.head_ptr.tolist())]
+
+    @cached_property
     def _heads(self) -> list[list[int]]:
         heads: list[list[int]] = [[] for _ in range(self.n_words + 1)]
-        for head, mod in self.arc_places:
+        for head, mod in zip(self.arc_head.tolist(), self.arc_mod.tolist()):
             heads[mod].append(head)
         return heads
 

@@ -2,138 +2,139 @@
 
 from __future__ import annotations
 
-from bbparse.factors import AnySentence, RuleFamily
+from itertools import combinations
 
-from .words import NOMINAL, Rules, between, number
+from bbparse.factors import FactorFamily, FactorView
+
+from .words import NOMINAL, Proposed, counter, feature, introduced, places
 
 _NOUNS = frozenset(("NOUN", "PROPN", "PRON"))
-_VERBS = frozenset(("VERB",))
 _GOVERNORS = frozenset(("VERB", "ADJ", "NOUN"))
 _RELATIVE = frozenset(("who", "which", "that", "whom", "whose", "where", "when", "why"))
 
 
-class PrepositionalPhrases(RuleFamily):
+class PrepositionalPhrases(FactorFamily):
     """Eats pizza with a fork: verb, object, preposition and noun decide together."""
 
     name = "prepositional-phrases"
     summary = "English: verb, object, preposition and noun"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for p in s.words():
-            s.require(p.upos == "ADP")
-            for n in p.heads:
-                s.require(n > p)
-                for h in n.heads:
-                    s.require(h > 0, h < p)
-                    verbs, nouns = between(s, h, p, _VERBS), between(s, h, p, _NOUNS)
-                    yield [(h, n), (n, p)], [
-                        (p.lower, h.upos, n.upos, verbs, nouns),
-                        (p.lower, h.upos, verbs, nouns, (p - 1).lower == ","),
-                        (h.lemma, p.lower, nouns),
-                        (h.upos, p.lower, n.lemma),
-                    ]
-                    with s.when(h.upos.isin(NOMINAL)):
-                        for v in h.heads:
-                            s.require(v != 0, v.upos.isin(_GOVERNORS))
-                            yield [(v, h), (h, n), (n, p)], [
-                                ("low", v < h, v.upos, p.lower, n.upos),
-                                ("low", v < h, v.lemma, p.lower),
-                                ("low", v < h, v.upos, h.lemma, p.lower),
-                            ]
-                    for o in h.modifiers:
-                        s.require(h < o, o < p, o.upos.isin(NOMINAL))
-                        yield [(h, o), (h, n), (n, p)], [
-                            ("high", h.upos, o.upos, p.lower, nouns, o == p - 1),
-                            ("high", h.lemma, o.upos, p.lower),
-                            ("high", h.upos, o.lemma, p.lower),
+    def factors(self, view: FactorView) -> Proposed:
+        upos, lower, lemmas = view.upos, view.lower, view.lemmas
+        if "ADP" not in upos:
+            return
+        verbs_between, nouns_between = counter(upos, ("VERB",)), counter(upos, _NOUNS)
+        for p, n, h in introduced(view, places(upos, ("ADP",))):
+            adp, verbs, nouns = lower[p], verbs_between(h, p), nouns_between(h, p)
+            yield [(h, n), (n, p)], [
+                (adp, upos[h], upos[n], verbs, nouns),
+                (adp, upos[h], verbs, nouns, lower[p - 1] == ","),
+                (lemmas[h], adp, nouns),
+                (upos[h], adp, lemmas[n]),
+            ]
+            if upos[h] in NOMINAL:
+                for v in view.heads_of(h):
+                    if upos[v] in _GOVERNORS:
+                        yield [(v, h), (h, n), (n, p)], [
+                            ("low", v < h, upos[v], adp, upos[n]),
+                            ("low", v < h, lemmas[v], adp),
+                            ("low", v < h, upos[v], lemmas[h], adp),
                         ]
+            for o in view.modifiers_of(h):
+                if h < o < p and upos[o] in NOMINAL:
+                    yield [(h, o), (h, n), (n, p)], [
+                        ("high", upos[h], upos[o], adp, nouns, o == p - 1),
+                        ("high", lemmas[h], upos[o], adp),
+                        ("high", upos[h], lemmas[o], adp),
+                    ]
 
 
-class SamePreposition(RuleFamily):
+class SamePreposition(FactorFamily):
     """In A in B: one head seldom has two phrases with one preposition."""
 
     name = "same-preposition"
     summary = "English: two phrases with one preposition, at one head or one below the other"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for p in s.words():
-            s.require(p.upos == "ADP")
-            for q in s.words(p + 1):
-                s.require(q.upos == "ADP", q.lower == p.lower)
-                for n in p.heads:
-                    s.require(n > p, n < q)
-                    for m in q.heads:
-                        s.require(m > q)
-                        for h in m.heads:
-                            with s.when(h == n):
-                                yield [(n, m), (m, q), (n, p)], [
-                                    "below", ("below", p.lower), ("below", n.upos, m.upos)
-                                ]
-                            with s.when(h != n):
-                                yield [(h, n), (h, m), (n, p), (m, q)], [
-                                    "beside", ("beside", p.lower), ("beside", p.lower, h.upos),
-                                    ("beside", h.upos, h < n),
-                                ]
+    def factors(self, view: FactorView) -> Proposed:
+        upos, lower = view.upos, view.lower
+        for p, q in combinations(places(upos, ("ADP",)), 2):
+            if lower[p] != lower[q]:
+                continue
+            for n in view.heads_of(p):
+                for m in view.heads_of(q) if p < n < q else ():
+                    for h in view.heads_of(m) if m > q else ():
+                        if h == n:
+                            yield [(n, m), (m, q), (n, p)], [
+                                "below", ("below", lower[p]), ("below", upos[n], upos[m])
+                            ]  # fmt: skip
+                        else:
+                            yield [(h, n), (h, m), (n, p), (m, q)], [
+                                "beside", ("beside", lower[p]), ("beside", lower[p], upos[h]),
+                                ("beside", upos[h], h < n),
+                            ]  # fmt: skip
 
 
-class Markers(RuleFamily):
+class Markers(FactorFamily):
     """Clauses with a marker: how far up the clause hangs, by its marker."""
 
     name = "markers"
     summary = "English: a clause, its marker and its head, with what lies between"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for c in s.words():
-            s.require(c.upos.isin(("SCONJ", "PART")), (c.upos != "PART") | (c.lower == "to"))
-            for v in c.heads:
-                s.require(v > c)
-                for h in v.heads:
-                    with s.when(h == 0):
-                        yield [(h, v), (v, c)], [("root", c.lower, v.upos)]
-                    s.require(h != 0, (h <= c) | (h > v))
-                    left, right = s.choose(h < c, h, v), s.choose(h < c, c, h)
-                    verbs = between(s, left, right, _VERBS)
-                    nouns = between(s, left, right, _NOUNS)
-                    comma = s.count(lambda word: word.lower == ",", left + 1, right) > 0
-                    yield [(h, v), (v, c)], [
-                        (c.lower, h < v, h.upos, verbs, nouns),
-                        (c.lower, h < v, h.upos, comma, verbs),
-                        (c.lower, h < v, h.upos, v.upos, verbs, (c - 1).lower == ","),
-                        (c.lower, h < v, h.lemma, verbs),
-                        (c.lower, h < v, h.upos, v.lemma),
-                        (c.lower, h < v, (c - 1).lower, h.upos),
-                    ]
+    def factors(self, view: FactorView) -> Proposed:
+        upos, lower, lemmas = view.upos, view.lower, view.lemmas
+        marks = [
+            c for c in places(upos, ("SCONJ", "PART")) if upos[c] == "SCONJ" or lower[c] == "to"
+        ]
+        if not marks:
+            return
+        verbs_between, nouns_between = counter(upos, ("VERB",)), counter(upos, _NOUNS)
+        commas_between = counter(lower, (",",))
+        for c in marks:
+            mark, before = lower[c], lower[c - 1]
+            for v in view.heads_of(c):
+                for h in view.heads_of(v) if v > c else ():
+                    if h == 0:
+                        yield [(h, v), (v, c)], [("root", mark, upos[v])]
+                    elif h <= c or h > v:
+                        left, right = (h, c) if h < c else (v, h)
+                        verbs, comma = verbs_between(left, right), commas_between(left, right) > 0
+                        yield [(h, v), (v, c)], [
+                            (mark, h < v, upos[h], verbs, nouns_between(left, right)),
+                            (mark, h < v, upos[h], comma, verbs),
+                            (mark, h < v, upos[h], upos[v], verbs, before == ","),
+                            (mark, h < v, lemmas[h], verbs),
+                            (mark, h < v, upos[h], lemmas[v]),
+                            (mark, h < v, before, upos[h]),
+                        ]
 
 
-class RelativeClauses(RuleFamily):
+class RelativeClauses(FactorFamily):
     """The man of the city who lives: the verb agrees with the noun, most often the nearest."""
 
     name = "relative-clauses"
     summary = "English: noun, relative pronoun and verb, with agreement and subject"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for r in s.words():
-            s.require(r.lower.isin(_RELATIVE))
-            for v in r.heads:
-                s.require(v > r)
-                for n in v.heads:
-                    s.require(n > 0, n < r)
-                    nouns = between(s, n, r, _NOUNS)
-                    base = [(n, v), (v, r)]
-                    yield base, [
-                        (r.lower, r.xpos, n.upos, nouns),
-                        (r.lower, r.xpos, n.upos, nouns, (r - 1).lower == ","),
-                        (r.lower, n.lemma),
-                        (r.lower, n.upos, number(n), v.xpos, nouns),
+    def factors(self, view: FactorView) -> Proposed:
+        upos, xpos, lower, feats = view.upos, view.xpos, view.lower, view.feats
+        pronouns = places(lower, _RELATIVE)
+        if not pronouns:
+            return
+        nouns_between = counter(upos, _NOUNS)
+        for r, v, n in introduced(view, pronouns):
+            who, nouns, number = lower[r], nouns_between(n, r), feature(feats[n], "Number")
+            base = [(n, v), (v, r)]
+            yield base, [
+                (who, xpos[r], upos[n], nouns),
+                (who, xpos[r], upos[n], nouns, lower[r - 1] == ","),
+                (who, view.lemmas[n]),
+                (who, upos[n], number, xpos[v], nouns),
+            ]
+            for x in view.modifiers_of(v):
+                if r < x < v and upos[x] == "AUX":
+                    own = feature(feats[x], "Number")
+                    yield [*base, (v, x)], [("agrees", number, own, lower[x], r + 1 == x)]
+                elif r < x < v and upos[x] in NOMINAL:
+                    yield [*base, (v, x)], [
+                        ("subject", who, upos[n], upos[x]),
+                        ("subject", who, nouns, xpos[v]),
                     ]
-                    for x in v.modifiers:
-                        s.require(r < x, x < v)
-                        with s.when(x.upos == "AUX"):
-                            yield [*base, (v, x)], [
-                                ("agrees", number(n), number(x), x.lower, r + 1 == x)
-                            ]
-                        with s.when(x.upos.isin(NOMINAL)):
-                            yield [*base, (v, x)], [
-                                ("subject", r.lower, n.upos, x.upos),
-                                ("subject", r.lower, nouns, v.xpos),
-                            ]

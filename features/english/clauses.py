@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bbparse.factors import AnySentence, RuleFamily
+from bbparse.factors import FactorFamily, FactorView
 
-from .words import NOMINAL, Rules, case, number, person
+from .words import NOMINAL, Proposed, feature, places
 
 _SPEECH = frozenset(
     "say tell think ask know believe guess hope mean see write add note explain reply report "
@@ -19,113 +19,116 @@ def degree(word: str, tag: str) -> str:
     return word if word in _DEGREE else tag if tag in ("JJR", "RBR") else ""
 
 
-class Agreement(RuleFamily):
+class Agreement(FactorFamily):
     """The subject agrees with the finite auxiliary or copula of its predicate."""
 
     name = "agreement"
     summary = "English: subject and auxiliary of one predicate"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for x in s.words():
-            s.require(x.upos == "AUX", x.feats.has("VerbForm=Fin"))
-            for v in x.heads:
-                for m in v.modifiers:
-                    s.require(m.upos.isin(NOMINAL), m != x)
-                    order = (m < x, x < v, m < v)
-                    yield [(v, m), (v, x)], [
-                        (*order, number(x), person(x), number(m), m.upos),
-                        (*order, x.lower, m.xpos),
-                        (*order, number(x), case(m), v.upos),
-                        (*order, v.upos, m.upos, m == x - 1),
-                    ]
+    def factors(self, view: FactorView) -> Proposed:
+        upos, xpos, lower, feats = view.upos, view.xpos, view.lower, view.feats
+        for x in places(upos, ("AUX",)):
+            if "VerbForm=Fin" not in feats[x]:
+                continue
+            number, person = feature(feats[x], "Number"), feature(feats[x], "Person")
+            for v in view.heads_of(x):
+                for m in view.modifiers_of(v):
+                    if upos[m] in NOMINAL and m != x:
+                        order = (m < x, x < v, m < v)
+                        yield [(v, m), (v, x)], [
+                            (*order, number, person, feature(feats[m], "Number"), upos[m]),
+                            (*order, lower[x], xpos[m]),
+                            (*order, number, feature(feats[m], "Case"), upos[v]),
+                            (*order, upos[v], upos[m], m == x - 1),
+                        ]
 
 
-class Speech(RuleFamily):
+class Speech(FactorFamily):
     """It works, he said: what is said hangs from the verb if it follows, above it if not."""
 
     name = "speech"
     summary = "English: a verb of saying, its subject and the clause"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for v in s.words():
-            s.require(v.lemma.isin(_SPEECH), v.upos == "VERB")
-            for m in v.modifiers:
-                s.require(m.upos.isin(NOMINAL), m - v <= 4, v - m <= 4)
-                before = s.word(s.smaller(m, v)) - 1
-                last = s.word(s.larger(m, v))
-                after = s.word(s.choose(last == s.n_words, last, last + 1))
-                for x in v.heads:
-                    with s.when(x == 0):
-                        for c in v.modifiers:
-                            s.require(c != m, c.upos.isin(("VERB", "ADJ", "NOUN")))
-                            yield [(x, v), (v, m), (v, c)], [
-                                ("above", v.lemma, c < v, m < v),
-                                ("above", c < v, m < v, before.lower),
-                            ]
-                    s.require(x != 0)
-                    mark = s.choose(x < v, before.lower, after.lower)
+    def factors(self, view: FactorView) -> Proposed:
+        upos, lower, lemmas = view.upos, view.lower, view.lemmas
+        for v in places(lemmas, _SPEECH):
+            for m in view.modifiers_of(v) if upos[v] == "VERB" else ():
+                if upos[m] not in NOMINAL or abs(m - v) > 4:
+                    continue
+                before, after = lower[min(m, v) - 1], lower[min(max(m, v) + 1, view.n_words)]
+                for x in view.heads_of(v):
+                    if x == 0:
+                        for c in view.modifiers_of(v):
+                            if c != m and upos[c] in ("VERB", "ADJ", "NOUN"):
+                                yield [(x, v), (v, m), (v, c)], [
+                                    ("above", lemmas[v], c < v, m < v),
+                                    ("above", c < v, m < v, before),
+                                ]
+                        continue
+                    mark = before if x < v else after
                     yield [(x, v), (v, m)], [
-                        ("below", v.lemma, x < v, m < v),
+                        ("below", lemmas[v], x < v, m < v),
                         ("below", x < v, m < v, mark),
-                        ("below", x < v, v.lemma, mark, x.upos),
+                        ("below", x < v, lemmas[v], mark, upos[x]),
                     ]
 
 
-class Comparison(RuleFamily):
+class Comparison(FactorFamily):
     """As good as B, more than B, too late to B: the standard hangs from what is compared."""
 
     name = "comparison"
     summary = "English: a word of degree, what it compares, and the standard with its marker"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for c in s.words():
-            s.require(c.lower.isin(_STANDARD))
-            for b in c.heads:
-                s.require(b > c)
-                for d in s.words(s.larger(1, c - 8), c):
-                    kind = d.ask(degree, "lower", "xpos")
-                    s.require(kind != "")
-                    for h in b.heads:
-                        s.require(h > 0, h < c)
-                        with s.when(h == d):
-                            for g in d.heads:
+    def factors(self, view: FactorView) -> Proposed:
+        upos, lower = view.upos, view.lower
+        for c in places(lower, _STANDARD):
+            kinds = [(d, degree(lower[d], view.xpos[d])) for d in range(max(1, c - 8), c)]
+            compared = [(d, kind) for d, kind in kinds if kind]
+            for b in view.heads_of(c) if compared else ():
+                heads = [h for h in view.heads_of(b) if 0 < h < c < b]
+                for d, kind in compared:
+                    for h in heads:
+                        if h == d:
+                            for g in view.heads_of(d):
                                 yield [(g, d), (d, b), (b, c)], [
-                                    ("degree", kind, c.lower),
-                                    ("degree", kind, c.lower, g.upos, b.upos),
+                                    ("degree", kind, lower[c]),
+                                    ("degree", kind, lower[c], upos[g], upos[b]),
                                 ]
-                        with s.when(h != d):
+                        else:
                             yield [(h, d), (h, b), (b, c)], [
-                                ("compared", kind, c.lower),
-                                ("compared", kind, c.lower, h.upos, b.upos),
-                                ("compared", d < h, kind, c.lower),
+                                ("compared", kind, lower[c]),
+                                ("compared", kind, lower[c], upos[h], upos[b]),
+                                ("compared", d < h, kind, lower[c]),
                             ]
 
 
-class Fronted(RuleFamily):
+class Fronted(FactorFamily):
     """In A, B does: what stands before the subject, with its comma."""
 
     name = "fronted"
     summary = "English: a phrase before the subject and its comma"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for comma in s.words():
-            s.require(comma.lower == ",")
-            for v in comma.heads:
-                with s.when(v < comma):  # the comma hangs from what is fronted
-                    for h in v.heads:
-                        s.require(h > comma)
-                        for m in h.modifiers:
-                            s.require(comma < m, m < h, m.upos.isin(NOMINAL))
+    def factors(self, view: FactorView) -> Proposed:
+        upos, lower = view.upos, view.lower
+        for comma in places(lower, (",",)):
+
+            def subjects(verb: int, comma: int = comma) -> list[int]:
+                mods = view.modifiers_of(verb)
+                return [m for m in mods if comma < m < verb and upos[m] in NOMINAL]
+
+            for v in view.heads_of(comma):
+                if v < comma:  # the comma hangs from what is fronted
+                    for h in view.heads_of(v):
+                        for m in subjects(h):
                             yield [(h, v), (v, comma), (h, m)], [
-                                ("own", v.upos, h.upos, m.upos),
-                                ("own", s.word(s.root + 1).lower, v.upos),
+                                ("own", upos[v], upos[h], upos[m]),
+                                ("own", lower[1], upos[v]),
                             ]
-                s.require(v > comma)
-                for f in v.modifiers:
-                    s.require(f < comma)
-                    for m in v.modifiers:
-                        s.require(comma < m, m < v, m.upos.isin(NOMINAL))
+                    continue
+                own = subjects(v)
+                for f in view.modifiers_of(v) if own else ():
+                    for m in own if f < comma else ():
                         yield [(v, f), (v, comma), (v, m)], [
-                            ("head's", f.upos, v.upos, m.upos),
-                            ("head's", f.upos, f == comma - 1, m.xpos),
+                            ("head's", upos[f], upos[v], upos[m]),
+                            ("head's", upos[f], f == comma - 1, view.xpos[m]),
                         ]

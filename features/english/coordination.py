@@ -3,157 +3,140 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from bbparse.factors import AnySentence, AnyValue, AnyWord, RuleFamily
+from bbparse.factors import FactorFamily, FactorView
 
-from .words import Rules
+from .words import Proposed, introduced, places
 
 _FUNCTION = frozenset(("ADP", "SCONJ", "PART", "DET", "AUX", "PRON", "PUNCT", "ADV"))
 
+#: The conjunction that a correlative announces.
 _PARTNERS = {
     "both": "and", "either": "or", "neither": "nor", "not": "but", "only": "but",
     "whether": "or", "between": "and",
 }  # fmt: skip
 
 
-def partner(word: str) -> str:
-    """The conjunction that a correlative announces, "" for other words."""
-    return _PARTNERS.get(word, "")
+def joined(view: FactorView) -> Iterator[tuple[int, int, int]]:
+    """Conjunction, possible later conjunct and first one."""
+    return introduced(view, places(view.upos, ("CCONJ",)))
 
 
-def ending(word: str) -> str:
-    return word[-2:]
-
-
-def capital(word: str) -> bool:
-    return word[:1].isupper()
-
-
-def joined(s: AnySentence) -> Iterator[tuple[AnyWord, AnyWord, AnyWord]]:
-    """Possible first conjunct, later conjunct and its conjunction."""
-    for cc in s.words():
-        s.require(cc.upos == "CCONJ")
-        for later in cc.heads:
-            s.require(later > cc)
-            for first in later.heads:
-                s.require(first > 0, first < cc)
-                yield first, later, cc
-
-
-def alike(s: AnySentence, a: AnyWord, b: AnyWord) -> AnyValue:
-    """The finest tag that two words share."""
-    coarse = s.choose(a.upos == b.upos, "upos", "other")
-    return s.choose(a.xpos == b.xpos, "xpos", coarse)
-
-
-def how_many(s: AnySentence, attribute: str, word: AnyWord, low: Any, high: Any) -> AnyValue:
-    """How many words from `low` to `high - 1` have what a word has."""
-    wanted = getattr(word, attribute)
-    return s.count(lambda other: getattr(other, attribute) == wanted, low, high)
-
-
-class Conjuncts(RuleFamily):
+class Conjuncts(FactorFamily):
     """A and B: the first conjunct is most often the nearest word before *and* that is like B."""
 
     name = "conjuncts"
     summary = "English: two conjuncts and their conjunction, how alike and how near"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for a, b, cc in joined(s):
-            same, after = alike(s, a, b), cc + 1
-            nearer = s.smaller(how_many(s, "upos", b, a + 1, cc), 3)
-            exact = s.smaller(how_many(s, "xpos", b, a + 1, cc), 2)
-            any_like = how_many(s, "xpos", b, 1, cc) > 0
-            starts: Any = ((a - 1).lower == after.lower) & (after < b)
+    def factors(self, view: FactorView) -> Proposed:
+        forms, lower, lemmas = view.forms, view.lower, view.lemmas
+        upos, xpos, feats = view.upos, view.xpos, view.feats
+        for cc, b, a in joined(view):
+            same = "xpos" if xpos[a] == xpos[b] else "upos" if upos[a] == upos[b] else "other"
+            nearer = min(upos[a + 1 : cc].count(upos[b]), 3)
+            exact = min(xpos[a + 1 : cc].count(xpos[b]), 2)
+            starts = lower[a - 1] == lower[cc + 1] and cc + 1 < b
             yield [(a, b), (b, cc)], [
                 (same, nearer, exact),
-                (same, any_like, exact),
-                (a.upos, b.upos, nearer, exact),
-                (a.xpos, b.xpos, exact),
-                (cc.lower, a.upos, b.upos, same),
-                ("feats", a.feats == b.feats, a.upos, nearer),
-                ("suffix", a.ask(ending, "lower") == b.ask(ending, "lower"), same),
-                ("capitals", a.ask(capital, "form"), b.ask(capital, "form"), same),
-                ("next", a == cc - 1, b == after, same),
-                ("comma", (cc - 1).lower == ",", a.upos, b.upos, nearer),
-                (s.choose(starts, "same start", "-"), after.upos, a.upos, b.upos),
-                ("lemma", a.lemma, b.lemma),
+                (same, xpos[b] in xpos[1:cc], exact),
+                (upos[a], upos[b], nearer, exact),
+                (xpos[a], xpos[b], exact),
+                (lower[cc], upos[a], upos[b], same),
+                ("feats", feats[a] == feats[b], upos[a], nearer),
+                ("suffix", lower[a][-2:] == lower[b][-2:], same),
+                ("capitals", forms[a][:1].isupper(), forms[b][:1].isupper(), same),
+                ("next", a == cc - 1, b == cc + 1, same),
+                ("comma", lower[cc - 1] == ",", upos[a], upos[b], nearer),
+                ("same start" if starts else "-", upos[cc + 1], upos[a], upos[b]),
+                ("lemma", lemmas[a], lemmas[b]),
             ]
 
 
-class ParallelConjuncts(RuleFamily):
+class ParallelConjuncts(FactorFamily):
     """In A and in B: a function word that B brings, and whether A has one like it."""
 
     name = "parallel-conjuncts"
     summary = "English: function words that conjuncts have or share"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for a, b, cc in joined(s):
-            for y in b.modifiers:
-                s.require(cc < y, y < b, y.upos.isin(_FUNCTION))
-                yield [(a, b), (b, cc), (b, y)], [
-                    ("brings", y.upos, a.upos, b.upos),
-                    ("brings", y.lower, a.upos, b.upos),
-                ]
-                for x in a.modifiers:
-                    s.require(x < a, x.upos.isin(_FUNCTION))
-                    s.require((x.upos == y.upos) | (x.lower == y.lower))
-                    same = s.choose(x.lower == y.lower, "word", "tag")
-                    yield [(a, b), (b, cc), (b, y), (a, x)], [
-                        (same, y.upos),
-                        (same, y.upos, a.upos, b.upos),
-                        (same, y.lower),
-                    ]
+    def factors(self, view: FactorView) -> Proposed:
+        if "CCONJ" not in view.upos:
+            return
+        upos, lower = view.upos, view.lower
+        function = set(places(upos, _FUNCTION))
+        for cc, b, a in joined(view):
+            brought = [y for y in view.modifiers_of(b) if cc < y < b and y in function]
+            if not brought:
+                continue
+            own = [x for x in view.modifiers_of(a) if x < a and x in function]
+            base, tag_a, tag_b = [(a, b), (b, cc)], upos[a], upos[b]
+            for y in brought:
+                tag, word = upos[y], lower[y]
+                yield [*base, (b, y)], [
+                    ("brings", tag, tag_a, tag_b), ("brings", word, tag_a, tag_b)
+                ]  # fmt: skip
+                for x in own:
+                    if upos[x] == tag or lower[x] == word:
+                        same = "word" if lower[x] == word else "tag"
+                        yield [*base, (b, y), (a, x)], [
+                            (same, tag), (same, tag, tag_a, tag_b), (same, word)
+                        ]  # fmt: skip
 
 
-class Series(RuleFamily):
+class Series(FactorFamily):
     """A, B and C: all later conjuncts hang from the first."""
 
     name = "series"
     summary = "English: three conjuncts with a comma and a conjunction"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for a, c, cc in joined(s):
-            for b in a.modifiers:
-                s.require(a < b, b < cc)
-                fine = (a.xpos == b.xpos) & (b.xpos == c.xpos)
-                like = (a.upos == b.upos, b.upos == c.upos, fine)
-                for comma in b.modifiers:
-                    s.require(comma.lower == ",", a < comma, comma < b)
-                    yield [(a, c), (c, cc), (a, b), (b, comma)], [
-                        like,
-                        (like, a.upos),
-                        (a.upos, b.upos, c.upos),
-                        ("comma", like, (cc - 1).lower == ","),
-                    ]
-        for b, c, cc in joined(s):
-            for a in b.heads:
-                s.require(a > 0, a < b)
-                s.require(s.count(lambda word: word.lower == ",", a + 1, b) > 0)
+    def factors(self, view: FactorView) -> Proposed:
+        upos, xpos, lower = view.upos, view.xpos, view.lower
+        if "CCONJ" not in upos or "," not in lower:
+            return
+        commas_of: dict[int, list[int]] = {}  # those before a word that may hang from it
+        for comma in places(lower, (",",)):
+            for b in view.heads_of(comma):
+                if b > comma:
+                    commas_of.setdefault(b, []).append(comma)
+        later = list(joined(view))
+        for cc, c, a in later if commas_of else ():
+            for b in view.modifiers_of(a):
+                for comma in commas_of.get(b, ()) if a < b < cc else ():
+                    if a < comma:
+                        fine = xpos[a] == xpos[b] == xpos[c]
+                        like = (upos[a] == upos[b], upos[b] == upos[c], fine)
+                        yield [(a, c), (c, cc), (a, b), (b, comma)], [
+                            like,
+                            (like, upos[a]),
+                            (upos[a], upos[b], upos[c]),
+                            ("comma", like, lower[cc - 1] == ","),
+                        ]
+        for cc, c, b in later:
+            for a in view.heads_of(b):
                 # one below the other, which UD has for nested coordination only
-                fine = (a.xpos == b.xpos) & (b.xpos == c.xpos)
-                yield [(a, b), (b, c), (c, cc)], [
-                    "nested",
-                    ("nested", a.upos, b.upos, c.upos),
-                    ("nested", fine, (cc - 1).lower == ","),
-                ]
+                if 0 < a < b and "," in lower[a + 1 : b]:
+                    fine = xpos[a] == xpos[b] == xpos[c]
+                    yield [(a, b), (b, c), (c, cc)], [
+                        "nested",
+                        ("nested", upos[a], upos[b], upos[c]),
+                        ("nested", fine, lower[cc - 1] == ","),
+                    ]
 
 
-class Correlatives(RuleFamily):
+class Correlatives(FactorFamily):
     """Both A and B, either A or B, not (only) A but B."""
 
     name = "correlatives"
     summary = "English: both … and, either … or, not only … but"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for a, b, cc in joined(s):
-            for x in s.words(1, cc):
-                s.require(x.ask(partner, "lower") == cc.lower)
-                for head in x.heads:
-                    side = s.choose(head < x, "before", "after")
-                    place = s.choose(head == a, "first", s.choose(head == b, "second", side))
+    def factors(self, view: FactorView) -> Proposed:
+        upos, lower = view.upos, view.lower
+        announcing = places(lower, _PARTNERS)
+        for cc, b, a in joined(view) if announcing else ():
+            for x in announcing:
+                for head in view.heads_of(x) if x < cc and _PARTNERS[lower[x]] == lower[cc] else ():
+                    side = "before" if head < x else "after"
+                    place = "first" if head == a else "second" if head == b else side
                     yield [(a, b), (b, cc), (head, x)], [
-                        (x.lower, place),
-                        (x.lower, place, a.upos, b.upos, (x + 1).upos == (cc + 1).upos),
+                        (lower[x], place),
+                        (lower[x], place, upos[a], upos[b], upos[x + 1] == upos[cc + 1]),
                     ]

@@ -2,84 +2,73 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import pairwise
 
-from bbparse.factors import AnySentence, AnyValue, AnyWord, RuleFamily
+from bbparse.factors import FactorFamily, FactorView
 
-from .words import Rules, between
+from .words import Proposed, counter, introduced, places
 
 _PARTS = frozenset(("NOUN", "PROPN", "NUM", "SYM", "X", "ADJ"))
 _NOUNS = frozenset(("NOUN", "PROPN", "NUM", "PRON"))
-
-
-_CONJUNCTION = frozenset(("CCONJ",))
 _MARKS = frozenset((",", "(", "-", "--", ":", "–"))
 
 
-def _kind(form: str, tag: str) -> str:
+def kind(view: FactorView, word: int) -> str:
+    """Tag, and how a word is written."""
+    form = view.forms[word]
     written = "A" if form.isupper() else "Aa" if form[:1].isupper() else "a"
-    return tag + ("0" if form[:1].isdigit() else written)
+    return view.upos[word] + ("0" if form[:1].isdigit() else written)
 
 
-def kind(word: AnyWord) -> AnyValue:
-    """Tag, and how the word is written."""
-    return word.ask(_kind, "form", "upos")
-
-
-class Compounds(RuleFamily):
+class Compounds(FactorFamily):
     """World Trade Center, May 5, 2003: two neighbours side by side, or one below the other."""
 
     name = "compounds"
     summary = "English: neighbours in a name or compound, beside or below one another"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for b in s.words(2):
-            a: Any = b - 1
-            s.require(b.upos.isin(_PARTS), a.upos.isin(_PARTS))
-            last = ~(b + 1).upos.isin(_PARTS)
-            first = ~(a - 1).upos.isin(_PARTS)
-            pair = (kind(a), kind(b))
-            for h in a.heads:
-                s.require(h != b)
-                far = s.choose(h > b, "right", "left")
-                near = s.choose(h == b + 1, "next", far)
-                yield [(h, a), (h, b)], [
-                    ("beside", near, *pair, first, last),
-                    ("beside", near, a.upos, b.upos, kind(h)),
-                    ("beside", near, a.lemma, b.lemma),
-                ]
+    def factors(self, view: FactorView) -> Proposed:
+        upos, lemmas = [*view.upos, ""], view.lemmas
+        for a, b in pairwise(places(upos, _PARTS)):
+            if b > a + 1:
+                continue
+            first, last = upos[a - 1] not in _PARTS, upos[b + 1] not in _PARTS
+            pair = (kind(view, a), kind(view, b))
+            for h in view.heads_of(a):
+                if h != b:
+                    near = "next" if h == b + 1 else "right" if h > b else "left"
+                    yield [(h, a), (h, b)], [
+                        ("beside", near, *pair, first, last),
+                        ("beside", near, upos[a], upos[b], kind(view, h)),
+                        ("beside", near, lemmas[a], lemmas[b]),
+                    ]
             for low, high in ((a, b), (b, a)):
-                with s.when(s.has_arc(high, low)):
-                    for h in high.heads:
-                        far = s.choose(h > b, "right", "left")
-                        touches = (h == high - 1) | (h == high + 1)
-                        near = s.choose(touches, "next", far)
-                        yield [(h, high), (high, low)], [
-                            ("below", low < high, near, *pair, first, last),
-                            ("below", low < high, near, a.upos, b.upos, kind(h)),
-                            ("below", low < high, low.lemma, high.lemma),
-                        ]
+                for h in view.heads_of(high) if view.has_arc(high, low) else ():
+                    near = "next" if abs(h - high) == 1 else "right" if h > b else "left"
+                    yield [(h, high), (high, low)], [
+                        ("below", low < high, near, *pair, first, last),
+                        ("below", low < high, near, upos[a], upos[b], kind(view, h)),
+                        ("below", low < high, lemmas[low], lemmas[high]),
+                    ]
 
 
-class Appositions(RuleFamily):
+class Appositions(FactorFamily):
     """Bob, the boss: a nominal after a comma or bracket that no conjunction joins."""
 
     name = "appositions"
     summary = "English: a nominal, a comma or bracket, and a nominal that modifies it"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for mark in s.words():
-            s.require(mark.lower.isin(_MARKS))
-            after = mark + 1
-            for b in mark.heads:
-                s.require(b > mark, b.upos.isin(_NOUNS))
-                joined = between(s, b, b + 7, _CONJUNCTION, 1) > 0
-                for a in b.heads:
-                    s.require(a > 0, a < mark, a.upos.isin(_NOUNS))
-                    nouns = between(s, a, mark, _NOUNS)
-                    yield [(a, b), (b, mark)], [
-                        (mark.lower, kind(a), kind(b), joined),
-                        (mark.lower, nouns, joined),
-                        (mark.lower, a.upos, b.upos, nouns, after.upos),
-                        (mark.lower, a == mark - 1, after.upos, joined),
-                    ]
+    def factors(self, view: FactorView) -> Proposed:
+        upos, lower = view.upos, view.lower
+        marks = places(lower, _MARKS)
+        if not marks:
+            return
+        nouns_between, joins = counter(upos, _NOUNS), counter(upos, ("CCONJ",))
+        for mark, b, a in introduced(view, marks):
+            if upos[a] in _NOUNS and upos[b] in _NOUNS:
+                nouns, joined = nouns_between(a, mark), joins(b, b + 7) > 0
+                yield [(a, b), (b, mark)], [
+                    (lower[mark], kind(view, a), kind(view, b), joined),
+                    (lower[mark], nouns, joined),
+                    (lower[mark], upos[a], upos[b], nouns, upos[mark + 1]),
+                    (lower[mark], a == mark - 1, upos[mark + 1], joined),
+                ]

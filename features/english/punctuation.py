@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
-from bbparse.factors import AnySentence, Arc, FactorFamily, FactorView, Feature, RuleFamily
+from bbparse.factors import Arc, FactorFamily, FactorView, Feature
 
-from .words import MATCHING, Rules
+from .words import MATCHING, Proposed, places
 
 _CLOSERS = frozenset(".!?")
 _QUOTES = frozenset((")", '"', "''", "'", "”"))
@@ -31,38 +30,39 @@ def pairs(view: FactorView) -> Iterator[tuple[int, int]]:
                 break
 
 
-class Brackets(RuleFamily):
+class Brackets(FactorFamily):
     """Brackets and quotation marks of a pair have one head, most often the one inside."""
 
     name = "brackets"
     summary = "English: a pair of brackets or quotation marks and what it holds"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for i, j in s.tuples(pairs, 2):
-            for h in i.heads:
-                inside = (i < h) & (h < j)
-                for k in j.heads:
-                    with s.when(h != k):
+    def factors(self, view: FactorView) -> Proposed:
+        for i, j in pairs(view):
+            form, upos = view.forms[i], view.upos
+            for h in view.heads_of(i):
+                inside = i < h < j
+                for k in view.heads_of(j):
+                    if h != k:
                         yield [(h, i), (k, j)], [
                             "apart",
-                            ("apart", i.form),
-                            ("apart", inside, (i < k) & (k < j)),
-                            ("apart", i.form, h.upos, k.upos),
+                            ("apart", form),
+                            ("apart", inside, i < k < j),
+                            ("apart", form, upos[h], upos[k]),
                         ]
-                s.require(s.has_arc(h, j))
+                if not view.has_arc(h, j):
+                    continue
                 yield [(h, i), (h, j)], [
                     ("pair", inside),
-                    ("pair", i.form, inside),
-                    ("pair", i.form, inside, h.upos),
-                    ("pair", inside, j - i == 2, h.upos),
+                    ("pair", form, inside),
+                    ("pair", form, inside, upos[h]),
+                    ("pair", inside, j - i == 2, upos[h]),
                 ]
-                s.require(inside)
-                for g in h.heads:
-                    s.require((g < i) | (g > j))
-                    yield [(g, h), (h, i), (h, j)], [
-                        ("under", i.form, g < i, g.upos, h.upos),
-                        ("under", g < i, g.upos, g == i - 1),
-                    ]
+                for g in view.heads_of(h) if inside else ():
+                    if not i <= g <= j:
+                        yield [(g, h), (h, i), (h, j)], [
+                            ("under", form, g < i, upos[g], upos[h]),
+                            ("under", g < i, upos[g], g == i - 1),
+                        ]
 
 
 Counts = Iterator[tuple[list[Arc], list[list[Feature]]]]
@@ -130,65 +130,58 @@ class Segments(FactorFamily):
             ]
 
 
-class PairedCommas(RuleFamily):
+class PairedCommas(FactorFamily):
     """A, B, C: what stands between two commas and hangs from a word outside."""
 
     name = "paired-commas"
     summary = "English: a phrase between two commas or dashes that both hang from it"
 
-    def rules(self, s: AnySentence) -> Rules:
-        for i in s.words():
-            s.require(i.lower.isin(_DASHES))
-            for j in s.words(i + 1):
-                s.require(j.lower.isin(_DASHES))
-                between = s.count(lambda word: word.lower.isin(_DASHES), i + 1, j)
-                s.require(between < 3)
-                for h in i.heads:
-                    s.require(s.has_arc(h, j))
-                    inside = (i < h) & (h < j)
-                    side = s.choose(h < i, "left", "right")
-                    place = s.choose(inside, "inside", side)
+    def factors(self, view: FactorView) -> Proposed:
+        upos, lower = view.upos, view.lower
+        marks = places(lower, _DASHES)
+        for place, i in enumerate(marks):
+            for between, j in enumerate(marks[place + 1 : place + 4]):
+                for h in view.heads_of(i):
+                    if not view.has_arc(h, j):
+                        continue
+                    where = "inside" if i < h < j else "left" if h < i else "right"
                     yield [(h, i), (h, j)], [
-                        (place, between),
-                        (place, i.lower, j.lower, h.upos, between),
+                        (where, between),
+                        (where, lower[i], lower[j], upos[h], between),
                     ]
-                    s.require(inside)
-                    for g in h.heads:
-                        s.require((g < i) | (g > j))
-                        yield [(g, h), (h, i), (h, j)], [
-                            ("under", g < i, g.upos, h.upos),
-                            ("under", g < i, g == i - 1, h.upos, between),
-                        ]
+                    for g in view.heads_of(h) if where == "inside" else ():
+                        if not i <= g <= j:
+                            yield [(g, h), (h, i), (h, j)], [
+                                ("under", g < i, upos[g], upos[h]),
+                                ("under", g < i, g == i - 1, upos[h], between),
+                            ]
 
 
-def _closer(form: str) -> str:
-    return form if form in _CLOSERS else "other"
-
-
-class FinalStop(RuleFamily):
+class FinalStop(FactorFamily):
     """The last full stop hangs from the root's modifier."""
 
     name = "final-stop"
     summary = "English: the final punctuation mark and the root"
 
-    def rules(self, s: AnySentence) -> Rules:
-        first: Any = s.root + 1
-        for last in s.words():
-            s.require(last.upos == "PUNCT", (last == 1) | ~last.form.isin(_QUOTES))
-            rest = s.count(lambda word: ~word.form.isin(_QUOTES), last + 1, s.n_words + 1)
-            s.require(rest == 0)
-            kind = last.ask(_closer, "form")
-            for x in last.heads:
-                for r in s.root.modifiers:
-                    with s.when(r == x):
-                        yield [(s.root, r), (r, last)], [
-                            ("root", kind),
-                            ("root", kind, r.upos, first.upos),
-                            ("root", kind, r.xpos, first.lower),
-                        ]
-                    with s.when(r != x, r != last):
-                        yield [(s.root, r), (x, last)], [
-                            ("apart", kind),
-                            ("apart", kind, r.upos, x.upos),
-                            ("apart", kind, r < x),
-                        ]
+    def factors(self, view: FactorView) -> Proposed:
+        forms, upos, xpos = view.forms, view.upos, view.xpos
+        last = view.n_words
+        while last > 1 and forms[last] in _QUOTES:
+            last -= 1
+        if upos[last] != "PUNCT":
+            return
+        kind = forms[last] if forms[last] in _CLOSERS else "other"
+        for x in view.heads_of(last):
+            for r in view.modifiers_of(0):
+                if r == x:
+                    yield [(0, r), (r, last)], [
+                        ("root", kind),
+                        ("root", kind, upos[r], upos[1]),
+                        ("root", kind, xpos[r], view.lower[1]),
+                    ]
+                elif r != last:
+                    yield [(0, r), (x, last)], [
+                        ("apart", kind),
+                        ("apart", kind, upos[r], upos[x]),
+                        ("apart", kind, r < x),
+                    ]

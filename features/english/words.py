@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Container, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
 
-from bbparse.factors import AnySentence, AnyValue, AnyWord
+from bbparse.factors import Arc, FactorView, Feature
 
-Rules = Iterator[tuple[list[Any], list[Any]]]
+Proposed = Iterator[tuple[list[Arc], list[Feature]]]
 
 NOMINAL = frozenset(("NOUN", "PROPN", "PRON", "NUM"))
 
@@ -16,32 +16,37 @@ NOMINAL = frozenset(("NOUN", "PROPN", "PRON", "NUM"))
 MATCHING = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'", "``": "''", "“": "”", "‘": "’"}
 
 
-def between(s: AnySentence, left: Any, right: Any, tags: frozenset[str], most: int = 2) -> AnyValue:
-    """How many words strictly between two have one of some UPOS tags; `most` for more, too."""
-    return s.smaller(s.count(lambda word: word.upos.isin(tags), left + 1, right), most)
+def places(column: Sequence[str], wanted: Container[str]) -> list[int]:
+    """Words whose entry of a column is one of some."""
+    return [i for i, text in enumerate(column) if text in wanted]
 
 
+def counter(
+    column: Sequence[str], wanted: Container[str], most: int = 2
+) -> Callable[[int, int], int]:
+    """A function that counts such words strictly between two; `most` for more, too."""
+    before = list(accumulate((text in wanted for text in column), initial=0))
+
+    def between(left: int, right: int) -> int:
+        return max(0, min(before[min(right, len(column))] - before[left + 1], most))
+
+    return between
+
+
+def introduced(view: FactorView, words: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Word, its head after it, and the head of that before it: *and*, *B* and *A* of "A and B"."""
+    for word in words:
+        for head in view.heads_of(word):
+            if head > word:
+                for above in view.heads_of(head):
+                    if 0 < above < word:
+                        yield word, head, above
+
+
+@lru_cache(1 << 12)
 def feature(feats: str, name: str) -> str:
     """The value of a morphological feature, "" for none."""
     start = feats.find(name + "=")
     if start < 0 or (start > 0 and feats[start - 1] != "|"):
         return ""
     return feats[start + len(name) + 1 :].partition("|")[0]
-
-
-_NUMBER, _PERSON, _CASE = (partial(feature, name=name) for name in ("Number", "Person", "Case"))
-
-
-def number(word: AnyWord) -> AnyValue:
-    """Singular or plural."""
-    return word.ask(_NUMBER, "feats")
-
-
-def person(word: AnyWord) -> AnyValue:
-    """First, second or third."""
-    return word.ask(_PERSON, "feats")
-
-
-def case(word: AnyWord) -> AnyValue:
-    """Nominative, accusative and so on."""
-    return word.ask(_CASE, "feats")

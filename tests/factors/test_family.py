@@ -247,6 +247,40 @@ def test_the_checker_finds_families_that_look_at_other_candidates(sentence: Sent
             check_family(family, sentence)
 
 
+def test_what_is_wrong_is_said_when_it_is_scored(sentence: Sentence) -> None:
+    view, table = everything(sentence), FactorTable([feature_key("careless", "f")], weights=[2.0])
+    for arcs, features, message in (
+        ([(2, 1), (2, 9)], ["f"], "arc 2 → 9"),
+        ([(2, 1)], ["f"], "two or more arcs"),
+        ([(2, 1), (2, 3)], "f", "expected a sequence of features"),
+        ([(2, 1), (2, 3)], [["f"]], r"feature \['f'\]: expected text"),
+        (None, ["f"], "TypeError"),
+    ):
+        family = Careless(arcs, features)
+        for ask in (family.propose, family.score):
+            with pytest.raises(FactorError, match=f"factor family 'careless', .*{message}"):
+                ask(view, table)
+
+
+def test_places_of_features_may_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bbparse.factors.table.MOST_PLACES", 3)
+    keys = sorted(feature_key("x", i) for i in range(8))
+    places = FactorTable(keys).places("x")
+    for i in (0, 1, 2, 3, 0, 9, 7, 1):
+        key = feature_key("x", i)
+        assert places[i] == (keys.index(key) if key in keys else -1)
+        assert len(places) <= 3
+
+
+@pytest.mark.parametrize("name", ["RuleFamily", "AnySentence", "AnyWord", "AnyValue"])
+def test_families_of_rules_are_told_where_to_go(name: str) -> None:
+    message = f"no {name} any more: derive the family from FactorFamily"
+    with pytest.raises(ImportError, match=message):
+        exec(f"from bbparse.factors import {name}")
+    with pytest.raises(AttributeError, match="no attribute 'Familly'"):
+        _ = bbparse.factors.Familly
+
+
 def test_the_package_does_not_know_the_plug_in() -> None:
     program = (
         "import sys, bbparse.factors\n"
