@@ -189,7 +189,7 @@ def _tell_of_compiling() -> None:
     def tell(done: int, seconds: float) -> None:
         nonlocal told
         if not done:
-            _complain("compiling for this machine, once, which takes half a minute or more")
+            _complain("compiling for this machine, once, which takes ten seconds or more")
         elif seconds - told >= 10.0:
             told = seconds
             _complain(f"compiling: {done} functions in {seconds:.0f} s")
