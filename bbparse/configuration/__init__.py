@@ -1,4 +1,4 @@
-"""One TOML file says how a parser is trained and run: its records, its templates, its path."""
+"""One TOML file configures how a parser is trained and run: records and templates."""
 
 from bbparse.configuration.configuration import CONFIGURATIONS, Configuration
 

@@ -1,7 +1,7 @@
-"""A configuration: one TOML file says how a parser is trained and run.
+"""Configuration: one TOML file for the training and the use of a parser.
 
-Tables and keys are the fields of the records in `bbparse.configuration.records`; an unknown one is
-refused with the list of those that exist, so that a misspelt key never silently does nothing.
+Tables and keys are the fields of the records in `bbparse.configuration.records`. An unknown key is
+an error that lists the known ones, so a misspelt key is never silently ignored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CONFIGURATIONS = Shipped("configuration", "configs", ".toml", ConfigError)
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """All choices of a parser; see the records of its parts."""
+    """All settings of a parser; see the records of its parts."""
 
     templates: TemplateSet = field(default_factory=lambda: TemplateSet.from_table({}))
     pruner_templates: TemplateSet = field(default_factory=lambda: TemplateSet.from_table({}))
@@ -62,9 +62,10 @@ class Configuration:
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Configuration:
-        """A configuration from parsed TOML.
+        """Build a configuration from parsed TOML.
 
-        `ConfigError` for an unknown table or key (says which exist), or an impossible value.
+        Raises `ConfigError` for an unknown table or key (it lists the known ones) or an impossible
+        value.
         """
         tables = [*_RECORDS, "templates"]
         for name, value in table.items():
@@ -75,21 +76,21 @@ class Configuration:
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{name} is {value!r:.60}, expected a table [{name}]")
         parts = {name: dict(table.get(name, {})) for name in _RECORDS}
-        found: dict[str, Any] = {}
-        for name, where, given in (
+        records: dict[str, Any] = {}
+        for name, where, lines in (
             ("templates", "templates", table.get("templates")),
             ("pruner_templates", "pruner.templates", parts["pruner"].pop("templates", None)),
             ("label_templates", "labels.templates", parts["labels"].pop("templates", None)),
         ):
-            if given is not None:
-                found[name] = TemplateSet.from_table(given, where)
+            if lines is not None:
+                records[name] = TemplateSet.from_table(lines, where)
             elif name != "label_templates" and not parts["network"].get("epochs"):
                 raise ConfigError(f"there is no table [{where}]")
-        if "label_templates" in found:
-            check_label_templates(found["label_templates"])
+        if "label_templates" in records:
+            check_label_templates(records["label_templates"])
         for name, part in parts.items():
-            found[name] = read_record(_RECORDS[name], part, name)
-        return cls(**found)
+            records[name] = read_record(_RECORDS[name], part, name)
+        return cls(**records)
 
     @classmethod
     def load(cls, name_or_path: str | Path) -> Configuration:
@@ -108,7 +109,7 @@ class Configuration:
             raise ConfigError(f"{path}: {error}") from None
 
     def to_table(self) -> dict[str, Any]:
-        """What :meth:`from_table` reads, in plain lists, strings and numbers."""
+        """Return the table that :meth:`from_table` reads, of plain lists, strings and numbers."""
         table: dict[str, Any] = {name: record_table(getattr(self, name)) for name in _RECORDS}
         table["templates"] = self.templates.to_table()
         table["pruner"]["templates"] = self.pruner_templates.to_table()
@@ -117,32 +118,32 @@ class Configuration:
 
     @property
     def method(self) -> dict[str, Any]:
-        """How problems are solved: the options of `bbparse.solve` but for limits."""
+        """Options of `bbparse.solve`, except limits."""
         if self.model.solver != "bb":
             return {"method": self.model.solver}
         return self.search_options
 
     @property
     def search_options(self) -> dict[str, Any]:
-        """The options of branch and bound, which training decodes by: it needs a tree, no proof."""
+        """Options of branch and bound, which decodes in training: that needs a tree, no proof."""
         if not self.projective:
             return {"settings": self.search}
         return {"backbone": self.model.backbone, "settings": self.search}
 
     @property
     def projective(self) -> bool:
-        """Whether no two arcs of a tree cross; yes until training has settled an "auto"."""
+        """True if no two arcs of a tree may cross; also while training has not settled "auto"."""
         return bool(self.model.projective)
 
     def with_(self, part: str, **changes: Any) -> Configuration:
-        """A copy with fields of one record changed; values of None leave theirs alone."""
+        """Return a copy with fields of one record changed; values of None change nothing."""
         changes = {key: value for key, value in changes.items() if value is not None}
         return replace(self, **{part: replace(getattr(self, part), **changes)})
 
 
-#: Tables of earlier versions, and what replaces them.
+#: Tables of earlier versions, and their replacement.
 _NO_MORE = dict.fromkeys(("guide", "trees"), "one [network] scores arcs, parts and labels")
-#: The class of each table but for those of templates.
+#: The class of each table, except for tables of templates.
 _RECORDS: dict[str, Any] = {
-    one.name: one.default_factory for one in fields(Configuration) if "templates" not in one.name
+    x.name: x.default_factory for x in fields(Configuration) if "templates" not in x.name
 }

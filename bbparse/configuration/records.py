@@ -1,4 +1,4 @@
-"""The parts of a configuration: a record for each of its tables, with defaults and their ranges.
+"""Parts of a configuration: a record for each table, with defaults and the ranges of values.
 
 Templates and the settings of the search have records of their own
 (`bbparse.configuration.templates.TemplateSet`, `bbparse.search.settings.SearchSettings`).
@@ -20,7 +20,7 @@ SOLVERS = ("bb", "price-and-cut")
 
 
 def _checked(default: Any, right: Callable[[Any], bool], expected: str, **others: Any) -> Any:
-    """A field with what its values must be, as a test and in words."""
+    """Return a field with a check of its values, and the words for that check."""
     return field(default=default, metadata={"right": right, "expected": expected, **others})
 
 
@@ -57,54 +57,55 @@ def _dropout(default: float) -> Any:
 
 
 class Record:
-    """A table of a configuration; its fields say what their values must be."""
+    """A table of a configuration; its fields carry the checks of their values."""
 
     __slots__ = ()
     table: ClassVar[str]
 
     def __post_init__(self) -> None:
-        for one in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, one.name)
-            if one.metadata and not one.metadata["right"](value):
+        for option in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, option.name)
+            if option.metadata and not option.metadata["right"](value):
                 raise ConfigError(
-                    f"{self.table}.{one.name} is {value!r}, expected {one.metadata['expected']}"
+                    f"{self.table}.{option.name} is {value!r},"
+                    f" expected {option.metadata['expected']}"
                 )
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig(Record):
-    """What kind of trees, and which dynamic program."""
+    """Kind of trees, and dynamic program."""
 
     table = "model"
     #: Recurrence, see :mod:`bbparse.oracle.projective.recurrences`.
     backbone: str = _one_of("grandsib", RECURRENCES)
-    #: Whether the root takes exactly one modifier.
+    #: True if the root takes exactly one modifier.
     single_root: bool = True
-    #: Whether no two arcs cross. "auto" is for training, which looks at the trees: a model has
-    #: one or the other.
+    #: True if arcs must not cross. "auto" is for training, which decides by the trees: a model
+    #: has one or the other.
     projective: bool | str = _checked(
         True, lambda v: v in (True, False, "auto"), "true, false or 'auto'", also=("auto",)
     )
-    #: Branch and bound, or price and cut (:mod:`bbparse.pricing`), which needs highspy. With the
-    #: latter, a model of arcs and grandchildren parses without pruning, and scores grandchildren
+    #: Branch and bound, or price and cut (:mod:`bbparse.pricing`), which needs highspy. With price
+    #: and cut, a model of arcs and grandchildren parses without pruning and scores grandchildren
     #: on demand.
     solver: str = _one_of("bb", SOLVERS)
 
 
 @dataclass(frozen=True, slots=True)
 class PrunerConfig(Record):
-    """Which heads of a word are candidates; beside templates, by a first-order classifier."""
+    """Pruning of candidate heads; beside templates, by a first-order classifier."""
 
     table = "pruner"
-    #: Most heads of a word; 0: all.
+    #: Most candidate heads of a word; 0: all.
     k: int = _whole(10, 0)
-    #: Drop heads whose log-odds against the word's best head are below minus this.
+    #: Drop heads whose log-odds are more than this below those of the word's best head.
     margin: float = _positive(6.0)
-    #: Passes over the training data, and AdaGrad's step.
+    #: Passes over the training data, and step of AdaGrad.
     epochs: int = _whole(3, 1)
     rate: float = _positive(0.05)
-    #: Training sentences get their candidates from a pruner that did not see them, trained on
-    #: the other folds; 1: from the pruner itself.
+    #: Folds of the training data. The candidates of a fold come from a pruner that was trained on
+    #: the others; 1: from the pruner itself.
     folds: int = _whole(4, 1)
 
 
@@ -116,8 +117,8 @@ class NetworkConfig(Record):
     """
 
     table = "network"
-    #: Most passes over the training data, words that are learned from in all, and the largest step
-    #: of Adam. With 0 epochs there is no network, and the templates score.
+    #: Most passes over the training data, most training words in all passes, and the largest step
+    #: of Adam. With 0 epochs there is no network, and templates score.
     epochs: int = _whole(0, 0)
     words: int = _whole(4_200_000, 1)
     rate: float = _positive(0.003)
@@ -126,25 +127,25 @@ class NetworkConfig(Record):
     layers: str = _checked(
         "rcrcr", lambda v: set(v) <= {"r", "c"} and len(v) <= 8, "at most 8 letters r and c"
     )
-    #: Lengths of the vectors of words, by themselves and in their sentence.
+    #: Lengths of word vectors, alone and in context.
     word: int = _size(96, 16)
     width: int = _size(192, 16)
-    #: Lengths of the vectors of words as ends of arcs, in products and in sums; of siblings and
-    #: grandchildren; and of labels.
+    #: Lengths of the vectors of words as endpoints: of arcs, in products and in sums; of siblings
+    #: and grandchildren; and of labels.
     pairs: int = _size(96, 16)
     shared: int = _size(64, 16)
     parts: int = _size(32, 16)
     naming: int = _size(96, 16)
-    #: Fractions that are left out at random in training: of the numbers between layers, of the
-    #: words (of which then only tags are known), and of single attributes.
+    #: Fractions that are dropped at random in training: of the numbers between layers, of words
+    #: (of which then only the tags are known), and of single attributes.
     dropout: float = _dropout(0.33)
     word_dropout: float = _dropout(0.15)
     attribute_dropout: float = _dropout(0.08)
-    #: Words for each step.
+    #: Words in a step.
     batch: int = _whole(1024, 1)
-    #: Networks that learn from different starts; scores are the means of theirs.
+    #: Number of networks with different initial weights; their scores are averaged.
     members: int = _between(1, 1, 16)
-    #: Values of attributes that are there less often have no vectors.
+    #: Attribute values that occur less often have no vectors.
     cutoff: int = _whole(2, 1)
 
 
@@ -157,57 +158,57 @@ class FactorConfig(Record):
     families: tuple[str, ...] = _checked(
         (), lambda v: all(isinstance(name, str) for name in v), "a list of names"
     )
-    #: A feature takes part when it fires in at least so many gold trees.
+    #: A feature is used if it fires in at least this many gold trees.
     cutoff: int = _whole(5, 1)
-    #: Learning rate of their weights, as a share of the backbone's. Rare evidence that overlaps
-    #: with the backbone's learns too much otherwise, and large weights make loose bounds.
+    #: Learning rate of the factors' weights, as a fraction of the backbone's. Rare evidence that
+    #: overlaps with the backbone's is overfitted otherwise, and large weights make loose bounds.
     rate: float = _positive(0.2)
-    #: Beside a network, factors are learned from sentences that it did not see: into how many
-    #: parts the training data is divided, each scored by a network that was trained on the others,
-    #: in so many passes. The keys below are for that, too; beside templates, factors are learned
-    #: together with them.
+    #: Beside a network, factors are trained on sentences that it was not trained on. `folds` is
+    #: the number of parts of the training data, each scored by a network that was trained on the
+    #: others in `fold_epochs` passes. The keys below also hold for that. Beside templates, factors
+    #: are trained together with them.
     folds: int = _whole(4, 2)
     fold_epochs: int = _whole(6, 1)
     #: Passes for the factors.
     epochs: int = _whole(3, 1)
     #: Added to every wrong arc while decoding.
     cost: float = _cost(4.0)
-    #: Where AdaGrad's sums of squares start for the factors' weights.
+    #: Initial sum of squares of AdaGrad for the factors' weights.
     start: float = _positive(1.0)
-    #: Their weights are averaged from this epoch on; before it is reached, from the first.
+    #: Weights are averaged from this epoch on, and from the first before it is reached.
     average_from: int = _whole(1, 1)
-    #: Most search nodes for one training sentence.
+    #: Most search nodes for a training sentence.
     node_limit: int = _whole(6, 1)
-    #: With how many trees of the backbone the gold tree is compared, to see which features may
-    #: matter: `cutoff` is for features in which it differs from one of these.
+    #: Number of trees of the backbone that the gold tree is compared with, to find the features
+    #: that matter: `cutoff` counts trees in which a feature distinguishes the gold tree.
     rivals: int = _whole(1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class LearningConfig(Record):
-    """How weights are learned."""
+    """Training of weights."""
 
     table = "learning"
-    #: Step of an update: per-feature (Duchi et al. 2011), as far as the loss needs it (Crammer
-    #: et al. 2006), or always 1.
+    #: Length of a step: per feature (Duchi et al. 2011), as the loss needs it (Crammer et al.
+    #: 2006), or always 1.
     method: str = _one_of("adagrad", METHODS)
-    #: Passes over the training data; the best on dev is kept.
+    #: Passes over the training data; the best one on dev is kept.
     epochs: int = _whole(8, 1)
-    #: Weights are averaged from this epoch on; before it is reached, from the first.
+    #: Weights are averaged from this epoch on, and from the first before it is reached.
     average_from: int = _whole(1, 1)
-    #: Runs over the training data in other orders; the model is the mean of theirs.
+    #: Runs over the training data in different orders; the model is their mean.
     restarts: int = _whole(1, 1)
     #: AdaGrad's step, or the largest passive-aggressive step.
     rate: float = _positive(0.1)
-    #: AdaGrad's starting sum of squares: the more, the weaker are features that are met rarely.
+    #: Initial sum of squares of AdaGrad: larger values weaken rare features.
     start: float = _positive(1.0)
     #: Added to every wrong arc while decoding; 0: none.
     cost: float = _cost(1.0)
-    #: Most search nodes for one training sentence.
+    #: Most search nodes for a training sentence.
     node_limit: int = _whole(50, 1)
-    #: Of the order of sentences.
+    #: Seed of the order of sentences and of initial weights.
     seed: int = _whole(1, 0)
-    #: Share of the backbone's non-zero weights that the finished model keeps, the largest; see
+    #: Fraction of the backbone's non-zero weights that the finished model keeps, the largest; see
     #: :func:`bbparse.learning.run.keep_largest`.
     keep: float = _checked(1.0, lambda v: 0.0 < v <= 1.0, "a share above 0, at most 1")
     #: Bits of a weight of backbone and pruner in the finished model: 8, 16 or 32. Fewer bits are
@@ -217,15 +218,15 @@ class LearningConfig(Record):
 
 @dataclass(frozen=True, slots=True)
 class LabelConfig(Record):
-    """The classifier that names the arcs of a tree."""
+    """The classifier of arc labels."""
 
     table = "labels"
-    #: Passes over the training data, and AdaGrad's step. With 0 epochs there are no labels.
+    #: Passes over the training data, and step of AdaGrad. With 0 epochs there are no labels.
     epochs: int = _whole(4, 0)
     rate: float = _positive(0.3)
 
 def read_record(cls: type[T], table: Mapping[str, Any], where: str) -> T:
-    """A record of settings from a TOML table, its types checked against the defaults."""
+    """Build a record from a TOML table; the types of values are checked against the defaults."""
     defaults = {f.name: getattr(cls(), f.name) for f in fields(cls)}  # type: ignore[arg-type]
     others = {f.name: f.metadata.get("also", ()) for f in fields(cls)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
@@ -252,6 +253,6 @@ def _described(default: object) -> str:
 
 
 def record_table(record: Any) -> dict[str, Any]:
-    """What `read_record` reads, in plain lists, strings and numbers."""
+    """Return the table that `read_record` reads, of plain lists, strings and numbers."""
     values = {f.name: getattr(record, f.name) for f in fields(record)}
     return {key: list(v) if isinstance(v, tuple) else v for key, v in values.items()}

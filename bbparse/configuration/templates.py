@@ -1,22 +1,22 @@
-"""Feature templates: what the linear model looks at, declared as data.
+"""Feature templates: the features of the linear model, declared as data.
 
 A template is a line of *atoms* separated by spaces; the feature is their conjunction. Atoms are
 
 * ``role.attribute``: an attribute (`bbparse.treebank.encode.ATTRIBUTES`) of a word of the part:
-  ``h`` the head, ``m`` the modifier, ``s`` the next modifier between them ("none" where m is the
+  ``h`` the head, ``m`` the modifier, ``s`` the next modifier between them ("none" if m is the
   first on its side), ``g`` the head of the head, ``b`` every word between h and m: one feature for
   each distinct value. ``h+1.upos`` and ``m-2.lemma`` look at neighbours, up to three words away.
 * ``@name``: a property of the arcs themselves (`ARC_ATOMS`), such as ``@dirdist``.
-* ``+@name``: "and also with": makes two features, with and without the property. Both weights lie
-  side by side in memory, so the second one costs next to nothing.
+* ``+@name``: makes two features, with and without the property. Both weights lie side by side in
+  memory, so the second one costs next to nothing.
 
-Two abbreviations make many templates of a line:
+Two abbreviations turn one line into many templates:
 
 * ``h.{upos,lemma} m.{upos,lemma}``: every combination of the alternatives in braces;
 * ``for * in upos,lemma: h.* m.*``: one template for each word in place of the star.
 
-Templates that turn out equal count once. Feature weights are found by the text of the template,
-so reordering a table or adding lines to it leaves the other features as they are.
+Equal templates count once. The text of a template determines the weights of its features, so
+reordering a table or adding lines to it leaves the other features unchanged.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ KINDS: dict[str, tuple[str, ...]] = {
 class ArcAtom:
     """A property of the arcs of a part.
 
-    `size` is the number of values, 0 if there is no limit; `needs` are the roles that must be in
-    the part; `arc_only` atoms are computed for single arcs alone.
+    `size` is the number of values, 0 if unlimited. `needs` are the roles that the part must have.
+    `arc_only` atoms exist for single arcs only.
     """
 
     meaning: str
@@ -72,7 +72,7 @@ ARC_ATOMS: dict[str, ArcAtom] = {
     "betweenset": ArcAtom("the set of the UPOS between h and m", 0, arc_only=True),
 }
 
-#: A "+@name" needs a slot of the 16 of a memory line for each value; one is the plain feature's.
+#: Most values of a "+@name": each needs one of the 16 slots of a memory line, the plain feature 1.
 MAX_ALSO = 15
 #: Bits of an index into the weights.
 MIN_BITS, MAX_BITS, DEFAULT_BITS = 4, 28, 22
@@ -83,7 +83,7 @@ _LOOP = re.compile(r"for\s+\*\s+in\s+([^:]*):(.*)")
 
 @dataclass(frozen=True, order=True)
 class WordAtom:
-    """An attribute of a word: role, distance from the word in that role, attribute."""
+    """An attribute of a word: role, offset from the word in that role, attribute."""
 
     role: str
     offset: int
@@ -98,7 +98,7 @@ class WordAtom:
 class Template:
     """One feature template, or a pair of them if `also`, the arc atom of ``+@name``, is given.
 
-    Words and names of arc atoms are sorted, without repeats.
+    The words and the names of arc atoms are sorted and unique.
     """
 
     words: tuple[WordAtom, ...]
@@ -107,11 +107,11 @@ class Template:
 
     @property
     def text(self) -> str:
-        """Canonical text of the plain template, without `also`; weights are found by it."""
+        """Canonical text of the plain template, without `also`; it determines the weights."""
         return " ".join([str(atom) for atom in self.words] + [f"@{name}" for name in self.arcs])
 
     def slot(self, role: str) -> tuple[tuple[int, str], ...]:
-        """What the template reads around the word in a role: (offset, attribute) pairs."""
+        """Return the (offset, attribute) pairs that the template reads around a role's word."""
         return tuple((atom.offset, atom.attribute) for atom in self.words if atom.role == role)
 
     def __str__(self) -> str:
@@ -119,7 +119,7 @@ class Template:
 
 
 def _braces(text: str) -> Iterator[str]:
-    """All ways of choosing one of the alternatives in each pair of braces, in order."""
+    """Yield the text for each choice of alternatives in the pairs of braces, in order."""
     pieces = re.split(r"\{([^{}]*)\}", text)
     if any(brace in piece for piece in pieces for brace in "{}"):
         raise ConfigError("braces do not match, or lie within each other")
@@ -132,7 +132,7 @@ def _braces(text: str) -> Iterator[str]:
 
 
 def expand(line: str) -> list[str]:
-    """The templates that a line with ``for * in …:`` and braces stands for, as text."""
+    """Expand a line with ``for * in …:`` and braces into templates, as text."""
     loop = _LOOP.fullmatch(line.strip())
     if loop is None:
         if "*" in line:
@@ -148,14 +148,16 @@ def word_atom(
     text: str, roles: Sequence[str], attributes: Sequence[str] = ATTRIBUTES, reach: int = PAD,
     expected: str = "role.attribute, @name or +@name",
 ) -> WordAtom:  # fmt: skip
-    """An attribute of a word as it is written; `ConfigError` if it is none of these."""
-    found = _WORD.fullmatch(text)
-    if found is None:
+    """Parse an attribute of a word; raises `ConfigError` if the text is malformed."""
+    match = _WORD.fullmatch(text)
+    if match is None:
         raise ConfigError(f"{text!r} is no atom: expected {expected}")
-    role, offset, attribute = found[1], int(found[2] or 0), found[3]
-    for what, one, known in (("role", role, roles), ("attribute", attribute, attributes)):
-        if one not in known:
-            raise ConfigError(f"unknown {what} {one!r} in {text!r}; {what}s are {', '.join(known)}")
+    role, offset, attribute = match[1], int(match[2] or 0), match[3]
+    for what, name, known in (("role", role, roles), ("attribute", attribute, attributes)):
+        if name not in known:
+            raise ConfigError(
+                f"unknown {what} {name!r} in {text!r}; {what}s are {', '.join(known)}"
+            )
     if abs(offset) > reach:
         raise ConfigError(f"offset of {text!r} is {offset:+d}, expected -{reach} to +{reach}")
     return WordAtom(role, offset, attribute)
@@ -174,10 +176,10 @@ def _arc_atom(name: str, kind: str) -> str:
 
 
 def parse(text: str, kind: str) -> Template:
-    """One expanded template of a kind (`KINDS`): atoms separated by spaces.
+    """Parse one expanded template of a kind (`KINDS`): atoms separated by spaces.
 
-    `ConfigError` if a role, an attribute or an atom is unknown (says which exist), or there is no
-    word.
+    Raises `ConfigError` if a role, an attribute or an atom is unknown (it lists the known ones), or
+    the template has no word.
     """
     words: set[WordAtom] = set()
     arcs: set[str] = set()
@@ -201,30 +203,30 @@ def parse(text: str, kind: str) -> Template:
 def _templates(kind: str, lines: Any, where: str) -> tuple[Template, ...]:
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
         raise ConfigError(f"{where}.{kind} is {lines!r:.60}, expected a list of strings")
-    found: dict[str, Template] = {}
+    unique: dict[str, Template] = {}
     for number, line in enumerate(lines, 1):
         try:
             templates = [parse(text, kind) for text in expand(line)]
         except ConfigError as error:
             raise ConfigError(f"{where}.{kind}, line {number}, {line!r}: {error}") from None
         for template in templates:
-            earlier = found.setdefault(template.text, template)
+            earlier = unique.setdefault(template.text, template)
             if template.also not in (None, earlier.also):
                 if earlier.also is not None:
                     raise ConfigError(
                         f"{where}.{kind}, line {number}, {line!r}: {template.text!r} already has"
                         f" +@{earlier.also}; expected one '+@' at most"
                     )
-                found[template.text] = replace(earlier, also=template.also)
-    return tuple(found.values())
+                unique[template.text] = replace(earlier, also=template.also)
+    return tuple(unique.values())
 
 
 @dataclass(frozen=True)
 class TemplateSet:
-    """All templates of a model, of which there are 2**bits weights.
+    """All templates of a model, with 2**bits weights.
 
-    `lines` are those of each kind as they were written, `templates` the same expanded and without
-    repeats.
+    `lines` are the written lines of each kind; `templates` are the same, expanded and without
+    duplicates.
     """
 
     lines: dict[str, tuple[str, ...]]
@@ -235,8 +237,8 @@ class TemplateSet:
     def from_table(cls, table: Mapping[str, Any], where: str = "templates") -> TemplateSet:
         """Read a ``[templates]`` table: lines for any of `KINDS`, and ``bits``.
 
-        `ConfigError`, naming the table `where`, if a key is unknown, a value impossible, or a
-        template malformed.
+        Raises `ConfigError`, naming the table `where`, for an unknown key, an impossible value, or
+        a malformed template.
         """
         keys = [*KINDS, "bits"]
         for key in table:
@@ -250,34 +252,34 @@ class TemplateSet:
         return cls(lines, bits, templates)
 
     def to_table(self) -> dict[str, Any]:
-        """What `from_table` reads, made of lists, strings and numbers."""
+        """Return the table that `from_table` reads, of lists, strings and numbers."""
         table: dict[str, Any] = {kind: list(lines) for kind, lines in self.lines.items() if lines}
         return {"bits": self.bits, **table}
 
 
 @cache
 def own_templates(name: str) -> dict[str, Any]:
-    """Of labels, a tagger or a cutter, where no configuration says them: ``templates.toml``."""
+    """Return the default templates of labels, a tagger or a tokenizer, from ``templates.toml``."""
     text = (files("bbparse.configuration") / "templates.toml").read_text("utf-8")
-    found: dict[str, Any] = tomllib.loads(text)[name]
-    return found
+    templates: dict[str, Any] = tomllib.loads(text)[name]
+    return templates
 
 
 def default_label_templates() -> TemplateSet:
-    """Those of labels, parsed."""
+    """Return the default templates of labels, parsed."""
     return TemplateSet.from_table(own_templates("labels"), "labels.templates")
 
 
 def check_label_templates(templates: TemplateSet) -> TemplateSet:
-    """The templates, if the labeller can use them; else `ConfigError`.
+    """Return the templates if the labeller can use them; raises `ConfigError` otherwise.
 
-    It counts on every part of a kind having the same number of features, so that none may look at
-    the words between.
+    The labeller needs the same number of features for every part of a kind, so no template may
+    look at the words between.
     """
-    found = [template for kind in templates.templates.values() for template in kind]
-    if not found:
+    lines = [template for kind in templates.templates.values() for template in kind]
+    if not lines:
         raise ConfigError("labels.templates has no template, expected at least one")
-    for template in found:
+    for template in lines:
         if template.slot("b"):
             raise ConfigError(
                 f"labels.templates: {str(template)!r} looks at the words between ('b.'),"
