@@ -31,9 +31,9 @@ from bbparse.treebank import Sentence
 
 
 def is_compiled(kernel: Any) -> bool:
-    """Whether there is code of a kernel, in this process or kept from another.
+    """Return True if compiled code of a kernel exists, in this process or in the cache on disk.
 
-    For whatever types of arguments; True where numba is switched off, and nothing to compile.
+    The types of its arguments do not matter. With numba switched off the answer is always True.
     """
     if not hasattr(kernel, "py_func"):
         return True
@@ -43,12 +43,12 @@ def is_compiled(kernel: Any) -> bool:
 
 @contextlib.contextmanager
 def run_elsewhere(module: str) -> Iterator[None]:
-    """While this process compiles, run a module in another that compiles, too.
+    """Run a module in a second process, which compiles kernels while this process does too.
 
-    Where it fails, the kernels are compiled when they are called.
+    If it fails, this process compiles the kernels when it calls them.
     """
     collecting = gc.isenabled()
-    gc.disable()  # what a compiler builds up stays; looking for garbage there takes a tenth
+    gc.disable()  # a compiler's objects stay alive: looking for garbage among them takes a tenth
     try:
         with undone_by(_kill, partial(_started, module)) as other:
             try:
@@ -88,9 +88,9 @@ def load_compiled(
     model: str | os.PathLike[str],
     factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
 ) -> Parser:
-    """Read a model and, in the first run on this machine, compile what parsing with it needs.
+    """Read a model and, in the first run on this machine, compile the kernels that parsing needs.
 
-    Takes what :meth:`bbparse.parsing.parser.Parser.load` takes, and raises what it raises.
+    The parameters and errors are those of :meth:`bbparse.parsing.parser.Parser.load`.
     """
     if is_compiled(call_projective):
         return Parser.load(model, factors)
@@ -122,4 +122,4 @@ def compile_solving() -> None:
 if __name__ == "__main__":
     gc.disable()
     compile_solving()
-    gc.freeze()  # else two seconds go into freeing what the compiler made, piece by piece
+    gc.freeze()  # otherwise freeing the compiler's objects one by one takes two seconds

@@ -1,12 +1,14 @@
-"""How sure a parser is of its arcs: what is lost without them, as chances of being right.
+"""Calibrated confidence: the probability that an arc or a tree is right.
 
-The loss of an arc is the score of its tree minus that of the best tree without it. One inside and
-outside pass of the dynamic program finds a bound for all arcs of a sentence: factors, which it does
-not hold, are replaced by scores of their arcs that sum up to no less in any tree and to the same in
-the tree itself, so that the loss is at least what the pass finds (count factors are left out, and
-in crossing trees all parts; there it is an estimate). A logistic regression, fitted to a treebank
-that the parser did not see, turns losses, the network's odds of heads and labels into chances: of
-head and label, of the head being this one or its best rival, and of the whole tree.
+The max-marginal gap of an arc is the score of its tree minus that of the best tree without it. One
+inside-outside pass of the dynamic program bounds the gaps of all arcs of a sentence. The pass holds
+no factors: scores of arcs replace them, with the same sum in the tree itself and at least their sum
+in any other. So the gap is at least what the pass finds. Count factors are left out, and in
+non-projective trees all factors; there the result is an estimate.
+
+A logistic regression maps the gaps and the network's log-odds of heads and labels to probabilities:
+that head and label are right, that the head is this one or its best rival, and that the whole tree
+is right. It is fitted to a treebank that the parser was not trained on.
 """
 
 from __future__ import annotations
@@ -29,46 +31,46 @@ from bbparse.treebank import Sentence
 
 Floats = NDArray[np.float64]
 
-#: The name of a calibration among the notes of a model.
+#: Key of the calibration among the notes of a model.
 NOTE = "confidence"
-#: Losses beyond these say no more.
+#: Thresholds at which gaps are clipped, one feature each. Larger gaps say no more.
 KNOTS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
-#: Probabilities of heads between which steps lie; from the third on each is evidence of its own.
+#: Log-probabilities of heads that separate the steps. From the third on each step is a feature.
 _ODDS = np.log([0.001, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999])
 STEPS = np.arange(3, 12)
-#: Arcs to learn chances from: with fewer, there are too few wrong ones to tell them by.
+#: Fewest arcs to fit a calibration to: fewer contain too few wrong ones.
 FEWEST = 1000
-#: Columns of evidence, where a model has all that it is made of.
+#: Number of calibration features of a model with a network and labels.
 N_COLUMNS = 7 + len(KNOTS) + len(STEPS)
 
 
 class Confidences(NamedTuple):
-    """Chances of being right."""
+    """Probabilities of being right."""
 
-    arcs: tuple[float, ...]  #: Of each arc, with its label, if there are labels.
-    tree: float  #: Of all.
-    rivals: tuple[int, ...] = ()  #: Each word's best other head; -1: it has no other.
-    either: tuple[float, ...] = ()  #: The chance that one of the two is right.
+    arcs: tuple[float, ...]  #: For each arc, with its label if there are labels.
+    tree: float  #: For the whole tree.
+    rivals: tuple[int, ...] = ()  #: Each word's best other head, -1 if there is none.
+    either: tuple[float, ...] = ()  #: The probability that the head or its rival is right.
 
 
 class Losses(NamedTuple):
-    """For each arc of a tree, what is lost without it."""
+    """Max-marginal gaps of the arcs of a tree."""
 
-    #: float64[n]: a bound; negative for trees that are not the best, inf for an arc of every tree.
+    #: float64[n]: lower bounds; negative if the tree is not the best, inf for an arc of every tree.
     least: Floats
-    #: int64[n]: head in the best tree without it, as far as the bound tells; -1: there is none.
+    #: int64[n]: the head in the best tree without the arc, by the bound; -1: no such tree.
     rivals: NDArray[np.int64]
 
 
 class Evidence(NamedTuple):
-    """What is known of the arcs of a tree: float64[n, c], and the rivals of `Losses`."""
+    """Calibration features of the arcs of a tree, float64[n, c], and the rivals of `Losses`."""
 
     columns: Floats
     rivals: NDArray[np.int64]
 
 
 class Judged(NamedTuple):
-    """Evidence on a tree's arcs, whether each is right, and whether the head or its rival is."""
+    """Calibration features of a tree's arcs, with the gold answer for each arc and its rival."""
 
     evidence: Evidence
     right: NDArray[np.bool_]
@@ -76,7 +78,14 @@ class Judged(NamedTuple):
 
 
 def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Losses:
-    """What is lost without the arcs of a tree, a row of `Solution.arcs`; no labels."""
+    """Bound the max-marginal gaps of a tree's arcs, without labels.
+
+    Parameters
+    ----------
+    problem : Problem
+    arcs : int32[n]
+        A row of `Solution.arcs`.
+    """
     p, order = in_order(problem)
     if order is not None:
         place = np.empty(len(order), np.int32)
@@ -85,9 +94,9 @@ def least_losses(problem: Problem, arcs: NDArray[np.int32]) -> Losses:
     if p.projective:
         each, score = max_marginals(p, arcs)
     else:
-        own = factors_as_arcs(len(p.arc_head), p.factors, arcs)
-        score = float(own[arcs].sum()) + float(p.arc_score[arcs].sum())
-        each = Arborescences(p).with_each(own)
+        factor_scores = factors_as_arcs(len(p.arc_head), p.factors, arcs)
+        score = float(factor_scores[arcs].sum()) + float(p.arc_score[arcs].sum())
+        each = Arborescences(p).with_each(factor_scores)
     each[arcs] = -np.inf
     best = np.argsort(each, kind="stable")  # the best arc into a word comes last
     others, rivals = np.full(p.n_words + 1, -np.inf), np.full(p.n_words + 1, -1)
@@ -104,8 +113,10 @@ def evidence_of(
     labels: list[str],
     label_rows: Floats | None = None,
 ) -> Evidence:
-    """What is known of the arcs of a tree; ``label_rows`` are what
-    `Labelling.tree_scores` gives, if known."""
+    """Return the calibration features of the arcs of a tree.
+
+    ``label_rows`` are the scores that `Labelling.tree_scores` returns, if they are known.
+    """
     losses, rivals = least_losses(scored.problem, arcs)
     heads = scored.problem.arc_head[arcs]
     n = len(arcs)
@@ -131,11 +142,11 @@ def evidence_of(
         if label_rows is None:
             label_rows = model.labeller.tree_scores(scored, np.append(np.int32(0), heads))
         number = {label: i for i, label in enumerate(model.labeller.labels)}
-        own = label_rows[np.arange(n), [number.get(label, 0) for label in labels]]
-        own = np.exp(own - np.logaddexp.reduce(label_rows, axis=1))
-        own = np.minimum(np.maximum(own, 1e-4), 1 - 1e-4)
-        columns[:, used] = np.log(own)
-        columns[:, used + 1] = np.log(own / (1.0 - own))
+        probability = label_rows[np.arange(n), [number.get(label, 0) for label in labels]]
+        probability = np.exp(probability - np.logaddexp.reduce(label_rows, axis=1))
+        probability = np.minimum(np.maximum(probability, 1e-4), 1 - 1e-4)
+        columns[:, used] = np.log(probability)
+        columns[:, used + 1] = np.log(probability / (1.0 - probability))
         used += 2
     return Evidence(columns[:, :used].copy(), rivals)
 
@@ -143,9 +154,9 @@ def evidence_of(
 def judged(
     model: Model, scored: Scored, arcs: NDArray[np.int32], labels: list[str], gold: Sentence
 ) -> Judged:
-    """What is known of the arcs of a tree, and whether they are those of a gold sentence.
+    """Return the calibration features of a tree's arcs, and which of them are those of a gold tree.
 
-    An arc is right if the head is, and the label without its subtype (of a labelled model).
+    An arc is right if its head is and, in a labelled model, its label without the subtype.
     """
     heads = np.array(gold.heads)
     evidence = evidence_of(model, scored, arcs, labels)
@@ -158,8 +169,21 @@ def judged(
 
 
 def fit(evidence: Floats, right: NDArray[np.bool_], rounds: int = 30) -> Floats:
-    """Weights of a logistic regression, by Newton's method with a little shrinking, that tells from
-    evidence, float64[rows, columns], what is right, bool[rows]."""
+    """Fit a logistic regression by Newton's method, with a small ridge penalty.
+
+    Parameters
+    ----------
+    evidence : float64[rows, columns]
+    right : bool[rows]
+        The outcome to predict.
+    rounds : int
+        Most iterations.
+
+    Returns
+    -------
+    float64[columns]
+        The weights.
+    """
     weights = np.zeros(evidence.shape[1])
     shrink = 0.1 * np.eye(evidence.shape[1])
     for _ in range(rounds):
@@ -174,19 +198,19 @@ def fit(evidence: Floats, right: NDArray[np.bool_], rounds: int = 30) -> Floats:
 
 
 def chances(evidence: Floats, weights: Floats) -> Floats:
-    """What a logistic regression makes of evidence."""
+    """Return the probabilities of a logistic regression, float64[rows]."""
     return 1.0 / (1.0 + np.exp(-np.clip(evidence @ weights, -30.0, 30.0)))
 
 
 def _tree_evidence(arcs: Floats) -> Floats:
-    """What the chances of its arcs say of a tree: float64[columns]."""
+    """Return the features of a tree, float64[columns], from the probabilities of its arcs."""
     surprise = -np.log(np.clip(arcs, 1e-6, 1.0))
     return np.array([1.0, surprise.sum(), surprise.max(), np.sqrt(surprise.sum())])
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """From evidence to chances, by the weights of logistic regressions, float64[columns]."""
+    """Weights of the logistic regressions from features to probabilities, float64[columns] each."""
 
     arc: Floats
     either: Floats
@@ -194,7 +218,7 @@ class Calibration:
 
     @classmethod
     def of(cls, model: Model) -> Calibration:
-        """That of a model; `ModelError` if it has none."""
+        """Load the calibration of a model; raises `ModelError` if it has none."""
         note = model.notes.get(NOTE)
         if note is None or "either" not in note:
             raise ModelError(
@@ -204,23 +228,23 @@ class Calibration:
 
     @classmethod
     def fitted(cls, rows: Iterable[Judged]) -> Calibration:
-        """Fitted to trees; `TreebankError` if there are none."""
+        """Fit a calibration to trees; raises `TreebankError` if there are none."""
         trees = list(rows)
         if not trees:
             raise TreebankError("there are no trees to learn from how sure a model may be")
-        columns = [one.evidence.columns for one in trees]
+        columns = [row.evidence.columns for row in trees]
         together = np.concatenate(columns)
-        arc = fit(together, np.concatenate([one.right for one in trees]))
-        either = fit(together, np.concatenate([one.either for one in trees]))
-        whole = np.stack([_tree_evidence(chances(one, arc)) for one in columns])
-        return cls(arc, either, fit(whole, np.array([one.right.all() for one in trees])))
+        arc = fit(together, np.concatenate([row.right for row in trees]))
+        either = fit(together, np.concatenate([row.either for row in trees]))
+        whole = np.stack([_tree_evidence(chances(row, arc)) for row in columns])
+        return cls(arc, either, fit(whole, np.array([row.right.all() for row in trees])))
 
     def note(self) -> dict[str, Any]:
-        """What a model keeps of it."""
+        """Return the weights as a model file stores them."""
         return {name: getattr(self, name).tolist() for name in ("arc", "either", "tree")}
 
     def __call__(self, evidence: Evidence) -> Confidences:
-        """Chances of the arcs of a tree, and of the tree."""
+        """Return the probabilities of the arcs of a tree and of the tree."""
         arcs = chances(evidence.columns, self.arc)
         either = np.maximum(arcs, chances(evidence.columns, self.either))
         tree = chances(_tree_evidence(arcs)[None], self.tree)

@@ -1,7 +1,7 @@
-"""What a parsed text is in Python: a `Document` of `ParsedSentence` with its `Tree` objects.
+"""A parsed text: a `Document` of `ParsedSentence` with its `Tree` objects.
 
-They know how to show themselves: as a drawing in a terminal, as SVG in a notebook, as CoNLL-U or
-as plain dictionaries for everything else.
+They print themselves as a drawing in a terminal, as SVG in a notebook, as CoNLL-U, or as plain
+dictionaries for other programs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bbparse.treebank.sentence import ScoredTree, miscs, offsets
 
 
 class Word(NamedTuple):
-    """A word and its place in a tree; ``_`` stands in columns where nothing is known."""
+    """A word and its place in a tree. ``_`` stands in the columns that are unknown."""
 
     id: int  #: Its number, from 1.
     form: str
@@ -30,22 +30,22 @@ class Word(NamedTuple):
     xpos: str
     feats: str
     head: int  #: Number of its head, 0 for the root.
-    label: str  #: Of the arc from the head; empty where the model has no labels.
-    confidence: float = math.nan  #: The chance of the arc to be right; nan if not asked for.
+    label: str  #: The label of the arc from the head; empty if the model has no labels.
+    confidence: float = math.nan  #: The probability that the arc is right; nan if not requested.
     misc: str = "_"
-    start: int = -1  #: Where it begins in the text, in characters; -1 if that is not known.
+    start: int = -1  #: Offset of its first character in the text; -1 if unknown.
     end: int = -1
-    children: tuple[int, ...] = ()  #: Numbers of its modifiers, in their order.
-    rival: int = -1  #: The best other head; -1 if there is none, or not asked for.
-    either: float = math.nan  #: The chance of the head being this one or the rival.
+    children: tuple[int, ...] = ()  #: Numbers of its modifiers, in order.
+    rival: int = -1  #: The best other head; -1 if there is none or confidences were not requested.
+    either: float = math.nan  #: The probability that the head or its rival is right.
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tree(ScoredTree):
-    """One tree of a sentence: a `ScoredTree` that knows its sentence, and how to show itself.
+    """One tree of a sentence: a `ScoredTree` with its sentence and methods that draw it.
 
-    ``len(tree)`` is the number of words; going through it gives them as `Word`, and so does
-    ``tree[i]``, from 0 as in any sequence (a slice gives a list).
+    ``len(tree)`` is the number of words. Iteration yields each word as a `Word`, and ``tree[i]``
+    returns one, counted from 0 as in any sequence (a slice returns a list).
     """
 
     sentence: Sentence = field(kw_only=True)
@@ -91,9 +91,10 @@ class Tree(ScoredTree):
         return [(word.head, word.id, word.label) for word in self]
 
     def to_networkx(self) -> Any:
-        """The tree as a `networkx.DiGraph`: node 0 is the root, others have what a `Word` has.
+        """Convert the tree to a `networkx.DiGraph`.
 
-        `BBParseError` if NetworkX is not installed.
+        Node 0 is the root; the other nodes have the fields of `Word` as attributes.
+        Raises `BBParseError` if NetworkX is not installed.
         """
         graph = _library("networkx").DiGraph()
         graph.add_node(0)
@@ -103,7 +104,10 @@ class Tree(ScoredTree):
         return graph
 
     def to_nltk(self) -> Any:
-        """The tree as an `nltk.parse.DependencyGraph`; `BBParseError` if NLTK is not installed."""
+        """Convert the tree to an `nltk.parse.DependencyGraph`.
+
+        Raises `BBParseError` if NLTK is not installed.
+        """
         graph = _library("nltk.parse").DependencyGraph()
         for word in self:
             graph.add_node(
@@ -119,9 +123,9 @@ class Tree(ScoredTree):
         return graph
 
     def to_svg(self, title: str = "", *, against: Tree | None = None) -> str:
-        """The tree as an SVG image; see `bbparse.show.draw_svg`.
+        """Draw the tree as an SVG image; see `bbparse.show.draw_svg`.
 
-        What only the tree ``against`` has is drawn dashed below the words.
+        Arcs that only the tree ``against`` has are drawn dashed below the words.
         """
         s = self.sentence
         heads, labels = (against.heads, against.labels) if against is not None else ((), ())
@@ -131,7 +135,7 @@ class Tree(ScoredTree):
         )  # fmt: skip
 
     def to_text(self, *, colour: bool = False, ascii_only: bool = False) -> str:
-        """The tree drawn line by line; see `bbparse.show.draw_text`."""
+        """Draw the tree line by line as text; see `bbparse.show.draw_text`."""
         s = self.sentence
         return draw_text(
             s.forms, self.heads, self.labels, s.upos, colour=colour, ascii_only=ascii_only
@@ -154,27 +158,30 @@ class ParsedSentence(Sequence[Word]):
     Attributes
     ----------
     sentence : Sentence
-        As it was given, or found in the text.
+        The input, or a sentence of the input text.
     trees : tuple of Tree
-        Best first, as many as were asked for or exist.
+        Best first, as many as requested or as exist.
     status : str
-        What ended the search, see `bbparse.solve`.
+        The reason why the search ended, see `bbparse.solve`.
     """
 
     __slots__ = ("_words", "sentence", "status", "trees")
 
     def __init__(self, sentence: Sentence, trees: Sequence[ScoredTree], status: str) -> None:
         self.sentence = sentence
-        values = [{one.name: getattr(tree, one.name) for one in fields(tree)} for tree in trees]
+        values = [
+            {attribute.name: getattr(tree, attribute.name) for attribute in fields(tree)}
+            for tree in trees
+        ]
         self.trees = tuple(
-            Tree(**own, sentence=sentence, rank=k) for k, own in enumerate(values, start=1)
+            Tree(**row, sentence=sentence, rank=k) for k, row in enumerate(values, start=1)
         )
         self.status = status
         self._words = self.trees[0].words if self.trees else []
 
     @property
     def best(self) -> Tree:
-        """The best tree; `ValueError` if the sentence has none, because constraints forbid all."""
+        """The best tree; raises `ValueError` if constraints forbid all trees."""
         if not self.trees:
             raise ValueError(f"{self.sentence.name} has no tree: {self.status}")
         return self.trees[0]
@@ -196,12 +203,12 @@ class ParsedSentence(Sequence[Word]):
 
     @property
     def proved(self) -> bool:
-        """Whether every tree is proved to be the one of its rank."""
+        """True if every tree is proved to have its rank."""
         return all(tree.proved for tree in self.trees)
 
     @property
     def text(self) -> str:
-        """The sentence as its file has it; its words with spaces between them otherwise."""
+        """The sentence as its file has it, otherwise its words with spaces between them."""
         return self.sentence.written
 
     def __len__(self) -> int:
@@ -217,15 +224,15 @@ class ParsedSentence(Sequence[Word]):
         return self._words[index]
 
     def to_conllu(self) -> str:
-        """The sentence in CoNLL-U, once for each of its trees."""
+        """Return the sentence in CoNLL-U, once for each of its trees."""
         return as_conllu(self.sentence, self.trees, self.status, Style(len(self.trees)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The record that ``bbparse parse --format jsonl`` writes; see `bbparse.show.formats`."""
+        """Return the record of ``bbparse parse --format jsonl``; see `bbparse.show.formats`."""
         return sentence_record(self.sentence, self.trees, self.status)
 
     def to_svg(self) -> str:
-        """The best tree as an SVG image."""
+        """Draw the best tree as an SVG image."""
         return self.best.to_svg()
 
     def __str__(self) -> str:
@@ -247,7 +254,7 @@ class ParsedSentence(Sequence[Word]):
 
 
 class Document(Sequence[ParsedSentence]):
-    """Parsed sentences in their order.
+    """Parsed sentences in order.
 
     Attributes
     ----------
@@ -256,7 +263,7 @@ class Document(Sequence[ParsedSentence]):
 
     __slots__ = ("sentences",)
 
-    #: How many sentences a notebook shows of a long document.
+    #: Number of sentences of a long document that a notebook shows.
     SHOWN = 20
 
     def __init__(self, sentences: Sequence[ParsedSentence]) -> None:
@@ -282,7 +289,7 @@ class Document(Sequence[ParsedSentence]):
         return sum(sentence.sentence.n_words for sentence in self)
 
     def to_conllu(self) -> str:
-        """All sentences in CoNLL-U."""
+        """Return all sentences in CoNLL-U."""
         last = len(self) - 1
         return "".join(
             as_conllu(s.sentence, s.trees, s.status, Style(len(s.trees), last=i == last))
@@ -290,16 +297,18 @@ class Document(Sequence[ParsedSentence]):
         )
 
     def to_pandas(self) -> Any:
-        """The words of all best trees as a `pandas.DataFrame`, by sentence and word.
+        """Return the words of all best trees as a `pandas.DataFrame`, indexed by sentence and word.
 
-        `BBParseError` if pandas is not installed.
+        Raises `BBParseError` if pandas is not installed.
         """
-        rows = [(number, *word) for number, one in enumerate(self, start=1) for word in one]
+        rows = [
+            (number, *word) for number, sentence in enumerate(self, start=1) for word in sentence
+        ]
         frame = _library("pandas").DataFrame(rows, columns=["sentence", *Word._fields])
         return frame.set_index(["sentence", "id"])
 
     def to_dict(self) -> dict[str, Any]:
-        """``version`` and the records of the ``sentences``; see `bbparse.show.formats`."""
+        """Return ``version`` and the records of the ``sentences``; see `bbparse.show.formats`."""
         return {"version": VERSION, "sentences": [sentence.to_dict() for sentence in self]}
 
     def __str__(self) -> str:
@@ -330,7 +339,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _figure(tree: Tree, count: int) -> str:
-    """A tree for a notebook: in a box that scrolls, with a line that says what it is."""
+    """Draw a tree for a notebook: a box that scrolls, with a caption."""
     what = f"tree {tree.rank} of {count}, " if count > 1 else ""
     proof = "proved" if tree.proved else f"not proved, at most {tree.upper_bound:.6g}"
     caption = f"{tree.sentence.name}: {what}score {tree.score:.6g}, {proof}"

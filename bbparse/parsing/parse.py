@@ -1,4 +1,4 @@
-"""What is asked of a parser for each sentence, and `Parse`, what it found."""
+"""Options of a parse for each sentence, and `Parse`, its result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bbparse.validity.rules import Rules
 
 
 class Limits(TypedDict, total=False):
-    """Of a search; see `Parser.parse`."""
+    """Limits of a search; see `Parser.parse`."""
 
     k_best: int
     prune: int | None
@@ -28,7 +28,7 @@ class Limits(TypedDict, total=False):
 
 
 class Asked(Limits, total=False):
-    """Of the trees that are found, too."""
+    """Limits of a search and options about its trees; see `Parser.parse`."""
 
     valid: str | Rules | None
     confidence: bool
@@ -36,9 +36,9 @@ class Asked(Limits, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked, with the rules that trees keep, and what says how sure they are.
+    """Checked options of a parse, with the validity rules and the calibration to apply.
 
-    The deadline is that of one sentence, from `begun` on.
+    ``deadline`` belongs to one sentence; `begun` sets it.
     """
 
     k_best: int = 1
@@ -47,22 +47,22 @@ class Wanted:
     node_limit: int | None = None
     rules: Rules | None = None
     calibration: Calibration | None = None
-    until: Deadline = NO_DEADLINE  #: Of all sentences.
-    deadline: Deadline = NO_DEADLINE
+    until: Deadline = NO_DEADLINE  #: For all sentences together.
+    deadline: Deadline = NO_DEADLINE  #: For one sentence.
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range; raises `ProblemError`."""
+        """Check the ranges of the options; raises `ProblemError`."""
         numbers = ("k_best", "prune", "time_limit", "node_limit")
         check_options({name: getattr(self, name) for name in numbers}, ProblemError)
 
     def begun(self) -> Wanted:
-        """The same for a sentence whose time begins now."""
+        """Return the same options for a sentence whose time begins now."""
         deadline = self.until.within(self.time_limit)
         return self if deadline is self.deadline else replace(self, deadline=deadline)
 
     @property
     def limits(self) -> dict[str, Any]:
-        """For `Parser.solve_problem`, with what is left of the time."""
+        """Limits for `Parser.solve_problem`, with the time that is left."""
         deadline = self.deadline
         return {
             "k_best": self.k_best, "node_limit": self.node_limit,
@@ -71,24 +71,24 @@ class Wanted:
         }  # fmt: skip
 
     def more_than(self, solution: Solution) -> bool:
-        """Whether to look for more trees than there are over the candidate arcs."""
+        """Return True if fewer trees were found than requested and time is left for more."""
         few = len(solution) < self.k_best and solution.status == "optimal"
         return few and not self.deadline.is_over()
 
 
 class Parse(NamedTuple):
-    """What parsing a sentence found.
+    """Result of parsing a sentence.
 
     Attributes
     ----------
     sentence : Sentence
     solution : Solution
     labels : list of list of str
-        For each tree of the solution the labels of its arcs; no list where the model has none.
+        For each tree of the solution the labels of its arcs; empty if the model has no labels.
     faults : list of list of Fault
-        For each tree the rules that it breaks in spite of all; no list where none breaks any.
+        For each tree the rules that no search could make it satisfy; empty if there are none.
     sure : list of Confidences
-        Of each tree, if they were asked for.
+        For each tree, if confidences were requested.
     """
 
     sentence: Sentence
@@ -98,7 +98,7 @@ class Parse(NamedTuple):
     sure: Sequence[Confidences] = ()
 
     def first(self, count: int) -> Parse:
-        """The first of its trees, as `Solution.first` has them."""
+        """Return the parse with only its first trees; see `Solution.first`."""
         if count >= len(self.solution):
             return self
         return Parse(
@@ -122,12 +122,12 @@ class Parse(NamedTuple):
 
 
 def trees_of(solution: Solution, labels: Sequence[Sequence[str]] = ()) -> list[ScoredTree]:
-    """The trees of a solution as plain records, with the labels of each if they are given."""
+    """Convert the trees of a solution to plain records, with the labels of each if given."""
     rows = zip(
         solution.heads[:, 1:].tolist(), solution.scores.tolist(), solution.upper_bounds.tolist(),
         solution.proved.tolist(), labels or [()] * len(solution),
     )  # fmt: skip
     return [
-        ScoredTree(tuple(heads), score, bound, proved, tuple(own))
-        for heads, score, bound, proved, own in rows
+        ScoredTree(tuple(heads), score, bound, proved, tuple(names))
+        for heads, score, bound, proved, names in rows
     ]

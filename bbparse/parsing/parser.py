@@ -35,20 +35,20 @@ from bbparse.treebank.encode import encode
 from bbparse.treebank.sentence import NO_HEAD, ScoredTree
 from bbparse.validity.rules import Rules
 
-#: Hyperedges that one sentence's search may visit unless told otherwise: seventy times what any in
-#: UD English EWT's dev set needs. `LONG` sentences have less, as their nodes cost more besides.
+#: Hyperedges that the search of one sentence may visit by default: seventy times the most that a
+#: sentence of UD English EWT's dev set needs. `LONG` sentences get fewer: their nodes cost more.
 WORK_LIMIT = 3e7
-#: Nodes of price and cut of one sentence unless told otherwise: almost all need one.
+#: Default node limit of price and cut for one sentence; almost all sentences need one node.
 NODE_LIMIT = 50
 
 
 class Parser:
-    """A trained parser. Nothing in it changes while it parses, so threads may share it.
+    """A trained parser. Parsing changes nothing in it, so threads may share it.
 
     Parameters
     ----------
     model : Model
-        See there for `config`, `maker`, `labeller`, `tagger` and `notes`, which a parser has, too.
+        Its `config`, `maker`, `labeller`, `tagger` and `notes` are attributes of the parser, too.
     """
 
     def __init__(self, model: Model) -> None:
@@ -75,24 +75,24 @@ class Parser:
         return cls(load_model(path, factors))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Parser, (self.model,)  # of which all is made
+        return Parser, (self.model,)  # everything else is made from the model
 
     def needed_cutter(self) -> Tokenizer:
-        """What cuts running text; raises `ModelError` if the model has none."""
+        """Return the tokenizer for running text; raises `ModelError` if the model has none."""
         return self.model.needed_cutter()
 
     def with_projective(self, projective: bool) -> Parser:
-        """The same parser for other trees; see `Model.with_projective`."""
+        """Return the same parser for (non-)projective trees; see `Model.with_projective`."""
         model = self.model.with_projective(projective)
         return self if model is self.model else Parser(model)
 
     def with_members(self, members: int) -> Parser:
-        """The same parser with fewer of its networks, which is faster; see `Model.with_members`."""
+        """Return a faster parser with fewer of its networks; see `Model.with_members`."""
         model = self.model.with_members(members)
         return self if model is self.model else Parser(model)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a model file, whole or not at all."""
+        """Write a model file atomically."""
         save_model(self.model, path)
 
     @classmethod
@@ -103,8 +103,8 @@ class Parser:
         config: Configuration | str = "english",
         **options: Any,
     ) -> Parser:
-        """Train a parser by `bbparse.learning.train.train`, and calibrate it if dev has trees."""
-        from bbparse.learning.train import train  # parsing does not wait for what learning needs
+        """Train a parser by `bbparse.learning.train.train`; calibrate it if `dev` has sentences."""
+        from bbparse.learning.train import train  # keep the imports of training out of parsing
 
         if isinstance(config, str):
             config = Configuration.load(config)
@@ -122,26 +122,26 @@ class Parser:
     def problem(
         self, sentence: Sentence, prune: int | None = None, margin: float | None = None
     ) -> Problem:
-        """The scored problem of a sentence; see `bbparse.scoring.problem_maker.ProblemMaker`."""
+        """Return the scored problem of a sentence; see `bbparse.scoring.problem_maker`."""
         return self.maker([sentence], prune, margin)[0].problem
 
     def solve(self, sentence: Sentence, **limits: Unpack[Limits]) -> Solution:
-        """The solution of a sentence's problem, with its statistics.
+        """Solve a sentence's problem and return the solution with its statistics.
 
-        Where the candidate arcs hold fewer than ``k_best`` trees, pruning is loosened: first the
-        margin goes, then the limit on heads, so that fewer trees than asked for come back only
-        where no more exist. Parameters are those of `parse`.
+        If the candidate arcs contain fewer than ``k_best`` trees, pruning is loosened: first the
+        margin is dropped, then the limit on heads. So fewer trees come back only if no more exist.
+        The parameters are those of `parse`.
         """
         return self._widened(sentence, Wanted(**limits).begun())[1]
 
     def _widened(self, sentence: Sentence, wanted: Wanted) -> tuple[Scored, Solution]:
-        """What `solve` does, and what it solved."""
+        """Return the problem that `solve` solves last, and its solution."""
         prune = wanted.prune
         if self._delayed is not None and not prune:
             return self._on_demand(self._delayed, sentence, wanted.limits)
         wider: list[tuple[int | None, float | None]] = [(prune, None)]
         if wanted.k_best > 1 and prune != 0:
-            # all arcs of a long sentence are too many; ten heads a word hold more than k trees
+            # All arcs of a long sentence are too many; ten heads a word contain more than k trees.
             wider += [(prune, np.inf), (10, np.inf), (0, None)]
         for heads, margin in wider:
             scored = self.maker([sentence], heads, margin)[0]
@@ -153,7 +153,7 @@ class Parser:
     def _on_demand(
         self, delayed: DelayedScorer, sentence: Sentence, limits: dict[str, Any]
     ) -> tuple[Scored, Solution]:
-        """As `_widened`, over all arcs, with scores of grandchildren on demand."""
+        """Solve over all arcs, with grandchildren scored on demand; otherwise as `_widened`."""
         values, config = encode(sentence), self.config
         problem = Problem.from_arc_scores(
             delayed.arcs.score_all_arcs(values),
@@ -168,39 +168,39 @@ class Parser:
     def solve_problem(
         self, problem: Problem, spent: float = 0.0, by_work: bool = False, **limits: Any
     ) -> Solution:
-        """The solution of a problem that `problem` made, by the search the model is set up for.
+        """Solve a problem that `problem` made, by the search of the model's configuration.
 
-        ``limits`` are `k_best`, `time_limit` and `node_limit` of `bbparse.solve`; without the last
-        two, or where it is to be limited `by_work`, work that takes about a second, less what was
-        ``spent`` on the sentence before.
+        ``limits`` are `k_best`, `time_limit` and `node_limit` of `bbparse.solve`. Without the last
+        two, or with `by_work`, the limit is the work of about a second, less the work already
+        ``spent`` on the sentence.
         """
         limited = limits.get("time_limit") is not None or limits.get("node_limit") is not None
         if (by_work or not limited) and "method" not in self.config.method:
             left = max(WORK_LIMIT - spent, 0.25 * WORK_LIMIT)
             limits["work_limit"] = left * min(1.0, LONG / problem.n_words)
-        # it is made for problems without labels, as rules do not leave them
-        own = "method" not in self.config.method or problem.arc_label is None
-        return solve(problem, **(self.config.method if own else {}), **limits)
+        # A configured method solves problems without labels; validity rules add labels.
+        configured = "method" not in self.config.method or problem.arc_label is None
+        return solve(problem, **(self.config.method if configured else {}), **limits)
 
     def parse(self, sentence: Sentence, **asked: Unpack[Asked]) -> list[ScoredTree]:
-        """The k best trees of a sentence, best first.
+        """Return the k best trees of a sentence, best first.
 
         Parameters
         ----------
         sentence : Sentence
-            Its heads and labels are not looked at.
+            Its heads and labels are ignored.
         k_best : int
-            How many; all there are where fewer exist.
+            Number of trees; all trees if fewer exist.
         prune : int, optional
-            Most candidate heads of a word, instead of the model's; 0: all arcs.
+            Most candidate heads of a word, instead of the model's number; 0: all arcs.
         time_limit, node_limit : optional
-            Seconds, or nodes, for the search. Without both, it may do what takes about a second,
-            the same on every machine; ``time_limit=inf`` lets it come to its end.
+            Seconds, or nodes, for the search. Without both the limit is the work of about a
+            second, the same work on every machine; ``time_limit=inf`` removes the limit.
         valid : str or Rules, optional
-            The rules that trees keep: UD's if the model's labels are relations of UD, and those of
-            a file or a plug-in besides; "ud" or "none".
+            Validity rules of the trees: a file, a plug-in, "ud" or "none". UD's rules are the
+            default if the model's labels are relations of UD; files and plug-ins add to them.
         confidence : bool
-            Say how sure each arc and each tree is, for models that are calibrated.
+            Add the probability that each arc and each tree is right; needs a calibrated model.
         """
         return self._parsed(sentence, self.wanted(**asked)).trees
 
@@ -211,18 +211,21 @@ class Parser:
     def wanted(
         self, *, valid: str | Rules | None = None, confidence: bool = False, **limits: Any
     ) -> Wanted:
-        """What is asked, whose parameters are those of `parse`, if it can be had."""
+        """Check options, whose parameters are those of `parse`, and return them."""
         check_type("confidence", confidence, bool, "True or False", ProblemError)
         sure = Calibration.of(self.model) if confidence else None
         return Wanted(rules=rules_for(valid, self.labeller), calibration=sure, **limits)
 
     def labelled(self, sentence: Sentence, solution: Solution) -> Parse:
-        """A solution of a sentence's problem, with the labels of its trees."""
+        """Return a solution of a sentence's problem with the labels of its trees."""
         labels = [] if self.labeller is None else [self.labels(sentence, h) for h in solution.heads]
         return Parse(sentence, solution, labels)
 
     def labels(self, sentence: Sentence, heads: NDArray[np.int32]) -> list[str]:
-        """Labels of the arcs of a tree, int[n+1] with element 0 not read; none without labels."""
+        """Return the labels of the arcs of a tree, or an empty list if the model has none.
+
+        `heads` is int32[n + 1]; element 0 is ignored.
+        """
         if self.labeller is None:
             return []
         values = encode(sentence)
@@ -236,57 +239,57 @@ class Parser:
         self, scored: Scored, solution: Solution, wanted: Wanted,
         given: Mapping[int, str] | None = None,
     ) -> Parse:  # fmt: skip
-        """A solution of a scored sentence with its labels, solved again where it breaks rules.
+        """Label a solution of a scored sentence, and solve again if its trees break validity rules.
 
-        ``given`` are labels that stay, by word.
+        ``given`` are fixed labels by word.
         """
-        found = Parse(scored.sentence, solution, [])
+        parse = Parse(scored.sentence, solution, [])
         rows: list[NDArray[np.float64]] = []
         labeller = self.labeller
         if labeller is not None:
             trees = wanted.deadline.through(solution.heads)
             rows = [labeller.tree_scores(scored, heads) for heads in trees]
             solution = solution.first(len(rows))
-            names = [best_labels(labeller, own) for own in rows]
+            names = [best_labels(labeller, scores) for scores in rows]
             if given:
                 names = [
-                    [given.get(m, label) for m, label in enumerate(own, start=1)] for own in names
+                    [given.get(m, label) for m, label in enumerate(row, start=1)] for row in names
                 ]
-            found = found._replace(solution=solution, labels=names)
+            parse = parse._replace(solution=solution, labels=names)
             if wanted.rules is not None and len(solution):
                 whole = scored
                 if self._delayed is not None and not len(scored.problem.gc_score):
-                    whole = self.maker([scored.sentence])[0]  # all parts, but of likely arcs only
-                found = kept_parse(
-                    labeller, whole, found, wanted.rules, wanted, self.solve_problem, given,
+                    whole = self.maker([scored.sentence])[0]  # all factors, but of likely arcs only
+                parse = kept_parse(
+                    labeller, whole, parse, wanted.rules, wanted, self.solve_problem, given,
                     rows[0] if whole is scored else None,
                 )  # fmt: skip
-                if found.solution is not solution:
+                if parse.solution is not solution:
                     scored, rows = whole, []
         if wanted.calibration is not None:
-            labels = found.labels or [[]] * len(found.solution)
-            known = wanted.deadline.through(zip_longest(found.solution.arcs, labels, rows))
-            sure = [wanted.calibration(evidence_of(self.model, scored, *one)) for one in known]
-            found = found.first(len(sure))._replace(sure=sure)
-        return found
+            labels = parse.labels or [[]] * len(parse.solution)
+            known = wanted.deadline.through(zip_longest(parse.solution.arcs, labels, rows))
+            sure = [wanted.calibration(evidence_of(self.model, scored, *row)) for row in known]
+            parse = parse.first(len(sure))._replace(sure=sure)
+        return parse
 
     def parse_all(
         self, sentences: Iterable[Sentence], *, keep_heads: bool = False, threads: int = 1,
         **asked: Unpack[Asked],
     ) -> Iterator[Parse]:  # fmt: skip
-        """What `solve` gives for many sentences, in their order, with labels, and keeping rules.
+        """Parse many sentences, in order, with labels and validity rules; yield a `Parse` for each.
 
         Parameters
         ----------
         sentences : iterable of Sentence
-            Read a little ahead only.
+            Read only a little ahead.
         keep_heads : bool
-            Find the best trees around the heads and labels that sentences have, one by one.
+            Find the best trees around the heads and labels of the sentences, one at a time.
         threads : int
-            Batches that are parsed at the same time. Threads take turns in Python, a fifth of the
-            work; ``bbparse parse`` has processes instead.
+            Number of batches that are parsed at the same time. Python code, a fifth of the work,
+            runs in one thread at a time; ``bbparse parse`` uses processes instead.
         asked
-            As for `parse`.
+            The other options of `parse`.
         """
         check_options({"threads": threads}, ProblemError)
         check_type("keep_heads", keep_heads, bool, "True or False", ProblemError)
@@ -294,9 +297,9 @@ class Parser:
             yield from self.parse_around(sentences, **asked)
             return
         wanted = self.wanted(**asked)
-        some = batches(sentences, together=wanted.prune != 0)
-        for found, error in in_order(partial(self._tried, wanted), some, threads):
-            yield from found
+        groups = batches(sentences, together=wanted.prune != 0)
+        for parses, error in in_order(partial(self._tried, wanted), groups, threads):
+            yield from parses
             if error is not None:
                 raise error
 
@@ -304,90 +307,92 @@ class Parser:
         self, sentences: Iterable[Sentence], *, restrict: Restriction | None = None,
         reasons: bool = True, **asked: Unpack[Asked],
     ) -> Iterator[Parse]:  # fmt: skip
-        """Parses of one sentence after the other with the heads, and their labels, that each has.
+        """Parse sentences one at a time around the heads and labels that each of them has.
 
-        Words whose head is -1 get one. Rules that the given arcs break themselves are told with the
-        tree, as are all that no tree around them keeps.
+        Words whose head is -1 get one. Validity rules that the given arcs break, or that no tree
+        around them satisfies, are reported with the tree.
 
         Parameters
         ----------
         sentences : iterable of Sentence
         restrict : callable, optional
-            Makes a problem of the problem of each sentence: may forbid arcs, or add factors; raises
-            `ProblemError` if that cannot be done.
+            Called with the problem of each sentence, returns a restricted problem: it may forbid
+            arcs or add factors, and raises `ProblemError` if it cannot.
         reasons : bool
-            Whether an error says which of all that contradict each other.
+            Name the contradicting heads in an error.
         asked
-            As for `parse`.
+            The other options of `parse`.
 
         Raises
         ------
         TreebankError
-            If no tree has all these heads; says which of them contradict each other.
+            If no tree has all these heads; names those that contradict each other.
         """
         whole = self.wanted(**asked)
         for sentence in sentences:
             wanted = whole.begun()
             rows = list(zip(sentence.heads, sentence.deprels))
             if restrict is None and all(head == NO_HEAD for head, _ in rows):
-                found = self._widened(sentence, wanted)
+                result = self._widened(sentence, wanted)
             else:
-                found = fill_in(
+                result = fill_in(
                     self.maker, self.solve_problem, sentence, wanted, restrict, reasons
                 )
             given = {
-                m: own for m, (head, own) in enumerate(rows, 1) if head != NO_HEAD and own != "_"
+                m: label
+                for m, (head, label) in enumerate(rows, 1)
+                if head != NO_HEAD and label != "_"
             }
-            yield self._finished(*found, wanted, given)
+            yield self._finished(*result, wanted, given)
 
     def _tried(
         self, wanted: Wanted, batch: list[Sentence]
     ) -> tuple[list[Parse], Exception | None]:
-        """What is found for a batch up to the first sentence that fails, and its error."""
+        """Parse a batch up to the first sentence that fails; return the parses and the error."""
         try:
             return self._parse_together(wanted, batch), None
-        except Exception:  # which of them it was shows one by one
-            found: list[Parse] = []
+        except Exception:  # parsing one by one shows which sentence failed
+            parses: list[Parse] = []
             try:
                 for sentence in batch:
-                    found.append(self._parsed(sentence, wanted))
-            except Exception as error:  # raised after the sentences before it have come back
-                return found, error
-            return found, None
+                    parses.append(self._parsed(sentence, wanted))
+            except Exception as error:  # raised after the sentences before it are returned
+                return parses, error
+            return parses, None
 
     def _parse_together(self, wanted: Wanted, batch: list[Sentence]) -> list[Parse]:
         if self._delayed is not None and not wanted.prune:
-            return [self._parsed(one, wanted) for one in batch]
+            return [self._parsed(sentence, wanted) for sentence in batch]
         parses = []
-        for one in self.maker(batch, wanted.prune):
-            own = wanted.begun()
-            solution = self.solve_problem(one.problem, **own.limits)
-            if own.more_than(solution):
-                one, solution = self._widened(one.sentence, own)
-            parses.append(self._finished(one, solution, own))
+        for scored in self.maker(batch, wanted.prune):
+            options = wanted.begun()
+            solution = self.solve_problem(scored.problem, **options.limits)
+            if options.more_than(solution):
+                scored, solution = self._widened(scored.sentence, options)
+            parses.append(self._finished(scored, solution, options))
         return parses
 
     def calibrate(self, sentences: Iterable[Sentence]) -> NDArray[np.bool_]:
-        """Note in the model how sure it may be, and tell which arcs are right, bool[arcs].
+        """Calibrate the model's confidence and return which arcs are right, bool[arcs].
 
         Parameters
         ----------
         sentences : iterable of Sentence
-            Gold trees that it was not trained on.
+            Gold trees that the model was not trained on.
         """
         rows = list(self.judged(sentences))
         self.notes[NOTE] = Calibration.fitted(rows).note()
-        return np.concatenate([one.right for one in rows])
+        return np.concatenate([row.right for row in rows])
 
     def judged(self, sentences: Iterable[Sentence]) -> Iterator[Judged]:
-        """The evidence on the arcs of each sentence's best tree, and whether each is right."""
+        """Yield the calibration features of each sentence's best tree, and which arcs are right."""
         wanted = self.wanted(node_limit=200)
         for batch in batches(sentences):
-            # without a tagger as they are: a sentence without tags does not end a training
-            given = batch if self.tagger is None else [self.tagged(one) for one in batch]
+            # Without a tagger, sentences stay as they are: one without tags must not end training.
+            given = batch if self.tagger is None else [self.tagged(sentence) for sentence in batch]
             for gold, scored in zip(batch, self.maker(given)):
                 solution = self.solve_problem(scored.problem, **wanted.limits)
-                found = self._finished(scored, solution, wanted)
-                if len(found.solution):
-                    labels = found.labels[0] if found.labels else []
-                    yield judged(self.model, scored, found.solution.arcs[0], labels, gold)
+                parse = self._finished(scored, solution, wanted)
+                if len(parse.solution):
+                    labels = parse.labels[0] if parse.labels else []
+                    yield judged(self.model, scored, parse.solution.arcs[0], labels, gold)

@@ -1,4 +1,4 @@
-"""`load` and `Pipeline`: a model as one object that is called with what one has."""
+"""`load` and `Pipeline`: a model as one object that is called with text or sentences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bbparse.treebank import Sentence
 from bbparse.validity.rules import Rules
 
 Token: TypeAlias = "str | Sequence[str]"
-"""A word: its form, or (form, UPOS, XPOS, lemma, FEATS); the last of these may be left out."""
+"""A word: its form, or (form, UPOS, XPOS, lemma, FEATS) of which the last may be left out."""
 
 _COLUMNS = ("form", "UPOS", "XPOS", "lemma", "FEATS")
 
@@ -28,22 +28,22 @@ def load(
     model: str | os.PathLike[str] = DEFAULT_MODEL,
     factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
 ) -> Pipeline:
-    """Read a model, to be called with what is to be parsed.
+    """Read a model and return a pipeline that parses with it.
 
     Parameters
     ----------
     model : path or name
         A file, or the name of a model that comes with the package.
     factors : iterable of families, optional
-        Families the model was trained with that are not installed as plug-ins: classes, or
-        ``"module:Class"``. A model file never has code imported by itself.
+        Factor families that the model was trained with and that are not installed as plug-ins:
+        classes, or ``"module:Class"``. A model file alone never has code imported.
 
     Raises
     ------
     ModelError
-        If the file is missing, truncated, no model, or of a newer version.
+        If the file is missing, truncated, not a model, or of a newer version.
     FactorError
-        If a family the model needs is neither installed nor given.
+        If a family that the model needs is neither installed nor given.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def load(
 
 
 class Pipeline:
-    """A parser that takes sentences, words, or lists of them, and gives a `Document`.
+    """A parser that takes text, sentences, words, or lists of them, and returns a `Document`.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Pipeline:
 
     @property
     def card(self) -> dict[str, Any]:
-        """What the model was learned from, how, and what it reaches: `bbparse.model.model.card`."""
+        """The model's training data, settings and accuracy; see `bbparse.model.model.card`."""
         return card(self.parser.model)
 
     def __call__(
@@ -88,45 +88,46 @@ class Pipeline:
         confidence: bool = False,
         threads: int = 1,
     ) -> Document:
-        """Parse.
+        """Parse a text, a sentence or several sentences.
 
         Parameters
         ----------
         text : str, Sentence, words, or an iterable of sentences
-            Running text is cut into sentences and words. A list of words is one sentence; a word is
-            its form, or a tuple of its form, UPOS, XPOS, lemma and FEATS, of which the last may be
-            left out; one that has blanks in it, as some treebanks have them, must be a tuple.
-            Several sentences are an iterable of `Sentence` or of lists of words; several texts are
-            for `pipe`. Words without tags are tagged first where the model has a tagger.
+            Running text is segmented into sentences and words. A list of words is one sentence. A
+            word is its form, or a tuple of its form, UPOS, XPOS, lemma and FEATS, of which the last
+            may be left out; a word with blanks in it, as in some treebanks, must be a tuple.
+            Several sentences are an iterable of `Sentence` or of lists of words; for several texts
+            use `pipe`. Words without tags are tagged first if the model has a tagger.
         k_best : int
-            How many trees of each sentence.
+            Number of trees of each sentence.
         keep_heads : bool
             Find the best trees with all heads and labels that a `Sentence` has; a head of -1 is
-            none. One sentence at a time.
+            left open. Parses one sentence at a time.
         split : {"text", "lines", "words"}
-            How running text is cut: as the model has learned it; each line is a sentence; each
-            line is a sentence, and its words are what blanks are between.
+            Segmentation of running text: "text" as the model has learned it; "lines" takes each
+            line as a sentence; "words" also takes blanks as the boundaries of words.
         prune : int, optional
-            Most candidate heads of a word, instead of the model's; 0: all arcs.
+            Most candidate heads of a word, instead of the model's number; 0: all arcs.
         time_limit, node_limit : optional
-            Seconds, or nodes, for the search of one sentence. Without both, it may do what takes
+            Seconds, or nodes, for the search of one sentence. Without both the limit is the work
+            of about a second, the same work on every machine; ``time_limit=inf`` removes the limit.
             about a second, the same on every machine; ``time_limit=inf`` lets it come to its end.
         valid : str or Rules, optional
-            The rules that trees keep: by default UD's, if the model's labels are relations of UD;
-            those of a file or a plug-in besides; "ud" or "none".
+            Validity rules of the trees: a file, a plug-in, "ud" or "none". UD's rules are the
+            default if the model's labels are relations of UD; files and plug-ins add to them.
         confidence : bool
-            Say how sure each arc and each tree is, for models that are calibrated.
+            Add the probability that each arc and each tree is right; needs a calibrated model.
         threads : int
-            Batches of sentences that are parsed at the same time, by threads of this process. They
-            take turns in Python, so two are 1.2 to 1.5 times as fast as one; for a corpus, the
-            processes of ``bbparse parse --threads`` are faster.
+            Number of batches of sentences that threads of this process parse at the same time.
+            Python code runs in one thread at a time, so two threads are 1.2 to 1.5 times as fast as
+            one. For a corpus, the processes of ``bbparse parse --threads`` are faster.
 
         Raises
         ------
         TreebankError
             If words are given in another form, or no tree has the heads to keep.
         ModelError
-            If raw text is given and the model needs tags and has no tagger, or cannot cut text.
+            If raw text is given and the model has no tokenizer, or needs tags and has no tagger.
         """
         sentences = [text] if isinstance(text, Sentence) else self._sentences(text)
         options = {
@@ -144,16 +145,16 @@ class Pipeline:
     ) -> Iterator[ParsedSentence]:
         """Parse a stream of sentences, texts, or lists of words, a little ahead of the reader.
 
-        A text may be several sentences. Options are those of a call.
+        A text may contain several sentences. The options are those of a call.
         """
-        # without a tagger, words without tags are parsed by their forms
+        # Without a tagger, words without tags are parsed by their forms.
         stream = self._stream(sentences, split)
         tagged = stream if self.parser.tagger is None else map(self.parser.tagged, stream)
-        for one in self.parser.parse_all(tagged, **options):
-            yield ParsedSentence(one.sentence, one.trees, one.solution.status)
+        for parse in self.parser.parse_all(tagged, **options):
+            yield ParsedSentence(parse.sentence, parse.trees, parse.solution.status)
 
     def _sentences(self, text: Any) -> Iterable[Any]:
-        """What was given, as a stream of sentences."""
+        """Return the input of a call as a stream of sentences or texts."""
         if isinstance(text, str):
             return [text]
         if not isinstance(text, Iterable):
@@ -175,7 +176,7 @@ class Pipeline:
         return [sentence_of(items)]
 
     def _stream(self, items: Iterable[Any], split: Split) -> Iterator[Sentence]:
-        """Sentences, whatever they were given as."""
+        """Yield sentences from sentences, texts, or lists of words."""
         if isinstance(items, str | Sentence) or not isinstance(items, Iterable):
             raise TreebankError(f"found {items!r:.60}, expected an iterable of sentences or texts")
         for number, item in enumerate(items, start=1):
@@ -198,7 +199,7 @@ class Pipeline:
 
 
 def _is_word(item: Any) -> bool:
-    """Whether it is a tuple that describes a word rather than a list of words."""
+    """Return True for a tuple that describes a word, False for a list of words."""
     return (
         isinstance(item, tuple)
         and 1 <= len(item) <= len(_COLUMNS)
@@ -207,8 +208,20 @@ def _is_word(item: Any) -> bool:
 
 
 def sentence_of(words: Iterable[Token], number: int = 1) -> Sentence:
-    """The sentence of a list of words, each a `str` or (form, UPOS, XPOS, lemma, FEATS), of which
-    the last may be left out; `TreebankError` if one is neither, or there are none."""
+    """Build a sentence from a list of words.
+
+    Parameters
+    ----------
+    words : iterable of str or tuple
+        Forms, or tuples (form, UPOS, XPOS, lemma, FEATS), of which the last may be left out.
+    number : int
+        Number of the sentence, for messages.
+
+    Raises
+    ------
+    TreebankError
+        If a word is neither, or there are no words.
+    """
     rows: list[tuple[str, ...]] = []
     if isinstance(words, str) or not isinstance(words, Iterable):
         raise TreebankError(f"sentence {number} is {words!r:.60}, expected a list of words")

@@ -1,10 +1,10 @@
 """bbparse as a component of spaCy: ``nlp.add_pipe("bbparse", config={"model": "english.model"})``.
 
-The component takes the tokens of a `Doc` and sets heads and labels, and with them the sentences;
-and tags, lemmas and features where there are none yet. Its tokenizer, ``nlp.tokenizer =
-BBParseTokenizer(…)`` or in a config ``[nlp.tokenizer] @tokenizers = "bbparse.Tokenizer.v1"``, cuts
-text as the model has learned it. spaCy finds both by their entry points, so nothing needs to be
-imported; they come with ``pip install 'bbparse[spacy]'``.
+The component reads the tokens of a `Doc` and sets heads, labels and sentence starts, and tags,
+lemmas and features if there are none yet. The tokenizer, ``nlp.tokenizer = BBParseTokenizer(…)`` or
+in a config ``[nlp.tokenizer] @tokenizers = "bbparse.Tokenizer.v1"``, segments text as the model has
+learned it. spaCy finds both by their entry points, so nothing needs to be imported. Install them
+with ``pip install 'bbparse[spacy]'``.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from bbparse.text import sentences_of_text
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import offsets
 
-_ROOT = "ROOT"  # what spaCy calls the arc of a root
+_ROOT = "ROOT"  # spaCy's label of the arc to a root
 _FILE = "bbparse.model"
-_SPACE = "dep"  # what spaCy calls the arc of a token of white space
+_SPACE = "dep"  # spaCy's label of the arc to a token of white space
 
 
 @Language.factory(
@@ -57,10 +57,10 @@ def make_parser(
     node_limit: int | None,
     time_limit: float | None,
 ) -> SpacyParser:
-    """Make the component; its settings are those of `bbparse.Pipeline`, and so are the errors.
+    """Make the component; settings and errors are those of `bbparse.Pipeline`.
 
-    A model file that is not there is no error before the first text, as spaCy may read the
-    component from where `SpacyParser.to_disk` wrote it.
+    A missing model file is no error before the first text, because spaCy may read the component
+    from where `SpacyParser.to_disk` wrote it.
     """
     there = model in MODELS.names() or Path(model).exists()
     return SpacyParser(
@@ -70,22 +70,22 @@ def make_parser(
 
 
 class SpacyParser:
-    """Sets heads and labels of a `Doc`, and tags, lemmas and features where it has none.
+    """Component that sets heads and labels of a `Doc`, and tags, lemmas and features if missing.
 
-    Sentences are those of the `Doc` where it has them, and otherwise those that spaCy's rule-based
-    `Sentencizer` finds. Where a `Doc` has no tags, the tagger in the model gives them.
+    The sentences are those of the `Doc` if it has any, otherwise those of spaCy's rule-based
+    `Sentencizer`. If a `Doc` has no tags, the model's tagger predicts them.
 
     ``doc._.bbparse`` then has, for each sentence, a dictionary of ``start`` and ``end`` (tokens),
     ``score``, ``upper_bound`` and ``proved``; with ``k_best`` above 1 also ``trees``, best first,
-    each with ``heads`` (places in the `Doc`; that of the root is its own), ``labels``, ``score``,
+    each with ``heads`` (indices into the `Doc`; a root is its own head), ``labels``, ``score``,
     ``upper_bound`` and ``proved``.
 
     Parameters
     ----------
     pipeline : Pipeline, or path
-        With a path the model is read when it is first needed.
+        Given a path, the model is read when it is first needed.
     name : str
-        Of the component.
+        Name of the component.
     options
         For `Pipeline.pipe`.
     """
@@ -101,7 +101,7 @@ class SpacyParser:
 
     @property
     def pipeline(self) -> Pipeline:
-        """What parses."""
+        """The pipeline, read from its path if necessary."""
         if isinstance(self._pipeline, str):
             self._pipeline = load(self._pipeline)
         return self._pipeline
@@ -123,7 +123,7 @@ class SpacyParser:
             return (Path(folder) / _FILE).read_bytes()
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> SpacyParser:
-        """Read the model from what `to_bytes` gave."""
+        """Read the model from the result of `to_bytes`."""
         with TemporaryDirectory() as folder:
             (Path(folder) / _FILE).write_bytes(data)
             return self.from_disk(folder)
@@ -143,28 +143,28 @@ class SpacyParser:
                 if not token.is_space:
                     before = token.i
                     continue
-                # White space hangs from the word before it, at the beginning from the first word.
+                # White space depends on the word before it, or on the first word at the beginning.
                 label = strings.add(_SPACE if words else _ROOT)
                 columns[token.i] = np.int64(before - token.i).astype(np.uint64), label
             if not words:
                 continue
-            found = next(results)
-            record = _record(found.best, words)
-            for token, head, name in zip(words, record["heads"], found.labels or repeat("")):
+            parsed = next(results)
+            record = _record(parsed.best, words)
+            for token, head, name in zip(words, record["heads"], parsed.labels or repeat("")):
                 label = strings.add(_ROOT if head == token.i else name or _SPACE)
                 columns[token.i] = np.int64(head - token.i).astype(np.uint64), label
-            _set_tags(words, found.sentence)
-            kept = ("score", "upper_bound", "proved")
-            facts.append({"start": start, "end": end, **{name: record[name] for name in kept}})
+            _set_tags(words, parsed.sentence)
+            keys = ("score", "upper_bound", "proved")
+            facts.append({"start": start, "end": end, **{name: record[name] for name in keys}})
             if self.options.get("k_best", 1) > 1:
-                facts[-1]["trees"] = [_record(one, words) for one in found.trees]
+                facts[-1]["trees"] = [_record(tree, words) for tree in parsed.trees]
         if len(doc):
             doc.from_array([HEAD, DEP], columns)
         doc._.bbparse = facts
         return doc
 
     def _bounds(self, doc: Doc) -> Iterator[tuple[int, int]]:
-        """First token of each sentence, and the one after its last."""
+        """Yield the first token of each sentence and the token after its last."""
         if not len(doc):
             return
         if doc.has_annotation("SENT_START"):
@@ -172,7 +172,7 @@ class SpacyParser:
         else:
             (flags,) = self._sentencizer.predict([doc])
             starts = [i for i, begins in enumerate(flags) if begins or i == 0]
-            # blanks by themselves belong to the sentence before them
+            # Blanks alone belong to the sentence before them.
             ends = [*starts[1:], len(doc)]
             starts = [
                 a for a, b in zip(starts, ends) if a == 0 or not all(t.is_space for t in doc[a:b])
@@ -194,7 +194,7 @@ class SpacyParser:
 
 
 def _record(tree: Tree, words: list[Token]) -> dict[str, Any]:
-    """One of several trees, over the tokens of the document."""
+    """Return a tree as a dictionary over the tokens of the document."""
     heads = [words[head - 1].i if head else words[m].i for m, head in enumerate(tree.heads)]
     return {
         "heads": heads, "labels": list(tree.labels), "score": tree.score,
@@ -203,7 +203,7 @@ def _record(tree: Tree, words: list[Token]) -> dict[str, Any]:
 
 
 def _set_tags(words: list[Token], sentence: Sentence) -> None:
-    """Fill in what the tokens lack and the sentence has."""
+    """Copy tags, lemmas and features of the sentence to the tokens that lack them."""
     columns = (sentence.upos, sentence.xpos, sentence.lemmas, sentence.feats)
     for token, upos, xpos, lemma, feats in zip(words, *columns):
         if not token.pos and upos in UPOS:
@@ -218,21 +218,21 @@ def _set_tags(words: list[Token], sentence: Sentence) -> None:
 
 @registry.tokenizers("bbparse.Tokenizer.v1")
 def make_tokenizer(model: str = DEFAULT_MODEL) -> Callable[[Language], BBParseTokenizer]:
-    """What spaCy makes the tokenizer of a config by."""
+    """Return the factory of the tokenizer, as spaCy's configuration expects it."""
     return lambda nlp: BBParseTokenizer(nlp.vocab, model)
 
 
-class BBParseTokenizer(DummyTokenizer):  # which keeps nothing: the config names the model
-    """Cuts text into the words and sentences that a model has learned.
+class BBParseTokenizer(DummyTokenizer):  # nothing to save: the config names the model
+    """Tokenizer that segments text into words and sentences as a model has learned it.
 
-    A multiword token that is not simply cut (*du*, which is *de le*) stays one token, as spaCy's
-    tokens are pieces of the text.
+    A multiword token that does not split into pieces of text (*du*, which is *de le*) stays one
+    token, as spaCy's tokens are pieces of the text.
 
     Parameters
     ----------
     vocab : Vocab
     model : str
-        A model that can cut text.
+        A model with a tokenizer.
     """
 
     def __init__(self, vocab: Vocab, model: str = DEFAULT_MODEL) -> None:
@@ -240,14 +240,14 @@ class BBParseTokenizer(DummyTokenizer):  # which keeps nothing: the config names
         self.cutter = load(model).parser.needed_cutter()
 
     def __call__(self, text: str) -> Doc:
-        """The tokens of a text."""
+        """Return the tokens of a text."""
         words: list[str] = []
         spaces: list[bool] = []
         starts: list[bool] = []
         end = 0
 
         def fill(start: int) -> None:
-            """Blanks other than the one that belongs to the word before them."""
+            """Add the blanks before `start`, except the one that ends the word before them."""
             blank = text[end:start]
             if words and blank.startswith(" "):
                 spaces[-1] = True
@@ -258,7 +258,7 @@ class BBParseTokenizer(DummyTokenizer):  # which keeps nothing: the config names
                 starts.append(len(words) == 1)
 
         for sentence in sentences_of_text(text, self.cutter):
-            # words of one token that are no pieces of it count once
+            # Words of a multiword token that are not pieces of it count once.
             for i, (a, b) in enumerate(dict.fromkeys(offsets(sentence))):
                 fill(a)
                 words.append(text[a:b])

@@ -1,6 +1,6 @@
-"""Trees under conditions: around given heads, which an annotator has fixed, and under rules.
+"""Trees under constraints: around heads that an annotator has fixed, and under validity rules.
 
-What a parser finds is solved again under the rules that it breaks.
+Sentences whose trees break rules are solved again under these rules.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from bbparse.validity.constraints import LabelScores
 from bbparse.validity.lazily import solve_valid
 from bbparse.validity.rules import Rules, speaks_of_ud
 
-#: What is asked of the trees of a sentence besides its heads: makes a problem of its problem.
+#: A constraint on the trees of a sentence besides its heads: maps a problem to a restricted one.
 Restriction = Callable[[Problem], Problem]
 
-# Arcs that a message names.
+# Most arcs that a message names.
 _FEW = 6
 
 
@@ -38,10 +38,10 @@ def fill_in(
     restrict: Restriction | None = None,
     reasons: bool = True,
 ) -> tuple[Scored, Solution]:
-    """The best trees among those with every head that a sentence has, by `Parser.solve_problem`.
+    """Find the best trees that have every given head of a sentence, by `Parser.solve_problem`.
 
-    Given arcs are candidates, whatever the pruner thinks of them. Where the candidates hold fewer
-    trees than are asked for, pruning is loosened. Other parameters are those of
+    Given arcs are always candidates, even if the pruner would drop them. If the candidates contain
+    fewer trees than requested, pruning is loosened. The other parameters are those of
     `Parser.parse_around`.
     """
     given = given_heads(sentence)
@@ -61,7 +61,7 @@ def fill_in(
         problem = scored.problem.with_heads(given)
         if restrict is not None:
             problem = restrict(problem)
-        whole = heads == 0  # then no arc was left out, and it can be said what is in the way
+        whole = heads == 0  # no arc was left out, so the contradiction can be explained
         solution = solve(problem, explain=whole and reasons, **wanted.limits)
         open_ = solution.status not in ("optimal", "infeasible") or wanted.deadline.is_over()
         if len(solution) >= wanted.k_best or open_:
@@ -79,9 +79,10 @@ def fill_in(
 
 
 def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | None:
-    """The rules that trees of a model should keep; `valid` is that of `Parser.parse`.
+    """Return the validity rules for the trees of a model; `valid` is that of `Parser.parse`.
 
-    `ModelError` if there are any and the model has no labels, `ConfigError` if they cannot be read.
+    Raises `ModelError` if rules are requested and the model has no labels, `ConfigError` if they
+    cannot be read.
     """
     if valid == "none" or (valid is None and labeller is None):
         return None
@@ -100,19 +101,19 @@ def label_scores_around(
     labeller: Labelling, scored: Scored, heads: NDArray[np.int32],
     rows: NDArray[np.float64] | None = None,
 ) -> LabelScores:  # fmt: skip
-    """The labeller's scores of any arc: of an arc of the tree `heads`, int32[n + 1], in that tree;
-    of another arc, in the tree that has it in place of its modifier's.
+    """Return a function that scores the labels of any arc (head, modifier).
 
-    ``rows`` are those of the tree, if known.
+    An arc of the tree `heads`, int32[n + 1], is scored in that tree; another arc is scored in the
+    tree that has it in place of its modifier's arc. ``rows`` are the scores of the tree, if known.
     """
-    own = heads.copy()
-    own[0] = 0
-    of_tree = labeller.tree_scores(scored, own) if rows is None else rows
+    tree = heads.copy()
+    tree[0] = 0
+    of_tree = labeller.tree_scores(scored, tree) if rows is None else rows
 
     def scores(head: int, mod: int) -> NDArray[np.float64]:
-        if own[mod] == head:
+        if tree[mod] == head:
             return of_tree[mod - 1]
-        moved = own.copy()
+        moved = tree.copy()
         moved[mod] = head
         return labeller.tree_scores(scored, moved)[mod - 1]
 
@@ -120,7 +121,7 @@ def label_scores_around(
 
 
 def _work(solution: Solution) -> float:
-    """What the search of a solution has done."""
+    """Return the hyperedges that the search of a solution has visited."""
     return solution.stats.get("dp_work", 0.0) * solution.stats.get("edges", 0)
 
 
@@ -134,11 +135,11 @@ def kept_parse(
     given: Mapping[int, str] | None = None,
     label_rows: NDArray[np.float64] | None = None,
 ) -> Parse:
-    """The k best valid trees, and what rules they break in spite of all.
+    """Return the k best valid trees, and the rules that they still break.
 
-    ``found`` was made of the problem without rules, and comes back where its trees keep them;
-    ``solve`` is `Parser.solve_problem`; ``given`` are labels that stay, by word;
-    ``label_rows`` the scores of labels of the best tree that was found, if known.
+    ``found`` is the parse without rules; it is returned unchanged if its trees break none.
+    ``solve`` is `Parser.solve_problem`. ``given`` are fixed labels by word. ``label_rows`` are the
+    label scores of the best tree of ``found``, if known.
     """
     ruled = RuledSentence(rules, scored.sentence)
     rows = list(zip(found.solution.heads[:, 1:].tolist(), found.labels))
@@ -150,29 +151,29 @@ def kept_parse(
     around = label_scores_around(labeller, scored, found.solution.heads[0], label_rows)
 
     def scores(head: int, mod: int) -> NDArray[np.float64]:
-        own = around(head, mod)
-        if len(names) > len(own):
-            own = np.append(own, np.full(len(names) - len(own), -np.inf))
+        label_scores = around(head, mod)
+        if len(names) > len(label_scores):
+            label_scores = np.append(label_scores, np.full(len(names) - len(label_scores), -np.inf))
         if given and mod in given:
-            own = np.where(np.arange(len(names)) == names.index(given[mod]), 0.0, -np.inf)
-        return own
+            label_scores = np.where(np.arange(len(names)) == names.index(given[mod]), 0.0, -np.inf)
+        return label_scores
 
     spent = _work(found.solution)
 
     def solve_again(problem: Problem, k: int) -> Solution:
         nonlocal spent
-        own = {**wanted.limits, "k_best": k}
-        solution = solve(problem, spent, explain=False, **own)
+        limits = {**wanted.limits, "k_best": k}
+        solution = solve(problem, spent, explain=False, **limits)
         spent += _work(solution)
         return solution
 
     kept = solve_valid(
         scored.problem, ruled, names, scores, solve_again,
-        k_best=wanted.k_best, broken=[(heads, some) for (heads, _), some in zip(rows, faults)],
+        k_best=wanted.k_best, broken=[(heads, broken) for (heads, _), broken in zip(rows, faults)],
         deadline=wanted.deadline,
     )  # fmt: skip
     if len(kept.solution) < len(rows) and kept.solution.status != "optimal":
-        # a limit was reached before there were as many trees
+        # A limit was reached before the search found as many trees.
         return found._replace(faults=faults)
     kept.solution.stats["rounds"] = kept.rounds
     return Parse(scored.sentence, kept.solution, kept.labels, kept.faults)
