@@ -1,9 +1,9 @@
-"""Learning the network of a parser (`bbparse.scoring.arc_network`).
+"""Training of a parser's network (`bbparse.scoring.arc_network`).
 
-The loss has three parts: each word chooses its head among all words; the gold tree is to be likely
-among all trees over the candidate arcs, siblings and grandchildren with them
-(`bbparse.learning.chart_kernels`); and each gold arc chooses its label. Candidates are those of the
-network as it is, so that the second begins when heads are no longer chosen at random.
+The loss has three parts: each word chooses its head among all words; the gold tree should be likely
+among all trees over the candidate arcs, with sibling and grandchild factors
+(`bbparse.learning.chart_kernels`); and each gold arc chooses its label. The network as it stands
+selects the candidates, so the second part starts when heads are no longer chosen at random.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from bbparse.treebank import is_projective
 
 Ints = NDArray[np.int64]
 
-# Candidates of trees that are learned from.
+# Candidates of the trees in the second part of the loss: heads per word, and score margin.
 _K, _MARGIN = 8, 6.0
-# Share of the loss of single heads, once that of trees is learned from, too, and the share of the
-# run before that.
+# Weight of the first part of the loss once the second counts, too, and the fraction of the run
+# after which it counts.
 _SINGLE_HEADS, _BEFORE_TREES = 0.5, 0.15
 
 
 class _Example:
-    """A training sentence, with all that does not change."""
+    """A training sentence as arrays that stay the same during the run."""
 
     def __init__(
         self, data: TrainingData, i: int, rows: Ints, labels: dict[str, int], root: int
@@ -45,13 +45,13 @@ class _Example:
         self.before = counts_before(data.values[i])
         names = (labels.get(name, -1) for name in data.sentences[i].deprels)
         self.labels = np.array([-1, *names], np.int64)
-        if root >= 0:  # the rule decides, there is nothing to learn
+        if root >= 0:  # the rule decides, so there is nothing to learn
             self.labels[(self.heads == 0) | (self.labels == root)] = -1
         self.projective = is_projective(self.heads[1:].tolist())
 
 
 class ArcLearner:
-    """Gradients of the weights of an `ArcNetwork`, given training sentences."""
+    """Gradients of the weights of an `ArcNetwork` on training sentences."""
 
     def __init__(
         self, config: Configuration, data: TrainingData, chosen: Ints, labels: tuple[str, ...],
@@ -77,17 +77,17 @@ class ArcLearner:
         self.learner.weights.values["label_w"][:, len(labels) :] = 0.0
         siblings, grandchildren, self._naming, width = ArcNetwork.columns_of(sizes)
         self._part_columns = siblings, grandchildren
-        # first vectors of products are learned as if they were longer: sums of many products would
-        # start too large
+        # The first vectors of products are scaled down and so learned as if they were longer:
+        # sums of many products would start too large.
         self.share = np.ones(width, np.float32)
         self.share[: settings.pairs] = 2.0 / np.sqrt(settings.pairs)
         for column in self._part_columns:
             self.share[column : column + settings.parts] = 1.0 / np.sqrt(settings.parts)
 
     def learn(self, epochs: int, name: str) -> ArcNetwork:
-        """The network after so many passes over the sentences, or as many as there are words."""
+        """Return the network after `epochs` passes, fewer if they have more words than `words`."""
         settings = self.settings
-        sizes = np.array([len(one.heads) for one in self.examples], np.int64)
+        sizes = np.array([len(example.heads) for example in self.examples], np.int64)
         epochs = max(1, min(epochs, round(settings.words / int(sizes.sum()))))
         vectors, parameters = self.learner.learn(
             sizes, epochs, settings.batch, settings.rate, self._seed, self.step, name
@@ -100,26 +100,27 @@ class ArcLearner:
         )  # fmt: skip
 
     def step(self, chosen: list[int], done: float) -> Ints:
-        """Add the gradients of some sentences, ``done`` the share of the run that lies behind;
-        returns rows of the vectors of their words."""
+        """Add the gradients of a batch and return the rows of its words' vectors.
+
+        ``done`` is the fraction of the run that is over.
+        """
         rows, _ = self.loss(chosen, trees=done >= _BEFORE_TREES)
         return touched_rows(rows)
 
     def loss(self, chosen: Sequence[int], trees: bool, dropout: bool = True) -> tuple[Ints, float]:
-        """Rows of words, and the loss of some sentences for each of their words, whose gradients
-        are added to those there are."""
+        """Add the gradients of a batch; return the rows of its words and its loss per word."""
         settings, learner, w = self.settings, self.learner, self.learner.weights
         noise = learner.noise if dropout else None
-        some = [self.examples[i] for i in chosen]
-        batch = Ragged.of([len(one.heads) for one in some])
-        rows = batch.rows_of([one.rows for one in some], -1)
-        before = batch.rows_of([one.before for one in some], 0)
-        heads = batch.rows_of([one.heads[:, np.newaxis] for one in some], -1)[:, 0]
-        labels = batch.rows_of([one.labels[:, np.newaxis] for one in some], -1)[:, 0]
+        examples = [self.examples[i] for i in chosen]
+        batch = Ragged.of([len(example.heads) for example in examples])
+        rows = batch.rows_of([example.rows for example in examples], -1)
+        before = batch.rows_of([example.before for example in examples], 0)
+        heads = batch.rows_of([example.heads[:, np.newaxis] for example in examples], -1)[:, 0]
+        labels = batch.rows_of([example.labels[:, np.newaxis] for example in examples], -1)[:, 0]
         vectors = None
         if self._outside is not None:
-            own = self._outside([self._sentences[self._chosen[i]] for i in chosen])
-            vectors = vectors_of(batch, own)
+            embeddings = self._outside([self._sentences[self._chosen[i]] for i in chosen])
+            vectors = vectors_of(batch, embeddings)
         if noise is not None:
             rows = rows.copy()
             rows[~noise.kept(rows.shape, settings.attribute_dropout)] = -1
@@ -132,7 +133,7 @@ class ArcLearner:
         kept = None if noise is None else noise.mask(state.shape, settings.dropout)
         ends, back_ends = linear(w, "end", state if kept is None else state * kept)
         ends *= self.share
-        n_words = float(sum(len(one.heads) - 1 for one in some))
+        n_words = float(sum(len(example.heads) - 1 for example in examples))
         layout, sizes = (batch.first, batch.size), (settings.pairs, settings.shared)
         arcs = w.values["arc_table"], w.values["arc_out"]
         scores = pair_scores(ends, sizes, layout, before, *arcs)
@@ -140,7 +141,7 @@ class ArcLearner:
         share = _SINGLE_HEADS if trees else 1.0
         loss = head_losses(scores, layout, heads, np.float32(share / n_words), d_scores) * share
         if trees:
-            loss += self._trees_loss(some, batch, ends, scores, d_scores, d_ends, 1.0 / n_words)
+            loss += self._trees_loss(examples, batch, ends, scores, d_scores, d_ends, 1.0 / n_words)
         pair_scores_back(
             ends, sizes, layout, before, *arcs, d_scores, d_ends,
             w.gradients["arc_table"], w.gradients["arc_out"],
@@ -153,22 +154,22 @@ class ArcLearner:
         return rows, loss / n_words
 
     def _trees_loss(
-        self, some: Sequence[_Example], batch: Ragged, ends: Floats, scores: Floats,
+        self, examples: Sequence[_Example], batch: Ragged, ends: Floats, scores: Floats,
         d_scores: Floats, d_ends: Floats, unit: float,
     ) -> float:  # fmt: skip
-        """The loss of the trees that are projective; adds its gradients times ``unit``."""
+        """Return the loss of the projective trees; add its gradients times ``unit``."""
         w, loss, at = self.learner.weights, 0.0, 0
-        for one, first in zip(some, batch.first.tolist()):
-            size = len(one.heads)
+        for example, first in zip(examples, batch.first.tolist()):
+            size = len(example.heads)
             square = scores[at : at + size * size].reshape(size, size)
             slope = d_scores[at : at + size * size].reshape(size, size)
             at += size * size
-            if not one.projective or size - 1 > LONG:
+            if not example.projective or size - 1 > LONG:
                 continue
-            head, mod = prune_arcs(square.astype(np.float64), _K, _MARGIN, one.heads)
+            head, mod = prune_arcs(square.astype(np.float64), _K, _MARGIN, example.heads)
             chart = tree_chart(size - 1, head, mod, self.single_root)
-            gold = gold_parts(np.maximum(one.heads, 0), head, mod, chart[7], chart[8])
-            own, triples = [square[head, mod].astype(np.float64)], []
+            gold = gold_parts(np.maximum(example.heads, 0), head, mod, chart[7], chart[8])
+            scores_of_parts, triples = [square[head, mod].astype(np.float64)], []
             for (kind, order), words, column in zip(
                 ArcNetwork.KINDS.items(), (chart[7], chart[8]), self._part_columns
             ):
@@ -176,10 +177,10 @@ class ArcLearner:
                 triple = (*(words[i] for i in order), ends, first, column)
                 weights = tuple(w.values[name] for name in names)
                 triples.append((triple, weights, tuple(w.gradients[name] for name in names)))
-                own.append(part_scores(*triple, weights))
-            slopes = [np.zeros_like(part) for part in own]
-            loss += log_sum(tuple(chart), *own, *slopes)
-            for part, right, d_part in zip(own, gold, slopes):
+                scores_of_parts.append(part_scores(*triple, weights))
+            slopes = [np.zeros_like(part) for part in scores_of_parts]
+            loss += log_sum(tuple(chart), *scores_of_parts, *slopes)
+            for part, right, d_part in zip(scores_of_parts, gold, slopes):
                 loss -= float(part[right].sum())
                 d_part[right] -= 1.0
             slope[head, mod] += (slopes[0] * unit).astype(np.float32)
@@ -191,7 +192,7 @@ class ArcLearner:
         self, batch: Ragged, ends: Floats, heads: NDArray[np.int32], labels: Ints, d_ends: Floats,
         unit: float,
     ) -> float:  # fmt: skip
-        """The loss of the labels of the gold arcs; adds its gradients times ``unit``."""
+        """Return the loss of the labels of the gold arcs; add its gradients times ``unit``."""
         w, begin, size = self.learner.weights, self._naming, self.settings.naming
         mod = np.flatnonzero(labels >= 0)
         if not len(mod):
@@ -216,9 +217,9 @@ def train_arcs(
     config: Configuration, data: TrainingData, chosen: Ints, labels: tuple[str, ...],
     root: int, epochs: int, name: str = "network",
 ) -> ArcNetwork:  # fmt: skip
-    """Train the network of a parser on some of the sentences.
+    """Train the network of a parser on the sentences `chosen`, int64[m].
 
-    ``labels`` are all there are, sorted, and ``root`` is the number of that which all arcs from the
-    root have, and no others; -1 for none.
+    ``labels`` are all labels, sorted. ``root`` is the index of the label that all arcs from the
+    root have and no others, or -1 if there is none.
     """
     return ArcLearner(config, data, chosen, labels, root).learn(epochs, name)

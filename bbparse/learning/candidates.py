@@ -1,9 +1,9 @@
-"""Candidate arcs of training sentences, by a pruner that did not see them.
+"""Candidate arcs of training sentences, by a pruner that was not trained on them.
 
-It would leave its own training sentences far fewer rivals than it leaves new ones.
+A pruner would leave its own training sentences far fewer rivals than it leaves new ones.
 
 The pruner is log-linear head selection, learned with AdaGrad: each word chooses its head among all
-others with probability ∝ exp(score); the gradient of the log-likelihood touches every arc of the
+others with probability ∝ exp(score). The gradient of the log-likelihood touches every arc of the
 sentence, so the step is one jitted call.
 """
 
@@ -22,9 +22,9 @@ from bbparse.scoring.scorer import PartScorer
 from bbparse.storage.archive import INTS, Rule
 from bbparse.treebank.progress import watched
 
-# Gradients below this are not worth a step: the head is as good as certain.
+# Smaller gradients are not worth a step: the head is as good as certain.
 _LEAST_GRADIENT = 1e-3
-# AdaGrad's starting sum of squares; keeps the first steps small.
+# AdaGrad's initial sum of squares: it keeps the first steps small.
 _START = 0.01
 _NOTHING = Checkpoint()
 _WEIGHTS: dict[str, Rule] = {"weights": (INTS, 1, None)}
@@ -43,9 +43,9 @@ def _step(
     sums: NDArray[np.float64],
     squares: NDArray[np.float32],
 ) -> float:
-    """One gradient step on one sentence; returns the log-loss before it.
+    """Take one gradient step on one sentence and return the log-loss before it.
 
-    ``indices`` is int64[A, F], the features of each arc; ``heads`` int32[n+1] the gold tree.
+    ``indices`` is int64[A, F], the features of each arc; ``heads``, int32[n+1], is the gold tree.
     """
     n_arcs, n_features = indices.shape
     scores = np.empty(n_arcs)
@@ -81,7 +81,7 @@ def _step(
 def train_pruner(
     config: Configuration, data: TrainingData, chosen: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Weights of a pruner, in quanta, trained on some of the sentences (ascending)."""
+    """Train a pruner on the sentences `chosen` (ascending) and return its weights in quanta."""
     settings = config.pruner
     scorer = PartScorer(config.pruner_templates)
     size = scorer.weights.shape[0]
@@ -105,7 +105,7 @@ def train_pruner(
 def prune_all(
     data: TrainingData, config: Configuration, checkpoint: Checkpoint = _NOTHING
 ) -> Pruner:
-    """Train the pruner, and give every training sentence candidates of one that did not see it."""
+    """Train the pruner; find the candidates of each sentence by one that was not trained on it."""
     everything = np.arange(len(data.sentences))
 
     def train(chosen: NDArray[np.int64], part: str) -> Pruner:
@@ -119,10 +119,10 @@ def prune_all(
     data.arcs = [(np.empty(0, np.int32), np.empty(0, np.int32))] * len(everything)
     missing = 0
     folds = folds_of(len(everything), config.pruner.folds, config.learning.seed)
-    for fold, (others, own) in enumerate(folds, start=1):
-        judge = train(others, f"pruner fold {fold}") if len(folds) > 1 else pruner
-        for i in watched(own, "candidates"):
-            head, mod = judge.candidates(data.values[i])
+    for fold, (others, held_out) in enumerate(folds, start=1):
+        fold_pruner = train(others, f"pruner fold {fold}") if len(folds) > 1 else pruner
+        for i in watched(held_out, "candidates"):
+            head, mod = fold_pruner.candidates(data.values[i])
             data.arcs[i] = with_arcs_of(head, mod, data.heads[i])
             missing += len(data.arcs[i][0]) - len(head)
     words = sum(len(heads) - 1 for heads in data.heads)

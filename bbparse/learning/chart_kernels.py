@@ -1,8 +1,8 @@
-"""Kernels of probabilities of trees: sums over the chart of a sentence, in place of maxima.
+"""Kernels for probabilities of trees: sums over the chart of a sentence instead of maxima.
 
 Derivations and projective trees correspond one to one (`bbparse.oracle.projective.build`), so a sum
-over all derivations is one over all trees: the likelihood of the gold tree, and the probabilities
-of arcs and parts, which are its gradient (Baker 1979; Eisner 2016).
+over all derivations is a sum over all trees. It gives the likelihood of the gold tree; its gradient
+are the probabilities of arcs and factors (Baker 1979; Eisner 2016).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from bbparse.solving.rescore import tree_parts
 Ints = NDArray[np.int32]
 Reals = NDArray[np.float64]
 
-_GRANDSIB = 3  # the recurrence
-_LEAST = -25.0  # logarithm of the share of a sum that is left out
+_GRANDSIB = 3  # the recurrence of `build_chart`
+_LEAST = -25.0  # log of the fraction of a sum below which terms are left out
 
 
 class TreeChart(NamedTuple):
     """The chart of a sentence over candidate arcs, without scores.
 
-    Hyperedge e adds the scores of a sibling part and of a grandchild, ``of_sib[slot[e]]`` and
-    ``of_gc[slot[e]]`` of the columns of `sib` (head, inner, outer) and `gc` (grand, head, mod), if
-    its slot is not -1; a grandchild of -1 scores nothing.
+    Hyperedge e with slot[e] != -1 adds the scores of sibling ``of_sib[slot[e]]`` and grandchild
+    ``of_gc[slot[e]]``. These index the columns of `sib` (head, inner, outer) and `gc` (grand,
+    head, mod); a grandchild of -1 adds nothing.
     """
 
     item_ptr: Ints
@@ -52,7 +52,7 @@ class TreeChart(NamedTuple):
 
 @kernel
 def tree_chart(n, head, mod, single_root):
-    """The `TreeChart` of arcs that are sorted by (head, mod)."""
+    """Build the `TreeChart` of arcs that are sorted by (head, mod)."""
     n_arcs = head.shape[0]
     index = index_groups(n, head, mod)
     none, no_scores = np.empty(0, np.int32), np.empty(0)
@@ -63,7 +63,7 @@ def tree_chart(n, head, mod, single_root):
     )  # fmt: skip
     weights = weight_tables(n, head, mod, _GRANDSIB, index, parts)
     ranks, ctx_ptr, inc_ptr = weights.ranks, weights.ctx_ptr, weights.inc_ptr
-    # In place of its score, each hyperedge gets the number of the part that it completes.
+    # Each hyperedge gets the number of the part that it completes in place of its score.
     n_slots = weights.inc_w.shape[0]
     for slot in range(n_slots):
         weights.inc_w[slot] = slot + 1
@@ -77,12 +77,12 @@ def tree_chart(n, head, mod, single_root):
     for b in range(n_arcs):
         h = head[b]
         contexts = ctx_ptr[b + 1] - ctx_ptr[b]
-        own = np.full(contexts, -1, np.int32)
+        of_context = np.full(contexts, -1, np.int32)
         for j in range(index.in_ptr[h + 1] - index.in_ptr[h]):
             g = head[index.in_list[index.in_ptr[h] + j]]
             if g != mod[b]:
                 gc[0, n_gc], gc[1, n_gc], gc[2, n_gc] = g, h, mod[b]
-                own[j] = n_gc
+                of_context[j] = n_gc
                 n_gc += 1
         for rank in range(ranks[b]):
             s = index.out_mid[h] + rank - 1 if mod[b] > h else index.out_mid[h] - rank
@@ -91,7 +91,7 @@ def tree_chart(n, head, mod, single_root):
             for j in range(contexts):
                 slot = inc_ptr[b] + j * ranks[b] + rank
                 of_sib[slot] = n_sib
-                of_gc[slot] = own[j]
+                of_gc[slot] = of_context[j]
             n_sib += 1
     slots = chart.weight.astype(np.int32) - np.int32(1)
     return TreeChart(
@@ -102,7 +102,7 @@ def tree_chart(n, head, mod, single_root):
 
 @kernel
 def gold_parts(heads, head, mod, sib, gc):
-    """Places of the arcs, siblings and grandchildren of a tree, int32[n + 1] heads, as bool."""
+    """Return masks (bool) of the arcs, siblings and grandchildren of a tree, int32[n + 1] heads."""
     grand, inner, _ = tree_parts(heads)
     arcs = heads[mod] == head
     siblings = np.empty(sib.shape[1], np.bool_)
@@ -118,10 +118,10 @@ def gold_parts(heads, head, mod, sib, gc):
 
 @kernel
 def log_sum(chart, arc, sib, gc, d_arc, d_sib, d_gc):
-    """Logarithm of the sum of exp(score) over all trees, and its gradient: probabilities.
+    """Return the log of the sum of exp(score) over all trees; add its gradient, the marginals.
 
-    Scores are float64, those of arcs in the order of the chart's groups; gradients are written to
-    zeros. Shares of a sum below e^-25 are left out.
+    Scores are float64; those of arcs follow the chart's groups. The gradients `d_arc`, `d_sib` and
+    `d_gc` must be zeros. Terms below e^-25 of a sum are left out.
     """
     item_ptr, item_group, left, right, slot, of_sib, of_gc = chart[:7]
     n_items = item_group.shape[0]
@@ -148,21 +148,21 @@ def log_sum(chart, arc, sib, gc, d_arc, d_sib, d_gc):
         inside[i] = top + total
         if item_group[i] >= 0:
             inside[i] += arc[item_group[i]]
-    share = np.zeros(n_items)
-    share[n_items - 1] = 1.0
+    marginal = np.zeros(n_items)
+    marginal[n_items - 1] = 1.0
     for i in range(n_items - 1, 0, -1):
-        if share[i] == 0.0:
+        if marginal[i] == 0.0:
             continue
         if item_group[i] >= 0:
-            d_arc[item_group[i]] += share[i]
+            d_arc[item_group[i]] += marginal[i]
         for e in range(item_ptr[i], item_ptr[i + 1]):
             if value[e] <= _LEAST:
                 continue
-            own = share[i] * np.exp(value[e])
-            share[left[e]] += own
-            share[right[e]] += own
+            probability = marginal[i] * np.exp(value[e])
+            marginal[left[e]] += probability
+            marginal[right[e]] += probability
             if slot[e] >= 0:
-                d_sib[of_sib[slot[e]]] += own
+                d_sib[of_sib[slot[e]]] += probability
                 if of_gc[slot[e]] >= 0:
-                    d_gc[of_gc[slot[e]]] += own
+                    d_gc[of_gc[slot[e]]] += probability
     return inside[n_items - 1]

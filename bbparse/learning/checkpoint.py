@@ -1,8 +1,7 @@
-"""Checkpoints: a training run that was interrupted goes on after what it has done.
+"""Checkpoints: an interrupted training run continues where it stopped.
 
-Each part of a run (cutter and tagger, pruner, guide, a run over the sentences) has a file beside
-the model to come:
-what it has learned, or its state after the last whole epoch.
+Each part of a run (tokenizer and tagger, pruner, networks, epochs over the sentences) has a file
+beside the future model file: the result of the part, or its state after the last whole epoch.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Checkpoint:
-    """The files of a training run, whose names begin with a path; without one, nothing is kept.
+    """The files of a training run, whose names begin with `path`; without a path, none are written.
 
-    The sentences are those learned from, and chosen by, and ``outside`` is the note of the vectors
-    from outside that are learned with: files of another run are not used.
+    A file is used only by a run of the same identity: the training and dev `sentences`, and the
+    note of the pretrained vectors, `outside`.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Checkpoint:
         self._treebank = "" if path is None else _digest(sentences, outside)
 
     def files(self) -> list[Path]:
-        """Those that are there, sorted."""
+        """Return the existing files, sorted."""
         if self.path is None:
             return []
         name = self.path.name
@@ -55,10 +54,10 @@ class Checkpoint:
     def read(
         self, part: str, key: Any, rules: dict[str, Rule], optional: Set[str] = frozenset()
     ) -> Arrays | None:
-        """What was written of a part; None where nothing was, or by another run: of other data, or
-        with another key, which JSON can hold.
+        """Return the arrays of a part, or None if this run has written none.
 
-        `ModelError` if the file is damaged.
+        Files of other data or of another `key` (anything that JSON can hold) do not count.
+        Raises `ModelError` if the file is damaged.
         """
         path = self._file(part)
         if path is None or not path.exists():
@@ -71,7 +70,7 @@ class Checkpoint:
         return arrays if str(arrays["identity"].item()) == self._identity(key) else None
 
     def write(self, part: str, key: Any, arrays: Arrays) -> None:
-        """Keep what a part has learned, or its state."""
+        """Write the result of a part, or its state."""
         path = self._file(part)
         if path is not None:
             arrays = {"identity": np.array(self._identity(key)), **arrays}
@@ -81,7 +80,7 @@ class Checkpoint:
         self, part: str, key: Any, rules: dict[str, Rule], learn: Callable[[], Arrays],
         optional: Set[str] = frozenset(),
     ) -> Arrays:  # fmt: skip
-        """What a part learns as a whole, from its file if it is done."""
+        """Return the result of a part: read it if its file exists, otherwise learn and write it."""
         arrays = self.read(part, key, rules, optional)
         if arrays is None:
             arrays = learn()
@@ -89,7 +88,7 @@ class Checkpoint:
         return arrays
 
     def remove(self) -> None:
-        """Forget the run: its model is written."""
+        """Delete the files once the model is written."""
         for path in self.files():
             path.unlink(missing_ok=True)
 
@@ -103,13 +102,13 @@ class Checkpoint:
 
 
 def key_of(config: Configuration) -> Any:
-    """The key of what takes no epochs of the backbone: with more of them it is the same."""
+    """Return the key of parts that do not depend on the number of backbone epochs."""
     return config.with_("learning", epochs=1).to_table()
 
 
 def _digest(sentences: Iterable[Sentence], *others: Any) -> str:
-    """A text that tells sentences, and others that JSON can hold, from those of another run."""
-    found = blake2b(json.dumps(others, sort_keys=True).encode(), digest_size=16)
+    """Return a digest of sentences and of other values that JSON can hold."""
+    digest = blake2b(json.dumps(others, sort_keys=True).encode(), digest_size=16)
     for sentence in sentences:
-        found.update("\n".join(["", *sentence.lines]).encode("utf-8", "surrogatepass"))
-    return found.hexdigest()
+        digest.update("\n".join(["", *sentence.lines]).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Training sentences as learning sees them: encoded, with their candidate arcs."""
+"""Training sentences: encoded, with gold trees and candidate arcs."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ class TrainingData:
     """Encoded sentences with gold trees."""
 
     sentences: list[Sentence]
-    #: As ``encode`` gives them.
+    #: The result of ``encode`` for each sentence.
     values: list[NDArray[np.uint64]]
     #: list of int32[n+1]: gold heads, made projective if the model's trees are; element 0 is -1.
     heads: list[Ints]
-    #: How many trees were made projective.
+    #: Number of trees that were made projective.
     projectivised: int
-    #: Candidate arcs, the gold ones among them.
+    #: Candidate arcs, which include the gold arcs.
     arcs: list[tuple[Ints, Ints]] = field(default_factory=list)
-    #: Share of gold arcs that were candidates before they were added.
+    #: Fraction of gold arcs that were candidates before they were added.
     recall: float = 1.0
-    #: list of int32[A]: labels that a network that has not seen the sentence gives the candidate
-    #: arcs, by number from 1; empty without one.
+    #: list of int32[A]: predicted label of each candidate arc, counted from 1, by a network that
+    #: was not trained on the sentence; empty without a network.
     arc_labels: list[Ints] = field(default_factory=list)
-    #: Pretrained vectors that networks take besides.
+    #: Pretrained vectors as further input of the networks.
     outside: Outside | None = None
 
 
 def prepare(sentences: Sequence[Sentence], model: ModelConfig) -> TrainingData:
-    """Encode sentences and, if the model's trees are, make their trees projective."""
+    """Encode sentences, and make their trees projective if the model's trees are."""
     heads = []
     changed = 0
     for sentence in sentences:
@@ -58,11 +58,11 @@ def prepare(sentences: Sequence[Sentence], model: ModelConfig) -> TrainingData:
 
 
 def closest_projective(heads: Ints, single_root: bool = True) -> Ints:
-    """The projective tree with the most arcs of a tree, int32[n + 1] heads.
+    """Return the projective tree that shares the most arcs with a tree, int32[n + 1] heads.
 
-    Among those, words prefer to hang from an ancestor of theirs, a near one at best, as lifting
-    (Nivre & Nilsson 2005) would have it. By Eisner's algorithm over scores of 1 for arcs of the
-    tree and less than 1/n for others.
+    Among several, words attach to one of their ancestors, preferably a near one, as in lifting
+    (Nivre & Nilsson 2005). Uses Eisner's algorithm with scores of 1 for arcs of the tree and less
+    than 1/n for others.
     """
     n = len(heads) - 1
     scores = np.zeros((n + 1, n + 1))
@@ -81,10 +81,10 @@ def closest_projective(heads: Ints, single_root: bool = True) -> Ints:
 
 
 def subset(data: TrainingData, chosen: Iterable[int]) -> TrainingData:
-    """The training data of some sentences."""
-    places = list(chosen)
+    """Return the training data of the sentences `chosen`."""
+    indices = list(chosen)
     columns: dict[str, Any] = {
-        name: [column[i] for i in places]
+        name: [column[i] for i in indices]
         for name in ("sentences", "values", "heads", "arcs", "arc_labels")
         if (column := getattr(data, name))
     }
@@ -92,7 +92,7 @@ def subset(data: TrainingData, chosen: Iterable[int]) -> TrainingData:
 
 
 def labels_of(sentences: Iterable[Sentence]) -> list[str]:
-    """All labels, sorted; `TreebankError` if there are more than `MAX_LABELS`."""
+    """Return all labels, sorted; raises `TreebankError` if there are more than `MAX_LABELS`."""
     labels = sorted({label for sentence in sentences for label in sentence.deprels})
     if len(labels) > MAX_LABELS:
         raise TreebankError(
@@ -104,9 +104,9 @@ def labels_of(sentences: Iterable[Sentence]) -> list[str]:
 def folds_of(
     count: int, folds: int, seed: int | Sequence[int]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """For each fold of so many sentences, those of the others and its own, ascending.
+    """Return the training and held-out indices, both ascending, of each fold of `count` sentences.
 
-    There are no more folds than sentences; where there is but one, its others are its own.
+    There are at most as many folds as sentences. A single fold trains on its own sentences.
     """
     folds = min(folds, count)
     fold_of = np.random.default_rng(seed).permutation(count) % folds

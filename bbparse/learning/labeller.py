@@ -1,9 +1,8 @@
-"""Training the labeller: log-linear classification of arcs, with AdaGrad.
+"""Training of the labeller: log-linear classification of arcs, with AdaGrad.
 
-An arc gets label l with probability ∝ exp(score of l). Steps are taken for one sentence at a time,
-and weights are averaged from the second pass on: those of the first are far from where they end.
+An arc gets label l with probability ∝ exp(score of l). A step is taken for one sentence at a time.
+Weights are averaged from the second pass on: those of the first are far from the final ones.
 """
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,12 +22,12 @@ from bbparse.treebank.progress import watched
 
 Ints = NDArray[np.int32]
 
-# Gradients below this are not worth a step: what is left to gain is next to nothing.
+# Smaller gradients are not worth a step: next to nothing is left to gain.
 _LEAST_GRADIENT = 1e-2
-# AdaGrad's starting sum of squares. Far above that of the pruner: features that fired once or
-# twice stay weak, which is worth 0.1 % of the labels.
+# AdaGrad's initial sum of squares. It is far above the pruner's: features that fired once or
+# twice stay weak, which gains 0.1 % of the labels.
 _START = 5.0
-# Weights below this are left out: half of those that are not 0, and worth nothing.
+# Smaller weights are dropped: they are half of the non-zero ones and gain nothing.
 _LEAST_WEIGHT = 0.03
 
 
@@ -43,10 +42,10 @@ def _step(
     clock: int,
     learned: tuple[Any, ...],
 ) -> float:
-    """One gradient step on one sentence; returns the log-loss before it.
+    """Take one gradient step on one sentence and return the log-loss before it.
 
-    ``gold`` is int32[n+1], the label of each word, -1 for words to learn nothing from; what is
-    learned the weights, the changes of each times their moments, and the squares of its gradients.
+    ``gold`` is int32[n+1], the label of each word, or -1 for words that are skipped. ``learned``
+    holds the weights, their changes times the step numbers, and the sums of squared gradients.
     """
     weights, sums, squares = learned
     owner, indices = label_features(values, heads, templates)
@@ -60,7 +59,7 @@ def _step(
             for label in range(n_labels):
                 scores[m, label] += weights[row, label]
 
-    # The labels of each word whose gradients are worth a step.
+    # Labels of each word whose gradients are worth a step.
     count = np.zeros(n + 1, np.int64)
     changed = np.empty((n + 1, n_labels), np.int32)
     gradients = np.empty((n + 1, n_labels), np.float32)
@@ -99,11 +98,10 @@ def _step(
 
 
 def train_labeller(config: Configuration, data: TrainingData) -> Labeller | None:
-    """Train a labeller on the trees of a treebank, as they are there; None if no word has a label,
-    or the configuration has 0 epochs for them.
+    """Train a labeller on the gold trees of a treebank, without projectivising them.
 
-    Nothing is learned from words whose label is ``_``. `TreebankError` if there are more labels
-    than `MAX_LABELS`.
+    Returns None if no word has a label or the configuration sets 0 epochs. Words with the label
+    ``_`` are skipped. Raises `TreebankError` if there are more labels than `MAX_LABELS`.
     """
     sentences, values = data.sentences, data.values
     labels = [label for label in labels_of(sentences) if label != "_"]
@@ -112,13 +110,13 @@ def train_labeller(config: Configuration, data: TrainingData) -> Labeller | None
     root = root_label(sentences, labels)
     number = {label: i for i, label in enumerate(labels)}
     labeller = Labeller(config.label_templates, tuple(labels), root)
-    lessons = []
+    examples = []
     for sentence in sentences:
         tree = np.array([0, *sentence.heads], np.int32)
         gold = np.array([-1] + [number.get(label, -1) for label in sentence.deprels], np.int32)
-        if root >= 0:  # the rule decides, there is nothing to learn
+        if root >= 0:  # the rule decides, so there is nothing to learn
             gold[(tree == 0) | (gold == root)] = -1
-        lessons.append((tree, gold))
+        examples.append((tree, gold))
     compiled = plain(compile_templates(labeller.templates))
     shape = (len(labeller.weights), len(labels))
     weights, sums = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
@@ -129,8 +127,8 @@ def train_labeller(config: Configuration, data: TrainingData) -> Labeller | None
         if epoch == 1:
             sums[:] = 0.0
             clock = 1
-        for i in watched(random.permutation(len(lessons)), "labels"):
-            tree, gold = lessons[i]
+        for i in watched(random.permutation(len(examples)), "labels"):
+            tree, gold = examples[i]
             _step(
                 values[i], tree, compiled, gold, root, config.labels.rate, clock, learned
             )  # fmt: skip
@@ -144,7 +142,7 @@ def train_labeller(config: Configuration, data: TrainingData) -> Labeller | None
 
 
 def root_label(sentences: Sequence[Sentence], labels: Sequence[str]) -> int:
-    """The label that all arcs from the root have, and no other arc; -1 if there is none."""
+    """Return the index of the label that all arcs from the root have and no others, or -1."""
     of_root: set[str] = set()
     of_others: set[str] = set()
     for sentence in sentences:

@@ -1,9 +1,9 @@
-"""Training with a network: the network on all sentences, and factors beside it.
+"""Training with a network: the network on all sentences, then factors beside it.
 
-Factors are learned from sentences that the network did not see, whose errors are like those in new
-text: the training data is divided into folds (QL13 §4.2 does so for tags), and a network trained on
-all of them but one scores the sentences of that one. The factors are then used with the network
-that was trained on everything.
+Factors are trained on sentences that the network was not trained on, because its errors there are
+like those in new text. The training data is divided into folds (as QL13 §4.2 does for tags), and
+the sentences of a fold are scored by a network that was trained on the other folds. Afterwards the
+factors are used with the network that was trained on everything.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Ints = NDArray[np.int64]
 
 
 def learn_with_network(run: Run, families: Sequence[FactorFamily]) -> Model:
-    """Train a network on the data of a run, and factors of some families beside it.
+    """Train a network on the data of a run, and the factors of `families` beside it.
 
-    `TreebankError` if there are more labels than `bbparse.scoring.labeller.MAX_LABELS`.
+    Raises `TreebankError` if there are more labels than `bbparse.scoring.labeller.MAX_LABELS`.
     """
     config, everything = run.config, np.arange(len(run.data.sentences))
     network, *others = (
@@ -53,7 +53,7 @@ def learn_with_network(run: Run, families: Sequence[FactorFamily]) -> Model:
 
 
 def _network(run: Run, config: Configuration, chosen: Ints, epochs: int, part: str) -> ArcNetwork:
-    """Train a network on some sentences, or read that of an earlier run."""
+    """Train a network on the sentences `chosen`, or read the one of an interrupted run."""
     data = run.data
     labels = [label for label in labels_of(data.sentences) if label != "_"]
     names = tuple(labels) if config.labels.epochs else ()
@@ -66,9 +66,9 @@ def _network(run: Run, config: Configuration, chosen: Ints, epochs: int, part: s
 
 
 def held_out_problems(run: Run) -> list[Problem]:
-    """Every training sentence, in order, scored by a network that was trained without it.
+    """Return the problem of every training sentence, scored by a network not trained on it.
 
-    The candidate arcs that it kept, the gold ones among them, become those of the data.
+    The candidate arcs of these networks, and the gold arcs, become the candidate arcs of the data.
     """
     data, config = run.data, run.config
     count = len(data.sentences)
@@ -77,10 +77,10 @@ def held_out_problems(run: Run) -> list[Problem]:
     labels: dict[int, NDArray[np.int32]] = {}
     missing = 0
     folds = folds_of(count, config.factors.folds, config.learning.seed)
-    for fold, (others, own) in enumerate(folds, start=1):
+    for fold, (others, held_out) in enumerate(folds, start=1):
         network = _network(run, config, others, config.factors.fold_epochs, f"fold {fold}")
         maker = ProblemMaker(config, network, outside=data.outside)
-        for i in watched(own.tolist(), f"fold {fold}"):
+        for i in watched(held_out.tolist(), f"fold {fold}"):
             gold = {m: h for m, h in enumerate(data.heads[i].tolist()) if m}
             (scored,) = maker([data.sentences[i]])
             before = len(scored.problem.arc_head)
@@ -98,7 +98,7 @@ def held_out_problems(run: Run) -> list[Problem]:
                 labels[i] = 1 + best.astype(np.int32)
     if labels:
         data.arc_labels = [labels[i] for i in range(count)]
-    words = sum(one.n_words for one in data.sentences)
+    words = sum(sentence.n_words for sentence in data.sentences)
     data.recall = (words - missing) / max(1, words)
     run.say(
         f"{sum(len(head) for head, _ in data.arcs) / words:.2f} candidate heads a word,"

@@ -1,8 +1,8 @@
-"""What families propose for a sentence, kept as positions in a table of weights.
+"""Candidate factors of a sentence, stored as positions in a table of weights.
 
-Where candidate arcs do not change from epoch to epoch, neither do the factors over them. They are
-proposed once; afterwards an epoch scores them, and finds the features in which two trees differ, by
-adding up.
+Candidate arcs that do not change from epoch to epoch have the same factors in all of them. The
+families propose these once; afterwards an epoch only adds up weights to score them, and to find the
+features in which two trees differ.
 """
 
 from __future__ import annotations
@@ -23,38 +23,39 @@ _NAMES = names_of("factor", Factors) + names_of("count", Counts)
 def proposals_of(
     families: Sequence[FactorFamily], view: FactorView, table: FactorTable
 ) -> FactorBatch:
-    """What families (one at least) propose that has known features, these as places in a table."""
+    """Return the factors of `families` (at least one); their features are table positions."""
     return FactorBatch.joined([f.propose_all(view, table) for f in families]).known(table)
 
 
 def with_proposals(
     problem: Problem, proposals: FactorBatch, weights: Ints, quantum: float
 ) -> Problem:
-    """A problem over the candidate arcs, without factors, with these; weights in quanta."""
+    """Return a problem of candidate arcs with these factors added; weights are in quanta."""
     scores = np.diff(pointers(weights[proposals.feat_keys])[proposals.feat_ptr]) * quantum
     factors, counts = proposals.scored(scores)
     return problem.changed(**dict(zip(_NAMES, (*factors, *counts))))
 
 
 def features_apart(proposals: FactorBatch, gold: Flags, other: Flags) -> tuple[Longs, Longs]:
-    """Features of one tree minus those of another, as places and counts, none of them 0.
+    """Return the features of one tree minus those of another: positions and non-zero counts.
 
-    Which of the candidate arcs are in the trees, the flags bool[A] say.
+    The flags, bool[A], mark the candidate arcs of the trees.
     """
     here, there = proposals.fired(gold), proposals.fired(other)
     return difference(*(
-        take_sets(proposals.feat_ptr, proposals.feat_keys, some)[1]
-        for some in (here & ~there, there & ~here)
+        take_sets(proposals.feat_ptr, proposals.feat_keys, fired)[1]
+        for fired in (here & ~there, there & ~here)
     ))  # fmt: skip
 
 
 def telling(batch: FactorBatch, gold: Flags, others: Iterable[Flags]) -> FactorBatch:
-    """What fires in a tree but not in all of some others, or in some of these only.
+    """Return the features that distinguish the gold tree from its rivals.
 
-    The flags, bool[A], say which of the arcs are in which tree; each set found has one cell.
+    Such a feature fires in the gold tree but not in all rivals, or in a rival but not in the gold
+    tree. The flags, bool[A], mark the arcs of each tree. Each set of the result has one cell.
     """
-    own = batch.fired(gold)
-    apart = np.zeros_like(own)
+    in_gold = batch.fired(gold)
+    apart = np.zeros_like(in_gold)
     for other in others:
-        apart |= batch.fired(other) != own
+        apart |= batch.fired(other) != in_gold
     return batch.cells(apart)

@@ -1,4 +1,4 @@
-"""What a model needs for running text and for words without tags: a cutter and a tagger."""
+"""Training of the parts that read raw text: tokenizer and tagger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bbparse.treebank import Sentence
 
 
 class Reading(NamedTuple):
-    """What reads words and text; no tagger where the treebank has no tags."""
+    """Tokenizer and tagger of a model; no tagger if the treebank has no tags."""
 
     tagger: Tagger | None
     cutter: Tokenizer | None
@@ -31,8 +31,10 @@ def learn_to_read(
     progress: bool = False,
     say: Callable[[str], object] = lambda line: None,
 ) -> Reading:
-    """Learn from a treebank, in the order of its text, how it is cut and its words are tagged, by
-    vectors from outside, too, if there are any."""
+    """Train a tokenizer and a tagger on a treebank, whose sentences are in text order.
+
+    The tagger uses the pretrained vectors of `outside`, if given.
+    """
 
     def learn() -> Arrays:
         cutter = train_tokenizer(sentences, seed)

@@ -1,6 +1,6 @@
-"""Training runs: epochs of whatever learns, the best on dev kept, resumed after a break.
+"""Training runs: epochs of a trainer, with the best on dev kept, resumed after an interruption.
 
-The finished model has the largest of the weights that were learned, in few bits.
+The finished model keeps only the largest weights, in few bits.
 """
 
 from __future__ import annotations
@@ -31,39 +31,39 @@ _REALS: Rule = (REALS, 1, None)
 
 @dataclass(slots=True)
 class Run:
-    """What a training run is about, and how it talks."""
+    """Data and settings of a training run."""
 
     config: Configuration
-    #: With candidate arcs.
+    #: Training data with candidate arcs.
     data: TrainingData
     pruner: Pruner | None
-    #: Without any, the last epoch of everything is kept.
+    #: Development data; without any, the last epoch is kept.
     dev: Sequence[Sentence] = ()
-    #: Takes lines of text.
+    #: Called with lines of progress.
     say: Callable[[str], None] = lambda line: None
-    #: Where to keep the state.
+    #: Files of the run's state.
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
-    #: Which part of a larger run this is; in what it says, and in the name of its checkpoint.
+    #: Name of this part of a larger run, for messages and for the file of its checkpoint.
     part: str = ""
 
     def of(self, part: str, **changes: object) -> Run:
-        """A part of this run."""
+        """Return a run for a part of this run, with `changes`."""
         return replace(self, part=part, **changes)  # type: ignore[arg-type]
 
     def learn(self, families: Sequence[FactorFamily] = ()) -> Model:
-        """The backbone, and factors learned together with it, the mean over all restarts.
+        """Train the backbone with the factors of `families`, and average over all restarts.
 
-        Each restart ends somewhere else: what they have learned about the language they share, what
-        they have learned about single training sentences depends on the order of these. For a
-        linear model the mean of the scores of several models is the score by the mean of their
-        weights, so it parses as fast as one of them (as the averaged perceptron is a vote at the
-        price of one, Collins 2002).
+        Each restart ends with other weights. What they have in common concerns the language; what
+        differs concerns single training sentences and depends on their order. For a linear model
+        the mean of the scores of several models is the score by the mean of their weights, so the
+        mean parses as fast as one of them (the averaged perceptron is a vote at the price of one in
+        the same way, Collins 2002).
 
-        Means are rounded to whole quanta, halves to even ones, so that all scores stay multiples of
-        the quantum, and the same models always have the same mean.
+        Means are rounded to whole quanta, halves to even, so that all scores stay multiples of the
+        quantum and the same models always have the same mean.
         """
         count, epochs = self.config.learning.restarts, self.config.learning.epochs
-        found, notes = [], []
+        results, notes = [], []
         for restart in range(count):
             part = self
             if count > 1:
@@ -71,23 +71,23 @@ class Run:
             trainer = Trainer(self.config, self.data, self.pruner, families, restart)
             if families and not restart:
                 self.say(f"{len(trainer.table)} factor features")
-            weights, own = part.epochs(trainer, epochs)
-            found.append(weights)
-            notes.append(own)
+            weights, note = part.epochs(trainer, epochs)
+            results.append(weights)
+            notes.append(note)
         if count == 1:
-            return trainer.model(weights, own)
-        mean = np.rint(sum(one.astype(np.int64) for one in found) / count).astype(np.int32)
-        model = trainer.model(mean, {"epochs": [own["epoch"] for own in notes]})
+            return trainer.model(weights, note)
+        mean = np.rint(sum(result.astype(np.int64) for result in results) / count).astype(np.int32)
+        model = trainer.model(mean, {"epochs": [note["epoch"] for note in notes]})
         self.judge(model, f"mean of {count} restarts:")
         return model
 
     def epochs(self, trainer: Trainer, count: int) -> tuple[NDArray[np.int32], dict[str, Any]]:
-        """So many epochs of a trainer: its mean weights after the best of them, which that was, and
-        how good.
+        """Train for `count` epochs.
 
-        `ConfigError` if the checkpoint of a longer run left nothing to do and nothing to return.
+        Returns the mean weights after the best epoch, and a note of its number and dev accuracy.
+        Raises `ConfigError` if the checkpoint of a longer run leaves no epoch to train.
         """
-        # for the families, a backbone of fewer epochs is another one
+        # The families depend on the number of backbone epochs, the backbone itself does not.
         key = key_of(self.config) if trainer.n_backbone else self.config.to_table()
         weights, done = trainer.learner.weights.copy(), np.zeros(2, np.int64)
         best_uas = np.full(1, -1.0)
@@ -113,9 +113,10 @@ class Run:
         return weights, {"epoch": int(done[1]), "dev_uas": float(best_uas[0])}
 
     def thinned(self, model: Model) -> Model:
-        """The finished model: the largest weights of its backbone, and the pruner's, in few bits.
+        """Return the finished model with only the largest weights, in few bits.
 
-        `learning` says which share is kept (`keep_largest`), in how many bits (`rounded_to`).
+        The configuration's `learning` sets the fraction of backbone weights that are kept
+        (`keep_largest`) and the bits of backbone and pruner (`rounded_to`).
         """
         share, bits = self.config.learning.keep, self.config.learning.bits
         if share >= 1.0 and bits >= 32:
@@ -135,7 +136,7 @@ class Run:
         return thin
 
     def judge(self, model: Model, what: str) -> None:
-        """Note how good a model is on dev, and say it."""
+        """Measure the accuracy of a model on dev, note it in the model and report it."""
         if self.dev:
             model.notes["dev_uas"] = uas = self._uas(model.maker)
             self.say(f"{what} UAS {100 * uas:.2f} on dev")
@@ -147,23 +148,26 @@ class Run:
 def unlabelled_accuracy(
     maker: ProblemMaker, sentences: Iterable[Sentence], node_limit: int | None = None
 ) -> float:
-    """Share of words whose head is found, with at most so many search nodes a sentence."""
+    """Return the unlabelled accuracy as a fraction of all words.
+
+    ``node_limit`` limits the search nodes of a sentence.
+    """
     right = words = 0
     for batch in batches(watched(sentences, "dev")):
-        for one in maker(batch):
-            solution = solve(one.problem, node_limit=node_limit, **maker.config.search_options)
-            right += int((solution.heads[0, 1:] == np.array(one.sentence.heads)).sum())
-            words += one.sentence.n_words
+        for scored in maker(batch):
+            solution = solve(scored.problem, node_limit=node_limit, **maker.config.search_options)
+            right += int((solution.heads[0, 1:] == np.array(scored.sentence.heads)).sum())
+            words += scored.sentence.n_words
     return right / max(1, words)
 
 
 def keep_largest(weights: NDArray[np.int32], share: float) -> NDArray[np.int32]:
-    """A copy of weights, int32[F], without the smallest of them.
+    """Return a copy of weights, int32[F], with the smallest set to zero.
 
-    Most weights of a model come from features met once or twice: they are small, many, and about
-    the training text only. Without them a model is a fraction of its size and parses as well.
-    Kept is a share of the weights that are not zero, those of largest magnitude, and all that tie
-    with the smallest of these.
+    Most weights of a model come from features met once or twice: they are small, many, and specific
+    to the training text. Without them a model is a fraction of its size and parses as well.
+    `share` is the fraction of non-zero weights to keep: those of largest magnitude, and all that
+    tie with the smallest of them.
     """
     kept = weights.copy()
     sizes = np.abs(weights[weights != 0])
@@ -175,17 +179,17 @@ def keep_largest(weights: NDArray[np.int32], share: float) -> NDArray[np.int32]:
 
 
 def rounded_to(weights: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
-    """A copy of weights, int32[F], as multiples of a power of two: `bits` hold all their factors.
+    """Return a copy of weights, int32[F], as multiples of a power of two.
 
-    Of the bits, two at least, one is the sign. No weight changes by more than half of the power of
-    two, which is the smallest that is large enough.
+    The multipliers fit in `bits`, at least 2, of which one is the sign. The power of two is the
+    smallest that is large enough, and no weight changes by more than half of it.
     """
     most = (1 << (bits - 1)) - 1
     largest = max(int(weights.max(initial=0)), -int(weights.min(initial=0)))
     step = 1
     while (largest + step // 2) // step > most:
         step *= 2
-    # The largest 32-bit number is no multiple of the step: rounded up, it would not fit.
+    # The largest 32-bit number is not a multiple of the step: rounded up, it would not fit.
     highest = np.iinfo(np.int32).max // step
     return np.clip(np.rint(weights / step), -highest, highest).astype(np.int32) * np.int32(step)
 
@@ -193,8 +197,10 @@ def rounded_to(weights: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
 def learn_factors(
     run: Run, backbone: Model, problems: Sequence[Problem], families: Sequence[FactorFamily]
 ) -> Model:
-    """A model of arcs and parts with factors whose weights are learned from ``problems``: the
-    training sentences, in order, scored by others of its kind that did not see them.
+    """Train factors beside a backbone and return the model of both.
+
+    ``problems`` are the training sentences, in order, scored by backbones of the same kind that
+    were not trained on them.
     """
     trainer = Trainer(
         run.config, run.data, None, families, below=backbone.maker, problems=problems

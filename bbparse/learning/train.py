@@ -23,8 +23,9 @@ from bbparse.outside import Outside, one_source
 from bbparse.treebank import Sentence, check_tree, is_projective
 from bbparse.treebank.progress import progress_bars
 
-#: Where fewer of the training trees have arcs that cross, "auto" leaves them out: what such a model
-#: wins in few sentences it would lose in the others, and in speed.
+#: "auto" trains a projective model if fewer of the training trees are non-projective. With few
+#: such trees a non-projective model would gain less in them than it loses in the others, in
+#: accuracy and speed.
 LEAST_CROSSING = 0.05
 
 
@@ -47,35 +48,34 @@ def train(
     Parameters
     ----------
     sentences, dev : sequence of Sentence
-        With a tree each; without a dev set the last epoch is kept.
+        Sentences with gold trees; without a dev set the last epoch is kept.
     config : Configuration
     factors : iterable, optional
-        Families, by name, class or object, instead of the configuration's.
+        Factor families by name, class or object, instead of the configuration's.
     checkpoint : path, optional
-        What the files begin with in which each part of the run is kept that is done, and its
-        state after each epoch; a run with the same configuration and data that finds them goes on
-        from there. Removed when all is done.
+        Prefix of the files that store each finished part of the run, and its state after each
+        epoch. A run with the same configuration and data continues from them. They are removed
+        at the end.
     model : path, optional
-        Where to write the model, while there still is a checkpoint.
+        File of the model. It is written before the checkpoint is removed.
     reading : callable, optional
-        Gives what the model is to cut text and to tag words with (`bbparse.learning.reading`), of
-        what `outside` gave and a place to keep it in; called when the configuration and the trees
-        have been checked.
+        Trains the tokenizer and the tagger (`bbparse.learning.reading`). Its arguments are the
+        result of `outside` and the checkpoint. It is called after the configuration and the
+        trees have been checked.
     outside : callable, optional
-        Gives vectors that networks take besides, of sentences and dev: a partial
-        `bbparse.outside.read_vectors` or `fit_encoder`. Called after the same checks.
+        Returns pretrained vectors for the networks, given `sentences` and `dev`: a partial
+        `bbparse.outside.read_vectors` or `fit_encoder`. It is called after the same checks.
     about : mapping, optional
-        What the model's card is to say: ``name`` of the treebank, ``language``, ``license``.
+        Entries of the model's card: ``name`` of the treebank, ``language``, ``license``.
     progress : bool
-        Whether to draw progress bars on standard error.
+        Draw progress bars on standard error.
     report : callable, optional
-        Called with a line of text now and then.
-
+        Called with lines of progress.
     Raises
     ------
     TreebankError, FactorError, ConfigError
-        If there is no training sentence, one has no tree or an empty label, a family is unknown, or
-        there are vectors from outside and no network that could take them.
+        If there is no training sentence, a sentence has no tree or an empty label, a family is
+        unknown, or pretrained vectors are given and no network can take them.
     """
     say = report if report is not None else lambda line: None
     if not sentences:
@@ -113,7 +113,7 @@ def _learned(
     outside: Outside | None,
     say: Callable[[str], None],
 ) -> Model:
-    """What `train` gives, of what has been checked."""
+    """Train with checked arguments; otherwise as `train`."""
     started = time.perf_counter()
     data = prepare(sentences, config.model)
     data.outside = outside
@@ -124,7 +124,7 @@ def _learned(
         )
     notes = {
         "sentences": len(sentences), "projectivised": data.projectivised,
-        "tagged": any(one.has_tags for one in sentences),
+        "tagged": any(sentence.has_tags for sentence in sentences),
     }  # fmt: skip
     if config.network.epochs:
         best = learn_with_network(Run(config, data, None, dev, say, checkpoint), families)
@@ -148,7 +148,7 @@ def _learned(
 
 
 def _check_labels(sentence: Sentence) -> None:
-    """Find out before all training, not when the model is written, that labels are text."""
+    """Check that labels are text before training, not only when the model is written."""
     for m, label in enumerate(sentence.deprels, start=1):
         if not label or any(c in label for c in "\t\n\r"):
             raise TreebankError(
@@ -160,7 +160,7 @@ def _check_labels(sentence: Sentence) -> None:
 def _settled(
     config: Configuration, sentences: Sequence[Sentence], say: Callable[[str], None]
 ) -> Configuration:
-    """The configuration with `model.projective` yes or no, by the trees where it is "auto"."""
+    """Return the configuration with `model.projective` decided by the trees if it is "auto"."""
     if config.model.projective == "auto":
         crossing = sum(not is_projective(sentence.heads) for sentence in sentences)
         share = crossing / len(sentences)

@@ -1,29 +1,29 @@
-"""Learning weights with the parser's own branch and bound as the decoder.
+"""Training of weights with the parser's own branch and bound as the decoder.
 
-For each training sentence the best tree under the present weights, wrong arcs costing extra, is
-found by the very search that parses; where it outscores the gold tree, the weights move. Only then:
-a decoder that was cut short may return a tree that scores less than the gold tree, and learning
-from that ruins the weights (Huang, Fayong & Guo 2012).
+The search of the parser finds the best tree of each training sentence under the current weights,
+with a cost added to wrong arcs. The weights are updated only if that tree outscores the gold tree.
+A decoder that was cut short may return a tree that scores less than the gold tree, and learning
+from such a tree ruins the weights (Huang, Fayong & Guo 2012).
 
-Factors may be learned together with the backbone, or after it. A backbone that was trained on a
-sentence makes hardly any error in it, so that factors learned beside it see few of the errors they
-are for: afterwards, every sentence comes with the scores of a backbone that did not see it, as a
-new sentence would, and these stay as they are.
+Factors are trained together with the backbone, or after it. A backbone that was trained on a
+sentence makes hardly any error in it, so factors trained beside it see few of the errors they
+should correct. When they are trained afterwards, a backbone that was not trained on the sentence
+scores it, as it would a new sentence, and these scores stay fixed.
 
-A step gets the difference of two feature vectors, gold minus predicted, and by how much the
-predicted tree outscored the gold tree (with the cost of its errors). The three rules differ in the
-length of the step only:
+A step takes the difference of two feature vectors, gold minus predicted, and the loss: by how much
+the predicted tree, with the cost of its errors, outscores the gold tree. The three rules differ
+only in the length of the step:
 
 * perceptron: 1 for every feature (Collins 2002);
 * passive-aggressive: just enough to make up for the loss, at most ``rate`` (PA-I, Crammer et al.
   2006);
 * AdaGrad: ``rate / sqrt(sum of squared gradients so far)`` for each feature (Duchi et al. 2011).
 
-Steps are rounded to whole quanta, so that weights, and the scores of all trees, stay integer
-multiples of the quantum whichever rule is used.
+Steps are rounded to whole quanta, so that weights and the scores of all trees stay integer
+multiples of the quantum under every rule.
 
 The mean over steps 1..T of a weight w is w - (Σ_t t·δ_t)/T for changes δ_t made at step t (a lazy
-form of the averaged perceptron, Collins 2002), so that a step costs only the features it changes.
+form of the averaged perceptron, Collins 2002), so a step costs only the features it changes.
 """
 
 from __future__ import annotations
@@ -54,12 +54,11 @@ Flags = NDArray[np.bool_]
 
 
 class Learner:
-    """Weights int32[F] in quanta that learn, in place, by one of the rules, and their mean over all
-    steps.
+    """Weights int32[F] in quanta, updated in place by one of the rules, and their mean over steps.
 
-    They lie in blocks of some `sizes`, each with a rate of its own. `starts` is where AdaGrad's
-    sums of squares start: the more, the shorter are first steps, so that features met a few times
-    stay weak.
+    The weights form consecutive blocks of lengths `sizes`, each with its own rate. `starts` are the
+    initial sums of squares of AdaGrad: larger ones shorten the first steps, so that features met
+    only a few times stay weak.
     """
 
     def __init__(
@@ -77,8 +76,8 @@ class Learner:
     def step(self, indices: NDArray[np.int64], counts: NDArray[np.int64], loss: float) -> None:
         """Move the weights towards the gold tree.
 
-        Given are gold minus predicted features, none twice; and by how much the predicted tree and
-        its cost outscore the gold tree, >= 0.
+        `indices` and `counts` are the gold minus the predicted features, each at most once. `loss`,
+        >= 0, is by how much the predicted tree, with its cost, outscores the gold tree.
         """
         rates = self._rates[np.searchsorted(self._ends, indices, side="right")]
         if self.method == "perceptron":
@@ -101,44 +100,43 @@ class Learner:
         self.clock += 1
 
     def restart(self) -> None:
-        """Forget earlier weights: the mean is over what follows."""
+        """Restart the mean: earlier weights no longer count."""
         self.sums[:] = 0
         self.clock[:] = 1
 
     def average(self) -> NDArray[np.int32]:
-        """The mean weights, rounded to whole quanta."""
+        """Return the mean weights, rounded to whole quanta."""
         out = self.weights.copy()
         used = np.flatnonzero(self.sums)
         out[used] = np.rint(out[used] - self.sums[used] / self.clock)
         return out
 
     def state(self) -> dict[str, NDArray]:
-        """All that changes, in arrays that may be written to, to go on from another state."""
+        """Return the arrays of the state; writing to them restores another state."""
         return {"weights": self.weights, "sums": self.sums, "squares": self.squares,
                 "clock": self.clock}  # fmt: skip
 
 
 @dataclass(slots=True)
 class EpochReport:
-    """What one pass over the training data did."""
-
-    #: From 1.
+    """Statistics of one pass over the training data."""
+    #: Number of the epoch, from 1.
     epoch: int
     seconds: float = 0.0
-    #: Heads found right in the trees that learning saw, and how many there were.
+    #: Correct heads in the predicted trees, and words.
     right: int = 0
     words: int = 0
-    #: Sentences learned from; sentences whose predicted tree did not outscore the gold tree; and
-    #: searches that reached the node limit.
+    #: Updates; sentences whose predicted tree did not outscore the gold tree; searches that
+    #: reached the node limit.
     updates: int = 0
     not_violations: int = 0
     cut_short: int = 0
-    #: With averaged weights; nan without a dev set.
+    #: Unlabelled accuracy with averaged weights; nan without a dev set.
     dev_uas: float = float("nan")
 
     @property
     def train_uas(self) -> float:
-        """Share of right heads in the trees that learning saw."""
+        """Fraction of correct heads in the predicted trees."""
         return self.right / max(1, self.words)
 
     def line(self) -> str:
@@ -151,12 +149,12 @@ class EpochReport:
 
 
 class Trainer:
-    """Learns the weights of a backbone and its factors together, or of factors alone.
+    """Trainer of a backbone and its factors together, or of factors alone.
 
-    Trainers with other `restart` numbers see the sentences in other orders. Factors are learned
-    alone for the backbone `below`, from `problems`: the sentences under backbones that did not see
-    them, without factors. The first `n_backbone` weights of the `learner` are the backbone's, if it
-    learns, the others those of the factors' features, of which `table` has those that take part.
+    The order of the sentences depends on `restart`. Factors are trained alone for the backbone
+    `below`, from `problems`: the sentences without factors, scored by backbones that were not
+    trained on them. The first `n_backbone` weights of the `learner` are those of the backbone, if
+    it is trained; the others are those of the factor features in `table`.
     """
 
     def __init__(
@@ -175,7 +173,7 @@ class Trainer:
         self.families = families
         self.problems = problems
         self.seeds = [config.learning.seed, restart] if restart else [config.learning.seed]
-        #: Of the stage: cost, node_limit and average_from.
+        #: Settings of the stage: cost, node_limit and average_from.
         self.settings = config.learning if below is None else config.factors
         if below is None:
             scorer = PartScorer(config.templates, quantum=QUANTUM)
@@ -195,33 +193,33 @@ class Trainer:
         )  # fmt: skip
         if self.n_backbone and self.maker.scorer is not None:
             self.maker.scorer.weights = self.learner.weights[: self.n_backbone]
-        # As long as the backbone learns, there may be many factors, and they would fill the memory.
+        # While the backbone is trained, there may be many factors, and they would fill the memory.
         self.proposals = [self._propose(i) for i in range(len(problems))]
 
     def _propose(self, i: int) -> FactorBatch:
         return proposals_of(self.families, self._view(i), self.table)
 
     def _view(self, i: int, arcs: NDArray[np.int64] | slice = slice(None)) -> FactorView:
-        """What families see of a sentence and some of its candidate arcs."""
+        """Return the view of a sentence and some of its candidate arcs for factor families."""
         data, (head, mod) = self.data, self.data.arcs[i]
         labels = data.arc_labels[i][arcs] if data.arc_labels else None
         names = self.maker.label_names
         return FactorView(data.sentences[i], head[arcs], mod[arcs], data.values[i], labels, names)
 
     def _table(self) -> FactorTable:
-        """The features that fire in enough gold trees.
+        """Return the features that fire in enough gold trees.
 
-        With a backbone below, those that tell enough gold trees from the trees that it finds: a
-        feature of wrong trees that no gold tree has is as good as one of gold trees; one that all
-        of them have, or none, has nothing to learn.
+        With a backbone below, return those that distinguish enough gold trees from predicted trees:
+        a feature of wrong trees that no gold tree has is as useful as one of gold trees, and a
+        feature that all of them have, or none, teaches nothing.
         """
         counter = FactorCounter()
         for i, right in enumerate(self.right if self.families else ()):
             others = np.zeros((1, len(right)), np.bool_)
             if self.problems:
-                found = self._solve(self.problems[i], self.config.factors.rivals)
-                others = np.zeros((len(found), len(right)), np.bool_)
-                np.put_along_axis(others, found.arcs.astype(np.int64), True, axis=1)
+                solution = self._solve(self.problems[i], self.config.factors.rivals)
+                others = np.zeros((len(solution), len(right)), np.bool_)
+                np.put_along_axis(others, solution.arcs.astype(np.int64), True, axis=1)
                 if (others == right).all():
                     continue
             arcs = np.flatnonzero(right | others.any(axis=0))
@@ -239,7 +237,7 @@ class Trainer:
         )  # fmt: skip
 
     def epoch(self, number: int) -> EpochReport:
-        """One pass over the training data; its order depends on seed, restart and epoch only."""
+        """Run one pass over the data, in an order that depends on seed, restart and epoch only."""
         if number > 1 and number == self.settings.average_from:
             self.learner.restart()
         report = EpochReport(number)
@@ -247,13 +245,13 @@ class Trainer:
         order = np.random.default_rng([*self.seeds, number]).permutation(len(self.right))
         for i in watched(order, f"epoch {number}"):
             self._learn_from(int(i), report)
-            # after the update, so that the average has the weights it led to
+            # Tick after the update, so that the average includes the weights after it.
             self.learner.tick()
         report.seconds = time.perf_counter() - started
         return report
 
     def _learn_from(self, i: int, report: EpochReport) -> None:
-        """Decode one sentence and update."""
+        """Decode one sentence and update the weights."""
         data, gold, right = self.data, self.data.heads[i], self.right[i]
         proposals = None
         if not self.n_backbone:
@@ -270,7 +268,7 @@ class Trainer:
         solution = self._solve(problem)
         report.words += problem.n_words
         report.cut_short += solution.status == "node_limit"
-        if not len(solution):  # cut short before any tree was found
+        if not len(solution):  # the search was cut short before it found any tree
             report.not_violations += 1
             return
         heads = solution.heads[0]
@@ -297,26 +295,26 @@ class Trainer:
     def model(
         self, weights: NDArray[np.int32], notes: Mapping[str, Any] | None = None
     ) -> Model:
-        """The model with some weights of what learns."""
-        own, factors = np.split(weights, [self.n_backbone])
+        """Return the model with the given weights of the learner."""
+        backbone, factors = np.split(weights, [self.n_backbone])
         table = FactorTable(self.table.keys, self.table.gates, factors * QUANTUM)
         maker = replace(self.maker, table=table)
         if self.n_backbone and maker.scorer is not None:
-            maker = replace(maker, scorer=maker.scorer.with_weights(own))
+            maker = replace(maker, scorer=maker.scorer.with_weights(backbone))
         return Model(maker, notes=dict(notes or {}))
 
 
 def with_cost(problem: Problem, right: Flags, cost: float) -> Problem:
-    """The problem with a cost, rounded to whole quanta, added to every arc that is not right."""
-    quanta = round(cost / QUANTUM) * QUANTUM  # the problem says that all its scores are such
+    """Return the problem with a cost, rounded to whole quanta, added to every wrong arc."""
+    quanta = round(cost / QUANTUM) * QUANTUM  # scores of the problem must be multiples of it
     if not quanta:
         return problem
     return problem.changed(arc_score=problem.arc_score + np.where(right, 0.0, quanta))
 
 
 def gold_score(problem: Problem, gold: NDArray[np.int32], right: Flags) -> float:
-    """φ of the gold tree in a problem that has all its arcs."""
+    """Return the score φ of the gold tree in a problem that has all its arcs."""
     arcs = np.empty((1, problem.n_words), np.int32)
-    own = np.flatnonzero(right).astype(np.int32)
-    arcs[0, problem.arc_mod[own] - 1] = own
+    gold_arcs = np.flatnonzero(right).astype(np.int32)
+    arcs[0, problem.arc_mod[gold_arcs] - 1] = gold_arcs
     return float(rescore(problem, arcs, gold[np.newaxis])[0, 0])
