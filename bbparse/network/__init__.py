@@ -1,1 +1,1 @@
-"""Words in their context: vectors by convolution, and how they are learned."""
+"""Networks over sentences: their layers, word vectors in context, and training."""

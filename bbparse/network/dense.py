@@ -1,14 +1,14 @@
-"""`dense`: products of matrices of 32-bit floats, the same to the last bit on every machine.
+"""`dense`: matrix products of 32-bit floats, identical to the last bit on every machine.
 
-Each element is summed up in the order of the inputs, from the bias on, and each product is rounded
-together with the sum that it goes into (by an instruction of the processor; where that is missing,
-by a slow function). A compiler that chose by itself what to fuse, or a library that divides sums by
-the number of threads, would give a model other scores elsewhere.
+Each element is summed in the order of the inputs, starting with the bias. Each product is added
+with a single rounding (by a processor instruction, or a slow function if that is missing). If the
+compiler chose what to fuse, or a library divided sums by the number of threads, a model would have
+other scores on other machines.
 
 The unit of work is a tile: four rows and two vectors of columns, whose sums stay in registers.
 Compilers do not find that in a loop over arrays, so its code is built by hand. Tiles of the same
-columns follow each other, whose weights are copied to lie side by side: rows of a matrix whose
-width is a multiple of a large power of two would push each other out of the cache.
+columns follow each other, and their weights are copied side by side: rows of a matrix whose width
+is a multiple of a large power of two would evict each other from the cache.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Floats = NDArray[np.float32]
 #: Rows of a tile, columns of a vector and of a tile.
 ROWS, _VECTOR = 4, 8
 _COLUMNS = 2 * _VECTOR
-#: Rows whose tiles of all columns are made before those of the next rows.
+#: Number of rows whose tiles of all columns are computed before those of the next rows.
 _BLOCK = 64
 
 
@@ -38,14 +38,16 @@ def _tile(
     typing_context: Any, x: Any, at: Any, stride: Any, inputs: Any, panel: Any, bias: Any,
     out: Any, row: Any, column: Any,
 ) -> Any:  # fmt: skip
-    """Code of ``out[row + r, column + c] = bias[column + c] + Σ x[at + r * stride + i] *
-    panel[i, c]``, for all r and c of a tile."""
+    """Emit code of a tile: rows `row + r` and columns `column + c` of a matrix product.
+
+    ``out[row + r, column + c] = bias[column + c] + Σ x[at + r * stride + i] * panel[i, c]``
+    """
     signature = types.void(x, *[types.intp] * 3, panel, bias, out, *[types.intp] * 2)
 
-    def code(context: Any, builder: Any, own: Any, values: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         arrays = [
             context.make_array(kind)(context, builder, value)
-            for kind, value in zip(own.args, values)
+            for kind, value in zip(signature.args, values)
             if isinstance(kind, types.Array)
         ]
         x, panel, bias, out = arrays
@@ -60,23 +62,23 @@ def _tile(
         def place(array: Any, where: Any) -> Any:
             return builder.bitcast(builder.gep(array.data, [where]), vector.as_pointer())
 
-        def both(array: Any, first: Any) -> list[Any]:
-            places = [place(array, builder.add(first, number(v * _VECTOR))) for v in range(2)]
-            return [builder.load(one, align=4) for one in places]
+        def pair_at(array: Any, first: Any) -> list[Any]:
+            addresses = [place(array, builder.add(first, number(v * _VECTOR))) for v in range(2)]
+            return [builder.load(address, align=4) for address in addresses]
 
         sums = [[cgutils.alloca_once(builder, vector) for _ in range(2)] for _ in range(ROWS)]
-        start = both(bias, column)
+        start = pair_at(bias, column)
         for pair in sums:
             for total, value in zip(pair, start):
                 builder.store(value, total)
         rows = [builder.add(at, builder.mul(stride, number(r))) for r in range(ROWS)]
         with cgutils.for_range(builder, inputs) as loop:
-            own_weights = both(panel, builder.mul(loop.index, number(_COLUMNS)))
+            weights = pair_at(panel, builder.mul(loop.index, number(_COLUMNS)))
             for pair, first in zip(sums, rows):
                 one = builder.load(builder.gep(x.data, [builder.add(first, loop.index)]))
                 one = builder.insert_element(nothing, one, ir.IntType(32)(0))
                 factor = builder.shuffle_vector(one, nothing, zeros)
-                for total, weight in zip(pair, own_weights):
+                for total, weight in zip(pair, weights):
                     value = builder.call(fused, [factor, weight, builder.load(total)])
                     builder.store(value, total)
         width = builder.extract_value(out.shape, 1)
@@ -92,7 +94,7 @@ def _tile(
 
 @intrinsic
 def _fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """Code of ``a * b + c``, rounded once."""
+    """Emit code of ``a * b + c``, rounded once."""
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.fma(*values)
@@ -100,7 +102,7 @@ def _fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     return types.float32(types.float32, types.float32, types.float32), code
 
 
-if config.DISABLE_JIT:  # the same but for the rarest of roundings
+if config.DISABLE_JIT:  # equal except for the rarest of roundings
 
     def _fused(a: np.float32, b: np.float32, c: np.float32) -> np.float32:
         return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
@@ -119,10 +121,10 @@ if config.DISABLE_JIT:  # the same but for the rarest of roundings
 def dense(
     x: Floats, begin: int, stride: int, inputs: int, weights: Floats, bias: Floats, out: Floats
 ) -> None:
-    """Rows of a matrix product: ``out[r] = bias + x[begin + r * stride :][:inputs] @ weights``.
+    """Compute a matrix product: ``out[r] = bias + x[begin + r * stride :][:inputs] @ weights``.
 
-    Rows of ``x`` may overlap, so that a window over words needs no copy; the number of rows of
-    ``out`` is a multiple of `ROWS`.
+    Rows of ``x`` may overlap, so a window over words needs no copy. The number of rows of ``out``
+    must be a multiple of `ROWS`.
     """
     columns = out.shape[1]
     whole = columns - columns % _COLUMNS

@@ -1,13 +1,13 @@
 """Layers of a network over a batch of sentences, forward and backward side by side.
 
-A layer is a function that takes its weights (`Weights`), a float32 matrix with a row for each word
-of a batch (`bbparse.network.ragged`), and gives the matrix that comes out, with zeros in the
-padding, and a function from the gradient of what came out to that of what came in, which adds the
-gradients of the weights to those there are. `forward only`, the second is never called.
+A layer is a function. It takes its weights (`Weights`) and a float32 matrix with a row for each
+word of a batch (`bbparse.network.ragged`). It returns the output matrix, with zeros in the padding,
+and a backward function. That function maps the gradient of the output to the gradient of the input,
+and adds the gradients of the weights to the existing ones.
 
-All sums are taken in an order that the code says (`bbparse.network.dense`), and the recurrence's
-gates are made of multiplications and divisions: a network has the same scores on every machine,
-with any number of threads, whatever sentences are in a batch with each other.
+The code fixes the order of all sums (`bbparse.network.dense`), and the gates of the recurrence use
+only multiplications and divisions. So a network has the same scores on every machine, with any
+number of threads and in any batch.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from bbparse.treebank.encode import PAD
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
-#: From the gradient of what a layer gave to that of what it took.
+#: Function from the gradient of a layer's output to the gradient of its input.
 Backward = Callable[[Floats], Floats]
 
-#: Of how many numbers a sum is taken at once; widths are multiples of it.
+#: Number of partial sums of a row; widths are multiples of it.
 LANES = 16
 _LARGEST = np.float32(40.0)
 _POWER = np.float32(1.0 / 64.0)
@@ -43,9 +43,9 @@ class Weights(NamedTuple):
 
 
 def product(x: Floats, weights: Floats, bias: Floats | None = None) -> Floats:
-    """``x @ weights + bias``, the same to the last bit on every machine.
+    """Return ``x @ weights + bias``, identical to the last bit on every machine.
 
-    The number of rows of ``x`` is best a multiple of four.
+    It is fastest if the number of rows of ``x`` is a multiple of four.
     """
     rows, inputs = x.shape
     if rows % 4:
@@ -59,7 +59,7 @@ def product(x: Floats, weights: Floats, bias: Floats | None = None) -> Floats:
 
 
 def linear(w: Weights, name: str, x: Floats) -> tuple[Floats, Backward]:
-    """``x @ NAME_w + NAME_b``; padding is not kept zero."""
+    """Return ``x @ NAME_w + NAME_b`` and its backward function; padding does not stay zero."""
     weights = w.values[f"{name}_w"]
 
     def backward(d_out: Floats) -> Floats:
@@ -71,8 +71,10 @@ def linear(w: Weights, name: str, x: Floats) -> tuple[Floats, Backward]:
 
 
 def _windows(x: Floats, reach: int, weights: Floats, bias: Floats) -> Floats:
-    """Product of the ``2 * reach + 1`` rows around each row, side by side, with weights; zero in
-    the first and last rows."""
+    """Multiply the ``2 * reach + 1`` rows around each row, side by side, with weights.
+
+    The first and last `REACH` rows of the result are zero.
+    """
     rows, width = x.shape
     out = np.zeros((rows, weights.shape[1]), np.float32)
     inner = out[REACH : rows - REACH]
@@ -90,7 +92,7 @@ def _windows(x: Floats, reach: int, weights: Floats, bias: Floats) -> Floats:
 
 
 def convolution(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
-    """max(0, ·) of a linear function of the words around each word, as many as weights say."""
+    """Convolve the words around each word, as many as the weights cover, with max(0, ·) on top."""
     weights, width = w.values[f"{name}_w"], x.shape[1]
     reach = weights.shape[0] // width // 2
     out = _windows(x, reach, weights, w.values[f"{name}_b"])
@@ -115,7 +117,7 @@ def convolution(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats
             dense(flat, begin, rows, len(inner), inner, zero, part)
             d_weights[tap * width : (tap + 1) * width] += part[:width]
         w.gradients[f"{name}_b"][...] += inner.sum(axis=0)
-        # the gradient by a row is a convolution of those by the rows around it, taps turned round
+        # The gradient of a row is a convolution of those of the rows around it, with taps reversed.
         flipped = weights.reshape(taps, width, -1)[::-1].transpose(0, 2, 1)
         flipped = np.ascontiguousarray(flipped).reshape(-1, width)
         return _windows(d_out, reach, flipped, np.zeros(width, np.float32))
@@ -125,7 +127,7 @@ def convolution(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats
 
 @kernel
 def rectify(x: Floats, mask: Floats) -> None:
-    """Set to 0 what is negative or padding."""
+    """Set negative elements and padding to 0."""
     for r in range(np.uint64(x.shape[0])):
         for j in range(np.uint64(x.shape[1])):
             x[r, j] = max(x[r, j], np.float32(0.0)) * mask[r]
@@ -133,7 +135,7 @@ def rectify(x: Floats, mask: Floats) -> None:
 
 @inlined
 def _growth(x: np.float32) -> np.float32:
-    """About e^x: (1 + x / 64)^64, by multiplications; 0 < 1 + x / 64."""
+    """Approximate e^x by (1 + x / 64)^64, only with multiplications; needs 0 < 1 + x / 64."""
     y = np.float32(1.0) + x * _POWER
     y *= y
     y *= y
@@ -146,7 +148,7 @@ def _growth(x: np.float32) -> np.float32:
 
 @kernel
 def _gates(x: Floats) -> None:
-    """Make of rows (z, c, z, c) of four equal parts their gates σ(z) and values tanh(c)."""
+    """Turn rows (z, c, z, c) of four equal parts into gates σ(z) and values tanh(c), in place."""
     width = np.uint64(x.shape[1] // 4)
     one = np.float32(1.0)
     for r in range(np.uint64(x.shape[0])):
@@ -161,7 +163,7 @@ def _gates(x: Floats) -> None:
 
 @kernel
 def _gates_back(x: Floats, gates: Floats, d_gates: Floats) -> None:
-    """Make of gradients of `_gates` those of what they were made of."""
+    """Turn gradients of the result of `_gates` into gradients of its input, in place."""
     width = np.uint64(x.shape[1] // 4)
     one = np.float32(1.0)
     for r in range(np.uint64(x.shape[0])):
@@ -184,7 +186,7 @@ def _gates_back(x: Floats, gates: Floats, d_gates: Floats) -> None:
 
 @kernel
 def _recur(gates: Floats, first: Ints, size: Ints, out: Floats) -> None:
-    """h_t = (1 - z_t) h_{t-1} + z_t c_t over the words of each sentence, in both directions."""
+    """Compute h_t = (1 - z_t) h_{t-1} + z_t c_t along each sentence, in both directions."""
     width = np.uint64(out.shape[1] // 2)
     one = np.float32(1.0)
     state = np.empty(out.shape[1] // 2, np.float32)
@@ -206,7 +208,7 @@ def _recur(gates: Floats, first: Ints, size: Ints, out: Floats) -> None:
 def _recur_back(
     gates: Floats, first: Ints, size: Ints, out: Floats, d_out: Floats, d_gates: Floats
 ) -> None:
-    """Gradients of the gates of `_recur`, given those of what it gave; zero in the padding."""
+    """Compute gradients of the gates of `_recur` from those of its output; zero in the padding."""
     width = np.uint64(out.shape[1] // 2)
     one = np.float32(1.0)
     slope = np.empty(out.shape[1] // 2, np.float32)
@@ -229,13 +231,13 @@ def _recur_back(
 
 
 def recurrence(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
-    """A minimal gated recurrence in both directions, each of half the width of x, side by side.
+    """Apply a minimal gated recurrence in both directions, each half as wide as x, side by side.
 
-    z = σ(W_z x), c = tanh(W_c x), h_t = (1 - z_t) h_{t-1} + z_t c_t: gates see the input only, so
-    that all products are those of whole batches (Bradbury et al. 2017; Feng et al. 2024).
+    z = σ(W_z x), c = tanh(W_c x), h_t = (1 - z_t) h_{t-1} + z_t c_t. The gates see only the input,
+    so all products are over whole batches (Bradbury et al. 2017; Feng et al. 2024).
     """
     before, back_in = linear(w, f"{name}_in", x)
-    gates = before.copy() if w.gradients else before  # what gates were made of is for learning
+    gates = before.copy() if w.gradients else before  # only training needs the input of the gates
     _gates(gates)
     joined = np.zeros((len(x), before.shape[1] // 2), np.float32)
     _recur(gates, batch.first, batch.size, joined)
@@ -251,7 +253,7 @@ def recurrence(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats,
 
 @kernel
 def _norm(x: Floats, mask: Floats, gain: Floats, shift: Floats, out: Floats, scale: Floats) -> None:
-    """Layer normalisation of rows; ``x`` becomes the rows before gain and shift, scale 1/sd."""
+    """Normalise rows; ``x`` becomes the rows before gain and shift, ``scale`` their 1/sd."""
     width, lane_count = np.uint64(gain.shape[0]), np.uint64(LANES)
     lanes = np.empty(LANES, np.float32)
     for r in range(np.uint64(x.shape[0])):
@@ -272,10 +274,10 @@ def _norm(x: Floats, mask: Floats, gain: Floats, shift: Floats, out: Floats, sca
         total = np.float32(0.0)
         for lane in range(lane_count):
             total += lanes[lane]
-        own = np.float32(1.0) / np.sqrt(total / np.float32(width) + np.float32(1e-5))
-        scale[r] = own
+        inverse = np.float32(1.0) / np.sqrt(total / np.float32(width) + np.float32(1e-5))
+        scale[r] = inverse
         for j in range(width):
-            x[r, j] *= own
+            x[r, j] *= inverse
             out[r, j] = (x[r, j] * gain[j] + shift[j]) * mask[r]
 
 
@@ -284,7 +286,7 @@ def _norm_back(
     gradient: Floats, mask: Floats, x: Floats, gain: Floats, scale: Floats,
     out: Floats, gain_gradient: Floats, shift_gradient: Floats,
 ) -> None:  # fmt: skip
-    """Gradients of `_norm`, given that of its ``out``."""
+    """Compute the gradients of `_norm` from the gradient of its ``out``."""
     width, lane_count = np.uint64(gain.shape[0]), np.uint64(LANES)
     ones = np.empty(LANES, np.float32)
     twos = np.empty(LANES, np.float32)
@@ -316,7 +318,7 @@ def _norm_back(
 
 
 def normalisation(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floats, Backward]:
-    """Layer normalisation (Ba, Kiros & Hinton 2016); ``x`` is overwritten."""
+    """Apply layer normalisation (Ba, Kiros & Hinton 2016); ``x`` is overwritten."""
     gain, shift = w.values[f"{name}_gain"], w.values[f"{name}_shift"]
     out, scale = np.empty_like(x), np.empty(len(x), np.float32)
     _norm(x, batch.mask, gain, shift, out, scale)
@@ -334,7 +336,7 @@ def normalisation(w: Weights, name: str, x: Floats, batch: Ragged) -> tuple[Floa
 
 @kernel
 def sum_rows(rows: Ints, table: Floats, out: Floats) -> None:
-    """``out[i]`` = the sum of ``table[rows[i, k]]`` over k; negative rows are left out."""
+    """Set ``out[i]`` to the sum of ``table[rows[i, k]]`` over k; negative rows are skipped."""
     width = np.uint64(table.shape[1])
     for i in range(np.uint64(rows.shape[0])):
         for j in range(width):
@@ -348,7 +350,7 @@ def sum_rows(rows: Ints, table: Floats, out: Floats) -> None:
 
 @kernel
 def add_to_rows(rows: Ints, gradient: Floats, table: Floats) -> None:
-    """Add ``gradient[i]`` to ``table[rows[i, k]]`` for all k; negative rows are left out."""
+    """Add ``gradient[i]`` to ``table[rows[i, k]]`` for all k; negative rows are skipped."""
     width = np.uint64(table.shape[1])
     for i in range(np.uint64(rows.shape[0])):
         for k in range(np.uint64(rows.shape[1])):
@@ -362,7 +364,7 @@ def add_to_rows(rows: Ints, gradient: Floats, table: Floats) -> None:
 def find_rows(
     values: Hashes, columns: Ints, keys: Hashes, begin: NDArray[np.int32], shift: int
 ) -> Ints:
-    """Rows of the attributes of words, int64[n_words + 1, attributes]; -1 for unknown values.
+    """Find the rows of words' attributes, int64[n_words + 1, attributes]; -1 for unknown values.
 
     ``keys`` are sorted; those whose upper bits are b lie from ``begin[b]`` to ``begin[b + 1]``.
     """
@@ -380,7 +382,7 @@ def find_rows(
 
 @inlined
 def sum_of(lanes: Floats, length: np.uint64) -> np.float32:
-    """The sum of so many numbers, one at least, halves to halves; they are lost."""
+    """Sum `length` >= 1 numbers by adding halves; the numbers are overwritten."""
     while length > np.uint64(1):
         half = (length + np.uint64(1)) >> np.uint64(1)
         for j in range(length - half):

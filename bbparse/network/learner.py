@@ -16,17 +16,17 @@ from bbparse.treebank.progress import watched
 
 Ints = NDArray[np.int64]
 
-# The first steps are small ones, while Adam's means are still those of a few sentences; so many,
-# but no more than a tenth of all.
+# Adam's means come from a few sentences at first, so the rate rises over these steps, or over a
+# tenth of all steps if that is less.
 _WARM_UP = 200
 _LAST_RATE = 0.02
 _LONGEST_GRADIENT = 2.0
-_AVERAGED = 0.15  # share of the steps at the end over which weights are averaged
-_EVERY = 8  # steps between two that are part of the mean
+_AVERAGED = 0.15  # fraction of the steps, at the end, over which weights are averaged
+_EVERY = 8  # one step in so many is part of the mean
 
 
 class Learned(NamedTuple):
-    """Rows of weights, their gradients, and the running means of these and of their squares."""
+    """Rows of weights, their gradients, and the running means of gradients and their squares."""
 
     weights: Floats
     gradient: Floats
@@ -35,13 +35,13 @@ class Learned(NamedTuple):
 
     @classmethod
     def of(cls, weights: Floats) -> Learned:
-        """Weights that nothing has been learned for."""
+        """Return the state of untrained weights."""
         return cls(weights, *(np.zeros_like(weights) for _ in range(3)))
 
 
 @kernel
 def adam(rows: Ints, learned: Learned, rate: float, clock: int) -> None:
-    """A step of Adam (Kingma & Ba 2015) for some rows; their gradients are set to 0 afterwards."""
+    """Take a step of Adam (Kingma & Ba 2015) for some rows, and set their gradients to 0."""
     weights, gradient, mean, square = learned
     decay, square_decay = 0.9, 0.98
     one = np.float32(1.0)
@@ -62,10 +62,10 @@ def adam(rows: Ints, learned: Learned, rate: float, clock: int) -> None:
 
 
 class NetworkLearner:
-    """Weights of a network of some kind that are being learned.
+    """Weights of a network during training.
 
-    ``sizes`` are those of the kind, ``n_values`` the number of values of attributes that have
-    vectors.
+    ``sizes`` are those of the network class; ``n_values`` is the number of attribute values that
+    have vectors.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class NetworkLearner:
         random = np.random.default_rng([seed, 2])
         self.kinds, self.sizes = kinds, dict(sizes)
         self.shapes = network.shapes(kinds, sizes, n_labels)
-        # all weights but the vectors of values, in one row
+        # All weights except the vectors of values, as one row.
         self._dense = Learned.of(np.zeros((1, total_size(self.shapes)), np.float32))
         self.weights = Weights(
             split(self._dense.weights[0], self.shapes), split(self._dense.gradient[0], self.shapes)
@@ -92,13 +92,13 @@ class NetworkLearner:
         self._clock = 0
 
     def add_words(self, rows: Ints, d_words: Floats, outside: Floats | None) -> None:
-        """Add the gradients of what `bbparse.network.sequence.sums_of_words` sums up."""
+        """Add the gradients of the input of `bbparse.network.sequence.sums_of_words`."""
         if outside is not None:
             self.weights.gradients["outside_w"][...] += product(outside.T, d_words)
         add_to_rows(rows, d_words, self.vectors.gradient)
 
     def _step(self, rate: float, touched: Ints) -> None:
-        """Take a step along the gradients, which are forgotten; rows of vectors were touched."""
+        """Take a step along the gradients and clear them; `touched` are rows of vectors to move."""
         gradient = self._dense.gradient[0]
         length = float(np.sqrt(np.square(gradient, dtype=np.float64).sum()))
         if length > _LONGEST_GRADIENT:
@@ -117,11 +117,13 @@ class NetworkLearner:
         learn_from: Callable[[list[int], float], Ints],
         name: str,
     ) -> tuple[Floats, dict[str, Floats]]:
-        """Return vectors, in whole steps of `QUANTUM`, and weights, averaged over the last steps.
+        """Train, and return the vectors, in whole steps of `QUANTUM`, and the weights.
 
-        ``learn_from`` adds the gradients of some examples (of ``sizes`` words, some ``batch`` words
-        a step), at a share of the whole run, and returns the rows of vectors that these have. Rates
-        fall from ``rate`` to `_LAST_RATE` of it along a cosine (Loshchilov & Hutter 2017).
+        Both are averaged over the last steps. ``sizes`` are the numbers of words of the examples; a
+        step takes examples of about ``batch`` words. ``learn_from`` gets their indices and the
+        fraction of the run that is over, adds their gradients, and returns the rows of vectors that
+        they touch. Rates fall from ``rate`` to `_LAST_RATE` of it along a cosine (Loshchilov &
+        Hutter 2017).
         """
         random = np.random.default_rng(seed)
         steps = epochs * sum(1 for _ in _batches(np.arange(len(sizes)), sizes, batch))
@@ -129,8 +131,8 @@ class NetworkLearner:
         parts = (self._dense, self.vectors)
         totals, taken = [np.zeros_like(part.weights) for part in parts], 0
         for _ in range(epochs):
-            some = list(_batches(random.permutation(len(sizes)), sizes, batch))
-            for chosen in watched(some, name):
+            chunks = list(_batches(random.permutation(len(sizes)), sizes, batch))
+            for chosen in watched(chunks, name):
                 done = min(1.0, self._clock / steps)
                 touched = learn_from(chosen, done)
                 fall = _LAST_RATE + (1.0 - _LAST_RATE) * 0.5 * (1.0 + np.cos(np.pi * done))
@@ -140,7 +142,7 @@ class NetworkLearner:
                     for total, part in zip(totals, parts):
                         total += part.weights
                     taken += 1
-        if not taken:  # fewer steps than expected, by other batches
+        if not taken:  # other batches made fewer steps than expected
             totals, taken = [part.weights for part in parts], 1
         limits = np.iinfo(np.int8)
         quanta = np.rint(totals[1] / np.float32(taken * QUANTUM))
@@ -149,7 +151,7 @@ class NetworkLearner:
 
 
 def _batches(order: Ints, sizes: Ints, batch: int) -> Iterator[list[int]]:
-    """Examples in some order, so many that they have ``batch`` words, or a few more."""
+    """Yield batches of examples in a given order, each of at least ``batch`` words if possible."""
     chosen: list[int] = []
     words = 0
     for i in order.tolist():
@@ -163,13 +165,12 @@ def _batches(order: Ints, sizes: Ints, batch: int) -> Iterator[list[int]]:
 
 
 def touched_rows(rows: Ints) -> Ints:
-    """Rows of vectors that words have, each once."""
+    """Return the rows of vectors that words use, each once."""
     return np.unique(rows[rows >= 0])
 
 
 def label_loss(scores: Floats, gold: Ints) -> float:
-    """The loss of labels, given scores of each in rows, and which are right; the scores become its
-    gradient."""
+    """Return the log-loss of labels; ``scores`` (rows of labels) become its gradient."""
     scores -= scores.max(axis=1, keepdims=True)
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=1, keepdims=True)
@@ -182,7 +183,7 @@ def label_loss(scores: Floats, gold: Ints) -> float:
 def vocabulary(
     values: Iterable[NDArray[np.uint64]], columns: Ints, cutoff: int
 ) -> NDArray[np.uint64]:
-    """Values of attributes of words that are there at least ``cutoff`` times, sorted."""
-    seen = np.concatenate([some[PAD : len(some) - PAD, columns].reshape(-1) for some in values])
+    """Return the attribute values that occur at least ``cutoff`` times, sorted."""
+    seen = np.concatenate([words[PAD : len(words) - PAD, columns].reshape(-1) for words in values])
     keys, counts = np.unique(seen, return_counts=True)
     return keys[counts >= cutoff]

@@ -1,4 +1,4 @@
-"""`Ragged`: sentences of any length as one matrix of rows, which layers work on at once."""
+"""`Ragged`: sentences of any length as the rows of one matrix, for layers over whole batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-#: Rows of padding before, between and after sentences: a convolution sees so many words on a side.
+#: Rows of padding before, between and after sentences: the reach of a convolution on each side.
 REACH = 2
 #: Rows that a matrix product takes at once.
 _ROWS = 4
@@ -16,13 +16,13 @@ _ROWS = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ragged:
-    """Where the words of a batch of sentences are among the rows of a matrix.
+    """Positions of the words of a batch of sentences among the rows of a matrix.
 
-    Sentences are separated by `REACH` rows of padding, and so are the first from the beginning and
-    the last from the end; the number of rows is a multiple of four.
+    `REACH` rows of padding lie before the first sentence, between sentences and after the last.
+    The number of rows is a multiple of four.
     """
 
-    #: int64[S]: row of the first word of each sentence, and number of words.
+    #: int64[S]: row of the first word of each sentence, and its number of words.
     first: NDArray[np.int64]
     size: NDArray[np.int64]
     #: float32[R]: 1 for words, 0 for padding.
@@ -30,7 +30,7 @@ class Ragged:
 
     @classmethod
     def of(cls, sizes: Sequence[int]) -> Ragged:
-        """Lay out sentences of so many words each."""
+        """Lay out sentences with these numbers of words."""
         size = np.array(sizes, np.int64)
         first = REACH + np.cumsum(size + REACH) - size - REACH
         end = int(first[-1] + size[-1]) + REACH if len(size) else REACH
@@ -44,7 +44,7 @@ class Ragged:
         return len(self.mask)
 
     def rows_of(self, parts: Sequence[NDArray], fill: float) -> NDArray:
-        """One matrix of the rows of all sentences, with ``fill`` in the padding."""
+        """Join the rows of all sentences into one matrix, with ``fill`` in the padding."""
         out = np.full((self.n_rows, parts[0].shape[1]), fill, parts[0].dtype)
         for start, part in zip(self.first.tolist(), parts):
             out[start : start + len(part)] = part

@@ -1,10 +1,10 @@
-"""`SequenceNetwork`: vectors of words that know their sentence, in 32-bit floats.
+"""`SequenceNetwork`: word vectors in their sentence, in 32-bit floats.
 
-A word is the sum of vectors of its attributes, and of a linear function of its pretrained vector,
-where there is one (`bbparse.outside`). A convolution over five words comes first, then layers that
-are each added to what they take and normalised: recurrences over the whole sentence in both
-directions, and convolutions over three words. What a network is for (arcs, tags, tokens), its
-subclass adds.
+A word is the sum of the vectors of its attributes and, with pretrained vectors (`bbparse.outside`),
+of a linear function of its own. The first layer is a convolution over five words. Each further
+layer is added to its input, and the sum is normalised: recurrences over the whole sentence in both
+directions, and convolutions over three words. Subclasses add the output for their task (arcs, tags,
+tokens).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bbparse.storage.archive import INTS, TEXT, Rule
 Ints = NDArray[np.int64]
 Values = NDArray[np.uint64]
 
-#: What a step of a word's vector is worth in a file; 8 bits reach from -4 to 4.
+#: Step of the vectors in a file: 8 bits reach from -4 to 4.
 QUANTUM = 2.0**-5
 #: Kinds of layers after the first, by the letters of the setting `layers`.
 KINDS = {"r": "recurrence", "c": "convolution"}
@@ -36,7 +36,7 @@ _BUCKET_BITS = 16
 
 
 def network_rules(name: str) -> dict[str, Rule]:
-    """Arrays of a network in a file, as `bbparse.storage.archive.read_archive` checks them."""
+    """Return the arrays of a network in a file, for `bbparse.storage.archive.read_archive`."""
     return {
         f"{name}_labels": (TEXT, 1, None),
         f"{name}_layers": (TEXT, 0, None),
@@ -48,18 +48,18 @@ def network_rules(name: str) -> dict[str, Rule]:
 
 
 class Dropout:
-    """Random numbers of learning, made once; each mask starts somewhere else in them."""
+    """Dropout masks from random numbers that are drawn once; each mask starts at another offset."""
 
     def __init__(self, random: np.random.Generator) -> None:
         self.random = random
         self._noise = random.random(1 << 22, np.float32)
 
     def mask(self, shape: tuple[int, ...], rate: float) -> Floats:
-        """Factors of dropout: 0, or what makes up for those that are 0."""
+        """Return the factors of dropout: 0, or 1 / (1 - rate) to preserve the mean."""
         return self.kept(shape, rate).astype(np.float32) / np.float32(1.0 - rate)
 
     def kept(self, shape: tuple[int, ...], rate: float) -> NDArray[np.bool_]:
-        """True with probability ``1 - rate``."""
+        """Return an array that is True with probability ``1 - rate``."""
         size = int(np.prod(shape))
         if size > len(self._noise):
             noise = self.random.random(size, np.float32)
@@ -72,15 +72,15 @@ class Dropout:
 class SequenceNetwork:
     """Vectors of attributes and weights of layers.
 
-    ``keys`` (uint64[V], sorted) are hashes of the values of attributes that have vectors,
-    ``vectors`` (float32[V, word]) those; ``sizes`` are numbers by the names of `SIZES`, and
-    ``outside`` that of pretrained vectors, 0 for none. ``kinds`` has a letter of `KINDS` for each
-    layer after the first. Nothing changes while a network is used, so threads may share it.
+    ``keys`` (uint64[V], sorted) are the hashes of the attribute values that have vectors, and
+    ``vectors`` (float32[V, word]) those vectors. ``sizes`` maps the names of `SIZES` to numbers;
+    ``outside`` is the length of pretrained vectors, 0 for none. ``kinds`` has a letter of `KINDS`
+    for each layer after the first. Using a network changes nothing in it, so threads may share it.
     """
 
-    NAME: ClassVar[str]  #: What the names of its arrays in a file begin with.
-    COLUMNS: ClassVar[Ints]  #: The attributes whose vectors a word is the sum of.
-    #: Names of its sizes; the first two are those of a word's vector, alone and in its sentence.
+    NAME: ClassVar[str]  #: Prefix of the names of its arrays in a file.
+    COLUMNS: ClassVar[Ints]  #: The attributes whose vectors are summed for a word.
+    #: Names of its sizes; the first two are the lengths of word vectors, alone and in context.
     SIZES: ClassVar[tuple[str, ...]] = ("word", "width", "outside")
 
     def __init__(
@@ -135,7 +135,7 @@ class SequenceNetwork:
     def shapes(
         cls, kinds: str, sizes: Mapping[str, int], n_labels: int
     ) -> dict[str, tuple[int, ...]]:
-        """Shapes of the weights, in the order in which files have them."""
+        """Return the shapes of the weights, in the order of files."""
         word, width = sizes["word"], sizes["width"]
         shapes: dict[str, tuple[int, ...]] = {}
         if sizes["outside"]:
@@ -155,25 +155,25 @@ class SequenceNetwork:
         cls, shapes: Mapping[str, tuple[int, ...]], p: Mapping[str, Floats],
         random: np.random.Generator,
     ) -> None:  # fmt: skip
-        """Fill weights that are zeros with those that learning starts from."""
+        """Fill weights of zeros with their initial values."""
         for name, shape in shapes.items():
             if name.endswith("_w"):
                 p[name][:] = random.standard_normal(shape) / np.sqrt(shape[0])
             elif name.endswith("_gain"):
                 p[name][:] = 1.0
-            elif name.endswith("_in_b"):  # gates remember more than they take
+            elif name.endswith("_in_b"):  # at first, gates keep more than they take
                 p[name].reshape(4, -1)[[0, 2]] = -1.0
             elif not name.endswith(("_b", "_shift")):
                 p[name][:] = 0.1 * random.standard_normal(shape)
 
     def rows(self, values: Values) -> Ints:
-        """Rows of the vectors of the words of an encoded sentence, -1 where there is none."""
+        """Return the rows of the vectors of an encoded sentence's words, -1 if there is none."""
         return find_rows(values, self.COLUMNS, self.keys, self._buckets, 64 - _BUCKET_BITS)
 
     def taken(self, outside: Outside | None, whose: str) -> Outside | None:
-        """Return the source of vectors if the network uses one, else None.
+        """Return `outside` if this network uses pretrained vectors, else None.
 
-        `ModelError` if it uses vectors of another length, or none are there.
+        Raises `ModelError` if the vectors it needs are missing or have another length.
         """
         width = self.sizes["outside"]
         if width not in (0, 0 if outside is None else outside.width):
@@ -183,7 +183,7 @@ class SequenceNetwork:
         return outside if width else None
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Arrays of `network_rules`, which `from_arrays` reads."""
+        """Return the arrays of `network_rules`, which `from_arrays` reads."""
         vectors = np.rint(self.vectors / np.float32(QUANTUM)).astype(np.int8)
         values = self.weights.values
         shapes = self.shapes(self.kinds, self.sizes, len(self.labels))
@@ -200,8 +200,10 @@ class SequenceNetwork:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], where: str = "network") -> Self:
-        """A network from the arrays of `to_arrays`; `ModelError`, with the file's name ``where``,
-        if one is missing or does not fit the others."""
+        """Build a network from the arrays of `to_arrays`.
+
+        Raises `ModelError`, with the file's name ``where``, if an array is missing or does not fit.
+        """
         for field in network_rules(cls.NAME):
             if field not in arrays:
                 raise ModelError(f"{where}: array {field} is missing")
@@ -240,9 +242,9 @@ def in_sentence(
     noise: Dropout | None = None,
     rate: float = 0.0,
 ) -> tuple[Floats, Backward]:
-    """Vectors of words in their sentences, float32[R, width], made of their sums ``words``.
+    """Return the vectors of words in context, float32[R, width], from their sums ``words``.
 
-    While learning, ``noise`` leaves out a share ``rate`` of the numbers between layers.
+    In training, ``noise`` drops a fraction ``rate`` of the numbers between layers.
     """
     first_kept = None
     if noise is not None:
@@ -274,7 +276,7 @@ def in_sentence(
 def sums_of_words(
     w: Weights, rows: Ints, vectors: Floats, outside: Floats | None
 ) -> Floats:
-    """Sums of the vectors of words, float32[R, word]; ``outside`` are pretrained, float32[R, d]."""
+    """Sum the vectors of words, float32[R, word]; ``outside`` are pretrained, float32[R, d]."""
     words = np.empty((len(rows), vectors.shape[1]), np.float32)
     layers.sum_rows(rows, vectors, words)
     if outside is not None:
@@ -287,7 +289,7 @@ def total_size(shapes: Mapping[str, tuple[int, ...]]) -> int:
 
 
 def split(flat: Floats, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Floats]:
-    """Views of one array, one after the other."""
+    """Return consecutive views of one array by name."""
     parts = {}
     at = 0
     for name, shape in shapes.items():
@@ -298,12 +300,12 @@ def split(flat: Floats, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Floa
 
 
 def known_rows(values: Values, keys: Values, columns: Ints) -> Ints:
-    """Rows of the attributes of words among sorted keys, -1 for those that are not there."""
+    """Return the rows of words' attributes among sorted keys, -1 for unknown values."""
     return find_rows(values, columns, keys, buckets(keys), 64 - _BUCKET_BITS)
 
 
 def buckets(keys: Values) -> NDArray[np.int32]:
-    """Where keys with each value of the upper bits begin, int32[buckets + 1]."""
+    """Return the index of the first key of each value of the upper bits, int32[buckets + 1]."""
     upper = (keys >> np.uint64(64 - _BUCKET_BITS)).astype(np.int64)
     counts = np.bincount(upper, minlength=1 << _BUCKET_BITS)
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
