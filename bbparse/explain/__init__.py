@@ -1,4 +1,4 @@
-"""Why a tree is the best one: its arcs, its rivals, its score, its proof, and a page of it all."""
+"""Explanations of a best tree: its arcs, its rivals, its score, its proof, and a page of all."""
 
 from __future__ import annotations
 

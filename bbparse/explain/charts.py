@@ -1,4 +1,4 @@
-"""The geometry of the page's charts, which the templates draw; numbers as readers expect them."""
+"""Geometry of the page's charts, which the templates draw, and numbers formatted for readers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from bbparse.explain.trace import Point, Trace, TracedNode
 
-#: Nodes of a search tree that are drawn.
+#: Most nodes of a search tree that are drawn.
 MOST_NODES = 63
 
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
 def number(value: float, digits: int = 2) -> str:
-    """A number with a real minus sign; more digits where it would look like 0."""
+    """Format a number with a real minus sign, and with more digits if it would look like 0."""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     text = f"{value:,.{digits}f}"
@@ -33,27 +33,27 @@ def grouped(n: int) -> str:
 
 
 def count(n: int, noun: str) -> str:
-    """A number of things, with its noun in the plural where it should be."""
+    """Format a number of things with its noun, in the plural if necessary."""
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
 def spelled(n: int, noun: str) -> str:
-    """The same, with small numbers in words."""
+    """Format as `count` does, with small numbers in words."""
     return count(n, noun).replace(str(n), _SMALL[n], 1) if n < len(_SMALL) else count(n, noun)
 
 
 def ordinal(n: int) -> str:
-    """1st, 2nd, 3rd, …"""
+    """Format as 1st, 2nd, 3rd, …"""
     ending = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{ending}"
 
 
-#: What templates know by name.
+#: Filters of the templates by name.
 FILTERS = {f.__name__: f for f in (count, grouped, number, signed, spelled)}
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
-    """Round numbers from low to high, at most so many steps apart."""
+    """Return round numbers from low to high, at most `most` steps apart."""
     span = high - low
     if span <= 0:
         return [low]
@@ -64,7 +64,7 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def bound_curve(curve: list[Point]) -> dict[str, Any]:
-    """Upper and lower bound on the best score over DP calls; nothing where there is no bound."""
+    """Draw the bounds on the best score over DP calls; return {} if no bound is finite."""
     finite = [v for p in curve for v in (p.upper, p.lower) if math.isfinite(v)]
     if not finite:
         return {}
@@ -91,7 +91,7 @@ def bound_curve(curve: list[Point]) -> dict[str, Any]:
     def written(corners: list[tuple[float, float]]) -> str:
         return " ".join(f"{a},{b}" for a, b in corners)
 
-    dots = []  # wherever a bound changed, and at the end of both
+    dots = []  # at each change of a bound, and at the end of both
     for name, meaning in (("upper", "no tree scores more than"), ("lower", "a tree scores")):
         before = math.nan
         for p in curve:
@@ -119,7 +119,7 @@ def bound_curve(curve: list[Point]) -> dict[str, Any]:
 def tree_of_nodes(
     trace: Trace, short: Callable[[tuple[int, int]], str]
 ) -> list[dict[str, Any]]:
-    """The search tree: the root with its children and so on, each with its bound and its fate."""
+    """Return the search tree, nested from the root, with the bound and the outcome of each node."""
     drawn: dict[int, dict[str, Any]] = {0: {"children": []}}
     parents = {node.parent for node in trace.nodes[:MOST_NODES]}
     for node in trace.nodes[:MOST_NODES]:
@@ -136,7 +136,7 @@ def tree_of_nodes(
 
 
 def _fate(trace: Trace, node: TracedNode, split: bool) -> tuple[str, str, str]:
-    """Class, short and long text of what became of a node."""
+    """Return class, short text and long text of a node's outcome."""
     first = f"bound {number(node.steps[0].bound, 4)} after its first call"
     if node.closed:
         return "closed", "nothing better", f"{first}; closed, none of its trees beats the best"

@@ -1,6 +1,6 @@
-"""`explain`: everything that is to be said about the best trees of one sentence.
+"""`explain`: an explanation of the best trees of one sentence.
 
-With what the best one is worth to lose: each of its arcs, and the rules that it breaks.
+It includes the max-marginal gap of each arc of the best tree, and the validity rules it breaks.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ K = TypeVar("K", str, tuple[str, str])
 
 @dataclass(frozen=True, slots=True)
 class ArcLoss:
-    """The best tree without one arc of the best tree, under any label."""
+    """The best tree without one arc of the overall best tree, under any label."""
 
-    head: int  #: The arc.
+    head: int  #: Head of the arc.
     mod: int
-    #: Score of the tree minus that of the best tree without the arc; inf where none was found.
-    #: Where `exact` is False: minus that of the best one found, so that the true loss is between
-    #: `least` and this.
+    #: Score of the best tree minus that of the best tree without the arc; inf if none was found.
+    #: If `exact` is False, minus that of the best one found: the true gap is between `least` and
+    #: this.
     loss: float
-    least: float  #: The true loss is not smaller.
-    exact: bool  #: Whether the loss is proved.
-    #: length n: the best tree without the arc; empty where there is none.
+    least: float  #: Lower bound of the true gap.
+    exact: bool  #: True if the gap is proved.
+    #: length n: heads of the best tree without the arc; empty if there is none.
     heads: tuple[int, ...] = ()
 
     @property
     def forced(self) -> bool:
-        """Whether every tree over the candidate arcs has the arc."""
+        """True if every tree over the candidate arcs has the arc."""
         return self.exact and not self.heads
 
     @property
     def instead(self) -> int | None:
-        """The head that the word has then."""
+        """The head of the word in the tree without the arc."""
         return self.heads[self.mod - 1] if self.heads else None
 
     def others_changed(self, best: tuple[int, ...]) -> int:
-        """How many other words have another head then."""
+        """Return the number of other words whose head differs from that in the best tree."""
         pairs = enumerate(zip(best, self.heads), start=1)
         return sum(a != b for m, (a, b) in pairs if m != self.mod)
 
@@ -73,22 +73,39 @@ def arc_losses(
     deadline: Deadline = NO_DEADLINE,
     **limits: Any,
 ) -> list[ArcLoss]:
-    """The loss of each arc of a tree, a row of `Solution.arcs`, with its score: one for each word.
+    """Find the max-marginal gap of each arc of a tree.
 
-    Limits are those of `bbparse.solve`, for each arc; after the deadline nothing is known of those
-    that are left. `watch` goes through the list of arcs that are solved for, one by one, and may
-    show progress.
+    Parameters
+    ----------
+    problem : Problem
+    arcs : int32[n]
+        The tree, a row of `Solution.arcs`.
+    score : float
+        Its score.
+    backbone : str, optional
+        Dynamic program for projective trees.
+    watch : callable
+        Iterates over the list of arcs, one search for each, and may show progress.
+    deadline : Deadline
+        The gaps of arcs that are left after it are unknown.
+    limits
+        Limits of `bbparse.solve` for the search without an arc.
+
+    Returns
+    -------
+    list of ArcLoss
+        One for each word.
     """
-    found = []
+    losses = []
     for m, arc in enumerate(watch(arcs.tolist()), start=1):
         head = int(problem.arc_head[arc])
         state = problem.arc_state.copy()
         state[(problem.arc_head == head) & (problem.arc_mod == m)] = -1  # whatever its label
         if problem.arc_state[arc] == 1:
-            found.append(ArcLoss(head, m, np.inf, np.inf, True))
+            losses.append(ArcLoss(head, m, np.inf, np.inf, True))
             continue
         if deadline.is_over():
-            found.append(ArcLoss(head, m, np.inf, -np.inf, False))
+            losses.append(ArcLoss(head, m, np.inf, -np.inf, False))
             continue
         without = solve(
             problem.changed(arc_state=state), backbone=backbone if problem.projective else None,
@@ -97,32 +114,32 @@ def arc_losses(
         if len(without):
             loss, least = score - without.scores[0], score - without.upper_bounds[0]
             heads = tuple(without.heads[0, 1:].tolist())
-            found.append(
+            losses.append(
                 ArcLoss(head, m, float(loss), float(least), bool(without.proved[0]), heads)
             )
         else:
             known = without.status == "infeasible"
-            found.append(ArcLoss(head, m, np.inf, np.inf if known else -np.inf, known))
-    return found
+            losses.append(ArcLoss(head, m, np.inf, np.inf if known else -np.inf, known))
+    return losses
 
 
 class RuleCost(NamedTuple):
-    """What keeping a rule costs."""
+    """Cost of satisfying a validity rule."""
 
-    name: str  #: Of the rule; "all rules" for all together.
-    faults: tuple[str, ...]  #: Where the best tree breaks it, in words.
-    cost: float  #: How much less the best tree that keeps it scores.
-    tree: ScoredTree  #: That tree; it may break other rules.
+    name: str  #: Name of the rule; "all rules" for all together.
+    faults: tuple[str, ...]  #: Descriptions of where the best tree breaks it.
+    cost: float  #: Score of the best tree minus that of the best tree that satisfies the rule.
+    tree: ScoredTree  #: The best tree that satisfies the rule; it may break others.
 
 
 def rule_costs(
     parser: Parser, sentence: Sentence, best: ScoredTree, valid: str | Rules | None = None,
     **limits: Any,
 ) -> list[RuleCost]:  # fmt: skip
-    """Of each rule that trees should keep and the best tree breaks, and of all of them.
+    """Find the cost of each validity rule that the best tree breaks, and of all of them together.
 
-    `best` is the best tree, whatever rules say; `valid`, and the limits `prune`, `time_limit` and
-    `node_limit`, are as for `Parser.parse`.
+    `best` is the best tree without rules. `valid`, and the limits `prune`, `time_limit` and
+    `node_limit`, are those of `Parser.parse`.
     """
     rules = rules_for(valid, parser.labeller)
     if rules is None:
@@ -145,18 +162,18 @@ def rule_costs(
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a tree is the best one of its sentence."""
+    """Evidence that a tree is the best one of its sentence."""
 
     sentence: Sentence
     problem: Problem  #: Candidate arcs and scores.
-    solution: Solution  #: Of the search for the k best trees.
+    solution: Solution  #: Result of the search for the k best trees.
     trees: list[ScoredTree]  #: The k best trees, with labels.
-    terms: list[list[Term]]  #: What the score of each tree is made of.
+    terms: list[list[Term]]  #: The summands of the score of each tree.
     losses: list[ArcLoss]  #: One for each arc of the best tree.
     trace: Trace  #: The search for the best tree.
     backbone: str  #: The dynamic program.
     families: list[str]  #: Names of the factor families.
-    rules: list[RuleCost] = field(default_factory=list)  #: Rules that the best tree breaks.
+    rules: list[RuleCost] = field(default_factory=list)  #: Validity rules the best tree breaks.
 
     @property
     def best(self) -> ScoredTree:
@@ -165,7 +182,7 @@ class Explanation:
 
     @property
     def close_calls(self) -> set[int]:
-        """Words whose arc costs less to lose than a quarter of the median loss."""
+        """Words whose arc has a gap below a quarter of the median gap."""
         finite = [loss.loss for loss in self.losses if np.isfinite(loss.loss)]
         if len(finite) < 2:
             return set()
@@ -174,24 +191,26 @@ class Explanation:
 
     @property
     def eliminated(self) -> dict[tuple[int, int], int]:
-        """DP calls after which each arc (head, modifier) was eliminated at the first node; 0:
-        before the search. Arcs of the best tree are left out: they go last, as no tree is better.
+        """DP calls at the root node after which each arc (head, modifier) was eliminated.
+
+        0 means before the search. Arcs of the best tree are left out: they go last, because no tree
+        is better.
         """
         best = {(head, m) for m, head in enumerate(self.best.heads, start=1)}
         return {arc: calls for arc, calls in self.trace.gone.items() if arc not in best}
 
     def changed(self, k: int) -> list[int]:
-        """Words that have another head in tree k (from 0) than in the best."""
+        """Return the words that have another head in tree k (from 0) than in the best tree."""
         pairs = zip(self.trees[k].heads, self.best.heads)
         return [m for m, (head, other) in enumerate(pairs, start=1) if head != other]
 
     @property
     def candidates(self) -> set[tuple[int, int]]:
-        """Candidate arcs (head, modifier), whatever their labels."""
+        """Candidate arcs (head, modifier), without labels."""
         return set(zip(self.problem.arc_head.tolist(), self.problem.arc_mod.tolist()))
 
     def in_words(self, term: Term) -> str:
-        """The words of a term, as its kind reads them."""
+        """Return the words of a term as text, in the form of its kind."""
         forms = ["root", *names_of(self.sentence)]
         if term.kind in ("sib", "gsib"):
             *above, inner, outer = term.words
@@ -204,18 +223,18 @@ class Explanation:
 
     @property
     def by_network(self) -> bool:
-        """Whether a network scores arcs and parts."""
+        """True if a network scores arcs and parts."""
         return any(term.without for terms in self.terms for term in terms)
 
     def feature_balance(self, k: int) -> list[tuple[tuple[str, str], float]]:
-        """What each feature is worth in the best tree less what it is in tree k (from 0).
+        """Compare the weight of each feature in the best tree with that in tree k (from 0).
 
         Returns
         -------
         list of ((kind, feature), difference)
-            The differences that are not 0, the largest magnitude first; they add up to the
-            difference of the scores. A term without features, such as those of a network, counts
-            as one, which is named by its words.
+            The differences that are not 0, largest magnitude first. They add up to the difference
+            of the scores. A term without features, such as a network's, counts as one feature that
+            is named by its words.
         """
         return _nets(
             ((term.kind, feature.text), sign * feature.weight)
@@ -225,10 +244,10 @@ class Explanation:
         )
 
     def word_balance(self, k: int) -> list[Feature]:
-        """How much less the best tree is ahead of tree k (from 0) where nothing is known of a word.
+        """Return how much of the best tree's lead over tree k (from 0) depends on each word.
 
-        By what the network scores; words that change nothing are left out, and the largest
-        magnitude comes first.
+        It is the part of the lead that is lost if the word is unknown to the network. Words without
+        effect are left out; the largest magnitude comes first.
         """
         nets = _nets(
             (word.text, sign * word.weight)
@@ -240,7 +259,7 @@ class Explanation:
 
 
 def _nets(weights: Iterable[tuple[K, float]]) -> list[tuple[K, float]]:
-    """Sums by key that are not 0, the largest magnitude first."""
+    """Return the non-zero sums by key, largest magnitude first."""
     sums: dict[K, list[float]] = {}
     for key, weight in weights:
         sums.setdefault(key, []).append(weight)
@@ -261,33 +280,33 @@ def explain(
     deadline: Deadline = NO_DEADLINE,
     **limits: Any,
 ) -> Explanation:
-    """Parse a sentence and collect why its best tree is the best.
+    """Parse a sentence and explain why its best tree is the best.
 
     Parameters
     ----------
     parser : Parser
     sentence : Sentence
-        Its heads and labels are not looked at.
+        Its heads and labels are ignored.
     k_best : int
-        How many trees to show; all there are over the candidate arcs where fewer exist.
+        Number of trees to show; all trees over the candidate arcs if fewer exist.
     prune : int, optional
-        Most candidate heads of a word, instead of the model's; 0: all arcs.
+        Most candidate heads of a word, instead of the model's number; 0: all arcs.
     valid : str or Rules, optional
-        What the best tree, which is the best whatever rules say, would have to keep: as for
-        `Parser.parse`. The page has what each rule that it breaks would cost.
+        Validity rules, as for `Parser.parse`. The best tree is found without them; the page
+        shows the cost of each rule that it breaks.
     watch : callable
         As for `arc_losses`, which take most of the time.
     deadline : Deadline
-        Of all together: what there is no time for is told as not known, as are the features of
-        arcs and parts where the searches took all of it.
+        For everything together. Gaps for which no time is left are shown as unknown, and the
+        features of arcs and parts are left out if the searches took all of it.
     limits
-        `node_limit` and `time_limit` of `bbparse.solve`, for each of the searches: one for the best
+        `node_limit` and `time_limit` of `bbparse.solve` for each search: one for the best
         trees, one that is traced, and one for each arc.
 
     Raises
     ------
     ProblemError
-        If the sentence has no tree, or too many parts for memory.
+        If the sentence has no tree, or its problem does not fit in memory.
     """
     problem = parser.problem(sentence, prune)
     backbone = parser.config.model.backbone

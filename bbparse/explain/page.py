@@ -1,7 +1,7 @@
-"""The page: one HTML file that needs nothing else.
+"""The page: one self-contained HTML file.
 
-What it says and how stands in ``templates``; here is what the templates are given. All texts from
-outside are escaped by the templates, which know nothing else.
+The templates in ``templates`` hold its text and form; this module prepares their values. The
+templates escape every text of the input.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from bbparse.show.text import draw_text
 if TYPE_CHECKING:
     from bbparse.explain.explanation import ArcLoss, Explanation
 
-#: Candidate arcs that are drawn as cells.
+#: Most candidate arcs that are drawn as cells.
 _CELLS = 4000
 
 
 @cache
 def _templates() -> Environment:
-    found = Environment(
+    environment = Environment(
         loader=PackageLoader("bbparse.explain"), autoescape=select_autoescape(),
         trim_blocks=True, lstrip_blocks=True,
         finalize=lambda value: printable(value) if type(value) is str else value,
     )  # fmt: skip
-    found.filters.update(FILTERS)
-    found.tests["favours"] = lambda entry, sign: sign * entry[1] > 0
-    return found
+    environment.filters.update(FILTERS)
+    environment.tests["favours"] = lambda entry, sign: sign * entry[1] > 0
+    return environment
 
 
 def page(explanation: Explanation, *, model: str = "") -> str:
-    """The explanation as a complete HTML document, with the name of the model in its footer.
+    """Return the explanation as a complete HTML document, with the name of the model in its footer.
 
-    It is the same for the same explanation.
+    The same explanation always gives the same document.
     """
     e = explanation
     arcs = _Arcs(e)
@@ -60,12 +60,12 @@ def page(explanation: Explanation, *, model: str = "") -> str:
     groups: dict[str, list[Term]] = defaultdict(list)
     for term in sorted(e.terms[0], key=lambda t: (-abs(t.value), t.kind, t.words)):
         groups[term.kind].append(term)
-        # a part belongs to the last arc that it needs, which is the one of its modifier
+        # A part belongs to its last arc, that of its modifier.
         for _, mod in term.arcs if term.kind not in PARTS else term.arcs[-1:]:
             by_word[mod].append(term)
     order = [*PARTS, *e.families, "factor", "count factor"]
     finite = [loss.loss for loss in e.losses if loss.heads]
-    # a line for each word, which a narrow screen holds, too
+    # One line for each word fits on a narrow screen, too.
     lines = draw_text(
         e.sentence.forms, e.best.heads, e.best.labels, e.sentence.upos
     ).splitlines()
@@ -85,29 +85,29 @@ def page(explanation: Explanation, *, model: str = "") -> str:
 
 
 class _Arcs:
-    """The arcs of an explanation in words and images."""
+    """The arcs of an explanation as text and images."""
 
     def __init__(self, e: Explanation) -> None:
         self.e = e
         self.forms = ["root", *e.sentence.forms]
 
     def word(self, index: int) -> str:
-        """A word with its number, or the root."""
+        """Name a word with its number, or the root."""
         return f"{self.forms[index]} ({index})" if index else "the root"
 
     def arc(self, head: int, mod: int) -> str:
-        """An arc: modifier ← head."""
+        """Name an arc: modifier ← head."""
         return f"{self.word(mod)} ← {self.word(head)}"
 
     def short(self, arc: tuple[int, int]) -> str:
-        """An arc in a few letters."""
+        """Name an arc with shortened words."""
         head, mod = (
             form if len(form) <= 9 else form[:8] + "…" for form in (self.forms[w] for w in arc)
         )
         return f"{mod} ← {head}"
 
     def changes(self, rival: dict[str, Any]) -> Markup:
-        """What a tree does differently from the best, in one sentence."""
+        """Describe the differences of a tree from the best tree in one sentence."""
         changed, heads = rival["changed"], rival["tree"].heads
         pieces = [
             Markup("{} hangs from {} instead of {}").format(
@@ -124,7 +124,7 @@ class _Arcs:
         return quoted if index else Markup("the root")
 
     def best_tree(self) -> Markup:
-        """The best tree, with how sure each arc is."""
+        """Draw the best tree with the gap of each arc."""
         e, arcs, close = self.e, [], self.e.close_calls
         for loss in e.losses:
             label = e.best.labels[loss.mod - 1] if e.best.labels else ""
@@ -134,7 +134,7 @@ class _Arcs:
         return self._image(arcs, 0, "The best tree")
 
     def _loss(self, loss: ArcLoss) -> str:
-        """What happens without an arc."""
+        """Describe the best tree without an arc."""
         if loss.forced:
             return "the only candidate that any tree can use"
         if not loss.heads:
@@ -146,7 +146,7 @@ class _Arcs:
         return f"without it {size}{number(loss.loss)} lost: {instead} instead{more}"
 
     def rival(self, k: int) -> dict[str, Any]:
-        """Tree k (from 0), and what it has that the best tree has not."""
+        """Return tree k (from 0) and its differences from the best tree for the template."""
         e, arcs = self.e, []
         tree, best, changed = e.trees[k], e.best, e.changed(k)
         for m, head in enumerate(tree.heads, start=1):
@@ -166,18 +166,19 @@ class _Arcs:
 
     def _image(self, arcs: list[Arc], k: int, title: str) -> Markup:
         forms, tree = self.e.sentence.forms, self.e.trees[k]
-        told = describe_tree(forms, tree.heads, tree.labels)
+        description = describe_tree(forms, tree.heads, tree.labels)
         return Markup(draw_arcs(
-            forms, arcs, self.e.sentence.upos, title=title, description=told, interactive=True
+            forms, arcs, self.e.sentence.upos, title=title, description=description,
+            interactive=True,
         ))  # fmt: skip
 
     def elimination(self) -> dict[str, Any]:
-        """What was eliminated when: arcs by stage, their shades, cells, and what was left."""
+        """Return the eliminated arcs by stage, their shades and cells, and the arcs left."""
         e, trace = self.e, self.e.trace
         stages: dict[int, list[str]] = {}
         for (head, mod), calls in sorted(e.eliminated.items(), key=lambda x: (x[1], x[0][::-1])):
             stages.setdefault(calls, []).append(self.arc(head, mod))
-        later = [calls for calls in stages if calls]  # the later, the darker
+        later = [calls for calls in stages if calls]  # later stages are darker
         shades = {
             calls: f"s{1 + round(4.0 * i / (len(later) + 1))}" for i, calls in enumerate(later, 1)
         }

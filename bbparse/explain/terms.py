@@ -1,4 +1,4 @@
-"""What a tree's score is made of: arcs, parts and factors, each with its words and features."""
+"""Terms of a tree's score: arcs, parts and factors, each with its words and features."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bbparse.scoring.arc_network import ArcNetwork, SentenceScores
     from bbparse.treebank import Sentence
 
-#: Kinds of term that a dynamic program scores: name of the arrays → what it is called.
+#: Kinds of term that a dynamic program scores: name of the arrays → name for readers.
 PARTS = {
     "arc": "arcs",
     "sib": "adjacent siblings",
@@ -39,7 +39,7 @@ _TEMPLATES_OF = dict(zip(PARTS, KINDS))
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """What part of a score is owed to: a feature that fired, with its weight, or a word."""
+    """Contribution to a score: of a feature that fired, with its weight, or of a word."""
 
     text: str
     weight: float
@@ -49,21 +49,22 @@ class Feature:
 class Term:
     """One summand of the score of a tree."""
 
-    #: A key of `PARTS`, the name of a factor family, or "factor" and "count factor" where no family
+    #: A key of `PARTS`, the name of a factor family, or "factor" and "count factor" if no family
     #: is known.
     kind: str
     #: For an arc (head, modifier); for parts the words in the order of their arrays (grandparent,
     #: head, inner sibling or -1, modifier). For factors their words, ascending.
     words: tuple[int, ...]
-    arcs: tuple[tuple[int, int], ...]  #: What has to be in the tree.
+    arcs: tuple[tuple[int, int], ...]  #: Arcs that the tree must have for the term to count.
     value: float
-    #: What adds up to the value, largest magnitude first; empty where a network scores the term.
+    #: Features that add up to the value, largest magnitude first; empty if a network scores the
+    #: term.
     features: tuple[Feature, ...] = ()
-    #: Where a network scores the term: what the value loses without each word of the sentence (by
-    #: its form; with its number, if several have that form), largest magnitude first. For an arc it
-    #: is what its lead over the other heads of the word loses: what all heads lose is nothing to
-    #: the choice among trees. Words that change nothing are left out. Words work together, so this
-    #: adds up to nothing.
+    #: If a network scores the term: the loss of value if a word of the sentence is unknown, for
+    #: each word (by its form, with its number if several have that form), largest magnitude first.
+    #: For an arc it is the loss of its lead over the other heads of the word: what all heads lose
+    #: does not change the choice among trees. Words without effect are left out. Words interact,
+    #: so these losses do not add up to the value.
     without: tuple[Feature, ...] = ()
 
 
@@ -73,7 +74,7 @@ def terms_of(
     parser: Parser | None = None,
     sentence: Sentence | None = None,
 ) -> list[Term]:
-    """All terms of a tree's score; their values add up to it.
+    """Return all terms of a tree's score; their values add up to it.
 
     Parameters
     ----------
@@ -81,12 +82,12 @@ def terms_of(
     arcs : int32[n]
         The tree, a row of `Solution.arcs`.
     parser, sentence : optional
-        What the problem came from: factors are then given by family, with features.
+        Source of the problem: with it, factors are listed by family, with features.
     """
     terms = part_terms(problem, arcs)
     if parser is not None and sentence is not None and parser.maker.families:
-        own = np.sort(arcs)
-        view = parser.maker.view(sentence, problem.arc_head[own], problem.arc_mod[own])
+        order = np.sort(arcs)
+        view = parser.maker.view(sentence, problem.arc_head[order], problem.arc_mod[order])
         terms += family_terms(parser, view)
     else:
         for f in fired_factors(problem, arcs).tolist():
@@ -112,7 +113,7 @@ def _factor(problem: Problem, kind: str, members: NDArray[np.int32], value: floa
 
 
 def part_terms(problem: Problem, arcs: NDArray[np.int32]) -> list[Term]:
-    """The arcs and parts of a tree that have a score other than 0 (arcs: whatever they score)."""
+    """Return the arcs of a tree, and those of its parts whose score is not 0."""
     heads = heads_of(problem, arcs)
     pairs = zip(heads[1:].tolist(), range(1, len(heads)))
     terms = [
@@ -125,13 +126,13 @@ def part_terms(problem: Problem, arcs: NDArray[np.int32]) -> list[Term]:
                 at = {name.partition("_")[2]: w for name, w in zip(PART_NAMES[kind], words)}
                 head, mod = at["head"], at.get("outer", at.get("mod", -1))
                 needed = (at.get("grand", -1), head), (head, at.get("inner", -1)), (head, mod)
-                own = tuple(pair for pair in needed if min(pair) >= 0)
-                terms.append(Term(kind, tuple(words), own, value))
+                needed_arcs = tuple(pair for pair in needed if min(pair) >= 0)
+                terms.append(Term(kind, tuple(words), needed_arcs, value))
     return terms
 
 
 def family_terms(parser: Parser, view: FactorView) -> list[Term]:
-    """The factors of a tree (all arcs of the view), by family, with features that have a weight."""
+    """Return the factors of a tree (all arcs of the view) by family, with non-zero features."""
     table = parser.maker.table
     terms = []
     for family in parser.maker.families:
@@ -166,17 +167,17 @@ def with_features(
     trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
     deadline: Deadline = NO_DEADLINE,
 ) -> list[list[Term]]:
-    """Terms of trees, given as (heads, terms), with what their arcs and parts owe their scores to.
+    """Add to the terms of trees, given as (heads, terms), the sources of their scores.
 
-    A network's terms get `Term.without`, unless there is no time for it; those of templates
-    `Term.features`.
+    Terms of templates get `Term.features`. Terms of a network get `Term.without`, unless the
+    deadline comes first.
     """
     if parser.maker.network is not None:
         return _without_words(parser, parser.maker.network, sentence, trees, deadline)
     scorer = parser.maker.scorer
-    assert scorer is not None  # there is one or the other
+    assert scorer is not None  # a model has a network or a scorer
     values = encode(sentence)
-    wanted: list[dict[tuple[str, tuple[int, ...]], list[Feature]]] = [
+    features_of: list[dict[tuple[str, tuple[int, ...]], list[Feature]]] = [
         {(t.kind, t.words): [] for t in terms if t.kind in PARTS} for _, terms in trees
     ]
     projective, single_root = parser.config.projective, parser.config.model.single_root
@@ -184,7 +185,7 @@ def with_features(
     for kind, name in _TEMPLATES_OF.items():
         for template in scorer.templates.templates[name]:
             alone = _alone(scorer, name, template)
-            for view, found in zip(views, wanted):
+            for view, features in zip(views, features_of):
                 scores = alone.score(values, view.arc_head, view.arc_mod, projective, single_root)
                 columns = (
                     [view.arc_head, view.arc_mod]
@@ -194,16 +195,16 @@ def with_features(
                 value = scores[f"{kind}_score"]
                 for i in np.flatnonzero(value).tolist():
                     words = tuple(int(column[i]) for column in columns)
-                    if (kind, words) in found:
+                    if (kind, words) in features:
                         text = _filled(template, name, words, view)
-                        found[kind, words].append(Feature(text, float(value[i])))
+                        features[kind, words].append(Feature(text, float(value[i])))
     return [
         [
-            replace(term, features=_largest(found[term.kind, term.words]))
+            replace(term, features=_largest(features[term.kind, term.words]))
             if term.kind in PARTS else term
             for term in terms
         ]
-        for (_, terms), found in zip(trees, wanted)
+        for (_, terms), features in zip(trees, features_of)
     ]  # fmt: skip
 
 
@@ -214,10 +215,10 @@ def _without_words(
     trees: Sequence[tuple[NDArray[np.int32], list[Term]]],
     deadline: Deadline,
 ) -> list[list[Term]]:
-    """Terms with what their values lose where nothing is known of a word, for each word.
+    """Add to the terms of trees the loss of value without each word.
 
-    From the values of arcs those of other heads than in the first tree are taken. Terms stay as
-    they are where the deadline comes first: some of the words alone would mislead.
+    From the loss of an arc, the joint loss of the other heads of its modifier is subtracted. Terms
+    stay unchanged if the deadline comes first: the losses of only some words would mislead.
     """
     outside = parser.maker.outside
     vectors = None if outside is None else outside([sentence])[0]
@@ -235,27 +236,30 @@ def _without_words(
         if deadline.is_over():
             return [terms for _, terms in trees]
         less = rivals - _rivals(scores, best, quantum)
-        for (head, mod), own in zip(tree_arcs, lost):
+        for (head, mod), lost_terms in zip(tree_arcs, lost):
             fields = {**scores.fields(head, mod, *kind), "arc_head": head, "arc_mod": mod}
             for part in ("arc", *network.KINDS):
                 columns = PART_NAMES.get(part, ("arc_head", "arc_mod", "arc_score"))
                 for *words, score in zip(*(fields[column].tolist() for column in columns)):
-                    if (key := (part, tuple(words))) in own:
-                        value, found = own[key]
+                    if (key := (part, tuple(words))) in lost_terms:
+                        value, losses = lost_terms[key]
                         loss = value - score - (less[words[1]] if part == "arc" else 0.0)
                         if loss:
-                            found.append(Feature(name, float(loss)))
+                            losses.append(Feature(name, float(loss)))
     return [
-        [replace(t, without=_largest(own[t.kind, t.words][1])) for t in terms]
-        for (_, terms), own in zip(trees, lost)
+        [replace(t, without=_largest(lost_terms[t.kind, t.words][1])) for t in terms]
+        for (_, terms), lost_terms in zip(trees, lost)
     ]
 
 
 def _rivals(
     scores: SentenceScores, best: NDArray[np.int32], quantum: float
 ) -> NDArray[np.float64]:
-    """What all heads of each word but its best one score together (log of the sum of exponentials),
-    as problems have scores, float64[n + 1], in quanta; 0 where there is no other head."""
+    """Return the joint score of all heads of each word but that of the best tree, float64[n + 1].
+
+    It is the log of the sum of the exponentials, in multiples of the quantum as in problems; 0 if
+    a word has no other head.
+    """
     others = scores.scores - scores.totals
     others[best[1:], np.arange(1, len(best))] = -np.inf
     sums = np.logaddexp.reduce(others, axis=0)
@@ -263,14 +267,14 @@ def _rivals(
 
 
 def names_of(sentence: Sentence) -> list[str]:
-    """Names of words: their forms, with their numbers where several have the same."""
+    """Return the forms of words, with their numbers where several words have the same form."""
     times = Counter(sentence.forms)
     pairs = enumerate(sentence.forms, start=1)
     return [f"{form} ({word})" if times[form] > 1 else form for word, form in pairs]
 
 
 def _alone(scorer: PartScorer, kind: str, template: Template) -> PartScorer:
-    """The scorer with one template only."""
+    """Return the scorer with one template only."""
     empty: dict[str, tuple[Template, ...]] = dict.fromkeys(KINDS, ())
     templates = TemplateSet(
         dict.fromkeys(KINDS, ()), scorer.templates.bits, {**empty, kind: (template,)}
@@ -279,12 +283,12 @@ def _alone(scorer: PartScorer, kind: str, template: Template) -> PartScorer:
 
 
 def _filled(template: Template, kind: str, words: tuple[int, ...], view: FactorView) -> str:
-    """A template with the values its words have."""
+    """Format a template with the values of its words."""
     roles = dict(zip(KINDS[kind], words))
     pieces = []
     for atom in template.words:
         place = roles.get(atom.role)
-        if place is None:  # the words between: as many values as there are
+        if place is None:  # a word between: the template has as many values as there are words
             pieces.append(f"{atom} of a word between")
         elif place < 0:
             pieces.append(f"{atom}=<none>")

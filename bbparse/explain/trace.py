@@ -1,4 +1,4 @@
-"""A search that is watched: its nodes, its bounds after every DP call, and what it eliminated."""
+"""Observed search: its nodes, its bounds after every DP call, and the arcs it eliminated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bbparse.solving.solve import solve
 
 Arc = tuple[int, int]
 
-#: Nodes whose calls are watched one by one; later nodes are recorded as a whole.
+#: Number of nodes whose calls are recorded one by one; later nodes are recorded as a whole.
 DETAILED = 60
 
 
@@ -31,19 +31,19 @@ class TracedNode:
 
     number: int  # in the order of bounding, from 1
     parent: int  # 0 for the root
-    arc: Arc | None  # that was branched on to get here
-    present: bool  # whether the node's trees have that arc
+    arc: Arc | None  # the arc that was branched on to get here
+    present: bool  # True if the node's trees have that arc
     depth: int
-    start: float  # bound the node inherits
+    start: float  # the bound that the node inherits
     steps: list[State] = field(default_factory=list)
-    bound: float = np.inf  # in the end; -inf where no tree is left that would be better
+    bound: float = np.inf  # the final bound; -inf if no better tree is left
     closed: bool = False
-    branched: Arc | None = None  # arc its children differ in
+    branched: Arc | None = None  # the arc in which its children differ
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The whole search after some calls: every tree scores at most `upper`, one scores `lower`."""
+    """The search after some calls: every tree scores at most `upper`, some tree scores `lower`."""
 
     calls: int
     upper: float
@@ -52,27 +52,27 @@ class Point:
 
 @dataclass(slots=True)
 class Trace:
-    """What happened in a search for the best tree."""
+    """Record of a search for the best tree."""
 
     nodes: list[TracedNode] = field(default_factory=list)
     #: Upper bounds never rise, lower bounds never fall.
     curve: list[Point] = field(default_factory=list)
-    #: DP calls after which an arc was eliminated at the root node; 0: before the search.
+    #: DP calls at the root node after which an arc was eliminated; 0: before the search.
     gone: dict[Arc, int] = field(default_factory=dict)
-    left: set[Arc] = field(default_factory=set)  #: Arcs still alive when the root node was done.
-    #: Candidate arcs that the search began with, hyperedges of its chart, and factors.
+    left: set[Arc] = field(default_factory=set)  #: Arcs alive at the end of the root node.
+    #: Candidate arcs at the start of the search, hyperedges of its chart, and factors.
     candidates: int = 0
     edges: int = 0
     factors: int = 0
-    moved_factors: int = 0  #: Factors that the dynamic program took over.
+    moved_factors: int = 0  #: Absorbed factors, which the dynamic program scores.
     status: str = "optimal"
-    upper: float = np.inf  #: In the end.
+    upper: float = np.inf  #: Final upper bound.
     lower: float = -np.inf
     dp_calls: int = 0
 
 
 class Recorder(Observer):
-    """Writes down what a search does, with the arcs (head, modifier) of a problem."""
+    """Observer that records a search over the arcs (head, modifier) of a problem."""
 
     wants_calls = True
 
@@ -137,7 +137,7 @@ class Recorder(Observer):
             trace.curve.append(Point(trace.dp_calls, trace.upper, trace.lower))
 
     def _lose(self, state: State) -> None:
-        """Write down which arcs the root has lost."""
+        """Record the arcs that the root has lost."""
         alive = {self._pairs[arc] for arc in state.arcs.tolist()}
         for arc in self._pairs:
             if arc not in alive:
@@ -158,7 +158,7 @@ class Recorder(Observer):
 
 
 def trace_search(problem: Problem, **options: Any) -> Trace:
-    """Find the best tree of a problem, as `bbparse.solve` does with such options, and say how."""
+    """Find the best tree as `bbparse.solve` does with these options, and return the record."""
     recorder = Recorder(list(zip(problem.arc_head.tolist(), problem.arc_mod.tolist())))
     solve(problem, observer=recorder, explain=False, **options)
     return recorder.trace
