@@ -1,8 +1,8 @@
 """Kernels from candidate arcs to the scores of all parts they can form, one call a sentence.
 
-Most templates of a grand-sibling look at three of its four words. They are summed once for each
-(h, s, m) and each (g, h, m), and the sums shared by the grand-siblings: the same integers, for a
-fraction of the look-ups.
+Most templates of grand-siblings look at three of the four words. Their scores are summed once for
+each (h, s, m) and each (g, h, m), and the grand-siblings share the sums: the same integers with
+fewer look-ups.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import PartWords, sentence_tables
 from bbparse.treebank.encode import PAD
 
-#: Sentences of more words are pruned without a look at arcs longer than `REACH`.
+#: Sentences of more than `LONG` words are pruned without arcs longer than `REACH`.
 LONG, REACH = 300, 150
 
 
 @kernel
 def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
-    """All parts that candidate arcs can form, as `PartWords`.
+    """Enumerate all parts that candidate arcs can form, as `PartWords`.
 
-    Arcs are sorted by (head, mod). `want` (bool[3]) says whether siblings, chains and
-    grand-siblings are asked for; there are none of the others. Siblings are sorted by (head, outer,
-    inner), chains by (head, mod, grand) and grand-siblings by (head, outer, inner, grand), -1
-    first, so that the parts of one arc, or of one sibling part, follow each other. Chains are the
-    arcs from the root, as (-1, 0, m), and after them grandchildren.
+    Arcs are sorted by (head, mod). `want` (bool[3]) selects siblings, chains and grand-siblings;
+    kinds that are not selected are empty. Siblings are sorted by (head, outer, inner), chains by
+    (head, mod, grand) and grand-siblings by (head, outer, inner, grand), -1 first, so that the
+    parts of one arc, or of one sibling part, follow each other. Chains are the arcs from the root,
+    as (-1, 0, m), then grandchildren.
 
-    Left out is what no tree contains: cycles; with `projective`, g→h→m with g between h and m
-    (g would be a descendant of h); with `single_root`, siblings under the root.
+    Parts that no tree contains are left out: cycles; with `projective`, g→h→m with g between h and
+    m (g would be a descendant of h); with `single_root`, siblings under the root.
 
     Returns siblings, chains, grand-siblings and the number of arcs from the root.
     """
     n_arcs = arc_head.shape[0]
     _, out_ptr, out_mid, in_ptr, in_list, _ = index_groups(n, arc_head, arc_mod)
-    room = np.zeros(3, np.int64)  # more than there are, where arcs cross
+    room = np.zeros(3, np.int64)  # an upper bound, as some parts fit no tree
     for a in range(n_arcs):
         h, m = arc_head[a], arc_mod[a]
         n_inner = a - out_mid[h] if m > h else out_mid[h] - a - 1
@@ -76,7 +76,7 @@ def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
         for c in range(count if want[1] else 0):
             chains[0, n_chains], chains[1, n_chains], chains[2, n_chains] = grands[c], h, m
             n_chains += 1
-        # The arcs to the modifiers between h and m.
+        # Arcs to the modifiers between h and m.
         first, last = (out_mid[h], a) if m > h else (a + 1, out_mid[h])
         if h == 0 and single_root:
             last = first
@@ -86,7 +86,7 @@ def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
                 sib[0, n_sib], sib[1, n_sib], sib[2, n_sib] = h, s, m
                 n_sib += 1
             for c in range(count if want[2] else 0):
-                # Without `projective` the head of h may lie between h and m; it is not s.
+                # Without `projective` the head of h may lie between h and m; it cannot be s.
                 if s < 0 or grands[c] != s:
                     gsib[0, n_gsib], gsib[1, n_gsib] = grands[c], h
                     gsib[2, n_gsib], gsib[3, n_gsib] = s, m
@@ -101,9 +101,9 @@ def enumerate_parts(n, arc_head, arc_mod, projective, single_root, want):
 
 @kernel
 def parts_of_arcs(n, arc_head, arc_mod, projective, single_root, want):
-    """What `enumerate_parts` returns, for Python: the fields of `PartWords`.
+    """Return the result of `enumerate_parts` as plain tuples, for Python.
 
-    numba is not safe from signal handlers where it makes named tuples.
+    numba's named tuples are not safe from signal handlers.
     """
     sib, chains, gsib, top = enumerate_parts(n, arc_head, arc_mod, projective, single_root, want)
     return sib[:], chains[:], gsib[:], top
@@ -111,7 +111,7 @@ def parts_of_arcs(n, arc_head, arc_mod, projective, single_root, want):
 
 @kernel
 def _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, scores):
-    """Make of grand-sibling scores, without what is shared and in quanta, the whole scores."""
+    """Complete grand-sibling scores: add the shared sums, and convert from quanta."""
     b = 0
     first = 0
     k = 0
@@ -135,13 +135,12 @@ def _add_shared(arc_head, arc_mod, sib, chains, of_sib, of_chain, quantum, score
 def score_candidates(
     values, arc_head, arc_mod, projective, single_root, weights, quantum, templates
 ):  # fmt: skip
-    """Scores of candidate arcs (sorted by head, mod), and of all parts they can form.
+    """Score candidate arcs (sorted by head, mod), and all parts they can form.
 
-    `templates` are `CompiledTemplates`, as plain tuples.
-    Returns siblings, grandchildren and grand-siblings as the fields of `PartWords`, in the order of
-    `enumerate_parts`, the scores of all kinds one after the other (float64) and where each kind's
-    start (int64[6]). Outermost grandchildren are the same triples as grandchildren. Kinds without
-    templates have no scores.
+    `templates` are `CompiledTemplates`, as plain tuples. Returns siblings, grandchildren and
+    grand-siblings as the fields of `PartWords`, in the order of `enumerate_parts`; the scores of
+    all kinds one after the other (float64); and the start of each kind (int64[6]). Outermost
+    grandchildren have the triples of grandchildren. Kinds without templates have no scores.
     """
     word_templates, part_templates = templates
     tables = sentence_tables(values, word_templates)
@@ -163,7 +162,7 @@ def score_candidates(
     scores = np.zeros(start[5])
     of_sib = np.zeros(sib.mod.shape[0] if want[2] else 0)
     of_chain = np.zeros(chains.mod.shape[0] if want[2] else 0)
-    # One call in the code, whatever the walk: numba copies what is called into the caller.
+    # The code has one call for all template groups: numba copies a callee into its caller.
     for walk in range(there.shape[0] - 1):
         if not there[walk]:
             continue
@@ -189,9 +188,9 @@ def score_candidates(
 
 @kernel
 def all_arcs(n, reach):
-    """Every arc of a sentence of n words, sorted by (head, mod): int32 arrays head, mod.
+    """List every arc of a sentence of n words, sorted by (head, mod): int32 arrays head, mod.
 
-    Other heads than the root are at most `reach` words away.
+    Heads other than the root are at most `reach` words away.
     """
     head = np.empty(n * min(n, 2 * reach + 1), np.int32)
     mod = np.empty(head.shape[0], np.int32)
@@ -209,12 +208,11 @@ def all_arcs(n, reach):
 
 @kernel
 def prune_arcs(scores, k, margin, best_heads):
-    """The candidate arcs worth keeping.
+    """Prune arcs, and return int32 arrays head, mod, sorted by (head, mod).
 
-    `scores` is float64[n+1, n+1], scores[h, m], -inf where there is no arc. Kept are, for each
-    word, its k best heads (0: all; of equal ones those with smaller index) as far as they score
-    no less than its best minus `margin`, and the arc from best_heads[m] (int32[n+1]; -1: none).
-    O(n² k). Returns int32 arrays head, mod, sorted by (head, mod).
+    `scores` is float64[n+1, n+1], scores[h, m], -inf where there is no arc. A word keeps those of
+    its k best heads (0: all; among equal ones the smaller index) that score at least its best minus
+    `margin`, and the arc from best_heads[m] (int32[n+1]; -1: none). O(n² k).
     """
     n = scores.shape[0] - 1
     keep = np.zeros((n + 1, n + 1), np.bool_)
@@ -233,7 +231,7 @@ def prune_arcs(scores, k, margin, best_heads):
                 continue
             if count == most and score <= scores[top[count - 1], m]:
                 continue
-            # Insertion from the end: a later head goes behind equal ones.
+            # Insert from the end: a later head goes behind equal ones.
             place = count if count < most else most - 1
             count = place + 1
             if k == 0:
@@ -253,9 +251,9 @@ def prune_arcs(scores, k, margin, best_heads):
 
 @kernel
 def score_all_arcs(values, weights, quantum, templates, reach):
-    """Scores of all arcs by the arc templates alone: float64[n+1, n+1], -inf where is no arc.
+    """Score all arcs by the arc templates: float64[n+1, n+1], -inf where there is no arc.
 
-    Arcs longer than `reach` are none, unless they come from the root.
+    Arcs longer than `reach` are left out, except from the root.
     """
     word_templates, part_templates = templates
     tables = sentence_tables(values, word_templates)
@@ -275,9 +273,10 @@ def score_all_arcs(values, weights, quantum, templates, reach):
 
 @kernel
 def best_tree(scores, single_root):
-    """Heads int32[n+1] of a good projective tree: the best one, but of a long sentence's blocks.
+    """Find a good projective tree, int32[n+1] heads; for up to `LONG` words it is the best one.
 
-    The root of each block is the head of the next one's.
+    Longer sentences are divided into blocks of `REACH` words, each with its best tree; the root of
+    a block heads the root of the next.
     """
     n = scores.shape[0] - 1
     if n <= LONG:
@@ -291,11 +290,11 @@ def best_tree(scores, single_root):
         for i in range(size + 1):
             for j in range(size + 1):
                 block[i, j] = scores[start + i if i > 0 else 0, start + j]
-        own, _ = eisner(block, True)
+        block_heads, _ = eisner(block, True)
         root = above
         for j in range(1, size + 1):
-            heads[start + j] = start + own[j] if own[j] > 0 else above
-            if own[j] == 0:
+            heads[start + j] = start + block_heads[j] if block_heads[j] > 0 else above
+            if block_heads[j] == 0:
                 root = start + j
         above = root
     return heads
@@ -303,9 +302,9 @@ def best_tree(scores, single_root):
 
 @kernel
 def likely_arcs(k, margin, single_root, values, weights, quantum, templates):
-    """`prune_arcs` of the scores of all arcs and of the best projective tree by them.
+    """Score all arcs, and prune them with `prune_arcs` and the best projective tree.
 
-    Longer sentences than `LONG` words have arcs of at most `REACH`, as O(n³) is too much for them.
+    Arcs of sentences of more than `LONG` words are at most `REACH` long: O(n³) is too slow there.
     """
     n = values.shape[0] - 2 * PAD - 1
     reach = n if n <= LONG else REACH

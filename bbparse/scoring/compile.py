@@ -1,7 +1,7 @@
-"""From feature templates to the arrays that the kernels read.
+"""Compile feature templates to the arrays that the kernels read.
 
 Every multiplier is a hash of text (the template, the role, the slot), never of a position in a
-list: a template has the same feature indices in whatever table it stands, in every process.
+list. So a template has the same feature indices in every table and every process.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from numpy.typing import NDArray
 from bbparse.configuration.templates import ARC_ATOMS, KINDS, Template, TemplateSet
 from bbparse.treebank.encode import ATTRIBUTES, text_hash
 
-#: What templates are walked through together: those of a kind that look at some of its roles. Most
-#: of a grand-sibling look at three of its four words, of which there are fewer triples than parts.
+#: Template groups: the templates of a kind that look at the same roles are evaluated together. Most
+#: of grand-siblings look at three of the four words, and such triples are fewer than the parts.
 WALKS = (
     ("arc", "hm"), ("sibling", "hsm"), ("grandchild", "ghm"), ("outermost_grandchild", "ghm"),
     ("grandsibling", "hsm"), ("grandsibling", "ghsm"), ("grandsibling", "ghm"),
 )  # fmt: skip
-#: Their numbers.
+#: Indices into `WALKS`.
 SIBLING, GRANDCHILD, OUTERMOST, WITHOUT_GRAND, GRANDSIBLING, WITHOUT_INNER = range(1, 7)
-#: Columns of the table of a walk, by role.
+#: Columns of a row of `PartTemplates.walks`, by role.
 ROLE_ORDER = "ghsmb"
-#: What most arc atoms are made of, with the number of values: direction of h→m, distance of h and
-#: m, distance of s and m, direction of g→h (2 where g is between h and m: in crossing trees only),
-#: distance of g and h. One row of hashes for each combination of their values takes the place of
+#: Properties that most arc atoms combine, with their numbers of values: direction of h→m, distance
+#: of h and m, distance of s and m, direction of g→h (2 if g is between h and m, in non-projective
+#: trees only), distance of g and h. One row of hashes for each combination of their values saves
 #: hashing them for every part.
 AXES = (2, 7, 7, 3, 7)
-#: Arc atoms as functions of the axes: the atom is the sum of axis times factor.
+#: Arc atoms as functions of the axes: an atom is the sum of axis times factor.
 ATOM_AXES: dict[str, tuple[int, ...]] = {
     "dir": (1, 0, 0, 0, 0),
     "dist": (0, 1, 0, 0, 0),
@@ -47,9 +47,9 @@ Slot = tuple[tuple[int, str], ...]
 
 
 class WordTemplates(NamedTuple):
-    """What templates read of words, as arrays; see `bbparse.scoring.parts`.
+    """Word attributes that templates read, as arrays; see `bbparse.scoring.parts`.
 
-    `shift` is 64 - bits. Slots s are the pairs slot_ptr[s]:slot_ptr[s+1] of (slot_offset,
+    `shift` is 64 - bits. Slot s consists of the pairs slot_ptr[s]:slot_ptr[s+1] of (slot_offset,
     slot_attr, slot_mult). Column c of the word table hashes slot col_slot[c] with col_mult[c] (0
     if the template has no word in that role).
     """
@@ -69,17 +69,17 @@ SIZE, FIRST, ROW, GROUP, NEEDS = range(10, 15)
 
 
 class PartTemplates(NamedTuple):
-    """How templates make features of parts, as arrays; see `bbparse.scoring.kernels`.
+    """Templates as the arrays that turn parts into features; see `bbparse.scoring.kernels`.
 
-    A row of `walks`, int64[7 + 1, 15], has the column where those of each role start; the step of
-    each axis; how many templates there are, and the number of the first; where in `arc_rows` its
-    rows start; its first group; and as bits the arc atoms that it needs. The last row but says
-    where the others end. Template t of a walk has the multiplier `mult[FIRST + t]` for the key of
-    its arc atoms, if these are hashed part by part, and in row Σ axis · step of `arc_rows` the hash
-    of those that are functions of the axes (`AXES`).
+    `walks` is int64[7 + 1, 15], with a row for each template group. A row has the first column of
+    each role; the step of each axis; the number of templates, and the index of the first; the first
+    of its rows in `arc_rows`; its first run; and the arc atoms it needs, as bits. The last row has
+    the ends only. Template t of a template group has the multiplier `mult[FIRST + t]` for the key
+    of its arc atoms, if these are hashed part by part. Row Σ axis · step of `arc_rows` has the hash
+    of the arc atoms that are functions of the axes (`AXES`).
 
-    A group, int32[6], is a run of templates: start, end, atom of ``+@`` or -1, slot of role b or
-    -1; and from where to where in `atoms` those arc atoms are that are hashed part by part.
+    A row of `groups`, int32[6], is a run of templates: start, end, atom of ``+@`` or -1, slot of
+    role b or -1, and start and end in `atoms` of the arc atoms that are hashed part by part.
     """
 
     walks: NDArray[np.int64]
@@ -93,22 +93,22 @@ class PartTemplates(NamedTuple):
 
 
 class CompiledTemplates(NamedTuple):
-    """A template set as kernels read it."""
+    """A template set as the kernels read it."""
 
     words: WordTemplates
     parts: PartTemplates
 
 
 def _multiplier(text: str) -> int:
-    """An odd 64-bit number that looks random and depends on the text alone."""
+    """Return an odd pseudo-random 64-bit number that depends only on the text."""
     return text_hash(text) | 1
 
 
 class _Columns:
-    """Columns of the table of words, and the slots they hash, numbered as they are first seen."""
+    """Columns of the table of words, and the slots they hash, numbered on first use."""
 
     def __init__(self) -> None:
-        self.number: dict[Slot, int] = {(): 0}  # read where a template has no word in some role
+        self.number: dict[Slot, int] = {(): 0}  # for templates without a word in some role
         self.slot: list[int] = []
         self.mult: list[int] = []
 
@@ -142,7 +142,7 @@ class _Columns:
 
 
 def roles_of(kind: str, template: Template) -> str:
-    """The roles of its walk."""
+    """Return the roles of a template's group in `WALKS`."""
     roles = {atom.role for atom in template.words}
     for name in (*template.arcs, *((template.also,) if template.also else ())):
         roles.update(ARC_ATOMS[name].needs)
@@ -153,19 +153,19 @@ def roles_of(kind: str, template: Template) -> str:
 
 
 def _hashed(template: Template) -> tuple[str, ...]:
-    """The arc atoms of a template, unless `arc_rows` covers them all."""
+    """Return the arc atoms of a template, or none if `arc_rows` covers them all."""
     return () if ATOM_AXES.keys() >= set(template.arcs) else template.arcs
 
 
 def _group(template: Template) -> tuple[Slot, str, tuple[str, ...]]:
-    """What the templates of a group have in common; those without role b come first."""
+    """Return the key that the templates of a run share; those without role b come first."""
     return template.slot("b"), template.also or "", _hashed(template)
 
 
 def _arc_rows(
     templates: Sequence[Template], multipliers: Sequence[int], shift: int
 ) -> tuple[list[int], NDArray[np.uint32]]:
-    """Step of each axis and, for every combination of their values, a row of hashes.
+    """Return the step of each axis, and a row of hashes for each combination of values.
 
     Axes on which no template depends have step 0 and do not multiply the rows.
     """
@@ -202,8 +202,8 @@ def compile_templates(templates: TemplateSet) -> CompiledTemplates:
     shift, n_rows, needs = 64 - templates.bits, 0, 0
 
     for kind, roles in WALKS:
-        found = (t for t in templates.templates[kind] if roles_of(kind, t) == roles)
-        in_order = sorted(found, key=lambda t: (*_group(t), t.arcs, t.text))
+        members_of = (t for t in templates.templates[kind] if roles_of(kind, t) == roles)
+        in_order = sorted(members_of, key=lambda t: (*_group(t), t.arcs, t.text))
         first, first_group, needs = len(multipliers), len(groups), 0
         multipliers += [_multiplier(f"{kind} {template.text}: arcs") for template in in_order]
         starts = dict.fromkeys(ROLE_ORDER, -1)

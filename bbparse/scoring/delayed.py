@@ -1,13 +1,13 @@
 """Scores of grandchildren on demand, behind bounds of their templates (RSM12 §4.3.2).
 
-A template's feature of a triple (g, p, c) is found by a hash of what it reads around each of the
-three words, and of directions and distances. For any two of them, its weight is at most the largest
-over all values that the third has been seen with, and all distances: sums over templates bound the
-scores of all triples over an arc, without looking at one of them.
+The weight of a template's feature of a triple (g, p, c) is found by a hash of the attributes around
+the three words, and of directions and distances. For any two words, this weight is at most the
+largest over all values of the third, and all distances. Sums over templates therefore bound the
+scores of all triples over an arc, without scoring any of them.
 
-Templates that look at tags have few values: their bounds are made once per model, and again when a
-sentence has a new value. For the others, such as pairs of lemmas, the values are this sentence's,
-O(n^2) as long as they look at two words.
+Templates over tags have few values: their bounds are computed once per model, and again when a
+sentence has a new value. For other templates, such as pairs of lemmas, only the values of the
+sentence count, which takes O(n^2) as long as they look at two words.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bbparse.treebank.encode import PAD
 Ints = NDArray[np.int64]
 Hashes = NDArray[np.uint32]
 _ROLES = (0, 1, 3)  # columns of g, h and m
-#: Combinations of values that are worth keeping the bounds of.
+#: Most combinations of values whose bounds are cached.
 _KEPT = 1 << 18
 _NO_WORDS = np.zeros(0, np.int32)
 #: Arc atoms of ``+@`` as functions of the directions of h→m and g→h (`AXES`): values are start:end.
@@ -44,9 +44,9 @@ _ALSO = {
 
 
 class Largest(NamedTuple):
-    """The largest weights of a template, by hashes of what it reads around two words."""
+    """The largest weights of a template, by hashes of the attributes around two words."""
 
-    #: tuple of uint32[V]: hashes around g, h and m, sorted.
+    #: tuple of uint32[V]: sorted hashes around g, h and m.
     values: tuple[Hashes, ...]
     #: int64[2, V_h, V_m]: by the direction of h→m.
     over_grand: Ints
@@ -57,10 +57,10 @@ class Largest(NamedTuple):
 
 
 class DelayedScorer:
-    """A model over arcs and grandchildren, of which the latter are scored when they are asked for.
+    """A model of arcs and grandchildren that scores grandchildren on demand.
 
-    `arcs` is the same model without grandchildren. `ConfigError` if there are templates of other
-    parts.
+    `arcs` is the same model without grandchildren. Raises `ConfigError` if there are templates of
+    other parts.
     """
 
     def __init__(self, scorer: PartScorer) -> None:
@@ -76,22 +76,22 @@ class DelayedScorer:
         self.compiled = compile_templates(t)
         c = self.compiled.parts
         groups = c.groups[slice(*c.walks[GRANDCHILD : GRANDCHILD + 2, GROUP])]
-        #: Number of the arc atom of ``+@`` of each template, -1 for none.
+        #: Index of the arc atom of ``+@`` of each template, -1 for none.
         self._also = [int(also) for start, end, also, *_ in groups for _ in range(start, end)]
         self._kept: list[Largest | None] = [None] * len(self._also)
 
     @staticmethod
     def takes(templates: TemplateSet) -> bool:
-        """Whether there are templates of arcs and grandchildren only."""
+        """Return True if there are templates of arcs and grandchildren only."""
         used = {kind for kind, each in templates.templates.items() if each}
         return used == {"arc", "grandchild"}
 
     def columns(self, values: NDArray[np.uint64]) -> DelayedColumns:
-        """Triples of a sentence, as `encode` gives it, over all its arcs."""
+        """Return the triples of an encoded sentence over all its arcs."""
         return DelayedColumns(self, values)
 
     def bounds(self, table: Hashes) -> NDArray[np.float64]:
-        """Bounds [p, c] over all g, [g, p] over all c, [g, c] over all p: [3, n + 1, n + 1]."""
+        """Bound [p, c] over all g, [g, p] over all c, [g, c] over all p: [3, n + 1, n + 1]."""
         words = len(table) - 1
         place = np.arange(words)
         later = (place[:, None] < place).astype(np.intp)
@@ -99,19 +99,21 @@ class DelayedScorer:
         for t in range(len(self._also)):
             hashes = [table[:-1, self.compiled.parts.walks[GRANDCHILD, r] + t] for r in _ROLES]
             largest = self._largest(t, hashes)
-            g, h, m = (np.searchsorted(v, own) for v, own in zip(largest.values, hashes))
+            g, h, m = (np.searchsorted(v, hashed) for v, hashed in zip(largest.values, hashes))
             over[0] += largest.over_grand[later, h[:, None], m]
             over[1] += largest.over_mod[later, g[:, None], h]
             over[2] += largest.over_head[g[:, None], m]
         return over * np.float64(self.scorer.quantum)
 
     def _largest(self, t: int, hashes: list[Hashes]) -> Largest:
-        """The largest weights of a template for all values of a sentence, kept if they are few."""
-        own = tuple(np.unique(column) for column in hashes)
+        """Return the largest weights of a template for a sentence; cache them if they are few."""
+        column_values = tuple(np.unique(column) for column in hashes)
         kept = self._kept[t]
-        known = own if kept is None else tuple(map(np.union1d, kept.values, own))
+        known = column_values
+        if kept is not None:
+            known = tuple(map(np.union1d, kept.values, column_values))
         if np.prod([len(v) for v in known]) > _KEPT:
-            return self._found(t, own)
+            return self._found(t, column_values)
         if kept is None or any(len(a) > len(b) for a, b in zip(known, kept.values)):
             self._kept[t] = kept = self._found(t, known)
         return kept
@@ -120,7 +122,7 @@ class DelayedScorer:
         c, weights = self.compiled.parts, self.scorer.weights
         g, h, m = values
         plain = g[:, None, None] ^ h[:, None] ^ m
-        found = np.empty((2, AXES[3], *plain.shape), np.int64)
+        largest = np.empty((2, AXES[3], *plain.shape), np.int64)
         walk = c.walks[GRANDCHILD]
         rows, steps, size = c.arc_rows[walk[ROW] :], walk[5:10], walk[SIZE]
         for right, below in product(range(2), range(AXES[3])):
@@ -139,17 +141,17 @@ class DelayedScorer:
                         [weights[index ^ np.uint32(v + 1)] for v in range(*span)], axis=0
                     )
                 best = total if best is None else np.maximum(best, total)
-            found[right, below] = best
-        over_mod = found.max(axis=4)
+            largest[right, below] = best
+        over_mod = largest.max(axis=4)
         between = over_mod[::-1, 2]  # g→h goes the other way than h→m
         return Largest(
-            values, found.max(axis=(1, 2)), np.maximum(over_mod[:, :2].max(axis=0), between),
-            found.max(axis=(0, 1, 3)),
+            values, largest.max(axis=(1, 2)), np.maximum(over_mod[:, :2].max(axis=0), between),
+            largest.max(axis=(0, 1, 3)),
         )  # fmt: skip
 
 
 class DelayedColumns(Columns):
-    """Triples of one sentence, as `encode` gives it, over all its arcs."""
+    """Triples of one encoded sentence over all its arcs."""
 
     def __init__(self, model: DelayedScorer, values: NDArray[np.uint64]) -> None:
         self._model = model

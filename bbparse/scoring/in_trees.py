@@ -1,10 +1,10 @@
-"""Which candidate arcs some tree has.
+"""Candidate arcs that belong to some tree.
 
-A head that looks likely by itself may fit no tree: one in eight candidate arcs of English crosses
-all that could hold the rest of the sentence together. Such arcs need no scores, nor do the parts
-and factors over them.
+A head that looks likely alone may fit no tree: one in eight candidate arcs of English crosses every
+arc that could connect the rest of the sentence. Such arcs need no scores, nor do the parts and
+factors over them.
 
-For projective trees: an inside and an outside pass over the spans of Eisner (1996), yes or no.
+For projective trees: a boolean inside and outside pass over the spans of Eisner (1996).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Ints = NDArray[np.int32]
 
 @kernel
 def _in_projective_trees(n, arc_head, arc_mod, single_root):
-    """Those of the arcs, sorted by head, that are in a tree. O(n A).
+    """Return the arcs, sorted by head, that belong to a projective tree. O(n A).
 
-    ``whole[h, e]``, as ``ending[e, h]``, says that there is the span from head h to its end e, and
-    ``arc[h, m]`` that of an arc; ``used`` and ``found`` that they are in a tree.
+    ``whole[h, e]`` and ``ending[e, h]`` are True if there is a span from head h to its end e, and
+    ``arc[h, m]`` if there is one of an arc. ``used`` and ``found`` mark those in a tree.
     """
     size = n + 1
     place, ptr, _, _, _, _ = index_groups(n, arc_head, arc_mod)
@@ -82,7 +82,7 @@ def _in_projective_trees(n, arc_head, arc_mod, single_root):
 
 @kernel
 def _reached(head_ptr, arc_mod, first, without):
-    """Words bool[n+1] that arcs (sorted by head) lead to from the first, not through another."""
+    """Return the words, bool[n+1], that arcs lead to from `first` without passing `without`."""
     seen = first.copy()
     seen[without] = False
     waiting = np.empty(first.shape[0], np.int64)
@@ -106,17 +106,17 @@ def _reached(head_ptr, arc_mod, first, without):
 
 @kernel
 def _in_crossing_trees(n, arc_head, arc_mod, single_root):
-    """Those of the arcs, sorted by head, that are in a tree whose arcs may cross.
+    """Return the arcs, sorted by head, that belong to a tree whose arcs may cross. O(n A).
 
-    An arc is in a tree if from the root, or a word that can be its only modifier,
-    its head can be reached without passing through its modifier: the way there and the arc are part
-    of a tree, as every word can be reached. O(n A).
+    An arc belongs to a tree if its head can be reached without passing through its modifier, from
+    the root or, with a single root, from a word that can be its only modifier. The path and the arc
+    are then part of a tree, because every word can be reached.
     """
     head_ptr = index_groups(n, arc_head, arc_mod).out_ptr
     tops = np.zeros(n + 1, np.bool_)
     for m in arc_mod[: head_ptr[1]]:
         tops[m] = True
-    starts = np.zeros(n + 1, np.bool_)  # the root's modifiers from which every word can be reached
+    starts = np.zeros(n + 1, np.bool_)  # modifiers of the root from which every word can be reached
     for m in arc_mod[: head_ptr[1]]:
         first = tops.copy()
         if single_root:
@@ -136,10 +136,10 @@ def _in_crossing_trees(n, arc_head, arc_mod, single_root):
 def arcs_in_trees(
     n: int, arc_head: Ints, arc_mod: Ints, single_root: bool, projective: bool = True
 ) -> tuple[Ints, Ints]:
-    """Those of the candidate arcs int32[A], sorted by head, that some tree has, in their order.
+    """Return the candidate arcs, int32[A], sorted by head, that belong to some tree, in order.
 
-    There are none where no tree exists.
+    Both arrays are empty if no tree exists.
     """
     chosen = _in_projective_trees if projective else _in_crossing_trees
-    found: tuple[Ints, Ints] = chosen(n, arc_head, arc_mod, single_root)
-    return found
+    arcs: tuple[Ints, Ints] = chosen(n, arc_head, arc_mod, single_root)
+    return arcs

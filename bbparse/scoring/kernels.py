@@ -4,20 +4,19 @@ Hashing. Template t of a part with the words w_r in roles r has the index
 
     ⊕_r U_r[w_r, t]  ⊕  A(arc atoms, t)                 (⊕ is exclusive or of `bits`-bit numbers)
 
-U_r[w, t] hashes what t reads around word w in role r, as the top bits of a 64-bit key times an odd
-multiplier of (t, r): computed once for each word, not for each part. Summing random tables is
-Zobrist hashing (Zobrist 1970), 3-independent (Carter & Wegman 1979), so no mixing is left to do
-for a part: a feature costs one exclusive or, whatever its number of atoms, and one read of its
-weight. Of the roles of a part all but one stay the same from part to part, and their sum is kept.
-``+@name`` flips some of the low four bits: the weight lies in the memory line just read.
+U_r[w, t] hashes the attributes that t reads around word w in role r, as the top bits of a 64-bit
+key times an odd multiplier of (t, r). It is computed once for each word, not for each part. Summing
+random tables is Zobrist hashing (Zobrist 1970), 3-independent (Carter & Wegman 1979), so no mixing
+is left to do for a part: a feature costs one exclusive or, whatever its number of atoms, and one
+read of its weight. All roles of a part but one stay the same from part to part, and their sum is
+kept. ``+@name`` flips some of the low four bits: the weight lies in the memory line just read.
 
-Cost of a sentence: O(n · columns) for U, O(1) for each feature of each part; the set of values
-between two words is read from a sparse table of bit masks, O(n log n) to make and O(1) to read.
+Cost of a sentence: O(n · columns) for U, O(1) for each feature of each part. The set of values
+between two words is read from a sparse table of bit masks, built in O(n log n) and read in O(1).
 
 Tables (built by `bbparse.scoring.compile`): a *slot* is a set of (offset, attribute) pairs read
 around a word; a *column* is one (template, role); a *group* is a run of templates with the same
-``+@`` atom, the same slot of role b and the same arc atoms that have no row of hashes made
-beforehand.
+``+@`` atom, the same slot of role b and the same arc atoms without a precomputed row of hashes.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from bbparse.jit import kernel
 from bbparse.scoring.compile import FIRST, GROUP, NEEDS, ROW, SIZE
 from bbparse.scoring.prefetch import prefetch
 
-_AHEAD = np.uint64(128)  # weights that are under way
+_AHEAD = np.uint64(128)  # number of weights that are prefetched
 
 
 @kernel
 def between_mask(masks, j, low, high):
-    """Values of slot j strictly between words low < high, as bits."""
+    """Return the values of slot j strictly between words low < high, as bits."""
     length = high - low - 1
     if length <= 0:
         return np.uint64(0)
@@ -45,7 +44,7 @@ def between_mask(masks, j, low, high):
 
 @kernel
 def distance_bucket(distance):
-    """1, 2, 3, 4, 5, 6-10, 11 and more, as 0..6."""
+    """Map the distances 1, 2, 3, 4, 5, 6-10, 11 and more to 0..6."""
     if distance <= 5:
         return distance - 1
     return 5 if distance <= 10 else 6
@@ -53,21 +52,21 @@ def distance_bucket(distance):
 
 @kernel
 def walk_parts(walk, parts, tables, weights, quantum, scores, templates):
-    """Score parts by the templates of a walk, or list the indices of features.
+    """Score parts by the templates of one of `WALKS`, or list the indices of their features.
 
     `parts` are `PartWords`, `tables` those of the sentence, `templates` `PartTemplates`. `grand`
-    and `inner` are empty for walks (`WALKS`) without those roles. Consecutive parts that differ
-    in the fastest role only (g if there is one, else s, else m) share the sum over the others.
-    Scores go to `scores` (float64[P], integer sums times `quantum`); where it is empty, the weights
-    are not read and the indices of all features are returned instead, part by part.
+    and `inner` are empty for template groups without those roles. Consecutive parts that differ
+    only in the fastest role (g if there is one, else s, else m) share the sum over the others.
+    Scores are written to `scores` (float64[P], integer sums times `quantum`). If it is empty, no
+    weights are read, and the indices of all features are returned, part by part.
 
-    From kernels, numbers are best given as variables or np.int64(…): numba compiles a kernel anew
-    for each literal, and this one takes seconds.
+    Kernels should pass numbers as variables or np.int64(…): numba compiles a kernel anew for each
+    literal, and this one takes seconds.
     """
     # Two rules keep this loop at a nanosecond for a feature. Indices of the inner loops are
-    # unsigned: numba looks whether a signed one counts from the end, and then nothing is
-    # vectorised. And no array is sliced, renamed or handed to a function for each part: numba
-    # counts references to arrays.
+    # unsigned: numba checks signed ones for negative values, which prevents vectorisation. And
+    # no array is sliced, renamed or passed to a function for each part: numba counts references
+    # to arrays.
     grand, head, inner, mod = parts
     table, masks, words, counts = tables
     walks, groups, group_atoms, mult, arc_rows, shift, set_slot, set_column = templates
@@ -96,7 +95,7 @@ def walk_parts(walk, parts, tables, weights, quantum, scores, templates):
     base = np.empty(n_templates, np.uint32)
     plain = np.empty(n_templates, np.uint32)
     block = most + 4096
-    out = np.zeros(np.uint64(block) + _AHEAD, np.uint32)  # what follows those in use is valid, too
+    out = np.zeros(np.uint64(block) + _AHEAD, np.uint32)  # entries past the used ones are valid
     ends = np.empty(256, np.uint64)
     rows = np.empty(65, np.uint64)
     n_waiting = 0
@@ -129,7 +128,7 @@ def walk_parts(walk, parts, tables, weights, quantum, scores, templates):
         if has_grand:
             g = np.int64(grand[part])
 
-        # The sum over all roles but the last one, whose row is added feature by feature.
+        # The sum over all roles but the last, whose row is added feature by feature.
         h_row = np.uint64(h)
         m_row = np.uint64(m)
         s_row = np.uint64(s if s >= 0 else none_row)
@@ -150,7 +149,7 @@ def walk_parts(walk, parts, tables, weights, quantum, scores, templates):
         base_s = s
         base_m = m
 
-        # Arc atoms, numbered as in `ARC_ATOMS`, and the row of those made beforehand.
+        # Arc atoms, numbered as in `ARC_ATOMS`, and the precomputed row of some of them.
         right = 1 if m > h else 0
         low = min(h, m)
         high = max(h, m)
@@ -176,14 +175,14 @@ def walk_parts(walk, parts, tables, weights, quantum, scores, templates):
             for tag in range(3):
                 atoms[7 + tag] = right * 4 + min(counts[tag, high - 1] - counts[tag, low], 3)
         if set_atom:
-            # The sum over the distinct values of a hash of the value.
+            # The sum of a hash of each distinct value.
             mask = between_mask(masks, np.int64(set_slot), low, high)
             total = np.int64(0)
             for bit in range(n_values):
                 total += set_value[bit] * np.int64((mask >> bit) & np.uint64(1))
             atoms[10] = total
 
-        # Indices of the plain templates, and of the features that they make.
+        # Indices of the plain templates, then of their features.
         arc_at = row0 + np.uint64(arc_row) * n_templates
         for t in range(n_templates):
             plain[t] = base[t] ^ table[row, last_col + t] ^ arc_rows[arc_at + t]
@@ -247,8 +246,8 @@ def walk_parts(walk, parts, tables, weights, quantum, scores, templates):
             for j in range(n_waiting):
                 sum_ = np.int64(0)
                 for i in range(at, ends[j]):
-                    # Asked for in time, nothing is waited for; and no vectors are made of it: they
-                    # would be put together number by number.
+                    # The prefetch hides the wait for memory, and prevents vectors, which would be
+                    # assembled number by number.
                     prefetch(weights, np.int64(out[i + _AHEAD]))
                     sum_ += weights[out[i]]
                 at = ends[j]

@@ -1,8 +1,8 @@
-"""Kernels of the labeller: parts around the arcs of a tree, their features.
+"""Kernels of the labeller: the parts around the arcs of a tree, and their features.
 
-See `bbparse.scoring.labeller` for what the kinds of part mean here. Cost of a tree of n words with
-F features and L labels: O(n · columns) for the tables of `bbparse.scoring.parts`, then O(F · L)
-additions of small integers, one run of L for each feature.
+See `bbparse.scoring.labeller` for the meaning of the kinds of part here. Cost of a tree of n words
+with F features and L labels: O(n · columns) for the tables of `bbparse.scoring.parts`, then
+O(F · L) additions of small integers, one run of L for each feature.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import PartWords, parts_not_in, sentence_tables
 from bbparse.scoring.prefetch import add_rows
 
-#: Modifiers of the same head, on either side, that count as siblings.
+#: Most modifiers of the same head, on either side, that count as siblings.
 REACH = 4
 
 
 @kernel
 def label_parts(heads, walk):
-    """Parts of one walk of a tree, and the arc that each of them speaks about.
+    """Return the parts of a template group in a tree, and the arc that each part describes.
 
-    ``heads`` is int32[n+1]. Returns the words, and int32 owner, the modifier of the arc.
+    ``heads`` is int32[n+1]. The arc is given as int32 owner, its modifier.
     """
     if walk != SIBLING:
         parts = parts_not_in(heads, heads, walk, False)
@@ -55,11 +55,11 @@ def label_parts(heads, walk):
 
 @kernel
 def label_features(values, heads, templates):
-    """All features of the arcs of a tree, heads int32[n+1] of which none may be out of range.
+    """List all features of the arcs of a tree.
 
-    ``values`` are the sentence's, as `encode` gives them, and ``templates`` are
-    `CompiledTemplates`, as plain tuples. Returns ``owner`` int32[F] (the modifier of the arc that
-    has the feature) and ``indices`` int64[F].
+    ``heads`` is int32[n+1], with no head out of range. ``values`` is the encoded sentence, and
+    ``templates`` are `CompiledTemplates` as plain tuples. Returns ``owner`` int32[F] (the modifier
+    of the arc that has the feature) and ``indices`` int64[F].
     """
     word_templates, part_templates = templates
     tables = sentence_tables(values, word_templates)
@@ -67,7 +67,7 @@ def label_features(values, heads, templates):
     walks, shift = named.walks, named.shift
     # Siblings before m and after m are different features: the highest bit of the index.
     left = np.int64(np.uint64(1) << (np.uint64(63) - shift))
-    # Of the type that a model's weights have, so that nothing is compiled twice.
+    # The type of a model's weights: another type would be compiled again.
     no_weights = np.zeros(1, np.int8)
     no_scores = np.zeros(0)
     owner = np.empty(256 * heads.shape[0], np.int32)
@@ -80,10 +80,10 @@ def label_features(values, heads, templates):
         n_parts = owners.shape[0]
         if not n_parts:
             continue
-        found = walk_parts(
+        features = walk_parts(
             walk, parts, tables, no_weights, 0.0, no_scores, part_templates
         )  # fmt: skip
-        n_features = found.shape[0]
+        n_features = features.shape[0]
         if filled + n_features > indices.shape[0]:
             size = 2 * (filled + n_features)
             more_owner = np.empty(size, np.int32)
@@ -99,14 +99,14 @@ def label_features(values, heads, templates):
             flip = left if before else np.int64(0)
             for i in range(part * each, (part + 1) * each):
                 owner[filled] = owners[part]
-                indices[filled] = found[i] ^ flip
+                indices[filled] = features[i] ^ flip
                 filled += 1
     return owner[:filled], indices[:filled]
 
 
 @kernel
 def label_scores(values, heads, templates, weights):
-    """Scores of all labels, int32[n+1, width], in quanta, by ``weights`` int16[*, width]."""
+    """Score all labels, int32[n+1, width], in quanta, by ``weights`` int16[*, width]."""
     owner, indices = label_features(values, heads, templates)
     scores = np.zeros((heads.shape[0], weights.shape[1]), np.int32)
     add_rows(indices, owner, weights, scores)

@@ -1,22 +1,22 @@
-"""`Labeller`: names for the arcs of a tree, one arc at a time.
+"""`Labeller`: labels for the arcs of a tree, one arc at a time.
 
-A linear classifier, with the templates of the parser's own model. The label of an arc may depend
-on the whole tree around it, so the kinds of part have a wider meaning here:
+It is a linear classifier with the templates of the parser's own model. The label of an arc may
+depend on the whole tree around it, so the kinds of part have a wider meaning here:
 
 =====================  ============================================================================
 kind                   words of the templates; h→m is the arc to label, unless stated otherwise
 =====================  ============================================================================
 arc                    h, m
-sibling                h, m, and as s in turn each modifier of h near m (see `REACH`)
+sibling                h, m, and as s each modifier of h near m in turn (see `REACH`)
 grandsibling           g, h, m, and s the next modifier between h and m, as in the parser
-grandchild             the arc to label is g→h, and m is in turn each modifier of h
+grandchild             the arc to label is g→h, and m is each modifier of h in turn
 outermost_grandchild   the same, for the outermost modifiers of h only
 =====================  ============================================================================
 
 Hashing and templates are those of `bbparse.scoring.kernels`. A feature's index is the row of a
-matrix with the weights of all labels side by side: it costs one random access to memory, and its
+matrix with the weights of all labels side by side. It costs one random access to memory, and its
 row is added by vector instructions. Rows are a whole number of memory lines long, and weights have
-16 bits: what limits speed is the number of lines read. Files hold the weights without zeros.
+16 bits, because the number of lines read limits the speed. Files hold the weights without zeros.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from bbparse.storage.archive import INTS, TEXT, Rule
 
 Ints = NDArray[np.int32]
 
-#: What a weight of 1 is worth: 16 bits reach from -8 to 8; trained weights stay between -5 and 5.
+#: Value of a weight of 1: 16 bits reach from -8 to 8; trained weights stay between -5 and 5.
 LABEL_QUANTUM = 2.0**-12
-#: Labels that there may be: there is memory for all of them in each row.
+#: Most labels: each row has memory for all labels.
 MAX_LABELS = 512
-#: Weights in a line of memory.
+#: Number of weights in a line of memory.
 _PER_LINE = 32
 
-#: Arrays of a model file, with the rules that `read_archive` checks them by.
+#: Arrays of a model file, with the rules by which `read_archive` checks them.
 LABEL_ARRAYS: dict[str, Rule] = {
     "label_names": (TEXT, 1, None),
     "label_root": (INTS, 0, None),
@@ -55,15 +55,15 @@ LABEL_ARRAYS: dict[str, Rule] = {
 
 
 class LabelScores(Protocol):
-    """What a network says of the labels of a sentence."""
+    """A network's scores of the labels of a sentence."""
 
     def tree_label_scores(self, heads: Ints) -> NDArray[np.float32]:
-        """Scores of the labels of the arcs of a tree, float32[n_words, L]."""
+        """Score the labels of the arcs of a tree, float32[n_words, L]."""
         ...
 
 
 class Scored(Protocol):
-    """What labels are given by, see `bbparse.scoring.problem_maker.Scored`."""
+    """Input of a labelling, see `bbparse.scoring.problem_maker.Scored`."""
 
     @property
     def values(self) -> NDArray[np.uint64]: ...
@@ -72,42 +72,45 @@ class Scored(Protocol):
 
 
 class Labelling(Protocol):
-    """What names the arcs of trees: a labeller, or the network that scores them."""
+    """Classifier of arc labels: a labeller, or the network that scores the arcs."""
 
-    #: Sorted, each once.
+    #: Sorted and unique.
     labels: tuple[str, ...]
 
     def tree_scores(self, scored: Scored, heads: Ints) -> NDArray[np.float64]:
-        """Scores float64[n_words, L] of all labels of the arcs of a tree, int32[n + 1] heads.
+        """Score all labels of the arcs of a tree, int32[n + 1] heads: float64[n_words, L].
 
-        Up to a constant for each word, the logarithm of the label's probability; -inf where the
-        rule about the root excludes a label.
+        A score is the log-probability of the label up to a constant for each word, or -inf if the
+        rule about the root excludes the label.
         """
         ...
 
 
 def best_labels(labelling: Labelling, scores: NDArray[np.float64]) -> list[str]:
-    """The best label of each arc, of equal ones the first, given what `tree_scores` gives."""
+    """Return the best label of each arc by the scores of `tree_scores`; the first of equal ones."""
     return [labelling.labels[i] for i in scores.argmax(axis=1).tolist()]
 
 
 def by_root(scores: NDArray[np.float64], heads: Ints, root: int) -> NDArray[np.float64]:
-    """Scores of labels with -inf where an arc from the root has another label than ``root``, or
-    another arc has that; -1: there is no such rule."""
+    """Set label scores to -inf where the rule about the root excludes the label.
+
+    Arcs from the root have the label ``root``, and no other arcs have it; -1: there is no rule.
+    """
     if root >= 0:
         scores[np.equal.outer(heads[1:] == 0, np.arange(scores.shape[1]) != root)] = -np.inf
     return scores
 
 
 class Labeller:
-    """Labels the arcs of trees. Nothing changes while it does, so threads may share it.
+    """Classifier of the labels of a tree's arcs.
 
-    Templates have none over the words between (``b.``); labels are sorted, each once; `root` is
-    which of them all arcs from word 0 have and no other arc, -1 if there is no such rule.
-    `ModelError` or `ConfigError` if they do not fit.
+    Labelling changes nothing in it, so threads may share it. Templates must not look at the words
+    between (``b.``). Labels are sorted and unique. `root` is the index of the label that all arcs
+    from word 0 have and no others, or -1 if there is no such rule. Raises `ModelError` or
+    `ConfigError` if these do not fit.
 
     The `weights` (int16[2**templates.bits, width]) have a column for each label, in quanta of
-    `LABEL_QUANTUM`, padded to whole lines of memory; zeros, to be written to.
+    `LABEL_QUANTUM`, padded to whole lines of memory. They start as zeros, to be written to.
     """
 
     def __init__(self, templates: TemplateSet, labels: tuple[str, ...], root: int = -1) -> None:
@@ -125,15 +128,15 @@ class Labeller:
         self._compiled = plain(compile_templates(templates))
 
     def tree_scores(self, scored: Scored, heads: Ints) -> NDArray[np.float64]:
-        """See `Labelling`; heads, which a parser has found, are not checked."""
-        own = heads.copy()  # writable, and without the -1 of the root
-        own[0] = 0
-        quanta = label_scores(scored.values, own, self._compiled, self.weights)
+        """Score all labels, see `Labelling`; heads, which a parser found, are not checked."""
+        tree = heads.copy()  # writable, and without the -1 of the root
+        tree[0] = 0
+        quanta = label_scores(scored.values, tree, self._compiled, self.weights)
         scores = quanta[1:, : len(self.labels)] * np.float64(LABEL_QUANTUM)
-        return by_root(scores, own, self.root)
+        return by_root(scores, tree, self.root)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """What `from_arrays` reads: the arrays of `LABEL_ARRAYS`, zeros left out."""
+        """Return the arrays of `LABEL_ARRAYS`, without zeros, for `from_arrays`."""
         rows, columns = np.nonzero(self.weights)
         return {
             "label_names": np.array(self.labels),
@@ -147,9 +150,9 @@ class Labeller:
     def from_arrays(
         cls, templates: TemplateSet, arrays: Mapping[str, NDArray[Any]], where: str = "labeller"
     ) -> Labeller:
-        """A labeller from the arrays of `to_arrays`, with dtypes as `LABEL_ARRAYS` has them.
+        """Build a labeller from the arrays of `to_arrays`, with the dtypes of `LABEL_ARRAYS`.
 
-        `ModelError`, naming the file `where`, if one is missing or does not fit the others.
+        Raises `ModelError`, naming the file `where`, if an array is missing or does not fit.
         """
         for name in LABEL_ARRAYS:
             if name not in arrays:
@@ -181,7 +184,7 @@ class Labeller:
 
 
 def checked_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
-    """The labels, if a model can have them: some, not too many, sorted, each a word of text."""
+    """Return the labels if they are valid: some, not too many, sorted, each a word of text."""
     if not 1 <= len(labels) <= MAX_LABELS:
         raise ModelError(f"labels: found {len(labels)}, expected 1 to {MAX_LABELS}")
     for i, label in enumerate(labels):

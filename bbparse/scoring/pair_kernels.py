@@ -4,11 +4,10 @@ With the vectors a, b, c, d of words, an arc from the head h to the modifier m s
 
     s(h, m) = a(h) · b(m) + v · max(0, c(h) + d(m) + t),
 
-where t is the sum of rows of a table for the distance and for the words between, by direction. Such
-scores of pairs are those of Dozat & Manning (2017), the sums of both ends those of Kiperwasser &
-Goldberg (2016). Those of a sentence of n words are a matrix [n + 1, n + 1], head by modifier, -inf
-where there is no arc; matrices come one after the other. Sums are taken in the order that the code
-says.
+where t is the sum of rows of a table for the distance and for the words between, by direction. The
+products are those of Dozat & Manning (2017), the sums of both endpoints those of Kiperwasser &
+Goldberg (2016). The scores of a sentence of n words are a matrix [n + 1, n + 1], head by modifier,
+-inf where there is no arc; matrices follow each other. The code fixes the order of all sums.
 """
 
 from __future__ import annotations
@@ -25,26 +24,26 @@ Floats = NDArray[np.float32]
 Hashes = NDArray[np.uint64]
 Rows = NDArray[np.int64]
 
-#: Steps of the distance, and of the number of words of a kind between head and modifier.
+#: Steps of the distance, and of the number of words of a kind, between head and modifier.
 _DISTANCES = 10
 _COUNTS = 4
 #: Tags of the kinds of words that are counted between head and modifier.
 KINDS = (("VERB", "AUX"), ("PUNCT",), ("CCONJ", "SCONJ", "CONJ"), ("NOUN", "PROPN", "PRON"))
 N_KINDS = len(KINDS)
-#: Hashes of the tags of each kind; the last is repeated.
+#: Hashes of the tags of each kind; the last tag is repeated to fill the row.
 _HASHES = np.array(
     [[attribute_hash("upos", (*kind, *kind[-1:] * 2)[i]) for i in range(3)] for kind in KINDS],
     np.uint64,
 )
 _UPOS = ATTRIBUTES.index("upos")
-#: Rows of the table: distance and counts, in two directions.
+#: Rows of the table: distance and counts, in both directions.
 ARC_VALUES = 2 * (_DISTANCES + N_KINDS * _COUNTS)
 _STEPS = np.array([np.searchsorted((2, 3, 4, 5, 6, 8, 11, 16, 31), d, "right") for d in range(32)])
 
 
 @kernel
 def counts_before(values):
-    """Words of each kind before each word of an encoded sentence, int16[n + 1, N_KINDS]."""
+    """Count the words of each kind before each word of a sentence, int16[n + 1, N_KINDS]."""
     n_kinds, n_tags = _HASHES.shape
     n = values.shape[0] - 2 * PAD
     out = np.zeros((n, n_kinds), np.int16)
@@ -60,7 +59,7 @@ def counts_before(values):
 
 @inlined
 def _table_sum(h, m, first, before, table, steps, out):
-    """Write to ``out`` the sum of the table's rows for an arc between two words of a sentence."""
+    """Write the sum of the table's rows for an arc between two words of a sentence to ``out``."""
     low, high, left = (h, m, 0) if h < m else (m, h, 1)
     row = np.uint64(2 * steps[min(high - low, 31)] + left)
     for j in range(np.uint64(out.shape[0])):
@@ -74,7 +73,7 @@ def _table_sum(h, m, first, before, table, steps, out):
 
 @inlined
 def _pair(head, mod, both, sizes, known, out_w, lanes):
-    """The score of an arc between two rows, given the sum of the table's."""
+    """Score an arc between two rows of endpoint vectors, given the sum of the table's rows."""
     pairs, shared, lane_count = np.uint64(sizes[0]), np.uint64(sizes[1]), np.uint64(LANES)
     c_at, zero = np.uint64(2) * pairs, np.float32(0.0)
     for lane in range(lane_count):
@@ -96,12 +95,12 @@ def _pair(head, mod, both, sizes, known, out_w, lanes):
 
 @kernel
 def pair_scores(both, sizes, layout, before, table, out_w):
-    """Scores of all arcs of all sentences, float32[Σ (n + 1)²].
+    """Score all arcs of all sentences, float32[Σ (n + 1)²].
 
-    ``both`` (float32[R, columns]) has a, b, c, d of each word one after the other; ``sizes`` are
-    the lengths of a and of c, ``layout`` rows and numbers of the sentences' words, with the root.
-    Sentences of more than `LONG` words have no arcs longer than `REACH`, but from the root: see
-    `far_scores`.
+    ``both`` (float32[R, columns]) has a, b, c, d of each word side by side. ``sizes`` are the
+    lengths of a and c. ``layout`` has the first rows of the sentences and their numbers of words,
+    root included. Sentences of more than `LONG` words have no arcs longer than `REACH`, except
+    from the root: see `far_scores`.
     """
     first, size = layout
     total = 0
@@ -127,9 +126,9 @@ def pair_scores(both, sizes, layout, before, table, out_w):
 
 @kernel
 def far_scores(both, sizes, first, before, table, out_w, head, mod):
-    """Scores of some arcs of a sentence, float32[A], however long they are.
+    """Score some arcs of a sentence, float32[A], of any length.
 
-    The sentence begins with a row; all else is as for `pair_scores`.
+    ``first`` is the row of the sentence's root; the other parameters are those of `pair_scores`.
     """
     scores = np.empty(head.shape[0], np.float32)
     known = np.empty(sizes[1], np.float32)
@@ -144,7 +143,7 @@ def far_scores(both, sizes, first, before, table, out_w, head, mod):
 
 @kernel
 def pair_scores_back(both, sizes, layout, before, table, out_w, d_out, d_both, d_table, d_out_w):
-    """Add the gradients of `pair_scores`, given those of the scores; 0 where there is no arc."""
+    """Add the gradients of `pair_scores` from those of the scores, which are 0 without an arc."""
     first, size = layout
     pairs, shared = np.uint64(sizes[0]), np.uint64(sizes[1])
     c_at = np.uint64(2) * pairs
@@ -193,10 +192,10 @@ def pair_scores_back(both, sizes, layout, before, table, out_w, d_out, d_both, d
 
 @kernel
 def head_losses(scores, layout, heads, scale, d_scores):
-    """The loss of choosing heads by p(h | m) ∝ exp s(h, m), of all sentences.
+    """Return the log-loss of choosing heads by p(h | m) ∝ exp s(h, m), over all sentences.
 
-    ``heads`` are right for each row of words, -1 where unknown. The gradient times the scale is
-    added to that of the scores.
+    ``heads`` are the gold heads of each row, -1 if unknown. The gradient times ``scale`` is added
+    to ``d_scores``.
     """
     first, size = layout
     loss = 0.0
@@ -227,7 +226,7 @@ def head_losses(scores, layout, heads, scale, d_scores):
 
 @inlined
 def _exp(x):
-    """About e^x of an x up to 0, by multiplications, which every machine does alike."""
+    """Approximate e^x for x <= 0 by multiplications, which are the same on every machine."""
     y = max(0.0, 1.0 + x * 2.0**-16)
     for _ in range(16):
         y *= y
@@ -236,7 +235,7 @@ def _exp(x):
 
 @inlined
 def _log(x):
-    """About log x of an x of 1 and more, in the same way."""
+    """Approximate log x for x >= 1 by operations that are the same on every machine."""
     whole = 0.0
     while x >= 1.5:
         x *= 0.5
@@ -249,10 +248,10 @@ def _log(x):
 
 @kernel
 def log_sums(scores):
-    """log Σ_h exp s(h, m) over all heads of each word of a sentence, float64[n + 1], the root's 0,
-    given the scores of all arcs, float32[n + 1, n + 1].
+    """Return log Σ_h exp s(h, m) over all heads of each word, float64[n + 1], 0 for the root.
 
-    To some four digits, and the same on every machine.
+    ``scores`` are those of all arcs, float32[n + 1, n + 1]. The result is accurate to about four
+    digits, and the same on every machine.
     """
     n = scores.shape[0]
     out = np.zeros(n)

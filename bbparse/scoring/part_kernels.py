@@ -1,11 +1,11 @@
-"""Kernels of the scores that a network gives siblings and grandchildren.
+"""Kernels of a network's scores of siblings and grandchildren.
 
 A part of three words, with the head h of the modifier m and a third word x, scores
 
     p(h) · (q(m) ∘ r(x)) + v · max(0, c(h) + d(m) + e(x) + t),
 
-where t stands for the directions and the distance between m and x, and a learned vector for an x
-that is not there. Sums are taken in the order that the code says, as in `bbparse.network.layers`.
+where t encodes the directions and the distance between m and x. A missing x has a learned vector.
+The code fixes the order of all sums, as in `bbparse.network.layers`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from bbparse.scoring.kernels import distance_bucket
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 
-#: Rows of what is known of three words but for themselves: direction of the arc, where the third
-#: word stands, its distance to the modifier.
+#: Rows of the table of t: direction of the arc, position of the third word, and its distance to
+#: the modifier.
 PART_VALUES = 2 * 3 * 8
 
 
 @kernel
 def part_row(h: int, x: int, m: int) -> int:
-    """The row of a table that stands for how three words lie."""
+    """Return the row of the table of t for the positions of three words."""
     where = 0 if x < min(h, m) else 2 if x > max(h, m) else 1
     bucket = 7 if x < 0 else distance_bucket(abs(x - m))
     return ((3 if m > h else 0) + where) * 8 + bucket
@@ -37,7 +37,7 @@ def part_row(h: int, x: int, m: int) -> int:
 
 @kernel
 def _columns(at: int, size: int) -> tuple[np.uint64, ...]:
-    """Where the six vectors p, q, r, c, d, e of a word begin."""
+    """Return the first columns of the six vectors p, q, r, c, d, e of a word."""
     return (
         np.uint64(at), np.uint64(at + size), np.uint64(at + 2 * size),
         np.uint64(at + 3 * size), np.uint64(at + 4 * size), np.uint64(at + 5 * size),
@@ -48,11 +48,10 @@ def _columns(at: int, size: int) -> tuple[np.uint64, ...]:
 def part_scores(
     head: Ints, third: Ints, mod: Ints, both: Floats, begin: int, at: int, weights: tuple[Any, ...]
 ) -> NDArray[np.float64]:
-    """Scores of triples, float64[T], those of one arc one after the other.
+    """Score triples, float64[T]; those of one arc follow each other.
 
-    Word i has the row ``begin + i`` of ``both``, where the six vectors p, q, r, c, d, e come one
-    after the other from column ``at``. The weights are v, the table of t, and r and e of a word
-    that is not there.
+    Word i has the row ``begin + i`` of ``both``, with the six vectors p, q, r, c, d, e side by side
+    from column ``at``. The weights are v, the table of t, and r and e of a missing word.
     """
     out_w, table, none = weights
     size = out_w.shape[0]
@@ -91,7 +90,7 @@ def part_scores_back(
     weights: tuple[Any, ...], d_out: NDArray[np.float64], d_both: Floats,
     d_weights: tuple[Any, ...],
 ) -> None:  # fmt: skip
-    """Add the gradients of `part_scores`, given those of the scores."""
+    """Add the gradients of `part_scores` from those of the scores."""
     out_w, table, none = weights
     d_out_w, d_table, d_none = d_weights
     size = out_w.shape[0]

@@ -1,4 +1,4 @@
-"""What parts are made of: the words of a sentence, hashed, and the parts of a tree.
+"""Hashed words of a sentence, and the parts of a tree.
 
 Words are hashed once for every template and role they may have; see `bbparse.scoring.kernels`.
 """
@@ -21,31 +21,31 @@ from bbparse.scoring.compile import (
 from bbparse.solving.rescore import tree_parts
 from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash, text_hash
 
-#: What no word stands for, instead of what is read around it.
+#: Key of a missing word, in place of its attributes.
 NONE = np.uint64(text_hash("none") | 1)
-#: Hashes of the tags that @nverb, @npunct and @nconj count, and where words have theirs.
+#: Hashes of the tags that @nverb, @npunct and @nconj count, and the column of tags.
 COUNTED = tuple(np.uint64(attribute_hash("upos", tag)) for tag in ("VERB", "PUNCT", "CCONJ"))
 UPOS = ATTRIBUTES.index("upos")
 
 
 class SentenceTables(NamedTuple):
-    """What the parts of a sentence are scored from."""
+    """Tables from which the parts of a sentence are scored."""
 
     #: uint32[n+2, C]: the hash of every word (and, last, of "none") in every column.
     table: NDArray[np.uint32]
-    #: uint64[J, L, n+1]: masks[j, l, i]: values of slot j that occur in words i .. i+2^l-1, one bit
-    #: for each.
+    #: uint64[J, L, n+1]: masks[j, l, i] has a bit for each value of slot j that occurs in words
+    #: i .. i+2^l-1.
     masks: NDArray[np.uint64]
-    #: int32[J, 65]: a word that has the value of each bit, and how many bits are in use. Values
+    #: int32[J, 65]: a word with the value of each bit, and the number of bits in use. Values
     #: beyond the 64th of a sentence share the last bit.
     words: NDArray[np.int32]
-    #: int32[3, n+1]: words up to i with each of the counted tags.
+    #: int32[3, n+1]: number of words up to i with each of the counted tags.
     counts: NDArray[np.int32]
 
 
 @kernel
 def sentence_tables(values, templates):
-    """`SentenceTables` of an encoded sentence, for `WordTemplates`.
+    """Build the `SentenceTables` of an encoded sentence, for `WordTemplates`.
 
     O(n · (columns + slots)) and, for each slot of role b, O(n log n).
     """
@@ -98,7 +98,7 @@ def sentence_tables(values, templates):
 
 
 class PartWords(NamedTuple):
-    """The words of parts, int32[P] each; empty for roles that the parts have not."""
+    """The words of parts, int32[P] each; empty for roles that the parts lack."""
 
     grand: NDArray[np.int32]
     head: NDArray[np.int32]
@@ -108,10 +108,10 @@ class PartWords(NamedTuple):
 
 @kernel
 def parts_not_in(heads, others, walk, compare):
-    """Parts of one walk of a tree; with `compare`, those that the tree `others` has not.
+    """Return the parts of a tree for one of `WALKS`; with `compare`, only those not in `others`.
 
-    Returns `PartWords`, in the order of the modifiers. Walks of grand-siblings leave out those that
-    the other tree has with all four words.
+    Returns `PartWords`, in the order of the modifiers. Groups of grand-siblings leave out those
+    that the other tree has with all four words.
     """
     n = heads.shape[0] - 1
     grand, inner, outermost = tree_parts(heads)

@@ -1,7 +1,7 @@
-"""Sums over rows of tables so large that nearly all of the time goes by waiting for memory.
+"""Sums over rows of tables that are so large that waiting for memory takes nearly all the time.
 
-A row of label weights is two lines of memory, anywhere in tens of megabytes. A processor looks some
-ten rows ahead by itself, which hides half of the wait.
+A row of label weights is two lines of memory, anywhere in tens of megabytes. A processor alone
+looks some ten rows ahead, which hides half of the wait.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 
 from bbparse.jit import kernel
 
-#: How many rows are under way.
+#: Number of rows that are prefetched.
 _AHEAD = 24
 
 
 @intrinsic
 def _prefetch(typing_context: Any, array: Any, row: Any, column: Any) -> Any:
-    """Ask for the line of memory of ``array[row, column]``, which must exist."""
+    """Prefetch the line of memory of ``array[row, column]``, which must exist."""
     return types.void(array, row, column), _generate
 
 
 @intrinsic
 def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
-    """Ask for the line of memory of ``array[place]``, which must exist."""
+    """Prefetch the line of memory of ``array[place]``, which must exist."""
     return types.void(array, place), _generate
 
 
@@ -43,7 +43,7 @@ def _generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         ir.FunctionType(ir.VoidType(), [byte, number, number, number]),
         "llvm.prefetch.p0",
     )
-    # To be read (0), and kept as near as can be (3); data, not code (1).
+    # For reading (0), kept in the nearest cache (3); data, not code (1).
     builder.call(function, [builder.bitcast(place, byte), number(0), number(3), number(1)])
     return context.get_dummy_value()
 
@@ -57,7 +57,7 @@ def add_rows(
 ) -> None:
     """Add ``weights[rows[i]]`` to ``scores[owner[i]]``, for all i.
 
-    ``weights`` is int16[W, width] and ``scores`` int32[N, width], width being a multiple of 32.
+    ``weights`` is int16[W, width] and ``scores`` int32[N, width]; width is a multiple of 32.
     """
     width = np.uint64(weights.shape[1])
     total = rows.shape[0]

@@ -1,13 +1,13 @@
 """`ProblemMaker`: from a sentence to its `Problem`.
 
-Each step (vectors of words, candidates, scores, factors) reads tables of its own, of up to tens of
-megabytes, and code of its own. Taking some dozens of sentences through one step before the next
-keeps these in the caches: a fifth of the time of a sentence by itself. What comes out is the same.
+Each step (word vectors, candidates, scores, factors) reads its own tables, of up to tens of
+megabytes, and its own code. Some dozens of sentences pass through one step before the next, which
+keeps both in the caches: this saves a fifth of the time, and the results are the same.
 
-Pre-pruning keeps a few candidate heads for each word, by a first-order classifier. It is log-linear
-over the heads of one word, so that score differences are log-odds and a margin on them means the
-same everywhere. The arcs of its own best projective tree are always kept: a candidate set without
-them may hold no tree at all.
+Pruning keeps a few candidate heads for each word, by a first-order classifier. It is log-linear
+over the heads of one word, so score differences are log-odds, and a margin on them means the same
+everywhere. The arcs of its best projective tree are always kept: without them the candidates may
+contain no tree.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from bbparse.treebank.sections import SECTION_WORDS
 Ints = NDArray[np.int32]
 Values = NDArray[np.uint64]
 
-# Candidate parts that a sentence may have before memory is in danger (24 bytes each and more).
+# Most candidate parts of a sentence; more would endanger the memory (24 bytes each and more).
 MAX_PARTS = 60_000_000
 
 _FACTORS, _COUNTS = names_of("factor", Factors), names_of("count", Counts)
@@ -45,9 +45,9 @@ _FACTORS, _COUNTS = names_of("factor", Factors), names_of("count", Counts)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pruner:
-    """Candidate arcs of a sentence, by arc templates and weights of the classifier.
+    """Pruner of candidate arcs, by arc templates and weights of the classifier.
 
-    A word has `k` heads at most (0: all), no log-odds further than `margin` from its best one.
+    A word keeps at most `k` heads (0: all), whose log-odds are within `margin` of its best one.
     """
 
     scorer: PartScorer
@@ -57,7 +57,7 @@ class Pruner:
 
     @classmethod
     def of(cls, config: Configuration, weights: Weights, quantum: float = QUANTUM) -> Pruner:
-        """As a configuration says, with weights in quanta."""
+        """Build the pruner of a configuration from weights in quanta."""
         scorer = PartScorer(config.pruner_templates, weights, quantum)
         return cls(scorer, config.pruner.k, config.pruner.margin, config.model.single_root)
 
@@ -67,15 +67,15 @@ class Pruner:
         k: int | None = None,
         margin: float | None = None,
     ) -> tuple[Ints, Ints]:
-        """Candidate arcs ``(arc_head, arc_mod)``, int32[A], sorted by (head, mod).
+        """Return the candidate arcs ``(arc_head, arc_mod)``, int32[A], sorted by (head, mod).
 
-        `k` and `margin` may be others than the pruner's own; its k is less for sentences of more
-        than `LONG` words. A k of 0 keeps every arc, whatever the margin.
+        `k` and `margin` replace the pruner's own; its k is smaller for sentences of more than
+        `LONG` words. A k of 0 keeps every arc, whatever the margin.
         """
         n = len(values) - 2 * PAD - 1
         if k is None:
             k = self.k
-            if n > LONG and k > 0:  # else their charts are of a size that no limit on work holds
+            if n > LONG and k > 0:  # otherwise their charts are too large for any limit on work
                 k = min(k, max(2, MOST_ARCS // n))
         if margin is None:
             margin = self.margin
@@ -85,16 +85,16 @@ class Pruner:
 
 
 def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> tuple[Ints, Ints]:
-    """Candidate arcs and those of a tree, int32[n + 1] heads, together, sorted by (head, mod).
+    """Return the union of candidate arcs and a tree, int32[n + 1] heads, sorted by (head, mod).
 
-    Words of a negative head get no more arcs.
+    Words with a negative head get no further arcs.
     """
     n = len(heads) - 1
     keys = arc_head.astype(np.int64) * (n + 1) + arc_mod
     mods = 1 + np.flatnonzero(heads[1:] >= 0)
     tree = heads[mods].astype(np.int64) * (n + 1) + mods
-    both = np.union1d(keys, tree)
-    return (both // (n + 1)).astype(np.int32), (both % (n + 1)).astype(np.int32)
+    union = np.union1d(keys, tree)
+    return (union // (n + 1)).astype(np.int32), (union % (n + 1)).astype(np.int32)
 
 
 @dataclass(slots=True, eq=False)
@@ -102,19 +102,19 @@ class Scored:
     """A sentence and its problem."""
 
     sentence: Sentence
-    #: uint64[...]: as `encode` gives them.
+    #: uint64[...]: the encoded sentence.
     values: Values
     problem: Problem
-    #: What the network scores of the sentence; None beside templates.
+    #: The network's scores of the sentence; None with templates.
     scores: SentenceScores | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProblemMaker:
-    """Makes problems of sentences. Nothing in it changes meanwhile, so threads may share it.
+    """Maker of problems from sentences. Making one changes nothing in it, so threads may share it.
 
-    Arcs and parts are scored by a network, or else by templates: by `scorer`, after the `pruner`
-    has chosen the candidate arcs.
+    Arcs and parts are scored by a network, or by templates: the `pruner` selects the candidate
+    arcs, and `scorer` scores them.
     """
 
     config: Configuration
@@ -124,11 +124,11 @@ class ProblemMaker:
     families: Sequence[FactorFamily] = ()
     #: Weights of the factors' features.
     table: FactorTable = field(default_factory=lambda: FactorTable(np.zeros(0, np.uint64)))
-    #: Pretrained vectors that the network takes besides.
+    #: Pretrained vectors as further input of the network.
     outside: Outside | None = None
-    #: All scores, those of factors too, are multiples of it.
+    #: Unit of all scores, including those of factors.
     quantum: float = QUANTUM
-    #: Candidate parts that a sentence may have.
+    #: Most candidate parts of a sentence.
     max_parts: int = MAX_PARTS
 
     def __call__(
@@ -138,12 +138,12 @@ class ProblemMaker:
         margin: float | None = None,
         given: Sequence[Mapping[int, int]] = (),
     ) -> list[Scored]:
-        """The scored problems of a batch of sentences.
+        """Make the scored problems of a batch of sentences.
 
-        `prune` is the most heads of a word instead of the model's, 0 for all arcs; `margin` the
-        largest log-odds of a candidate head against the word's best. Arcs ``given`` of each
-        sentence, head by modifier, are candidates, too. `ProblemError` if so many arcs are left
-        that the parts would not fit into memory, or `prune` is negative.
+        `prune` is the most heads of a word instead of the model's, 0 for all arcs. `margin` is the
+        largest log-odds between a word's best head and a candidate. The arcs ``given`` for each
+        sentence, head by modifier, are candidates, too. Raises `ProblemError` if `prune` is
+        negative, or if the parts of the remaining arcs would not fit in memory.
         """
         check_options({"prune": prune}, ProblemError)
         for sentence in sentences:
@@ -151,8 +151,8 @@ class ProblemMaker:
         values = [encode(sentence) for sentence in sentences]
         scores = self._scores(sentences, values)
         arcs = []
-        for i, (sentence, own, some) in enumerate(zip(sentences, values, scores)):
-            head, mod = self._candidates(own, some, prune, margin)
+        for i, (sentence, encoded, sentence_scores) in enumerate(zip(sentences, values, scores)):
+            head, mod = self._candidates(encoded, sentence_scores, prune, margin)
             if given and given[i]:
                 heads = np.full(sentence.n_words + 1, -1, np.int32)
                 heads[list(given[i])] = list(given[i].values())
@@ -165,12 +165,12 @@ class ProblemMaker:
     def over_arcs(
         self, sentence: Sentence, values: Values, arc_head: Ints, arc_mod: Ints
     ) -> Scored:
-        """The scored problem over given candidate arcs, sorted by (head, mod)."""
+        """Make the scored problem over these candidate arcs, sorted by (head, mod)."""
         scores = self._scores([sentence], [values])
         return self._scored([sentence], [values], [(arc_head, arc_mod)], scores)[0]
 
     def check_size(self, sentence: Sentence, n_arcs: int) -> None:
-        """Refuse, by `ProblemError`, so many arcs that their parts would not fit into memory."""
+        """Check that the parts of the arcs fit in memory; raises `ProblemError` otherwise."""
         n = sentence.n_words
         per_word = n_arcs / n
         if n_arcs * per_word * (1.0 + per_word / 4.0) > self.max_parts:
@@ -180,20 +180,20 @@ class ProblemMaker:
             )
 
     def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:
-        """What families see of some arcs of a sentence, sorted by (head, mod)."""
+        """Return the view of a sentence's arcs, sorted by (head, mod), for factor families."""
         values = encode(sentence)
         scores = self._scores([sentence], [values])[0]
         return self._view(sentence, values, arc_head, arc_mod, scores)
 
     @property
     def label_names(self) -> Sequence[str]:
-        """Labels that families may see on arcs, in order; none beside templates."""
+        """Labels that families may see on arcs, in order; empty with templates."""
         return () if self.network is None else self.network.labels
 
     def _scores(
         self, sentences: Sequence[Sentence], values: Sequence[Values]
     ) -> Sequence[SentenceScores | None]:
-        """What the network makes of each sentence; None beside templates."""
+        """Score each sentence with the network; return None for each with templates."""
         if self.network is None:
             return [None] * len(values)
         return self.network(values, None if self.outside is None else self.outside(sentences))
@@ -202,7 +202,7 @@ class ProblemMaker:
         self, values: Values, scores: SentenceScores | None, k: int | None, margin: float | None
     ) -> tuple[Ints, Ints]:
         if scores is None:
-            assert self.pruner is not None  # templates come with one
+            assert self.pruner is not None  # templates come with a pruner
             return self.pruner.candidates(values, k, margin)
         settings = self.config.pruner
         return scores.candidates(
@@ -211,10 +211,10 @@ class ProblemMaker:
         )  # fmt: skip
 
     def _in_trees(self, n: int, head: Ints, mod: Ints) -> tuple[Ints, Ints]:
-        """Candidate arcs that some tree has; all of them where there is no tree."""
+        """Return the candidate arcs that some tree has, or all of them if there is no tree."""
         kind = self.config.model.single_root, self.config.projective
-        some = arcs_in_trees(n, head, mod, *kind)
-        return some if len(some[0]) else (head, mod)
+        kept = arcs_in_trees(n, head, mod, *kind)
+        return kept if len(kept[0]) else (head, mod)
 
     def _view(
         self, sentence: Sentence, values: Values, head: Ints, mod: Ints,
@@ -235,25 +235,25 @@ class ProblemMaker:
         arcs: Sequence[tuple[Ints, Ints]],
         scores: Sequence[SentenceScores | None],
     ) -> list[Scored]:
-        """Problems over candidate arcs."""
+        """Make problems over candidate arcs."""
         kind = self.config.projective, self.config.model.single_root
         if self.label_names:
-            known = [some for some in scores if some is not None]
-            for one, a, labels in zip(known, arcs, labels_of_arcs(known, arcs)):
-                one.keep_labels(*a, labels)
+            known = [sentence_scores for sentence_scores in scores if sentence_scores is not None]
+            for network_scores, a, labels in zip(known, arcs, labels_of_arcs(known, arcs)):
+                network_scores.keep_labels(*a, labels)
         parts = []
-        for sentence, own, (head, mod), some in zip(sentences, values, arcs, scores):
+        for sentence, encoded, (head, mod), sentence_scores in zip(sentences, values, arcs, scores):
             self.check_size(sentence, len(head))
-            if some is None:
-                assert self.scorer is not None  # beside the pruner
-                parts.append(self.scorer.score(own, head, mod, *kind))
+            if sentence_scores is None:
+                assert self.scorer is not None  # it comes with the pruner
+                parts.append(self.scorer.score(encoded, head, mod, *kind))
             else:
-                parts.append(some.fields(head, mod, *kind, self.quantum))
+                parts.append(sentence_scores.fields(head, mod, *kind, self.quantum))
         if self.families and len(self.table):
-            # Views have copies of the arcs: those of problems become read-only.
+            # Views have copies of the arcs, because the arcs of problems become read-only.
             views = [
-                self._view(sentence, own, *a, some)
-                for sentence, a, own, some in zip(sentences, arcs, values, scores)
+                self._view(sentence, encoded, *a, sentence_scores)
+                for sentence, a, encoded, sentence_scores in zip(sentences, arcs, values, scores)
             ]
             for fields, factors in zip(parts, alive_factors(self.families, views, self.table)):
                 fields.update(zip(_FACTORS, factors))
@@ -272,10 +272,10 @@ class ProblemMaker:
 
 
 def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[list[Sentence]]:
-    """Sentences in batches of some dozens; one by one, if they are not to be taken together.
+    """Yield sentences in batches of some dozens, or one by one unless `together`.
 
-    The scored parts of a batch are in memory at the same time: it has some thousand words. Where
-    the sentences end in an error, those before it come first.
+    The scored parts of a batch are in memory at the same time, so it has some thousand words. If
+    iterating the sentences raises an error, the sentences before it are yielded first.
     """
     check_type("sentences", sentences, Iterable, "sentences", TreebankError)
     batch: list[Sentence] = []

@@ -1,4 +1,4 @@
-"""`PartScorer`: feature templates and weights, as scores of arcs and parts."""
+"""`PartScorer`: scores of arcs and parts from feature templates and weights."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from bbparse.scoring.kernels import walk_parts
 from bbparse.scoring.parts import parts_not_in, sentence_tables
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 
-# Writable, as every array is that a kernel sees: read-only ones are types of their own to numba,
-# and would cost a second compilation.
+# Writable, as every array that kernels see: numba gives read-only arrays types of their own,
+# which would cost a second compilation.
 _NO_WORDS = np.zeros(0, dtype=np.int32)
 _NO_SCORES = np.zeros(0, dtype=np.float64)
 _NO_WEIGHTS = np.zeros(1, dtype=np.int8)
 
 Weights = NDArray[np.int8] | NDArray[np.int16] | NDArray[np.int32]
 
-#: What weights may be; learning takes 32 bits, a model that is loaded as few as will do.
+#: Types of weights: training takes 32 bits, a loaded model as few as possible.
 WEIGHT_TYPES = (np.int8, np.int16, np.int32)
 
 #: Bytes of a line of memory, which holds both weights of a template with ``+@``.
@@ -34,7 +34,7 @@ _LINE = 64
 
 
 def aligned_zeros(size: int, dtype: DTypeLike = np.int32) -> NDArray[Any]:
-    """Zeros that start on a line of memory, so that paired weights lie in one line."""
+    """Return zeros that start on a line of memory, so that paired weights share a line."""
     n_bytes = size * np.dtype(dtype).itemsize
     raw = np.zeros(n_bytes + _LINE, dtype=np.uint8)
     offset = -raw.ctypes.data % _LINE
@@ -44,11 +44,10 @@ def aligned_zeros(size: int, dtype: DTypeLike = np.int32) -> NDArray[Any]:
 class PartScorer:
     """The linear model over arcs, siblings, grandchildren and grand-siblings.
 
-    Scores depend on nothing that a call changes, so one scorer serves any number of threads.
-    Weights (int32[2**bits], or narrower, see `bbparse.model.file`; zeros by default) are in
-    quanta, of which `quantum` says what one is worth; they are used as they are, without a copy, if
-    they are contiguous. Both may be changed between calls, the weights in place. `ModelError` if
-    weights have another size or dtype.
+    Scoring changes nothing in the scorer, so threads may share it. Weights (int32[2**bits], or
+    narrower, see `bbparse.model.file`; zeros by default) are in units of `quantum`. Contiguous ones
+    are used without a copy. Both may be changed between calls, the weights in place. Raises
+    `ModelError` if weights have another size or dtype.
     """
 
     def __init__(
@@ -70,9 +69,9 @@ class PartScorer:
         self.quantum = float(quantum)
         compiled = compile_templates(templates)
         self._compiled = plain(compiled)
-        #: Numbers of the walks that there are templates of.
+        #: Indices into `WALKS` of the template groups that are not empty.
         self._walks = np.flatnonzero(compiled.parts.walks[:, SIZE]).tolist()
-        #: Numbers and names of the kinds of part that there are templates of.
+        #: Indices and names of the kinds of part that have templates.
         self._kinds = [
             (number, name)
             for number, (name, kind) in enumerate(zip(("arc", *PART_NAMES), KINDS))
@@ -90,14 +89,14 @@ class PartScorer:
         projective: bool = True,
         single_root: bool = True,
     ) -> dict[str, NDArray[Any]]:
-        """Scores of candidate arcs and of all parts that they can form.
+        """Score candidate arcs and all parts that they can form.
 
-        Arcs, int32[A], come once each, sorted by (head, mod), unchecked. Left out are parts that no
-        tree contains, projective or with a single root as asked for.
+        Arcs, int32[A], must be unique and sorted by (head, mod); this is not checked. Parts that no
+        tree contains (projective, or with a single root, as requested) are left out.
 
-        Returns fields of a `bbparse.Problem`: the scores of arcs, and the kinds of part that there
-        are templates of, sorted by (head, outer, inner, grand) as `candidates.enumerate_parts`
-        says. Outermost grandchildren share the words of grandchildren.
+        Returns fields of a `bbparse.Problem`: the scores of arcs, and the kinds of part that have
+        templates, sorted by (head, outer, inner, grand) as in `candidates.enumerate_parts`.
+        Outermost grandchildren share the words of grandchildren.
         """
         arcs = (np.require(array, requirements="W") for array in (arc_head, arc_mod))
         sib, gc, gsib, scores, start = score_candidates(
@@ -105,21 +104,21 @@ class PartScorer:
             self._compiled,
         )  # fmt: skip
         ends = start.tolist()
-        own = [scores[first:end] for first, end in pairwise(ends)]
-        _, *own_sib = sib
+        kind_scores = [scores[first:end] for first, end in pairwise(ends)]
+        _, *sib_words = sib
         grand, head, _, mod = gc
         words = {
-            "sib": own_sib, "gc": (grand, head, mod), "ogc": (grand, head, mod), "gsib": gsib
+            "sib": sib_words, "gc": (grand, head, mod), "ogc": (grand, head, mod), "gsib": gsib
         }  # fmt: skip
-        fields = {"arc_score": own[0]}
+        fields = {"arc_score": kind_scores[0]}
         for number, name in self._kinds:
-            fields.update(zip(PART_NAMES[name], (*words[name], own[number])))
+            fields.update(zip(PART_NAMES[name], (*words[name], kind_scores[number])))
         return fields
 
     def score_all_arcs(self, values: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """Scores float64[n + 1, n + 1] of all arcs, by the arc templates alone.
+        """Score all arcs by the arc templates alone, float64[n + 1, n + 1].
 
-        -inf for arcs into the root and of a word to itself.
+        Arcs into the root and from a word to itself score -inf.
         """
         n = len(values) - 2 * PAD - 1
         return score_all_arcs(values, self.weights, self.quantum, self._compiled, n)
@@ -127,7 +126,7 @@ class PartScorer:
     def likely_arcs(
         self, values: NDArray[np.uint64], k: int, margin: float, single_root: bool
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """See `candidates.likely_arcs`."""
+        """Return the pruned arcs; see `candidates.likely_arcs`."""
         return likely_arcs(
             k, margin, single_root, values, self.weights, self.quantum, self._compiled
         )
@@ -135,10 +134,10 @@ class PartScorer:
     def features_of_all_arcs(
         self, values: NDArray[np.uint64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-        """Every arc, sorted by (head, mod), and its features int64[A, F].
+        """Return every arc, sorted by (head, mod), and its features int64[A, F].
 
-        `ModelError` if arc templates look at the words between: arcs then differ in their features'
-        number.
+        Raises `ModelError` if arc templates look at the words between: arcs would then have
+        different numbers of features.
         """
         if any(template.slot("b") for template in self.templates.templates["arc"]):
             raise ModelError("arc templates with 'b.' give arcs different numbers of features")
@@ -158,38 +157,39 @@ class PartScorer:
         heads: NDArray[np.int32],
         others: NDArray[np.int32] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Feature counts of one tree, int[n + 1] heads, minus those of another.
+        """Return the feature counts of one tree, int[n + 1] heads, minus those of another.
 
-        Only parts that the trees do not share are looked at. Without others, all features of a
-        tree: ``(weights[indices] * counts).sum() * quantum`` is its score.
-        Returns indices int64[D], ascending, each once, and counts int64[D], none 0; `ProblemError`
-        if a tree does not fit the sentence.
+        Only parts that the trees do not share are evaluated. Without others, all features of a tree
+        count: ``(weights[indices] * counts).sum() * quantum`` is then its score.
+
+        Returns indices int64[D], ascending and unique, and counts int64[D], none 0. Raises
+        `ProblemError` if a tree does not fit the sentence.
         """
         heads = checked_heads(values, heads)
         word_templates, part_templates = self._compiled
         tables = plain(sentence_tables(values, word_templates))
         compared = others is not None
         trees = [heads, heads if others is None else checked_heads(values, others)]
-        found: list[list[NDArray[np.int64]]] = [[], []]
-        for features, own, other in zip(found, trees, reversed(trees)):
+        sides_of: list[list[NDArray[np.int64]]] = [[], []]
+        for features, tree, other in zip(sides_of, trees, reversed(trees)):
             features.append(np.zeros(0, np.int64))
-            for walk in self._walks if compared or features is found[0] else ():
-                parts = plain(parts_not_in(own, other, walk, compared))
+            for walk in self._walks if compared or features is sides_of[0] else ():
+                parts = plain(parts_not_in(tree, other, walk, compared))
                 features.append(
                     walk_parts(
                         walk, parts, tables, _NO_WEIGHTS, 0.0, _NO_SCORES, part_templates
                     )
                 )
-        return difference(*map(np.concatenate, found))
+        return difference(*map(np.concatenate, sides_of))
 
 
 def difference(
     added: NDArray[np.int64], removed: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Multiset difference of two lists of feature indices.
+    """Return the multiset difference of two lists of feature indices.
 
-    Returns indices int64[D], ascending, each once, and how many times more each is in `added`, not
-    0.
+    Returns indices int64[D], ascending and unique, and by how much each is more frequent in
+    `added`, never 0.
     """
     signs = np.repeat([1, -1], [len(added), len(removed)])
     indices, inverse = np.unique(np.concatenate([added, removed]), return_inverse=True)
@@ -199,9 +199,9 @@ def difference(
 
 
 def checked_heads(values: NDArray[np.uint64], heads: NDArray[np.int32]) -> NDArray[np.int32]:
-    """A copy of heads as kernels may read them: in range, 0 at position 0, and writable.
+    """Return a copy of heads that kernels can read: in range, 0 at position 0, writable.
 
-    `ProblemError` if values and heads do not fit each other, or a head is out of range.
+    Raises `ProblemError` if values and heads do not fit each other, or a head is out of range.
     """
     n = len(values) - 2 * PAD - 1
     if values.ndim != 2 or n < 0 or values.shape[1] != len(ATTRIBUTES):
