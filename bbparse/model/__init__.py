@@ -1,11 +1,11 @@
-"""Model files: where they are found, what is in them, and how weights are packed."""
+"""Model files: their location, their content, and how weights are packed."""
 
 from __future__ import annotations
 
 from bbparse.errors import ModelError
 from bbparse.storage.shipped import Shipped
 
-#: What is loaded where no model is named.
+#: The model that is loaded if none is named.
 DEFAULT_MODEL = "english"
 
 MODELS = Shipped("model", "models", ".model", ModelError)

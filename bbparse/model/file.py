@@ -1,7 +1,7 @@
 """Model files: arrays and JSON, never pickle.
 
-A model holds its whole configuration, so that it parses the same wherever it is loaded, and its
-weights without the zeros: the distance of each from the one before, and its value in units of the
+A model holds its whole configuration, so it parses the same wherever it is loaded. Its weights are
+stored without zeros: the distance of each from the one before, and its value in units of the
 greatest common divisor of all, both in the narrowest type.
 """
 
@@ -46,7 +46,7 @@ TAGGER_KIND = "bbparse.Tagger"
 VERSION = 1
 
 def packed_rules(name: str) -> dict[str, Rule]:
-    """Fields of the archive that hold a packed table."""
+    """Return the fields of the archive that hold a packed table."""
     return {
         f"{name}_gap": ("u", 1, f"{name}_gap"),
         f"{name}_value": ("i", 1, f"{name}_gap"),
@@ -82,17 +82,17 @@ _OPTIONAL = set(_RULES) - {"header", "factor_keys", "factor_gates", "factor_weig
 
 
 def save_model(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model file, whole or not at all; `OutputError` if it cannot be written."""
+    """Write a model file atomically; raises `OutputError` if it cannot be written."""
     write_archive(path, KIND, VERSION, _arrays_of(model))
 
 
 def model_bytes(model: Model) -> bytes:
-    """Return what `model_of_bytes` makes the same model of."""
+    """Return a model as bytes, from which `model_of_bytes` makes the same model."""
     return archive_bytes(KIND, VERSION, _arrays_of(model))
 
 
 def _reduced(model: Model) -> tuple[Any, ...]:
-    """Pickle a model as its file, with its families: a fifth of what is in memory."""
+    """Pickle a model as its file, with its families: a fifth of its size in memory."""
     return model_of_bytes, (model_bytes(model), tuple(model.maker.families))
 
 
@@ -136,11 +136,12 @@ def load_model(
     name_or_path: str | os.PathLike[str],
     factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
 ) -> Model:
-    """Read a model file, or the model of a name that comes with the package.
+    """Read a model file, or a model that comes with the package, by its name.
 
-    `factors` are families the model was trained with that are not installed as plug-ins, as classes
-    or ``"module:Class"``: a model file never has code imported by itself. `ModelError` if the file
-    is missing, truncated, no model, or of a newer version; `FactorError` if a family is missing.
+    `factors` are families that the model was trained with and that are not installed as plug-ins,
+    as classes or ``"module:Class"``: a model file alone never has code imported. Raises
+    `ModelError` if the file is missing, truncated, not a model, or of a newer version, and
+    `FactorError` if a family is missing.
     """
     path = MODELS.path(name_or_path)
     return _model(_arrays(path), os.fspath(path), factors)
@@ -149,7 +150,7 @@ def load_model(
 def model_of_bytes(
     data: bytes, factors: Iterable[str | type[FactorFamily] | FactorFamily] = ()
 ) -> Model:
-    """Read what `model_bytes`, or a model file, has; see `load_model`."""
+    """Read a model from the bytes of `model_bytes` or of a model file; see `load_model`."""
     return _model(_arrays(data), "bytes", factors)
 
 
@@ -202,9 +203,9 @@ def _model(
 
 
 def _current(table: dict[str, Any], where: str) -> dict[str, Any]:
-    """The configuration of a model file without what earlier versions had in it.
+    """Return the configuration of a model file without the keys of earlier versions.
 
-    `ModelError` if its scores or labels came from what is no more.
+    Raises `ModelError` if its scores or labels came from a part that no longer exists.
     """
     tables = {name: dict(part) for name, part in table.items()}
     labels = tables.get("labels", {})
@@ -227,9 +228,9 @@ def _current(table: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]:
-    """Read a tagger's file, or the tagger in a parser's model, and the cutter that is with it.
+    """Read a tagger's file, or the tagger of a parser's model; return it with its tokenizer.
 
-    `ModelError` if the file is missing, truncated, no tagger, or of a newer version.
+    Raises `ModelError` if the file is missing, truncated, not a tagger, or of a newer version.
     """
     if archive_kind(path) == KIND:
         arrays = _arrays(path)
@@ -245,7 +246,7 @@ def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]
 def save_tagger(
     path: str | os.PathLike[str], tagger: Tagger, cutter: Tokenizer | None = None
 ) -> None:
-    """Write a tagger's file, whole or not at all; `OutputError` if it cannot be written."""
+    """Write a tagger's file atomically; raises `OutputError` if it cannot be written."""
     arrays = tagger_arrays(tagger)
     if tagger.outside is not None:
         arrays.update(tagger.outside.to_arrays())
@@ -267,7 +268,7 @@ def _arrays(source: str | os.PathLike[str] | bytes) -> dict[str, NDArray[Any]]:
 def _read(
     path: str | os.PathLike[str] | bytes, kind: str, rules: dict[str, Rule], optional: Set[str]
 ) -> dict[str, NDArray[Any]]:
-    """Arrays of a file; `ModelError` if it has networks of an earlier version."""
+    """Read the arrays of a file; raises `ModelError` if it has networks of an earlier version."""
     arrays = read_archive(path, kind, VERSION, rules, optional, error=ModelError)
     if not arrays.keys().isdisjoint(_EARLIER):
         where = "bytes" if isinstance(path, bytes) else os.fspath(path)
@@ -276,7 +277,7 @@ def _read(
 
 
 def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]]:
-    """The fields of a table of weights, whose names begin with a name."""
+    """Return the fields of a table of weights, with names that begin with `name`."""
     index = np.flatnonzero(weights)
     values = weights[index].astype(np.int64)
     step = max(1, int(np.gcd.reduce(values))) if len(values) else 1
@@ -290,10 +291,10 @@ def pack(name: str, weights: NDArray[np.integer[Any]]) -> dict[str, NDArray[Any]
 def unpack(
     where: str, name: str, arrays: dict[str, NDArray[Any]], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places, which ascend, and values, in 32 bits, of the weights of a packed table of some size.
+    """Unpack a table of `size` weights: ascending indices, and values in 32 bits.
 
-    The fields are not trusted: `ModelError`, naming the file `where`, if an index lies outside the
-    table, comes twice, or a weight does not fit.
+    The fields are validated: raises `ModelError`, naming the file `where`, if an index lies outside
+    the table or occurs twice, or a weight does not fit.
     """
     gaps, values = arrays[f"{name}_gap"], arrays[f"{name}_value"].astype(np.int64)
     step, most = int(arrays[f"{name}_step"].item()), int(np.iinfo(np.int32).max)
@@ -301,7 +302,7 @@ def unpack(
         raise ModelError(f"{where}: {name}_step is {step}, expected 1..{most}")
     if not len(gaps):
         return np.empty(0, np.int64), values
-    # gaps one by one are within the table, so that their sum cannot overflow 64 bits
+    # Each gap is within the table, so that their sum cannot overflow 64 bits.
     if int(gaps.max()) >= size or (len(gaps) > 1 and int(gaps[1:].min()) < 1):
         raise ModelError(f"{where}: {name}_gap is damaged: expected indices that ascend")
     index = np.cumsum(gaps.astype(np.int64))
@@ -316,7 +317,7 @@ def unpack(
 
 
 def _narrowest(values: NDArray[Any]) -> NDArray[Any]:
-    """The same numbers in the narrowest type of their kind."""
+    """Return the same numbers in the narrowest type of their kind."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     limits = [np.iinfo(f"{values.dtype.kind}{size}") for size in (1, 2, 4, 8)]
     return values.astype(next(x.dtype for x in limits if x.min <= low and high <= x.max))
@@ -325,15 +326,15 @@ def _narrowest(values: NDArray[Any]) -> NDArray[Any]:
 def narrow_weights(
     size: int, index: NDArray[np.integer], value: NDArray[np.integer], quantum: float
 ) -> tuple[Weights, float]:
-    """A table of weights in the narrowest integers that hold them exactly.
+    """Return a table of weights in the narrowest integers that hold them exactly.
 
-    Most of what scoring costs is waiting for weights: a table a quarter as large is read in less
-    than half the time. Given the places of those that are not 0, these as 32-bit integers, and the
-    quantum; returned is the quantum times a power of two, by which the weights were divided.
+    Scoring mostly waits for weights: a table a quarter as large is read in less than half the time.
+    `index` and `value` are the positions and values (32-bit integers) of the non-zero weights.
+    Returns the table, and the quantum times the power of two that divides all weights.
     """
     value = np.asarray(value, np.int64)
     largest = int(np.abs(value).max(initial=0))
-    # The lowest bit that any of them has: what divides them all.
+    # The lowest bit that any weight has: the power of two that divides all of them.
     together = int(np.bitwise_or.reduce(value)) if len(value) else 0
     step = together & -together or 1
     for dtype in (np.int8, np.int16):

@@ -1,4 +1,4 @@
-"""`Model`: what a model file holds, and its card: what it was learned from, and what it reaches."""
+"""`Model`, the content of a model file, and its card: training data, settings and accuracy."""
 
 from __future__ import annotations
 
@@ -21,49 +21,49 @@ from bbparse.tagging.tagger import Tagger
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
 
-#: The name of a card among the notes of a model.
+#: Key of the card among the notes of a model.
 NOTE = "card"
 
-#: What whoever trains a model may say of it.
+#: Entries of the card that the user of `train` may supply.
 ABOUT = ("name", "language", "license")
 
-# As the files of Universal Dependencies are named: en_ewt-ud-train.conllu.
+# Files of Universal Dependencies have such names: en_ewt-ud-train.conllu.
 _LANGUAGE = re.compile(r"([a-z]{2,3})_[a-z0-9]+-ud-")
-_LEAST = 0.01  # share of the letters, below which a script is a guest
+_LEAST = 0.01  # fraction of the letters below which a script is not listed
 
 
 @dataclass(slots=True, eq=False)
 class Model:
-    """All that was learned."""
+    """A trained model: the content of a model file."""
 
-    #: From a sentence to its problem.
+    #: Makes problems from sentences.
     maker: ProblemMaker
-    #: Names the arcs of the trees found.
+    #: Predicts the labels of a tree's arcs.
     labeller: Labelling | None = None
-    #: Gives words their tags where the input has none.
+    #: Predicts tags where the input has none.
     tagger: Tagger | None = None
-    #: What is worth knowing about the training.
+    #: Facts about the training.
     notes: dict[str, Any] = field(default_factory=dict)
-    #: Cuts running text into sentences and words.
+    #: Segments running text into sentences and words.
     cutter: Tokenizer | None = None
 
     @property
     def config(self) -> Configuration:
-        """How it was trained, and how it parses."""
+        """Settings of its training and of parsing."""
         return self.maker.config
 
     @property
     def takes_words(self) -> bool:
-        """Whether words need no tags: there is a tagger, or there were no tags to learn from."""
+        """True if words need no tags: it has a tagger, or was trained without tags."""
         return self.tagger is not None or not self.notes.get("tagged", True)
 
     @property
     def outside(self) -> Outside | None:
-        """Vectors that parser and tagger take; `ModelError` if they take different ones."""
+        """Vectors of parser and tagger; raises `ModelError` if they use different ones."""
         return one_source(self.maker.outside, None if self.tagger is None else self.tagger.outside)
 
     def needed_cutter(self) -> Tokenizer:
-        """What cuts running text; `ModelError` if the model has none."""
+        """Return the tokenizer for running text; raises `ModelError` if the model has none."""
         if self.cutter is None:
             raise ModelError(
                 "the model cannot cut running text: give sentences of words, or train it anew on a"
@@ -72,9 +72,9 @@ class Model:
         return self.cutter
 
     def tagged(self, sentence: Sentence) -> Sentence:
-        """Return a sentence with tags: itself if it has some, else a copy with the tagger's.
+        """Return a sentence with tags: itself if it has some, else a copy with predicted tags.
 
-        `ModelError` if it has none, the model has no tagger, and was trained with tags.
+        Raises `ModelError` if it has none and the model was trained with tags and has no tagger.
         """
         if sentence.has_tags:
             return sentence
@@ -89,10 +89,10 @@ class Model:
         return self.tagger(sentence)
 
     def with_projective(self, projective: bool) -> Model:
-        """The same model, drawing only trees without crossing arcs, or crossing ones, too.
+        """Return the same model for projective trees only, or for non-projective ones too.
 
-        `ModelError` if it is to draw crossing trees, and was trained on projective ones: nothing in
-        such a model knows what a crossing is.
+        Raises `ModelError` if the model was trained on projective trees and is to find
+        non-projective ones: it has learned nothing about crossing arcs.
         """
         if projective == self.config.projective:
             return self
@@ -105,9 +105,9 @@ class Model:
         return replace(self, maker=replace(self.maker, config=config))
 
     def with_members(self, members: int) -> Model:
-        """The same model with so many of its networks: fewer are faster, and err a little more.
+        """Return the same model with only `members` of its networks: faster, but less accurate.
 
-        `ModelError` if it has not so many.
+        Raises `ModelError` if it has fewer.
         """
         check_options({"members": members}, ModelError)
         network = self.maker.network
@@ -124,30 +124,30 @@ class Model:
 def card_note(
     sentences: Sequence[Sentence], dev: Sequence[Sentence], about: Mapping[str, str | None]
 ) -> dict[str, Any]:
-    """What is kept of a card in the notes of a model. It has no dates: runs can be repeated.
+    """Return the part of a card that the notes of a model store.
 
-    Of `about`, which has some of `ABOUT`, the language, if not given, is that of files named as
-    those of Universal Dependencies are.
+    It has no dates, so that runs are repeatable. `about` has some of the entries `ABOUT`. A missing
+    language is taken from file names of the form of Universal Dependencies.
     """
-    files = sorted({Path(one.source).name for one in sentences if one.source})
-    found = {match[1] for name in files if (match := _LANGUAGE.match(name))}
-    return {  # in the order of the model's file
+    files = sorted({Path(sentence.source).name for sentence in sentences if sentence.source})
+    languages = {match[1] for name in files if (match := _LANGUAGE.match(name))}
+    return {  # in the order of the model file
         "bbparse": __version__,
         "dev": _size(dev),
-        "language": about.get("language") or (found.pop() if len(found) == 1 else None),
+        "language": about.get("language") or (languages.pop() if len(languages) == 1 else None),
         "license": about.get("license"),
         "name": about.get("name") or ", ".join(files) or None,
-        "scripts": scripts(form for one in sentences for form in one.forms),
+        "scripts": scripts(form for sentence in sentences for form in sentence.forms),
         "train": _size(sentences),
     }
 
 
 def card(model: Model) -> dict[str, Any]:
-    """All that a model says of itself.
+    """Return the card of a model.
 
-    What `card_note` gives, and ``results`` on dev, F1 in percent, are missing or None where nobody
-    has said them. Beside them what it ``takes``, vectors from ``outside`` if any, how its trees
-    are, its ``labels``, ``factors``, ``seed`` and whole ``configuration``.
+    It has the entries of `card_note` and ``results`` on dev, F1 in percent; unknown ones are
+    missing or None. It also has the input it ``takes``, pretrained vectors (``outside``) if any,
+    the kind of its trees, its ``labels``, ``factors``, ``seed`` and whole ``configuration``.
     """
     config, outside = model.config, model.outside
     tagger, labeller = model.tagger, model.labeller
@@ -169,7 +169,7 @@ def card(model: Model) -> dict[str, Any]:
 
 
 def scripts(forms: Iterable[str]) -> list[str]:
-    """Scripts of the letters of words, the commonest first, by the names of their characters."""
+    """Return the scripts of the letters of words, most frequent first, by Unicode names."""
     counts: Counter[str] = Counter()
     for letter, count in Counter(c for form in forms for c in form if c.isalpha()).items():
         name = unicodedata.name(letter, "").split(" ", 1)[0]
@@ -180,4 +180,4 @@ def scripts(forms: Iterable[str]) -> list[str]:
 
 
 def _size(sentences: Sequence[Sentence]) -> dict[str, int]:
-    return {"sentences": len(sentences), "words": sum(one.n_words for one in sentences)}
+    return {"sentences": len(sentences), "words": sum(sentence.n_words for sentence in sentences)}
