@@ -1,4 +1,4 @@
-"""``bbparse check``, which trees break which rules; ``bbparse rules``, what rules there are."""
+"""``bbparse check`` reports trees that break validity rules; ``bbparse rules`` lists the rules."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def check(source: str, valid: str) -> None:
     warnings = broken = total = 0
     for sentence in read_conllu(source):
         total += 1
-        found = table.faults(sentence)
+        faults = table.faults(sentence)
         wrong = False
-        for fault in found:
+        for fault in faults:
             warning = table.is_warning(fault)
             warnings += warning
             wrong |= not warning

@@ -1,6 +1,6 @@
-"""What commands take and print: files, whose names shells complete, and tables.
+"""Parameter types and output of commands: files, whose names shells complete, and tables.
 
-Whether a file can be read or written is for what reads or writes it to say, in words of our own.
+Readers and writers of files report errors themselves, in our own words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FILE = click.Path(readable=False, allow_dash=True)
 
 
 class RealRange(click.FloatRange):
-    """Numbers within a range; nan, which is within none, is refused."""
+    """A number within a range; nan, which is in no range, is refused."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -37,14 +37,14 @@ class FileOrName(click.Path):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Names that go on so; files where there is none."""
-        found = [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
-        # shells complete files themselves, and show nothing else then
-        return found if found and incomplete else super().shell_complete(ctx, param, incomplete)
+        """Return matching names, or let the shell complete files if there are none."""
+        matches = [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
+        # Shells complete files themselves, and then show nothing else.
+        return matches if matches and incomplete else super().shell_complete(ctx, param, incomplete)
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> str:
-    """Rows with their cells under each other, to the right but for the columns `left`."""
+    """Align the cells of rows in columns, to the right except for the columns `left`."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     return "\n".join(
         "  ".join(

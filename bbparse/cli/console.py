@@ -1,7 +1,7 @@
-"""The process of the command line: signals end it, whatever its command is at.
+"""The process of the command line: signals end it at any point of its command.
 
-Next to nothing is imported before signals are seen to: while modules are imported, Python may lose
-what a handler raises.
+Next to nothing is imported before signals are handled: during an import, Python may lose the
+exception of a handler.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ _SIGNALLED = 128
 
 
 def console() -> None:
-    """What the installed command runs: the command line, beside the main thread."""
+    """Run the command line beside the main thread; the installed command calls this."""
     collect_less_garbage()
     try:
         sys.exit(apart(_status, _ending(), _tell))
     finally:
-        if "torch" not in sys.modules:  # which complains of what is never freed
+        if "torch" not in sys.modules:  # torch complains about objects that are never freed
             gc.freeze()
 
 
 def collect_less_garbage() -> None:
-    """Have Python look for garbage less often than it does by default.
+    """Make Python's garbage collection less frequent.
 
-    Loading numba and its compiled code makes a million objects that stay until the end. Looking
-    through them again and again, and once more at the end, is a fifth of a short run.
+    Loading numba and its compiled code makes a million objects that stay until the end. Checking
+    them again and again, and once more at the end, takes a fifth of a short run.
     """
     gc.set_threshold(200_000, 20, 100)
 
 
 def _say(message: str) -> None:
-    """A line on the standard error, if there is one."""
+    """Print a line to standard error, if there is one."""
     try:
         print(f"bbparse: {message}", file=sys.stderr, flush=True)
     except (OSError, ValueError):
@@ -50,19 +50,19 @@ def _status() -> int:
 
 
 def _ending() -> dict[int, int]:
-    """Signals that end a command, and its exit status then; what is ignored stays so (nohup)."""
+    """Return the exit status for each signal that ends a command; ignored ones stay so (nohup)."""
     usual: dict[str, Any] = {"SIGINT": signal.default_int_handler}
     usual |= dict.fromkeys(("SIGTERM", "SIGHUP"), signal.SIG_DFL)
-    found = {}
+    statuses = {}
     for name, handler in usual.items():
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is handler:
-            found[number] = _SIGNALLED + number
-    return found
+            statuses[number] = _SIGNALLED + number
+    return statuses
 
 
 def _tell(number: int) -> None:
-    """Say what has ended the command, in a line of its own: a terminal shows bars, and ^C."""
+    """Report what ended the command, on a line of its own: a terminal shows bars, and ^C."""
     if sys.stderr is not None and sys.stderr.isatty():
         print(file=sys.stderr)
     name = signal.Signals(number).name

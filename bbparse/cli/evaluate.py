@@ -24,7 +24,7 @@ from bbparse.treebank import (
 from bbparse.treebank.alignment import MatchCounts, evaluate_text
 from bbparse.treebank.evaluation import tallied
 
-#: Measures and what they are called; those with a twin without punctuation have it beside them.
+#: Measures and their titles; values without punctuation stand in a column beside them.
 _TITLES = {
     "uas": "UAS",
     "las": "LAS",
@@ -136,20 +136,20 @@ def evaluate(
     shares: list[dict[str, Any]] = [tally.scores().as_dict() for tally in tallies]
     for values, breakdowns in zip(shares, broken_down):
         if breakdowns:
-            values["by"] = {one.by: one.rows() for one in breakdowns}
-    found = shares[0]
+            values["by"] = {breakdown.by: breakdown.rows() for breakdown in breakdowns}
+    report = shares[0]
     differences = None
     if against is not None:
         bootstrap: dict[str, Any] = {"resamples": resamples, "seed": seed, "confidence": confidence}
         differences = compare_tallies(*tallies, **bootstrap)
-        found["against"] = shares[1]
-        found["differences"] = {
+        report["against"] = shares[1]
+        report["differences"] = {
             name: {key: value for key, value in asdict(row).items() if key != "measure"}
             for name, row in differences.items()
         }
-        found["bootstrap"] = bootstrap
+        report["bootstrap"] = bootstrap
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        click.echo(json.dumps(report, indent=2))
         return
     scores = tallies[0].scores()
     click.echo(
@@ -176,7 +176,7 @@ def _read(path: str) -> list[Sentence]:
 
 def _same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> bool:
     return len(gold) == len(predicted) and all(
-        one.forms == other.forms for one, other in zip(gold, predicted)
+        sentence.forms == other.forms for sentence, other in zip(gold, predicted)
     )
 
 
@@ -215,7 +215,7 @@ def _table(values: dict[str, float]) -> str:
 
 
 def _titles(*shares: dict[str, float]) -> tuple[dict[str, str], str]:
-    """What a table shows, and what stands below it: tags that were copied are no result."""
+    """Return the measures of a table, and a note below it: copied tags are not a result."""
     tags = [name for name in _TAGS if name in shares[0]]
     if tags and all(values[name] == 1.0 for values in shares for name in tags):
         return _TITLES, "\n\ntags and lemmas: as in GOLD"
@@ -240,7 +240,7 @@ def _comparison(differences: dict[str, Difference], confidence: float) -> str:
 
 
 def _rows_of(breakdown: Breakdown) -> str:
-    """A table of a breakdown: shares in percent."""
+    """Format a breakdown as a table, with fractions in percent."""
     rows = breakdown.rows()
     if not rows:
         return "nothing"
@@ -252,31 +252,31 @@ def _rows_of(breakdown: Breakdown) -> str:
 
 
 def _evaluate_phrases(gold: str, others: list[str], as_json: bool) -> None:
-    # numpy, which dependencies do not wait for
+    # Imported here: these need numpy, which the scores of dependencies do without.
     from bbparse.phrases.evaluation import compare_trees, paired_p
     from bbparse.phrases.trees import read_trees
 
     trees = list(read_trees(gold))
-    found = {}
+    report = {}
     tallies = []
     for path in others:
         predicted = list(read_trees(path))
         if len(predicted) != len(trees):
             raise TreebankError(f"{path}: {len(predicted)} trees, expected {len(trees)} as {gold}")
         scores = compare_trees(
-            [(one, other) for (_, one), (_, other) in zip(trees, predicted)],
+            [(right, other) for (_, right), (_, other) in zip(trees, predicted)],
             [f"{path}:{line}" for line, _ in predicted],
         )
         tallies.append(scores)
-        found[path] = {
+        report[path] = {
             "precision": scores.precision, "recall": scores.recall, "f1": scores.f1,
             "exact": scores.exact / max(1, scores.sentences),
             "tags": scores.tags / max(1, scores.words), "sentences": scores.sentences,
         }  # fmt: skip
     if as_json:
-        click.echo(json.dumps(found[others[0]] if len(others) == 1 else found))
+        click.echo(json.dumps(report[others[0]] if len(others) == 1 else report))
         return
-    for path, shares in found.items():
+    for path, shares in report.items():
         shown = "  ".join(
             f"{name} {100 * share:.2f}" for name, share in shares.items() if name != "sentences"
         )

@@ -1,4 +1,4 @@
-"""``bbparse explain``: a page that says why a tree is the best one."""
+"""``bbparse explain``: a page that explains why a tree is the best one."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def explain(
     sentences, place = _read(source, loaded, split)
     sentence = loaded.tagged(_choose(sentences, wanted, place))
     watch = partial(tqdm, unit=" arcs", delay=2, disable=not sys.stderr.isatty())
-    found = explain_sentence(loaded, sentence, watch=watch, **limits)
-    written = page(found, model=os.path.basename(model))
+    explanation = explain_sentence(loaded, sentence, watch=watch, **limits)
+    written = page(explanation, model=os.path.basename(model))
     with open_output(output) as stream:
         stream.write(written)
 
@@ -78,7 +78,7 @@ def explain(
 def _read(
     source: str, parser: Parser, split: Split | None
 ) -> tuple[Iterable[Sentence], str]:
-    """Sentences, and what to call the place they are from."""
+    """Return the sentences, and a name of their source for messages."""
     spoken = not source or any(c.isspace() for c in source)
     if not spoken or source == "-" or os.path.exists(source):
         place = "standard input" if source == "-" else source
@@ -88,7 +88,7 @@ def _read(
 
 
 def _choose(sentences: Iterable[Sentence], wanted: str | None, place: str) -> Sentence:
-    """The sentence of a number or an id; reading stops there."""
+    """Return the sentence with a number or an id; reading stops there."""
     number = int(wanted) if wanted is not None and wanted.isdecimal() else None
     count = 0
     for sentence in sentences:

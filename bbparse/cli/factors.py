@@ -11,7 +11,7 @@ from bbparse.factors import available
 
 @click.command()
 def factors() -> None:
-    """List the factor families that are installed: name, what it is, the package it is from.
+    """List the factor families that are installed: name, description, and package of origin.
 
     These are the names that `train --factors` takes. A family that cannot be loaded is listed with
     the reason.

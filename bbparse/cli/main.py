@@ -1,6 +1,6 @@
-"""The command ``bbparse``: a table of commands, and what becomes of errors.
+"""The command ``bbparse``: a table of commands, and the handling of errors.
 
-Commands are imported when they are run, so that ``bbparse --help`` does not wait for numba.
+Commands are imported when they are run, so ``bbparse --help`` does not wait for numba.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bbparse import __version__
 from bbparse.errors import BBParseError
 from bbparse.storage.interrupts import wait_if_ending
 
-#: Names, and the line that --help shows; each command is in the file of its name, or of `FILES`.
+#: Names, and lines of --help. A command is in the file of its name, or the one in `FILES`.
 COMMANDS = {
     "parse": "Find the best trees of every sentence of a file.",
     "explain": "Say why a tree is the best, as a page of HTML.",
@@ -52,7 +52,7 @@ EXIT_INTERNAL_ERROR = 70
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
-#: What a shell sets to ask for completions, and to what; see docs/command-line.md.
+#: Variable that a shell sets to ask for completions; see docs/command-line.md.
 COMPLETE = "_BBPARSE_COMPLETE"
 
 _EXIT_STATUS = (
@@ -61,12 +61,12 @@ _EXIT_STATUS = (
     " reader of the output has left; 129, 143 ended by SIGHUP, SIGTERM."
 )
 
-# Disk full, over quota, file too large: the system's fault or the user's, not the program's.
+# Disk full, over quota, file too large: errors of the system or the user, not of the program.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name and imports one only to run it."""
+    """A group that knows its commands by name and imports one only when it is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -90,13 +90,13 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        # Not as groups do it, by importing every command.
-        found = [
+        # The method of click.Group would import every command.
+        commands = [
             CompletionItem(name, help=line)
             for name, line in COMMANDS.items()
             if name.startswith(incomplete)
         ]
-        return found + click.Command.shell_complete(self, ctx, incomplete)
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -121,25 +121,25 @@ def cli(debug: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line, of the process if left out, and leave with its exit status."""
+    """Run the command line of the arguments, or of the process, and exit with its status."""
     sys.exit(status(arguments))
 
 
 def status(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; its exit status."""
-    asked = os.environ.get(COMPLETE)
-    if asked:
-        return shell_complete(cli, {}, "bbparse", COMPLETE, asked)
+    """Run the command line and return its exit status."""
+    instruction = os.environ.get(COMPLETE)
+    if instruction:
+        return shell_complete(cli, {}, "bbparse", COMPLETE, instruction)
     return _run(list(sys.argv[1:] if arguments is None else arguments))
 
 
 def _run(arguments: list[str]) -> int:
-    # Taken out by hand: it may stand anywhere, and an error may come before click reads it.
+    # Removed by hand: it may stand anywhere, and an error may come before click reads it.
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in options
     arguments = [option for option in options if option != "--debug"] + arguments[len(options) :]
     try:
-        # Not through cli.main, which would turn errors into exit statuses of its own.
+        # cli.main would turn errors into exit statuses of its own.
         with cli.make_context("bbparse", arguments) as context:
             cli.invoke(context)
         if sys.stdout is not None:
@@ -161,7 +161,7 @@ def _run(arguments: list[str]) -> int:
         _complain(f"error: {_one_line(error)}")
         return EXIT_USER_ERROR
     except BrokenPipeError:
-        # The reader (`head`, a pager) has left. Python would complain once more on closing.
+        # The reader (`head`, a pager) is gone. Python would complain once more on closing.
         _silence_stdout()
         return EXIT_BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
@@ -181,17 +181,17 @@ def _run(arguments: list[str]) -> int:
 
 @cache
 def _tell_of_compiling() -> None:
-    """Have the first run say what takes so long, and every ten seconds how far it is."""
+    """Make the first run report that it compiles, and its progress every ten seconds."""
     from bbparse.treebank.progress import watch_compiling
 
-    told = 0.0
+    reported = 0.0
 
     def tell(done: int, seconds: float) -> None:
-        nonlocal told
+        nonlocal reported
         if not done:
             _complain("compiling for this machine, once, which takes ten seconds or more")
-        elif seconds - told >= 10.0:
-            told = seconds
+        elif seconds - reported >= 10.0:
+            reported = seconds
             _complain(f"compiling: {done} functions in {seconds:.0f} s")
 
     watch_compiling(tell)
@@ -202,7 +202,7 @@ def _one_line(error: BaseException | str) -> str:
 
 
 def _complain(message: str) -> None:
-    """Say what went wrong, unless that is what the end of the process has brought about."""
+    """Print an error, unless the end of the process has caused it."""
     wait_if_ending()
     try:
         click.echo(f"bbparse: {message}", err=True)

@@ -1,6 +1,6 @@
-"""``bbparse model``: what a model was learned from, how, and what it reaches.
+"""``bbparse model``: the training data, settings and accuracy of a model.
 
-``bbparse bundle`` and ``bbparse calibrate`` make new models of models.
+``bbparse bundle`` and ``bbparse calibrate`` make new models from existing ones.
 """
 
 from __future__ import annotations
@@ -37,44 +37,44 @@ def model(name: str, as_json: bool) -> None:
       bbparse model
       bbparse model hu.model --json
     """
-    found = card(load_model(name, options.given_factors()))
+    entries = card(load_model(name, options.given_factors()))
     if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(entries, indent=2, ensure_ascii=False))
         return
-    click.echo(aligned([[title, value] for title, value in _rows(found)], left=[0, 1]))
-    if found.get("results"):
-        click.echo(f"\n{table(found['results'])}")
+    click.echo(aligned([[title, value] for title, value in _rows(entries)], left=[0, 1]))
+    if entries.get("results"):
+        click.echo(f"\n{table(entries['results'])}")
 
 
-def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(entries: dict[str, Any]) -> list[tuple[str, str]]:
     def size(part: str) -> str:
-        counts = found.get(part) or {}
+        counts = entries.get(part) or {}
         return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "-"
 
-    config = found["configuration"]
-    more = found.get("outside")
+    config = entries["configuration"]
+    more = entries.get("outside")
     outside = [] if more is None else [(more["kind"], ", ".join(_source(more)))]
     return [
-        ("treebank", found.get("name") or "-"),
-        ("language", found.get("language") or "-"),
-        ("scripts", ", ".join(found.get("scripts", ())) or "-"),
-        ("licence", found.get("license") or "-"),
+        ("treebank", entries.get("name") or "-"),
+        ("language", entries.get("language") or "-"),
+        ("scripts", ", ".join(entries.get("scripts", ())) or "-"),
+        ("licence", entries.get("license") or "-"),
         ("trained on", size("train")),
         ("dev", size("dev")),
-        ("takes", ", ".join(found["takes"])),
-        ("trees", "projective" if found["projective"] else "crossing arcs allowed"),
-        ("labels", str(len(found["labels"]))),
-        ("tags", str(found["tags"])),
+        ("takes", ", ".join(entries["takes"])),
+        ("trees", "projective" if entries["projective"] else "crossing arcs allowed"),
+        ("labels", str(len(entries["labels"]))),
+        ("tags", str(entries["tags"])),
         *outside,
-        ("factors", ", ".join(found["factors"]) or "none"),
+        ("factors", ", ".join(entries["factors"]) or "none"),
         ("candidate heads", str(config["pruner"]["k"])),
-        ("seed", str(found["seed"])),
-        ("bbparse", found.get("bbparse") or "-"),
+        ("seed", str(entries["seed"])),
+        ("bbparse", entries.get("bbparse") or "-"),
     ]
 
 
 def _source(note: dict[str, Any]) -> Iterator[str]:
-    """What is known of vectors from outside, or of an encoder."""
+    """Yield the known facts about pretrained vectors or an encoder."""
     yield note["name"]
     if note.get("revision"):
         yield f"revision {note['revision']}"
@@ -99,11 +99,11 @@ def bundle(parser: str, tagger: str, output: str) -> None:
     Example:
       bbparse bundle en.model en.tagger --output en-text.model
     """
-    both = load_model(parser, options.given_factors())
-    tell_unused(both.maker.families)
-    both.tagger, cutter = load_tagger(tagger)
-    both.cutter = cutter or both.cutter
-    save_model(both, output)
+    loaded = load_model(parser, options.given_factors())
+    tell_unused(loaded.maker.families)
+    loaded.tagger, cutter = load_tagger(tagger)
+    loaded.cutter = cutter or loaded.cutter
+    save_model(loaded, output)
     click.echo(f"wrote {output}", err=True)
 
 

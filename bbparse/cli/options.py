@@ -1,6 +1,6 @@
-"""What several commands ask for: which model, how much to prune, when to stop.
+"""Options that several commands share: the model, pruning, limits.
 
-Each is a decorator, as those of click are.
+Each is a decorator, as in click.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from bbparse.model import DEFAULT_MODEL, MODELS
 from bbparse.options import OPTIONS
 from bbparse.text.segmentation import SPLITS, Split
 
-#: Search nodes of one sentence, where nothing else is said.
+#: Default limit of search nodes for one sentence.
 NODE_LIMIT = 200
 
-#: Threads, or processes, at the same time.
+#: Number of parallel threads or processes.
 THREADS = click.IntRange(OPTIONS["threads"].least, int(OPTIONS["threads"].most))
 MEMBERS = click.IntRange(OPTIONS["members"].least, int(OPTIONS["members"].most))
 
@@ -27,14 +27,14 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class PruneParameter(click.ParamType):
-    """A number of candidate heads, or ``none``."""
+    """A number of candidate heads, or ``none``, which becomes 0."""
 
     name = "prune"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """0 for none."""
+        """Return the number; 0 for ``none``."""
         if isinstance(value, int):
             return value
         if value == "none":
@@ -62,7 +62,7 @@ def _note_factors(context: click.Context, parameter: click.Parameter, value: str
 
 
 def text(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--text`` and ``--split``: as `split`, None where neither is given."""
+    """Add ``--text`` and ``--split``, passed as `split`: None if neither is given."""
 
     @wraps(command)
     def with_split(*, text: bool, split: Split | None, **given: Any) -> Any:
@@ -86,7 +86,7 @@ factors = click.option(
 
 
 def given_factors() -> list[str]:
-    """What ``--factors`` names: code that may be run to load a model, as its user says so."""
+    """Return the names of ``--factors``: code that the user allows to run to load a model."""
     return list(click.get_current_context().meta.get(_FACTORS, ()))
 
 
@@ -120,7 +120,7 @@ new_model = click.option(
 )
 
 def k_best(default: int, text: str) -> Decorator:
-    """``--k-best K``."""
+    """Return the option ``--k-best K``."""
     return click.option(
         "--k-best", type=click.IntRange(OPTIONS["k_best"].least), metavar="K", default=default,
         show_default=default > 1, help=text,
@@ -128,7 +128,7 @@ def k_best(default: int, text: str) -> Decorator:
 
 
 def time_limit(text: str, default: float | None = None) -> Decorator:
-    """``--time-limit SECONDS``."""
+    """Return the option ``--time-limit SECONDS``."""
     return click.option(
         "--time-limit", type=RealRange(OPTIONS["time_limit"].least, min_open=True),
         metavar="SECONDS", default=default, show_default=default is not None, help=text,
@@ -136,7 +136,7 @@ def time_limit(text: str, default: float | None = None) -> Decorator:
 
 
 def node_limit(text: str, default: int | None = NODE_LIMIT) -> Decorator:
-    """``--node-limit N``."""
+    """Return the option ``--node-limit N``."""
     return click.option(
         "--node-limit", type=click.IntRange(OPTIONS["node_limit"].least), metavar="N",
         default=default, show_default=default is not None, help=text,

@@ -1,4 +1,4 @@
-"""Options of what networks take from outside: word vectors, or an encoder."""
+"""Options for pretrained input of networks: word vectors, or an encoder."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OPTIONS = (
 
 
 def outside_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """All of them."""
+    """Add all options of this module to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -51,10 +51,11 @@ def outside_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def given_outside(
     given: dict[str, Any], passing: Path
 ) -> Callable[[Sequence[Sentence], Sequence[Sentence]], Outside] | None:
-    """What `bbparse.learning.train.train` takes, by options that are taken out of those given.
+    """Return the argument `outside` of `bbparse.learning.train.train`.
 
-    States of an encoder are in ``passing`` until training is done. `UsageError` if both kinds are
-    given, or settings of what is not.
+    The options of this module are removed from `given`. States of an encoder are stored in
+    ``passing`` until training is done. Raises `UsageError` if both kinds are given, or settings of
+    a kind that is not.
     """
     names = ("vectors", "first_words", "encoder", "states", "vectors_license")
     vectors, first, encoder, states, license = (given.pop(name) for name in names)
@@ -76,11 +77,11 @@ def given_outside(
     kept = FIRST_WORDS if first is None else first
 
     def read(sentences: Sequence[Sentence], dev: Sequence[Sentence]) -> WordVectors:
-        found = read_vectors(vectors, sentences, dev, first=kept, license=license)
+        word_vectors = read_vectors(vectors, sentences, dev, first=kept, license=license)
         click.echo(
-            f"{found.note['words']} of {found.note['of']} vectors kept, which"
-            f" {100 * found.coverage(sentences):.1f} % of the training words have", err=True,
+            f"{word_vectors.note['words']} of {word_vectors.note['of']} vectors kept, which"
+            f" {100 * word_vectors.coverage(sentences):.1f} % of the training words have", err=True,
         )  # fmt: skip
-        return found
+        return word_vectors
 
     return read

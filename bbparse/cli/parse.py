@@ -1,4 +1,4 @@
-"""``bbparse parse``: the best trees of every sentence of a file."""
+"""``bbparse parse``: find the best trees of every sentence of a file."""
 
 from __future__ import annotations
 
@@ -128,9 +128,11 @@ def parse(
     if output_dir is not None:
         if output != "-":
             raise click.UsageError("--output is for one file, --output-dir for many: give one")
-        asked = {"projective": None if projective is None else projective == "yes",
-                 "members": members, **settings}  # fmt: skip
-        _parse_shards(sources, output_dir, model, cluster, **asked)
+        shard_options = {
+            "projective": None if projective is None else projective == "yes",
+            "members": members, **settings,
+        }  # fmt: skip
+        _parse_shards(sources, output_dir, model, cluster, **shard_options)
         return
     if cluster is not None:
         raise click.UsageError("--cluster is for shards: give --output-dir, too")
@@ -158,25 +160,25 @@ def parse_files(
     skip_invalid: bool = False,
     **limits: Any,
 ) -> None:
-    """What the command does once the model is loaded; see its options."""
+    """Run the command after the model is loaded; see its options."""
     style = _style(output, k_best, colour, ascii_only)
     limits["valid"] = rules_for(valid, parser.labeller) or "none"
     write = FORMATS[format_name]
 
     def texts(section: Section) -> Iterator[str]:
-        """One for each sentence."""
+        """Yield the text of each sentence."""
         if not section.n_sentences and format_name == "conllu":
             yield section.raw.decode("latin-1")  # blank lines
         sentences = map(parser.tagged, sentences_of(section))
-        for found in parser.parse_all(sentences, k_best=k_best, **limits):
-            yield write(found.sentence, found.trees, found.solution.status, style)
+        for parse in parser.parse_all(sentences, k_best=k_best, **limits):
+            yield write(parse.sentence, parse.trees, parse.solution.status, style)
 
     def whole_text(section: Section) -> str:
         return "".join(texts(section))
 
     silent = not sys.stderr.isatty() or (output == "-" and sys.stdout.isatty())
     sections = read_sections(sources, parser, split)
-    found = answers(whole_text, sections, threads, _descriptor(sources))
+    results = answers(whole_text, sections, threads, _descriptor(sources))
     valid_text = _ValidText(whole_text)
     count, name, last = 0, "", b""
     size = total_size(sources, split)
@@ -187,9 +189,9 @@ def parse_files(
     with (
         open_binary_output(output) as stream,
         Bar(delay=2, disable=silent, **shown) as bar,
-        closing(found),
+        closing(results),
     ):
-        for section, answer in found:
+        for section, answer in results:
             count += section.n_sentences
             step = 1 if size is None else len(section.raw) / max(1, section.n_sentences)
             bar.set_description_str(f"{count:,} sentences" if size else None, refresh=False)
@@ -200,8 +202,8 @@ def parse_files(
             if answer is None and skip_invalid:
                 answer = valid_text(section).encode()
             if answer is None:
-                for one in texts(section):
-                    last = one.encode()
+                for text in texts(section):
+                    last = text.encode()
                     stream.write(last)
                     bar.update(step)
             else:
@@ -209,7 +211,7 @@ def parse_files(
                 stream.write(answer)
                 bar.update(step * section.n_sentences)
             if output == "-":
-                stream.flush()  # whoever waits for it may give us the next section then
+                stream.flush()  # a reader may wait for it before writing the next section
         valid_text.conclude(count)
 
 
@@ -223,8 +225,10 @@ def _parse_shards(
     colour: bool | None,
     **settings: Any,
 ) -> None:
-    """What the command does with ``--output-dir``: `TreebankError` if some shards cannot be parsed,
-    after the others are."""
+    """Run the command with ``--output-dir``.
+
+    Raises `TreebankError` if some shards cannot be parsed, after the others are.
+    """
     from bbparse.corpus import ParseSpec, Settings, parse_corpus  # only where it is asked for
 
     spec = ParseSpec.of(model, Settings(**settings), options.given_factors())
@@ -246,14 +250,14 @@ def _parse_shards(
 
 
 class _ValidText:
-    """The text of those sentences that can be parsed; the others are told on the standard error."""
+    """Text of the sentences that can be parsed; the others are reported on standard error."""
 
     def __init__(self, whole_text: Callable[[Section], str]) -> None:
         self.whole_text = whole_text
         self.left_out = 0
 
     def __call__(self, section: Section) -> str:
-        """That of a section."""
+        """Return the text of a section."""
         with suppress(BBParseError):
             return self.whole_text(section)
         texts = []
@@ -268,7 +272,7 @@ class _ValidText:
         return "".join(texts)
 
     def conclude(self, count: int) -> None:
-        """Say how many of so many sentences were left out; `TreebankError` if none is left."""
+        """Report how many of `count` sentences were left out; `TreebankError` if all were."""
         if self.left_out and self.left_out == count:
             raise TreebankError(f"no sentence is left to parse: {count} are invalid")
         if self.left_out:
@@ -276,7 +280,7 @@ class _ValidText:
 
 
 def _descriptor(sources: Sequence[str]) -> int | None:
-    """Of the standard input, if that is a source and a file of the system."""
+    """Return the descriptor of standard input, if that is a source and a file of the system."""
     if "-" in sources:
         with suppress(AttributeError, OSError, ValueError):
             return sys.stdin.fileno()

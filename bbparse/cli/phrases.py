@@ -1,4 +1,4 @@
-"""``bbparse phrases`` and ``train-phrases``: the phrase structure of sentences, and learning it."""
+"""``bbparse phrases`` and ``train-phrases``: phrase structure of sentences, and its training."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def phrases(
     written = 0
     with open_output(output) as out:
         for words, tags in _sentences(source, parser, split):
-            found = parser.parse(
+            parsed = parser.parse(
                 words, tags, use=use, k=k_best, time_limit=time_limit, node_limit=node_limit
             )
             if format_name == "svg" and written:
                 raise TreebankError(f"{source}: more than one sentence, expected one for a picture")
             written += 1
-            out.write(_shown(found, words, format_name))
+            out.write(_shown(parsed, words, format_name))
         if format_name == "svg" and not written:
             raise TreebankError(f"{source}: no sentence, expected one for a picture")
 
@@ -81,14 +81,14 @@ def phrases(
 def _sentences(
     source: str, parser: PhraseParser, split: Split | None
 ) -> Iterator[tuple[list[str], list[str] | None]]:
-    """Words and, where they are known, tags."""
+    """Yield words, and tags if they are known."""
     split = split or split_of_name(source)
     if split is None and source.endswith((".ptb", ".mrg")):
         for line, tree in read_trees(source):
-            kept = clean(tree)
-            if kept is None:
+            cleaned = clean(tree)
+            if cleaned is None:
                 raise TreebankError(f"{source}:{line}: a tree without words, expected some")
-            yield kept.words, None
+            yield cleaned.words, None
         return
     if split is not None:
         for sentence in read_text(source, parser.needed_cutter(), split):
@@ -98,23 +98,23 @@ def _sentences(
         yield sentence.forms, None if "_" in sentence.xpos else sentence.xpos
 
 
-def _shown(found: PhraseParse, words: list[str], format_name: str) -> str:
+def _shown(parsed: PhraseParse, words: list[str], format_name: str) -> str:
     if format_name == "ptb":
-        return "".join(f"{tree}\n" for tree in found.trees)
+        return "".join(f"{tree}\n" for tree in parsed.trees)
     if format_name == "tree":
-        return "".join(draw_phrases(tree) + "\n" for tree in found.trees)
+        return "".join(draw_phrases(tree) + "\n" for tree in parsed.trees)
     if format_name == "svg":
-        return phrases_svg(found.trees[0])
-    agreement = found.agreement
+        return phrases_svg(parsed.trees[0])
+    agreement = parsed.agreement
     record = {
         "words": words,
         "trees": [
             {"tree": str(tree), "score": None if score == float("-inf") else score}
-            for tree, score in zip(found.trees, found.scores)
+            for tree, score in zip(parsed.trees, parsed.scores)
         ],
-        "heads": found.heads,
-        "fallback": found.fallback,
-        "complete": found.complete,
+        "heads": parsed.heads,
+        "fallback": parsed.fallback,
+        "complete": parsed.complete,
         "agreement": None if agreement is None else {
             "status": agreement.status, "value": agreement.value, "bound": agreement.bound,
             "calls": agreement.calls, "nodes": agreement.nodes,

@@ -1,4 +1,4 @@
-"""What a model reaches on a treebank: with its words and tags, its words alone, on its text."""
+"""Accuracy of a model on a treebank: on its words and tags, on its words alone, on its text."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _SHOWN = {
 
 _TITLES = ("its words and tags", "its words", "its text")
 
-#: Rows of F1 in percent: what is parsed → measure → share.
+#: Rows of F1 in percent: input → measure → value.
 Results = dict[str, dict[str, float]]
 
 
 def results(model: Model, dev: Sequence[Sentence]) -> Results:
-    """F1 in percent, on a treebank with trees, by the official scorer's measures."""
+    """Measure F1 in percent on a treebank with trees, by the official scorer's measures."""
     parser = Parser(model)
-    found: Results = {}
+    scores_of: Results = {}
 
     def add(title: str, sentences: Iterable[Sentence]) -> None:
         parsed = [
-            replace(one.sentence, heads=list(one.trees[0].heads),
-                    deprels=list(one.trees[0].labels) or ["_"] * one.sentence.n_words)
-            for one in parser.parse_all(sentences)
+            replace(parse.sentence, heads=list(parse.trees[0].heads),
+                    deprels=list(parse.trees[0].labels) or ["_"] * parse.sentence.n_words)
+            for parse in parser.parse_all(sentences)
         ]  # fmt: skip
         scores = evaluate_text(dev, parsed)
-        found[title] = {name: round(100 * scores[name].f1, 2) for name in _SHOWN}
+        scores_of[title] = {name: round(100 * scores[name].f1, 2) for name in _SHOWN}
 
     whole, words, text = _TITLES
     add(whole, dev)
@@ -46,11 +46,11 @@ def results(model: Model, dev: Sequence[Sentence]) -> Results:
         add(words, map(model.tagger, dev))
     if model.cutter is not None and model.takes_words:
         add(text, map(parser.tagged, sentences_of_text(plain_text(dev), model.cutter)))
-    return found
+    return scores_of
 
 
 def table(found: Results) -> str:
-    """Results for reading."""
+    """Format results as a table."""
     rows = [["dev, %", *_SHOWN.values()]]
     rows += [
         [title, *(f"{found[title][name]:.2f}" for name in _SHOWN)]

@@ -1,4 +1,4 @@
-"""``bbparse serve``: parse for others, over HTTP."""
+"""``bbparse serve``: parse over HTTP."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def serve(
 
 
 def _named(text: str) -> tuple[str, Path]:
-    """A model's name for clients, and its file; ``NAME=FILE`` if that is no file itself."""
+    """Return a model's name for clients, and its file, from ``NAME=FILE`` or a file."""
     name, equals, rest = text.partition("=")
     if equals and name and not Path(text).exists():
         return name, MODELS.path(rest).resolve()
@@ -111,7 +111,7 @@ def _named(text: str) -> tuple[str, Path]:
 
 
 def _processors() -> int:
-    """Those that this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""``bbparse solve``: the best trees of a problem in a file."""
+"""``bbparse solve``: find the best trees of a problem in a file."""
 
 from __future__ import annotations
 
@@ -107,19 +107,19 @@ def _as_dict(problem: Problem, solution: Solution) -> dict[str, object]:
         tree["upper_bound"] = finite(float(solution.upper_bounds[k]))
         tree["proved"] = bool(solution.proved[k])
         trees.append(tree)
-    found: dict[str, object] = {
+    record: dict[str, object] = {
         "status": solution.status,
         "n_words": problem.n_words,
         "trees": trees,
         "stats": {name: finite(value) for name, value in solution.stats.items()},
     }
     if solution.status == "infeasible":
-        found["conflict"] = list(solution.conflict)
-    return found
+        record["conflict"] = list(solution.conflict)
+    return record
 
 
 def _pricing(stats: dict[str, float | int]) -> str:
-    """What price and cut has to say about itself."""
+    """Describe the work of price and cut."""
     root = "integral" if stats["integral_at_root"] else "fractional"
     return (
         f"{stats['scored']} of {stats['triples']} triples scored ({stats['share_scored']:.1%}),"

@@ -1,4 +1,4 @@
-"""What commands work on: models; sentences of treebanks or running text, or sections of them."""
+"""Input of commands: models; sentences of treebanks or running text, or sections of them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from bbparse.text.segmentation import Split, split_of_name, stream_text
 from bbparse.treebank import Sentence
 from bbparse.treebank.sections import Section, cut_conllu, cut_sentences
 
-# What reading text as a treebank comes to.
+# The error of reading running text as a treebank.
 _ONE_COLUMN = re.compile(r"expected 10 columns, found 1\b")
 
 
 def load_parser(model: str) -> Parser:
-    """The parser, ready to run."""
+    """Load the parser, ready to run."""
     parser = load_compiled(model, options.given_factors())
     tell_unused(parser.maker.families)
     return parser
 
 
 def tell_unused(needed: Iterable[FactorFamily]) -> None:
-    """Name the families of ``--factors`` that a model does without."""
+    """Report families of ``--factors`` that a model does not use."""
     names = {family.name for family in needed}
     for family in load_families(options.given_factors()):
         if family.name not in names:
@@ -38,10 +38,10 @@ def tell_unused(needed: Iterable[FactorFamily]) -> None:
 
 
 def read_sentences(source: str, parser: Parser, split: Split | None) -> Iterator[Sentence]:
-    """Sentences of CoNLL-U or CoNLL-X, or of running text, which the parser cuts as `split` says.
+    """Read sentences of CoNLL-U or CoNLL-X, or of running text, segmented as `split` says.
 
-    Without `split`, files named ``.txt`` are running text, and others are not. `TreebankError` if
-    the source cannot be read or is neither, `ModelError` if the model cannot cut text.
+    Without `split`, only files named ``.txt`` are running text. Raises `TreebankError` if the
+    source cannot be read or is neither, `ModelError` if the model has no tokenizer.
     """
     for section in read_sections([source], parser, split):
         if section is not None:
@@ -51,10 +51,10 @@ def read_sentences(source: str, parser: Parser, split: Split | None) -> Iterator
 def read_sections(
     sources: Sequence[str], parser: Parser, split: Split | None
 ) -> Iterator[Section | None]:
-    """The same sentences of several sources in sections, for `sentences_of`, with the same errors.
+    """Read several sources in sections, for `sentences_of`; errors are those of `read_sentences`.
 
-    None comes before more of the standard input is read, which may have to be waited for. Several
-    texts are one treebank of several documents: their sentences are numbered through.
+    None comes before more of standard input is read, which may have to be waited for. Several texts
+    are one treebank of several documents: the numbers of their sentences continue.
     """
     number = 1
     for source in sources:
@@ -70,12 +70,15 @@ def read_sections(
 
 
 def sentences_of(section: Section) -> Iterator[Sentence]:
-    """The sentences of a section of a source, with the errors that `read_sentences` has."""
+    """Yield the sentences of a section, with the errors of `read_sentences`."""
     return _with_hint(section.sentences()) if section.number == 1 else section.sentences()
 
 
 def check_sources(sources: Sequence[str]) -> None:
-    """Raise `TreebankError` if one is not there, or there twice, before the work on the others."""
+    """Check, before any work, that all sources exist and none is given twice.
+
+    Raises `TreebankError` otherwise.
+    """
     for i, source in enumerate(sources):
         name = "standard input" if source == "-" else source
         if source in sources[:i]:
@@ -85,7 +88,7 @@ def check_sources(sources: Sequence[str]) -> None:
 
 
 def total_size(sources: Sequence[str], split: Split | None) -> int | None:
-    """Bytes of treebanks that are files and not packed, by which one knows how far the work is."""
+    """Return the size in bytes of uncompressed treebank files, for progress; None for others."""
     for source in sources:
         packed = source.endswith((".gz", ".xz"))
         if split or split_of_name(source) or packed or not os.path.isfile(source):

@@ -1,4 +1,4 @@
-"""``bbparse tag`` and ``train-tagger``: tags and lemmas of all words of a file; learning them."""
+"""``bbparse tag`` and ``train-tagger``: tag all words of a file, and train a tagger."""
 
 from __future__ import annotations
 

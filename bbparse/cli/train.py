@@ -1,4 +1,4 @@
-"""``bbparse train``: learn a model from a treebank."""
+"""``bbparse train``: train a model on a treebank."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bbparse.treebank.progress import progress_bars
 def _print_configuration(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None and not ctx.resilient_parsing:
         path = CONFIGURATIONS.path(value)
-        Configuration.load(path)  # which says what is wrong with it
+        Configuration.load(path)  # reports errors of the file
         click.echo(path.read_text(encoding="utf-8"), nl=False)
         ctx.exit()
 
@@ -149,9 +149,9 @@ def train(
             report=_say,
         )
     if dev_sentences:
-        parser.notes[NOTE]["results"] = found = results(parser.model, dev_sentences)
+        parser.notes[NOTE]["results"] = accuracy = results(parser.model, dev_sentences)
         parser.save(target)
-        _say(table(found))
+        _say(table(accuracy))
     shutil.rmtree(passing, ignore_errors=True)
     _say(f"wrote {target}")
 

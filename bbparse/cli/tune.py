@@ -1,4 +1,4 @@
-"""``bbparse tune``: how many candidate heads a word should have."""
+"""``bbparse tune``: choose the number of candidate heads of a word."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class PruneList(click.ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> list[int]:
-        """0 stands for none."""
+        """Return the numbers; 0 stands for none."""
         if isinstance(value, list):
             return value
-        one = options.PruneParameter()
+        parameter = options.PruneParameter()
         names = [name.strip() for name in str(value).split(",") if name.strip()]
         if not names:
             self.fail("expected numbers of candidate heads, separated by commas", param, ctx)
-        return list(dict.fromkeys(one.convert(name, param, ctx) for name in names))
+        return list(dict.fromkeys(parameter.convert(name, param, ctx) for name in names))
 
 
 @click.command()
@@ -106,22 +106,22 @@ def tune(
     settings = measure_settings(
         parser, treebank, prunes, progress=sys.stderr.isatty(), **limits
     )
-    found = suggest(settings, max_loss / 100.0, measure)
+    suggestion = suggest(settings, max_loss / 100.0, measure)
     if plot is not None:
-        plot_settings(settings, Path(plot), measure=measure, suggestion=found)
+        plot_settings(settings, Path(plot), measure=measure, suggestion=suggestion)
     if as_json:
-        click.echo(json.dumps(_as_dict(settings, found, measure), indent=2))
+        click.echo(json.dumps(_as_dict(settings, suggestion, measure), indent=2))
         return
     words = sum(sentence.n_words for sentence in treebank)
     click.echo(f"{len(treebank)} sentences, {words} words\n")
     click.echo(_table(settings))
-    click.echo(f"\n{_advice(found, measure, max_loss)}")
+    click.echo(f"\n{_advice(suggestion, measure, max_loss)}")
     if plot is not None:
         click.echo(f"wrote {plot}")
 
 
 def _table(settings: list[Setting]) -> str:
-    """QL13's Table 3."""
+    """Format the settings as Table 3 of QL13."""
     rows = [["prune", "UAS", "LAS", "words/s", "DP calls", "proved, %"]]
     for setting in settings:
         if setting.failure:

@@ -1,4 +1,4 @@
-"""``bbparse verify``: check the proof that comes with a solution."""
+"""``bbparse verify``: check the proof of a solution."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def verify(problem: str, solution: str) -> None:
       bbparse solve problem.npz --proof solution.npz
       bbparse verify problem.npz solution.npz
     """
-    asked, found = Problem.load(problem), Solution.load(solution)
+    claimed_problem, claimed = Problem.load(problem), Solution.load(solution)
     try:
-        check(asked, found)
+        check(claimed_problem, claimed)
     except VerificationError as error:
         click.echo(f"not verified: {' '.join(str(error).split())}", err=True)
         raise click.exceptions.Exit(1) from None
-    click.echo(f"verified: {_claim(found)}")
+    click.echo(f"verified: {_claim(claimed)}")
 
 
-def _claim(found: Solution) -> str:
-    count = len(found)
-    if found.proof is None or not count:
+def _claim(solution: Solution) -> str:
+    count = len(solution)
+    if solution.proof is None or not count:
         return "there is no feasible tree"
-    leaves = f"shown by {found.proof.n_leaves} leaves"
-    best = f"best score {found.scores[0]:.10g}, {leaves}"
-    if count < found.proof.k_best:
+    leaves = f"shown by {solution.proof.n_leaves} leaves"
+    best = f"best score {solution.scores[0]:.10g}, {leaves}"
+    if count < solution.proof.k_best:
         return f"these are all feasible trees, {count} of them; {best}"
     if count == 1:
         return f"this is the best tree; {best}"

@@ -1,8 +1,8 @@
-"""Sections of an input for several workers at the same time, and what they made of them in order.
+"""Parallel work on the sections of an input, with answers in order.
 
-A worker is a fork of this process. It has the model and the compiled code in common with it, and
-Python's lock to itself. Where processes cannot be forked (Windows) or system libraries do not stand
-it (macOS), workers are threads, which wait for each other's Python.
+A worker is a fork of this process. It shares the model and the compiled code, and has a Python lock
+of its own. Where processes cannot be forked (Windows) or system libraries do not support it
+(macOS), workers are threads, which share Python's lock.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from bbparse.solving.processes import Worker
 
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"
-#: Seconds after which a thread gives Python's lock to one that waits for it. By default (5 ms) one
-#: that comes out of a kernel waits for as long as tens of kernels take.
+#: Seconds after which a thread passes Python's lock to a waiting one. By default (5 ms) a thread
+#: that returns from a kernel waits as long as tens of kernels take.
 SWITCH_INTERVAL = 2e-4
 
 Work = Callable[[Section], str]
@@ -36,17 +36,17 @@ Answer = tuple[Section, bytes | None]
 def answers(
     work: Work, sections: Iterable[Section | None], workers: int, waits_for: int | None = None
 ) -> Generator[Answer, None, None]:
-    """Sections in their order, with the text (in UTF-8) that `work` makes of them in some workers.
+    """Yield sections in order, each with the text (in UTF-8) that `work` makes of it in a worker.
 
-    Sections are read a little ahead. None among them is left out; it says that the next one may
-    have to be waited for: until there is something to read from the descriptor `waits_for`, or
-    everything so far is answered, it is not asked for. If they end in an error, what was before it
-    comes first.
+    Sections are read a little ahead. A None among them is left out; it says that the next section
+    may have to be waited for. That section is read once the descriptor `waits_for` has input, or
+    all sections so far are answered. If the sections end in an error, the answers before it come
+    first.
 
-    An answer of None leaves the work to the caller: all of it with one worker; otherwise for the
-    first section, because workers then have what is loaded and compiled for it, and for those with
-    an error, which is raised there as if there were no workers. `WorkerError` if a worker was
-    killed, or cannot be started.
+    An answer of None leaves the work to the caller: always with one worker; otherwise for the first
+    section, so that workers share what it loads and compiles, and for sections with an error, which
+    the caller then raises as it would without workers. Raises `WorkerError` if a worker was killed,
+    or cannot be started.
     """
     source = iter(sections)
     for section in source:
@@ -68,11 +68,11 @@ def _in_turns(
     waits_for: int | None = None,
     stop: Callable[[], None] = lambda: None,
 ) -> Iterator[Answer]:
-    """What is asked of each section on some threads, which ``stop`` sets free."""
+    """Yield the answers for all sections from some threads, which ``stop`` releases."""
     more = True
 
-    def some() -> Iterator[Section]:
-        """Up to what is to be waited for, and so what is to be answered before more is read."""
+    def ready() -> Iterator[Section]:
+        """Yield the sections up to a wait; they are answered before more is read."""
         nonlocal more
         for section in source:
             if section is not None:
@@ -82,11 +82,11 @@ def _in_turns(
         more = False
 
     while more:
-        yield from in_order(lambda section: (section, ask(section)), some(), threads, stop)
+        yield from in_order(lambda section: (section, ask(section)), ready(), threads, stop)
 
 
 def _answer(work: Work, section: Section) -> bytes | None:
-    """What is raised comes again, and is told, where the caller does the work."""
+    """Return the answer; None after an error, which the caller's own attempt raises again."""
     with suppress(Exception):
         return work(section).encode()
     return None
@@ -95,7 +95,7 @@ def _answer(work: Work, section: Section) -> bytes | None:
 def _by_forks(
     work: Work, source: Iterator[Section | None], most: int, waits_for: int | None
 ) -> Iterator[Answer]:
-    """As many processes, each of which a thread waits for."""
+    """Yield the answers of up to `most` processes, each of which a thread waits for."""
     from bbparse.solving.processes import Worker
 
     workers: list[Worker] = []
@@ -127,7 +127,7 @@ def _by_forks(
 
 
 def _death(worker: Worker) -> Exception:
-    """What to say of a worker that has ended by itself."""
+    """Return the error for a worker that has ended by itself."""
     worker.process.join()
     code = worker.process.exitcode or 0
     if code == -signal.SIGKILL:
