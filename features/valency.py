@@ -56,7 +56,7 @@ class _Counted(FactorFamily):
     def _sets(
         self, view: FactorView
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint64]]:
-        """Sets by head (the root has none), side and class, and a key of each cell by template."""
+        """Return sets by head (but the root), side and class, and keys of cells by template."""
         kind = self._classes(view)[view.arc_mod]
         own = (2 * view.arc_head + (view.arc_mod > view.arc_head)) * (1 + len(CLASSES)) + kind
         arcs = np.flatnonzero((kind >= 0) & (view.arc_head > 0)).astype(np.int32)
@@ -85,7 +85,7 @@ class _Counted(FactorFamily):
 
 
 class Valency(_Counted):
-    """How many modifiers a word has on its left, and on its right."""
+    """The number of modifiers that a word has on either side."""
 
     name = "valency"
     summary = "how many modifiers a word has on each side (QL13 valency)"
@@ -95,7 +95,7 @@ class Valency(_Counted):
 
 
 class ModifiersOfKind(_Counted):
-    """How many modifiers of one class of tags a word has on each side."""
+    """The number of modifiers of one class of tags that a word has on either side."""
 
     name = "modifiers-of-kind"
     summary = "whether a word has any, and how many, modifiers of a kind on a side (QL13 OR)"

@@ -25,7 +25,7 @@ Hashes = NDArray[np.uint64]
 
 
 def pointers(sizes: ArrayLike) -> Longs:
-    """Where stretches of these sizes begin that lie end to end, and where the last one ends."""
+    """Return where stretches of these sizes, end to end, begin, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
@@ -46,7 +46,7 @@ _DTYPES = {
 
 
 def _said(given: Any) -> str:
-    """What was given in place of an array."""
+    """Describe what was given in place of an array."""
     if isinstance(given, np.ndarray):
         return f"{given.dtype}{list(given.shape)}"
     return f"of type {type(given).__name__}"
@@ -87,7 +87,7 @@ class FactorBatch:
     def from_lists(
         cls, arcs: Sequence[Sequence[int]], cells: Sequence[Sequence[Sequence[int]]]
     ) -> FactorBatch:
-        """Sets given one by one, without gates: arc indices, and the keys of each cell."""
+        """Make a batch of sets given one by one, without gates: arc indices, keys of each cell."""
         flat = [keys for own in cells for keys in own]
         return cls(
             pointers([len(own) for own in arcs]),
@@ -109,7 +109,9 @@ class FactorBatch:
         cell_ptr: Longs | None = None,
         gates: Hashes | None = None,
     ) -> FactorBatch:
-        """Sets given as arrays, with keys uint64[cells, templates]; of factors unless `cell_ptr`.
+        """Make a batch of sets given as arrays, with keys uint64[cells, templates].
+
+        They are factors unless there is a `cell_ptr`.
 
         With a table, features that it certainly does not know are left out, and sets without any
         other.
@@ -171,8 +173,10 @@ class FactorBatch:
         return ""
 
     def known(self, table: FactorTable) -> FactorBatch:
-        """The same with places in a table instead of keys; unknown ones are left out, and sets
-        without any other."""
+        """Return the batch with places in a table instead of keys.
+
+        Unknown keys are left out, and sets without any other.
+        """
         places = table.find(self.feat_keys)
         known = places >= 0
         feat_ptr = pointers(known)[self.feat_ptr]
@@ -192,7 +196,7 @@ class FactorBatch:
         return out
 
     def cells(self, chosen: Flags) -> FactorBatch:
-        """Some of the cells, bool[cells], each as a factor over all arcs of its set."""
+        """Select some of the cells, bool[cells], each as a factor over all arcs of its set."""
         owner = np.repeat(np.arange(len(self)), np.diff(self.cell_ptr))[chosen]
         sizes = np.diff(self.ptr)[owner]
         ptr = pointers(sizes)
@@ -210,7 +214,7 @@ class FactorBatch:
         return scores
 
     def scored(self, scores: NDArray[np.float64]) -> tuple[Factors, Counts]:
-        """The factors and the count factors with some score that is not 0, float64[cells]."""
+        """Return factors and count factors with some score that is not 0, float64[cells]."""
         sizes = np.diff(self.cell_ptr)
         counting = sizes == np.diff(self.ptr)  # a factor has two arcs at least
         alive = np.diff(pointers(scores != 0.0)[self.cell_ptr]) > 0
@@ -262,7 +266,7 @@ class FactorCounter:
         self._n_waiting = 0
 
     def table(self, cutoff: int) -> FactorTable:
-        """A table, all weights 0, of the features that fired in `cutoff` (1 or more) trees."""
+        """Return a table, all weights 0, of features that fired in `cutoff` (1 or more) trees."""
         self._merge()
         ((keys, gates, counts),) = self._seen
         return FactorTable(keys[counts >= cutoff], gates[counts >= cutoff])

@@ -72,7 +72,7 @@ class FactorFamily:
 
     @property
     def has_counts(self) -> bool:
-        """Whether the family may score how many arcs of a set there are."""
+        """Return whether the family may score how many arcs of a set there are."""
         own = type(self)
         return (
             own.counts is not FactorFamily.counts
@@ -112,7 +112,7 @@ class FactorFamily:
         return ()
 
     def propose(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
-        """The factors as arrays.
+        """Return the factors as arrays.
 
         Features that are not in the table, and factors without any that is, may be left out. (This
         default leaves none out; it is meant for families with few factors.)
@@ -133,7 +133,7 @@ class FactorFamily:
         return FactorBatch.from_lists(arcs, cells)
 
     def propose_counts(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
-        """The sets of `counts` as arrays; otherwise as `propose`."""
+        """Return the sets of `counts` as arrays; otherwise as `propose`."""
         arcs: list[list[int]] = []
         cells: list[list[list[int]]] = []
         with told_of(f"factor family {self.name!r}", view.sentence):
@@ -151,7 +151,7 @@ class FactorFamily:
         return FactorBatch.from_lists(arcs, cells)
 
     def score(self, view: FactorView, table: FactorTable) -> Factors:
-        """The factors whose score is not 0, with it.
+        """Return the factors whose score is not 0, with it.
 
         Errors as for `propose`, but that nothing is said of the arcs of a factor that scores 0.
         """
@@ -183,14 +183,14 @@ class FactorFamily:
         return Factors(np.array(ptr, np.int64), np.array(arcs, np.int32), np.array(scores))
 
     def propose_all(self, view: FactorView, table: FactorTable | None = None) -> FactorBatch:
-        """What `propose` gives, and `propose_counts`."""
+        """Return what `propose` gives, and `propose_counts`."""
         methods = ("propose", "propose_counts")
         return FactorBatch.joined([self.checked(method, view, table) for method in methods])
 
     def checked(
         self, method: str, view: FactorView, table: FactorTable | None = None
     ) -> FactorBatch:
-        """What `propose` or `propose_counts` gives; arrays of others' making are looked at first.
+        """Return what `propose` or `propose_counts` gives, once arrays of others are checked.
 
         Kernels read and write where the arrays say.
         """
@@ -207,7 +207,7 @@ class FactorFamily:
         return batch
 
     def name_features(self, view: FactorView) -> dict[int, str]:
-        """What the features of the factors in a view say, for people: text by key.
+        """Name the features of the factors in a view for people: text by key.
 
         The view has few arcs, such as those of a tree. A key of `propose` and `propose_counts`
         that is left out is shown without a name.
@@ -249,7 +249,7 @@ def _check_features(features: Sequence[Feature]) -> None:
 def alive_factors(
     families: Iterable[FactorFamily], views: Sequence[FactorView], table: FactorTable
 ) -> list[Factors]:
-    """The factors that have a score, of each of some sentences.
+    """Return the factors that have a score, of each of some sentences.
 
     Factors keep the order of the families. Two families may give the same set of arcs, each with
     its score. One family after the other sees all sentences: what it reads then stays in the
@@ -266,7 +266,7 @@ def alive_factors(
 
 
 def _checked_score(family: FactorFamily, view: FactorView, table: FactorTable) -> Factors:
-    """The factors of a family, looked at because it is not the package that made them."""
+    """Return the factors of a family, looked at because it is not the package that made them."""
     with told_of(f"factor family {family.name!r}", view.sentence):
         found = family.score(view, table)
         if not isinstance(found, Factors):
@@ -299,7 +299,7 @@ def _joined(groups: Sequence[Factors]) -> Factors:
 def alive_counts(
     families: Iterable[FactorFamily], view: FactorView, table: FactorTable
 ) -> Counts | None:
-    """The count factors of a sentence that have a score; None without families of such."""
+    """Return the count factors of a sentence that have a score; None without families of such."""
     counting = [family for family in families if family.has_counts]
     if not counting:
         return None
@@ -322,7 +322,7 @@ def tree_batches(
 
 
 def describe(batch: FactorBatch, view: FactorView) -> Described:
-    """The sets of a batch with their keys, by words instead of indices, and how often each."""
+    """Count the sets of a batch with their keys, by words instead of indices."""
     pairs = list(view.arc_places)
     return Counter(
         (tuple(sorted(pairs[a] for a in arcs)), tuple(sorted(keys.tolist())))
@@ -381,7 +381,7 @@ def check_family(
 
 
 def _fires(batch: FactorBatch, view: FactorView, tree: FactorView) -> Described:
-    """What fires in a tree: as `describe`, of each set the arcs that the tree has."""
+    """Describe what fires in a tree: as `describe`, of each set the arcs that the tree has."""
     flags = np.array([arc in tree.arc_places for arc in view.arc_places], np.bool_)
     found: Described = Counter()
     for (arcs, keys), times in describe(batch.cells(batch.fired(flags)), view).items():

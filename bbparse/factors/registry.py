@@ -55,7 +55,7 @@ class FamilyEntry:
 
 
 def available() -> dict[str, FamilyEntry]:
-    """The families that are installed, by name, in alphabetical order; none is imported."""
+    """Return the families that are installed, by name, in alphabetical order; none is imported."""
     found: dict[str, dict[str, str]] = {}
     for point in entry_points(group=GROUP):
         package = point.dist.name if point.dist is not None else "an unknown package"
@@ -129,7 +129,7 @@ def _named(
 
 
 def specification(family: FactorFamily) -> str:
-    """The text `load_families` makes the family of again: its installed name or ``module:Class``.
+    """Return the text that names a family: its installed name or ``module:Class``.
 
     A class that another process cannot import (one of ``__main__`` or of a function) has such a
     text too; loading it will say so.

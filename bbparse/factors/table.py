@@ -30,7 +30,7 @@ from bbparse.jit import inlined, kernel, plain
 from bbparse.treebank.encode import text_hash
 
 Feature: TypeAlias = "str | int | tuple[Feature, ...]"
-"""What a feature may be: text, an integer, or a tuple of features."""
+"""A feature: text, an integer, or a tuple of features."""
 
 #: Kinds of tokens; those of brackets are tokens themselves.
 TEXT, NUMBER, OPEN, CLOSE = range(4)
@@ -40,7 +40,7 @@ MOST_PLACES = 1 << 17
 
 
 def mix_all(x: Any) -> Any:
-    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection that spreads all bits.
+    """Mix the bits by the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection.
 
     Of a np.uint64 in kernels, of uint64 arrays outside.
     """
@@ -56,7 +56,7 @@ mix = kernel(mix_all)
 
 
 def _mix(x: int) -> int:
-    """The same of a Python integer."""
+    """Mix a Python integer in the same way."""
     x ^= x >> 30
     x = x * 0xBF58476D1CE4E5B9 & _ALL
     x ^= x >> 27
@@ -118,7 +118,7 @@ def _canonical(feature: Feature) -> str:
 
 
 def readable(feature: Feature) -> str:
-    """A feature as text for people: ``("head", "NOUN", 2)`` is ``head NOUN 2``."""
+    """Write a feature as text for people: ``("head", "NOUN", 2)`` is ``head NOUN 2``."""
     if isinstance(feature, tuple):
         return " ".join(map(readable, feature))
     return feature if isinstance(feature, str) else str(index(feature))
@@ -131,7 +131,7 @@ _BITS_PER_HASH = 16  # one in 16 of what is not there passes, at most
 
 
 def filter_of(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The filter that passes these hashes, and few others."""
+    """Return the filter that passes these hashes, and few others."""
     n_bits = max(6, (_BITS_PER_HASH * len(hashes)).bit_length())
     bits = np.zeros(1 << (n_bits - 6), dtype=np.uint64)
     index = hashes >> np.uint64(64 - n_bits)
@@ -145,7 +145,7 @@ def shift_of(bits: NDArray[np.uint64]) -> np.uint64:
 
 
 def passing(hashes: Any, bits: NDArray[np.uint64], shift: np.uint64) -> Any:
-    """Whether the bit ``hash >> shift`` of a filter is set, lowest first: of one hash, or many."""
+    """Return whether bit ``hash >> shift`` of a filter is set, of one hash or many."""
     bit = hashes >> shift
     return (bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1) != np.uint64(0)
 
@@ -227,7 +227,7 @@ class FactorTable:
         return self._places[family]
 
     def pruned(self) -> FactorTable:
-        """The table without the features of weight 0: scores stay, filters grow sharper."""
+        """Return the table without the features of weight 0: scores stay, filters grow sharper."""
         keep = self.weights != 0
         return FactorTable(self.keys[keep], self.gates[keep], self.weights[keep])
 

@@ -74,7 +74,7 @@ def _is_among(word, words, n):
 
 @kernel
 def _order(comparisons, first, last, words, values):
-    """What the words add to the order class by some of the comparisons."""
+    """Return what the words add to the order class by some of the comparisons."""
     order = np.int64(0)
     for c in range(first, last):
         a, b = words[comparisons[c, 0]], words[comparisons[c, 1]]
@@ -101,7 +101,7 @@ def _distance(pairs, starts, n_classes, words):
 
 @kernel
 def _with_room(rows, count, more):
-    """The rows; copied into twice the room, if that for `more` is not left."""
+    """Return the rows; copied into twice the room, if that for `more` is not left."""
     if count + more <= rows.shape[0]:
         return rows
     grown = np.empty((2 * rows.shape[0] + more, rows.shape[1]), np.int32)
@@ -113,7 +113,7 @@ def _with_room(rows, count, more):
 
 @kernel
 def _hash_words(values, gate, keys):
-    """What word w as word r adds to the gate, uint64[r, w], and to keys, uint64[r, w, t]."""
+    """Write what word w as word r adds to the gate, uint64[r, w], and to keys, uint64[r, w, t]."""
     gate_ptr, gate_offset, gate_column, gate_salts = gate
     ptr, offset, column, salts = keys
     n_templates, n_roles = salts.shape
@@ -136,7 +136,7 @@ def _hash_words(values, gate, keys):
 
 @kernel
 def find_sets(values, arcs, first, family, gate_bits, gate_shift):
-    """The sets of arcs of a family whose gates pass a filter, and what words add to keys.
+    """Return the sets of arcs of a family whose gates pass a filter, and what words add to keys.
 
     The first arc of a set is in ``first`` (int64[*]); ``arcs`` are those of a `FactorView`, as its
     ``values``; ``family`` is a `Family`, as plain tuples. Each set is a row int32[S + 1]: its arcs,
@@ -221,7 +221,7 @@ def find_sets(values, arcs, first, family, gate_bits, gate_shift):
 
 @kernel
 def score_sets(values, arcs, first, family, index):
-    """The sets of a family whose score is not 0: the arrays of `Factors`.
+    """Return the sets of a family whose score is not 0: the arrays of `Factors`.
 
     ``index`` is a `KeyIndex` as a plain tuple; the others as for `find_sets`.
 

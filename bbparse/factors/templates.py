@@ -171,7 +171,7 @@ class TemplateFamily(FactorFamily):
         return first
 
     def first_arcs(self, view: FactorView) -> NDArray[np.int64]:
-        """Indices of the arcs that may be the first ones of a factor; all, unless overridden."""
+        """Return indices of arcs that may be the first ones of a factor: all by default."""
         return np.arange(view.n_arcs)
 
     def name_features(self, view: FactorView) -> dict[int, str]:
@@ -190,7 +190,7 @@ class TemplateFamily(FactorFamily):
         self, view: FactorView, arcs: NDArray[np.int32], words: list[int], r: int, offset: int,
         column: int,
     ) -> str:  # fmt: skip
-        """A term with its value for a factor."""
+        """Give a term its value for a factor."""
         if column == LABEL:
             head = int(view.arc_head[arcs[r - 1]])
             return f"@{self.words[r]}={view.label_name(head, words[r])}"
@@ -274,7 +274,7 @@ class TemplateFamily(FactorFamily):
         return Terms(ptr, pairs[:, 0].copy(), pairs[:, 1].copy(), salts.reshape(shape))
 
     def _labels(self, templates: list[_Template], texts: list[str]) -> NDArray[np.uint64]:
-        """What each label of the arc at place s adds to the key of each template: [S, *, T].
+        """Compute what each label of the arc at place s adds to templates' keys: [S, *, T].
 
         No place at all, if no template has labels.
         """

@@ -1,4 +1,4 @@
-"""What a factor family sees: the words of a sentence and the candidate arcs over them."""
+"""The view of a factor family: the words of a sentence and the candidate arcs over them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bbparse.treebank.encode import attribute_values, encode
 MOST_LABELS = 1023
 
 ROOT = "<root>"
-"""What stands for the root, word 0, in the lists of a view."""
+"""The value of the root, word 0, in the lists of a view."""
 
 
 def _listed(
@@ -107,8 +107,9 @@ class FactorView:
         labels: NDArray[np.int32] | None = None,
         label_names: Sequence[str] = (),
     ) -> FactorView:
-        """The view over the arcs of one tree; what is optional is as for `FactorView`, but that
-        labels (int32[n]) are those of the arcs to each word.
+        """Make the view over the arcs of one tree.
+
+        Options are those of `FactorView`; labels (int32[n]) are those of the arcs to each word.
 
         ``heads[m]`` (int[n + 1]) is the head of word m, negative for none; ``heads[0]`` is not
         read. Rows of `Solution.heads` are of this kind. `FactorError` if there are not n + 1 heads,
@@ -136,7 +137,7 @@ class FactorView:
     feats = _listed(lambda s: s.feats, "Features, ``Case=Nom|Number=Sing`` and the like.")
 
     def attribute(self, word: int, name: str) -> str:
-        """An attribute (`bbparse.treebank.encode.ATTRIBUTES`) of a word, as text.
+        """Return an attribute (`bbparse.treebank.encode.ATTRIBUTES`) of a word, as text.
 
         `ROOT` for the root, ``<none>`` beyond the sentence.
         """
@@ -158,7 +159,7 @@ class FactorView:
         return len(self.arc_head)
 
     def label_name(self, head: int, mod: int) -> str:
-        """The network's label of an arc as text; its number where names are not known."""
+        """Return the network's label of an arc as text; its number where names are not known."""
         index = self.arc_index(head, mod)
         number = int(self.arc_labels[index]) if index >= 0 else 0
         if 0 < number <= len(self.label_names):
@@ -176,7 +177,7 @@ class FactorView:
         return {pair: i for i, pair in enumerate(pairs)}
 
     def has_arc(self, head: int, mod: int) -> bool:
-        """Whether the arc from `head` to `mod` is a candidate."""
+        """Return whether the arc from `head` to `mod` is a candidate."""
         return (head, mod) in self.arc_places
 
     def modifiers_of(self, head: int) -> list[int]:
@@ -206,7 +207,7 @@ def _index(
     arc_mod: NDArray[np.int32],
     head_ptr: NDArray[np.int32],
 ) -> int:
-    """The index of the first arc that is wrong or out of order, or -1.
+    """Return the index of the first arc that is wrong or out of order, or -1.
 
     Fills `head_ptr` (zeros).
     """

@@ -69,7 +69,7 @@ def _kinds(form: str) -> str:
 
 
 def style(forms: Sequence[str]) -> str:
-    """How a sentence uses capitals: in every letter, in most words, in few, nowhere."""
+    """Return how a sentence uses capitals: in every letter, in most words, in few, nowhere."""
     words = [form for form in forms if form[:1].isalpha() and len(form) > 2]
     if len(words) < 2:
         return "?"
@@ -100,7 +100,7 @@ class FormEncoder:
         self._max_forms = max_forms
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What pickling needs: another process remembers forms of its own."""
+        """Return what pickling needs: another process remembers forms of its own."""
         return FormEncoder, (self.known, self.habits, self._max_forms)
 
     def _row(self, form: str) -> list[int]:
@@ -117,7 +117,7 @@ class FormEncoder:
         return row_of(zip(FORM_COLUMNS, values))
 
     def __call__(self, forms: Sequence[str]) -> NDArray[np.uint64]:
-        """The words of a sentence, uint64[n + 2 * PAD, len(COLUMNS)].
+        """Return the words of a sentence, uint64[n + 2 * PAD, len(COLUMNS)].
 
         Row PAD + i is word i (from 0), the rows around them are padding; of the `TAG_COLUMNS` only
         the style is known.

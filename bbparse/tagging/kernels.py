@@ -30,7 +30,7 @@ def feature_keys(
     templates: TagTemplates,
     out: Keys,
 ) -> None:
-    """The features of the word in row `word`, one for each template, into uint32[T]."""
+    """Return the features of the word in row `word`, one for each template, into uint32[T]."""
     ptr, offset, column, multiplier = templates
     for t in range(ptr.shape[0] - 1):
         key = np.uint64(0)
@@ -45,7 +45,7 @@ def feature_keys(
 def sentence_keys(
     values: NDArray[np.uint64], pad: int, templates: TagTemplates, out: Keys
 ) -> None:
-    """The features of all words of a sentence, into uint32[n, T]."""
+    """Return the features of all words of a sentence, into uint32[n, T]."""
     for i in range(out.shape[0]):
         feature_keys(values, pad + i, templates, out[i])
 
@@ -68,7 +68,7 @@ def best_first(labels: Ints, scores: Longs, count: int, most: int) -> int:
 
 @kernel
 def best_sequence(counts: Ints, labels: Ints, scores: Longs, bigrams: Ints, out: Ints) -> None:
-    """The best sequence of candidates, given their own scores, which are overwritten.
+    """Return the best sequence of candidates, given their own scores, which are overwritten.
 
     Two neighbours have ``bigrams``, int32[L+1, L+1], label L standing before the sentence and after
     it; of size 1: there are none, each word is by itself. Which candidate each word gets goes to

@@ -49,7 +49,7 @@ Lists = Sequence[tuple[int, ...]]
 
 
 def flat(lists: Lists, which: NDArray[np.int64] | None = None) -> tuple[Ints, Ints]:
-    """Lists as the kernels read them: where each begins, int32[n+1], and all their elements.
+    """Return lists as the kernels read them: where each begins, int32[n+1], and all their elements.
 
     Of ``which``, int64[n], the numbers of the lists, if that is given.
     """
@@ -69,7 +69,7 @@ def flat(lists: Lists, which: NDArray[np.int64] | None = None) -> tuple[Ints, In
 def reading_header(
     name: str, needed: Iterable[str], arrays: Mapping[str, NDArray[Any]], where: str
 ) -> Iterator[dict[str, Any]]:
-    """The header of what layers belong to; what goes wrong with it is a `ModelError`."""
+    """Read the header of what layers belong to; what goes wrong with it is a `ModelError`."""
     missing = sorted(set(needed) - set(arrays))
     if missing:
         raise ModelError(f"{where}: field {missing[0]} of the {name} is missing")
@@ -186,7 +186,7 @@ class Layer:
         )  # fmt: skip
 
     def to_arrays(self, name: str) -> dict[str, NDArray[Any]]:
-        """What `from_arrays` reads, small: keys as differences, list lengths as bytes."""
+        """Return what `from_arrays` reads, small: keys as differences, list lengths as bytes."""
         weights = self.weights
         keys = list(self.lists)
         ptr, labels = flat([self.lists[key] for key in keys])
@@ -214,8 +214,10 @@ class Layer:
         columns: Sequence[str] = COLUMNS,
         reach: int = PAD,
     ) -> Layer:
-        """A layer from arrays that `layer_rules` has been checked on; `ModelError` if they do not
-        fit."""
+        """Make a layer from arrays that `layer_rules` were checked on.
+
+        `ModelError` if they do not fit.
+        """
 
         own = {field: arrays[f"tagger_{name}_{field}"] for field in _FIELDS}
         labels = str(own["labels"].item()).split("\n")

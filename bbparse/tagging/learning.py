@@ -32,7 +32,7 @@ _MOST_CHAINED = 2048
 
 @dataclass(frozen=True, slots=True)
 class LayerSettings:
-    """How a layer is trained."""
+    """Settings of the training of a layer."""
 
     #: Whether labels next to each other are scored together.
     chained: bool = True
@@ -53,7 +53,7 @@ class LayerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What a layer learns from a sentence."""
+    """A sentence as a layer learns from it."""
 
     #: uint64[n + 2 * PAD, len(COLUMNS)]: its words.
     values: NDArray[np.uint64]

@@ -26,7 +26,7 @@ def _cased(form: str, case: str) -> str:
 
 
 def rule_of(form: str, lemma: str) -> str:
-    """The most general rule that makes a lemma of a form, both without tabs."""
+    """Return the most general rule that makes a lemma of a form, both without tabs."""
     for case in "lktu":
         changed = _cased(form, case)
         if changed == lemma:
@@ -42,7 +42,7 @@ def rule_of(form: str, lemma: str) -> str:
 
 
 def apply_rule(rule: str, form: str) -> str | None:
-    """The lemma of a form by a rule; None where the rule does not apply."""
+    """Return the lemma of a form by a rule; None where the rule does not apply."""
     if rule.startswith("="):
         return rule[1:]
     case, start, new_start, end, new_end = rule.split("\t")
@@ -53,5 +53,5 @@ def apply_rule(rule: str, form: str) -> str | None:
 
 
 def is_absolute(rule: str) -> bool:
-    """Whether a rule is the lemma of one word."""
+    """Return whether a rule is the lemma of one word."""
     return rule.startswith("=")

@@ -130,7 +130,7 @@ class TagNetwork(SequenceNetwork):
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """How the network of a tagger is trained; for the sizes see `TagNetwork`."""
+    """Settings of the training of a tagger's network; for the sizes see `TagNetwork`."""
 
     layers: str = "rcr"
     word: int = 64

@@ -46,7 +46,7 @@ TAGGER_ARRAYS: dict[str, Rule] = {
 
 @dataclass(frozen=True, slots=True)
 class TagColumns:
-    """What a tagger found, one element for each word; ``_`` where it has nothing to say."""
+    """The columns of a tagger, one element for each word; ``_`` where it has nothing to say."""
 
     lemmas: list[str]
     upos: list[str]
@@ -54,7 +54,7 @@ class TagColumns:
     feats: list[str]
 
     def of(self, sentence: Sentence) -> Sentence:
-        """A copy of a sentence with these columns, also in its lines."""
+        """Return a copy of a sentence with these columns, also in its lines."""
         return with_columns(
             sentence, lemmas=self.lemmas, upos=self.upos, xpos=self.xpos, feats=self.feats
         )
@@ -135,17 +135,17 @@ class Tagger:
         return TagColumns(lemmas, list(upos), list(xpos), feats)
 
     def __call__(self, sentence: Sentence) -> Sentence:
-        """A copy of a sentence with LEMMA, UPOS, XPOS and FEATS as found, also in its lines."""
+        """Return a copy of a sentence with LEMMA, UPOS, XPOS and FEATS, in its lines, too."""
         return self.columns(sentence.forms).of(sentence)
 
     def _feats_of(self, form: str, tag: str, layer: Layer) -> tuple[int, ...]:
-        """The labels that FEATS may have for a form with a tag."""
+        """Return the labels that FEATS may have for a form with a tag."""
         lists = layer.lists
         found = lists.get(f"{form.lower()}\t{tag}") or lists.get(tag)
         return found or tuple(range(len(layer.labels)))
 
     def _rules_of(self, form: str, tag: str, layer: Layer) -> str | tuple[int, ...]:
-        """The lemma of a form with a tag, or the labels of the rules it may be made by."""
+        """Return the lemma of a form with a tag, or the labels of the rules it may be made by."""
         found = self._of_lemma.get((form, tag))
         if found is None:
             for key in (f"{form}\t{tag}", f"{form.lower()}\t{tag}"):
@@ -180,7 +180,7 @@ class Tagger:
 
 
 def applicable(layer: Layer, form: str, tag: str) -> tuple[int, ...]:
-    """The rules for new words with a tag that can be applied to a form."""
+    """Return the rules for new words with a tag that can be applied to a form."""
     some = layer.lists.get(tag) or layer.lists[""]
     kept = tuple(i for i in some if apply_rule(layer.labels[i], form) is not None)
     return kept or layer.lists[""]
@@ -205,7 +205,7 @@ def accuracy(tagger: Tagger, sentences: Iterable[Sentence]) -> dict[str, float]:
 
 
 def tagger_arrays(tagger: Tagger) -> dict[str, NDArray[Any]]:
-    """The arrays that `tagger_from` reads."""
+    """Return the arrays that `tagger_from` reads."""
     layers = {"tags": tagger.tags, "feats": tagger.feats, "lemmas": tagger.lemmas}
     header = {
         "bbparse": __version__,
@@ -231,7 +231,7 @@ def tagger_arrays(tagger: Tagger) -> dict[str, NDArray[Any]]:
 def tagger_from(
     arrays: Mapping[str, NDArray[Any]], where: str, outside: Outside | None = None
 ) -> Tagger:
-    """A tagger from arrays that the rules of `TAGGER_ARRAYS` have been checked on.
+    """Make a tagger from arrays that the rules of `TAGGER_ARRAYS` have been checked on.
 
     It takes the vectors from outside if it was trained with such. A `ModelError` with the name of
     the file, ``where``, if some are missing or damaged.

@@ -31,7 +31,7 @@ Encoded = list[NDArray[np.uint64]]
 
 @dataclass(frozen=True, slots=True)
 class TaggerSettings:
-    """How a tagger is trained."""
+    """Settings of the training of a tagger."""
 
     #: Of the three layers.
     tags: LayerSettings = field(default_factory=LayerSettings)
@@ -52,7 +52,7 @@ class TaggerSettings:
     seed: int = 1
 
     def with_epochs(self, epochs: int) -> TaggerSettings:
-        """The same with so many passes over the training data in each layer and the network."""
+        """Return the same settings with so many passes in each layer and the network."""
         tags, feats, lemmas = (
             replace(layer, epochs=epochs) for layer in (self.tags, self.feats, self.lemmas)
         )
@@ -160,7 +160,7 @@ def _layer(
     lessons: Iterable[tuple[NDArray[np.uint64], Lists, Sequence[int]]],
     settings: TaggerSettings,
 ) -> Layer:
-    """A layer, from words, their candidates, and the numbers of their labels, of each sentence."""
+    """Train a layer on the words, candidates and numbers of labels of each sentence."""
     return train_layer(
         name, list(number), lists, own_templates("tagger")[name],
         [Lesson(values, own, np.array(gold, np.int32)) for values, own, gold in lessons],
@@ -224,7 +224,7 @@ def _train_feats(
 def _train_lemmas(
     sentences: Sequence[Sentence], values: Encoded, settings: TaggerSettings
 ) -> tuple[Layer | None, dict[str, str]]:
-    """The layer, and the lemmas of words that have but one."""
+    """Return the layer, and the lemmas of words that have but one."""
     if all(lemma == "_" for sentence in sentences for lemma in sentence.lemmas):
         return None, {}
     words: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)

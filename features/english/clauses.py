@@ -15,7 +15,7 @@ _DEGREE = frozenset("as so too more less such enough most least very rather othe
 
 
 def degree(word: str, tag: str) -> str:
-    """What kind of comparison a word makes: itself, the tag of a comparative, "" for none."""
+    """Classify the comparison that a word makes: itself, the tag of a comparative, "" for none."""
     return word if word in _DEGREE else tag if tag in ("JJR", "RBR") else ""
 
 

@@ -15,7 +15,7 @@ _DASHES = frozenset((",", "-", "--", "–", "—"))
 
 
 def pairs(view: FactorView) -> Iterator[tuple[int, int]]:
-    """Opening and closing bracket or quotation mark, the nearest partner that is free."""
+    """Return opening and closing brackets or quotation marks, the nearest free partners."""
     forms, upos = view.sentence.forms, view.sentence.upos
     if MATCHING.keys().isdisjoint(forms):
         return
@@ -79,7 +79,7 @@ def arcs_into(view: FactorView, left: int, right: int) -> list[Arc]:
 
 
 class BracketSpans(FactorFamily):
-    """What stands in brackets or quotation marks has one head; little outside hangs from it."""
+    """Words in brackets or quotation marks have one head; little outside hangs from them."""
 
     name = "bracket-spans"
     summary = "English: how many arcs lead into brackets or quotation marks, and out of them"

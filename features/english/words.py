@@ -24,7 +24,7 @@ def places(column: Sequence[str], wanted: Container[str]) -> list[int]:
 def counter(
     column: Sequence[str], wanted: Container[str], most: int = 2
 ) -> Callable[[int, int], int]:
-    """A function that counts such words strictly between two; `most` for more, too."""
+    """Return a function that counts such words strictly between two; `most` for more, too."""
     before = list(accumulate((text in wanted for text in column), initial=0))
 
     def between(left: int, right: int) -> int:
@@ -45,7 +45,7 @@ def introduced(view: FactorView, words: Sequence[int]) -> Iterator[tuple[int, in
 
 @lru_cache(1 << 12)
 def feature(feats: str, name: str) -> str:
-    """The value of a morphological feature, "" for none."""
+    """Return the value of a morphological feature, "" for none."""
     start = feats.find(name + "=")
     if start < 0 or (start > 0 and feats[start - 1] != "|"):
         return ""
