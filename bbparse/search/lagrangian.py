@@ -1,11 +1,11 @@
-"""Fixed-arc subspaces (QL13 §3.3), bounded by a Lagrangian relaxation over an oracle.
+"""Branch and bound over fixed-arc subspaces (QL13 §3.3) with a Lagrangian relaxation.
 
-A node is a set of trees, given by the arcs still alive in it. Bounding it
-(:func:`bbparse.bounding.node.bound_node`) either closes it, or names the arc with the largest
-factor gap; its children have that arc and do not have it. Where the bound is the score of a node's
-best tree and more trees are wanted, the rest of the node is divided by that tree (Lawler 1972):
-child i has the tree's arcs of the words before the i-th free word and lacks its arc of that word,
-so no tree is in two children and the tree itself in none.
+A node is the set of trees over the arcs that are still alive in it. Bounding a node
+(:func:`bbparse.bounding.node.bound_node`) either closes it or names the arc with the largest factor
+gap. One child requires that arc, the other forbids it. If the bound is the score of the node's best
+tree and more trees are wanted, the rest of the node is partitioned around that tree (Lawler 1972):
+child i requires the tree's arcs into the words before the i-th free word, and forbids its arc into
+that word. The children are therefore disjoint, and none of them contains the tree.
 """
 
 from __future__ import annotations
@@ -28,71 +28,71 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 NO_ARCS = np.empty(0, np.int32)
 
-#: What is asked of a node: a bound; a bound, and what is left of it though it may be closed; first
-#: trees of it (:func:`bbparse.bounding.incumbents.lower_bound_start`).
+#: Tasks at a node: bound it; bound it and return its state even if it is closed; find first trees
+#: (:func:`bbparse.bounding.incumbents.lower_bound_start`).
 BOUND, WATCH, START = 2, 3, 4
 
-#: Calls to count as one in the settings: those of automata are cheaper than those of charts, and
-#: more of them are needed. By whether trees are projective.
+#: Oracle calls for each call in the settings, by whether trees are projective. A call of the
+#: automata is cheaper than a call of the chart, and more of them are needed.
 CALLS = {True: 1, False: 12}
 
 
 class Left(NamedTuple):
-    """What is left of a node, as :mod:`bbparse.solving.root` gives it."""
+    """A bounded node, as :mod:`bbparse.solving.root` returns it."""
 
     node: tuple[Any, ...]  # as :func:`bbparse.bounding.state.plain_node` makes it
-    order: Ints  # of a root, the problem's arc at each place of the oracle's
-    status: int  # this and the next four: what bounding said, a `Verdict`
+    order: Ints  # root only: the problem's arc for each arc of the oracle
+    status: int  # this and the next four fields: a `Verdict`
     bound: float
     arc: int
     lower: float
     tree: Ints
     margin: float  # by how much a tree must be better than the k-th one to change the k best
-    slack: float  # this and the next: see :class:`bbparse.bounding.state.Limits`
+    slack: float  # this and the next field: see :class:`bbparse.bounding.state.Limits`
     hard: float
-    moved_factors: int  # of a root, factors that the oracle took over
+    moved_factors: int  # root only: factors that the oracle absorbed
 
 
 class Called(NamedTuple):
-    """What bounding a root gives."""
+    """The result of bounding a root."""
 
-    heads: Ints  # this and the next two: its best trees if it is closed, see `call_projective`
+    heads: Ints  # this and the next two: the best trees of a closed root, see `call_projective`
     arcs: Ints
     scores: Floats
-    full_size: float  # of the oracle
-    left: Left | None
+    full_size: float  # size of the whole oracle
+    left: Left | None  # None: the root is closed
     best: Incumbents
-    counters: Floats  # [4], what was done so far, and the slack
+    counters: Floats  # [4], the work done so far (3 counters), and the slack
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Subspace(Node):
-    """The trees over some arcs."""
+    """The set of trees over the arcs that are alive."""
 
-    state: tuple[Any, ...]  # what is left of it, or of its parent where it is to be bounded
-    branched: tuple[int, bool] = (-1, False)  # arc and whether it is present; -1: no one arc
-    dead: Ints = field(default_factory=lambda: NO_ARCS)  # the parent's arcs that it lacks
+    state: tuple[Any, ...]  # the node as bounded; its parent's state before it is bounded
+    branched: tuple[int, bool] = (-1, False)  # branching arc, True if required; -1: no single arc
+    dead: Ints = field(default_factory=lambda: NO_ARCS)  # the parent's arcs that it forbids
     arc: int = -1  # to branch on
-    lower: float = -np.inf  # score of the best tree that was met in it
-    tree: Ints | None = None  # its best one, where that is known
-    margin: float = 0.0  # by how much the bound must be above the k-th score for it to matter
+    lower: float = -np.inf  # score of the best tree found in it
+    tree: Ints | None = None  # its best tree, if known
+    margin: float = 0.0  # minimum difference of bound and k-th score for the node to matter
 
 
 class Outcome(NamedTuple):
-    """What a search found."""
+    """The result of a search."""
 
-    trees: Ints  # [K, n], in the problem's arcs, best first
-    bound: float  # on every tree that is not among them; -inf: there is none
-    status: str  # of a `Solution`
+    trees: Ints  # [K, n], the problem's arc into each word, best tree first
+    bound: float  # upper bound on the score of every other tree; -inf: there is none
+    status: str  # as in `Solution.status`
     stats: dict[str, float | int]
 
 
 class Lagrangian(Bounder[Subspace]):
-    """Bounds of subspaces, and the k best trees so far.
+    """Lagrangian bounds of subspaces, and the k best trees so far.
 
-    The root is bounded, and open; or it waits. ``call_node`` is that of
-    :mod:`bbparse.solving.root`, and ``projective`` says which oracle it calls. ``given`` int32[A]
-    is for the observer: each arc of the oracle in the problem that was given.
+    The root is either bounded and open, or still to be bounded. ``call_node`` is the function of
+    that name in :mod:`bbparse.solving.root`; ``projective`` selects its oracle. ``given`` int32[A]
+    is for the observer: it maps the arcs of the oracle to those of the user's problem.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Lagrangian(Bounder[Subspace]):
             self._watch.started(root.node, self.full_size, root.moved_factors)
 
     def run(self, limits: SearchLimits) -> Outcome:
-        """Search until done or a limit is reached; that of work is in places of the oracle."""
+        """Search until the end or a limit; the work limit counts positions of the oracle."""
         self.limits = limits._replace(work=limits.work / max(1, self.full_size))
         search = Search(self)
         stays, bound, status = True, -np.inf, "optimal"
@@ -179,9 +179,9 @@ class Lagrangian(Bounder[Subspace]):
         node.tree = left.tree if left.status == SOLVED else None
 
     def divide(self, node: Subspace) -> list[Subspace]:
-        """Return the parts by the best tree where that is known, else with an arc and without.
+        """Partition a node around its best tree if that is known, else branch on its arc.
 
-        A node where the arc is not free is its own.
+        If the arc is not free, return the node itself.
         """
         _, arc_mod, base, *_ = node.state
         alive = base > -np.inf
@@ -209,8 +209,8 @@ class Lagrangian(Bounder[Subspace]):
         return parts
 
     def align(self, level: list[Subspace]) -> None:
-        """Take the arc of the node with the highest lower bound (QL13 §3.3) in all."""
-        # nodes whose best tree is known are divided by that, and name no arc
+        """Branch all nodes on the arc of the node with the highest lower bound (QL13 §3.3)."""
+        # a node whose best tree is known is partitioned around that tree, and names no arc
         arc = max(level, key=lambda node: (node.arc >= 0, node.lower)).arc
         for node in level:
             node.arc = arc
@@ -235,6 +235,6 @@ class Lagrangian(Bounder[Subspace]):
         )
 
     def _first_trees(self, calls: int) -> None:
-        """Look for trees before the root is bounded."""
+        """Search for trees before the root is bounded."""
         if calls:
             self._call(START, self.root, calls, NOT_RECORDED)

@@ -1,11 +1,11 @@
-"""Watching a search: hooks that it calls, and what it tells them.
+"""Observers of a search: the hooks that a search calls, and the events that they receive.
 
-An observer is an object with the hooks of `Observer`, which do nothing by themselves. They are
-called in the order of what happens, between nodes, and must leave the search alone. All arcs are
-numbered as in the problem that was given to `solve`; nodes are numbered from 1, the root, in the
-order in which they are made. Nothing is recorded where nobody watches. Where scores are out of
-proportion, and a problem is solved again (:mod:`bbparse.solving.proportion`), they are told of the
-first search.
+A subclass of `Observer` overrides the hooks that it needs; by default they do nothing. The search
+calls hooks between nodes, in chronological order. A hook must not change the search. Arcs have the
+numbers of the problem that was passed to `solve`. Nodes are numbered from 1, the root, in the order
+in which they are created. Without an observer nothing is recorded. If scores are numerically
+unbalanced and the problem is solved again (:mod:`bbparse.solving.proportion`), the observer sees
+the first search only.
 """
 
 from __future__ import annotations
@@ -22,95 +22,95 @@ Ints = NDArray[np.int32]
 
 
 class Started(NamedTuple):
-    """What a search begins with."""
+    """The size of the problem when a search begins."""
 
-    arcs: Ints  # candidates: neither forbidden nor rivals of required ones
-    edges: int  # hyperedges of the chart, or places of the automata
-    factors: int  # and count factors that are left for multipliers
-    moved_factors: int  # that the oracle scores by itself
+    arcs: Ints  # candidates: neither forbidden nor rivals of required arcs
+    edges: int  # hyperedges of the chart, or alive arcs of the automata
+    factors: int  # factors and count factors that are bounded by multipliers
+    moved_factors: int  # factors that the oracle absorbed and scores exactly
 
 
 class State(NamedTuple):
-    """A node as it stands after some oracle calls."""
+    """The state of a node after some oracle calls."""
 
-    calls: int  # of the whole search so far (a pass for max-marginals counts as two more)
-    bound: float  # on every tree of the node not among the best ones found; inf: none yet
-    lower: float  # score of the best tree that the search knows; -inf: none
-    arcs: Ints  # that are alive in the node
-    edges: int  # this and the next: as in `Started`, alive in the node
+    calls: int  # oracle calls of the whole search so far (a max-marginal pass counts as two more)
+    bound: float  # on every tree of the node not among the best trees found; inf: none yet
+    lower: float  # score of the best tree found by the search; -inf: none
+    arcs: Ints  # alive in the node
+    edges: int  # this and the next field: as in `Started`, alive in the node
     factors: int
 
 
 class CallEvent(NamedTuple):
-    """A node was bounded by one more oracle call (and what it eliminated after it)."""
+    """One more oracle call in a node, and the elimination after it."""
 
     node: int
     state: State
 
 
 class NodeEvent(NamedTuple):
-    """A node was bounded."""
+    """The bounding of a node."""
 
     node: int
-    parent: int  # 0: this is the root
+    parent: int  # 0: the node is the root
     depth: int
-    arc: int  # what the node differs in from its sibling; -1 at the root
-    present: bool  # whether the node's trees have that arc, or lack it
+    arc: int  # the arc that distinguishes the node from its sibling; -1 at the root
+    present: bool  # True if the node's trees have that arc, False if they lack it
     inherited: float  # the parent's bound; inf at the root
-    closed: bool  # nothing is left to look for in the node; its bound is then -inf in `state`
+    closed: bool  # True if the node needs no further search; the bound in `state` is then -inf
     state: State
 
 
 class BranchEvent(NamedTuple):
-    """A node was divided."""
+    """The branching of a node."""
 
     node: int
-    arc: int  # that the children differ in; -1: it was divided by the arcs of its best tree
-    children: tuple[int, ...]  # bounded next or later; they inherit the node's bound until then
+    arc: int  # the branching arc; -1: the node was partitioned around its best tree
+    children: tuple[int, ...]  # bounded next or later; until then they inherit the node's bound
 
 
 class Finished(NamedTuple):
     """The end of a search."""
 
     status: str  # as in `Solution.status`
-    upper: float  # no tree scores more
-    lower: float  # score of the best one found
-    calls: int
+    upper: float  # upper bound on the score of any tree
+    lower: float  # score of the best tree found
+    calls: int  # oracle calls
     nodes: int
 
 
 class Observer:
-    """Hooks for what a search does; override those that matter.
+    """Hooks of a search; override those that you need.
 
-    Whether `called` is to be called, `wants_calls` says: it costs a record of each oracle call.
+    Set `wants_calls` to True to have `called` called: it costs a record of each oracle call.
     """
 
     wants_calls: bool = False
 
     def started(self, event: Started) -> None:
-        """Presolve is done, and there may be a tree."""
+        """Handle the start of the search: presolve is done and has not proved infeasibility."""
 
     def called(self, event: CallEvent) -> None:
-        """An oracle call was made in a node."""
+        """Handle one oracle call in a node."""
 
     def bounded(self, event: NodeEvent) -> None:
-        """A node is bounded, after its calls."""
+        """Handle a bounded node, after its oracle calls."""
 
     def branched(self, event: BranchEvent) -> None:
-        """A node has got children."""
+        """Handle a node that has children now."""
 
     def finished(self, event: Finished) -> None:
-        """The search is over; the last hook that is called, and always."""
+        """Handle the end of the search; always called, and last."""
 
 
-#: A record of :class:`bbparse.bounding.state.Record` with room for nothing.
+#: An empty :class:`bbparse.bounding.state.Record`, as a plain tuple.
 NOT_RECORDED = (
     np.empty((0, 4)), np.empty(0, np.int64), np.empty(0, np.int64), np.zeros(1, np.int64),
 )  # fmt: skip
 
 
 class Watch:
-    """An observer of a search, and the arc of the given problem at each place of the oracle."""
+    """Adapter from a search to its observer; ``given`` maps oracle arcs to the user's arcs."""
 
     def __init__(
         self, observer: Observer, given: Ints, counters: NDArray[np.float64], best: Incumbents
@@ -123,7 +123,7 @@ class Watch:
         self._observer.started(Started(self._given, full_size, n_factors(state), moved_factors))
 
     def record(self, calls: int) -> tuple[Any, ...]:
-        """Room for what happens in the next node, where that is asked for."""
+        """Return a record for the next node; an empty one unless the observer wants calls."""
         if self._observer.wants_calls:
             rows, arcs = calls + 2, len(self._given)
             self._record = (
@@ -133,7 +133,7 @@ class Watch:
         return self._record
 
     def bounded(self, node: Any, inherited: float, stays: bool) -> None:
-        """Tell of a node: call by call if that was asked for, then as a whole."""
+        """Report a node: each call if the observer wants calls, then the node as a whole."""
         rows, factors, died, used = self._record
         for row in range(int(used[0])):
             calls_so_far, bound, known, size = rows[row].tolist()
@@ -154,7 +154,7 @@ class Watch:
         )  # fmt: skip
 
     def branched(self, node: Any, children: list[Any]) -> None:
-        """Tell of a node's parts."""
+        """Report the children of a node."""
         arc = -1 if node.tree is not None else node.arc
         numbers = tuple(child.number for child in children)
         self._observer.branched(BranchEvent(node.number, self._arc(arc), numbers))
@@ -167,12 +167,12 @@ class Watch:
 
 
 def n_factors(state: tuple[Any, ...]) -> int:
-    """Factors and count factors that are alive in a node."""
+    """Return the number of factors and count factors that are alive in a node."""
     return int(state[4][-1][0] + state[5][-1][0])
 
 
 def _size(state: tuple[Any, ...]) -> int:
-    """Size of the oracle of a node."""
+    """Return the size of the oracle of a node."""
     if len(state[0]) != len(Chart._fields):
         return int((state[2] > -np.inf).sum())
     item_ptr, size = state[0][0], state[0][5]

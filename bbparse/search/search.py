@@ -1,11 +1,11 @@
-"""Branch and bound: one queue, one loop and one set of limits, whatever bounds the nodes.
+"""Branch and bound: one queue, one loop and one set of limits for every kind of relaxation.
 
-A node is a set of structures. A `Bounder` says what is true of it: no structure of it scores more
-than its bound, and it falls into smaller sets. Nodes wait in a queue ordered by their bounds, so
-that a search ends as soon as the highest one does not beat the k-th best structure (Land & Doig
-1960; Lawler & Wood 1966). The bounders: a Lagrangian relaxation over an oracle
+A node is a set of structures. A `Bounder` computes an upper bound on the scores of a node's
+structures and partitions the node into smaller sets. Open nodes wait in a queue ordered by bound,
+so that a search ends as soon as the highest bound does not beat the k-th best structure (Land &
+Doig 1960; Lawler & Wood 1966). There are four bounders: a Lagrangian relaxation over an oracle
 (:mod:`bbparse.search.lagrangian`), the agreement of several oracles (:mod:`bbparse.agreement`),
-linear programs (:mod:`bbparse.pricing.search`), and one whose bounds a checker can follow
+linear programs (:mod:`bbparse.pricing.search`), and one that records a checkable proof
 (:mod:`bbparse.proof.certifier`).
 """
 
@@ -23,70 +23,70 @@ from bbparse.deadline import NO_DEADLINE, Deadline
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Node:
-    """A set of structures that waits, or is to be bounded."""
+    """A set of structures, bounded or still to be bounded."""
 
-    number: int = 1  # in the order in which nodes are made; 1: the root
-    parent: int = 0
+    number: int = 1  # in the order in which nodes are created; 1: the root
+    parent: int = 0  # number of the parent; 0: none
     depth: int = 0
-    bound: float = math.inf  # its own, or its parent's
+    bound: float = math.inf  # upper bound; the parent's until the node is bounded
 
 
 N = TypeVar("N", bound=Node)
 
 
 class SearchLimits(NamedTuple):
-    """What ends a search before its time."""
+    """Limits that end a search early."""
 
     deadline: Deadline = NO_DEADLINE
-    nodes: float = math.inf  # most nodes that are bounded
-    work: float = math.inf  # most work, in a unit of the bounder's
-    gap: float = 0.0  # share of k-th score or bound that the bound may be above that score
+    nodes: float = math.inf  # maximum number of nodes to bound
+    work: float = math.inf  # maximum work, in the unit of the bounder
+    gap: float = 0.0  # relative gap of bound and k-th score at which to stop
 
     @staticmethod
     def of(
         deadline: Deadline, node_limit: int | None, work_limit: float | None = None,
         gap: float = 0.0,
     ) -> SearchLimits:  # fmt: skip
-        """Return the limits that options name; None: there is none."""
+        """Return the limits for some options, where None stands for no limit."""
         nodes, work = (math.inf if x is None else float(x) for x in (node_limit, work_limit))
         return SearchLimits(deadline, nodes, work, gap)
 
 
 class Bounder(ABC, Generic[N]):
-    """What one relaxation knows of nodes, and the best structures that it has met."""
+    """A relaxation that bounds and divides nodes, and the best structures found so far."""
 
     limits = SearchLimits()
 
     @property
     @abstractmethod
     def worst(self) -> float:
-        """Score of the k-th best structure; -inf where fewer are known."""
+        """Score of the k-th best structure; -inf if fewer are known."""
 
     @property
     def work(self) -> float:
-        """What was done so far, in the unit of the work limit."""
+        """Work done so far, in the unit of the work limit."""
         return 0.0
 
     @abstractmethod
     def bound(self, node: N) -> None:
-        """Lower the bound of a node; to -inf where nothing is left to look for in it."""
+        """Lower the bound of a node; to -inf if the node needs no further search."""
 
     @abstractmethod
     def divide(self, node: N) -> list[N]:
-        """Return the parts of a node, without numbers; or itself, to be bounded again."""
+        """Return the children of a node, not yet numbered; or the node, to bound it again."""
 
     def matters(self, node: N) -> bool:
-        """Return whether a structure of a node could change the k best."""
+        """Return True if a structure of a node could change the k best."""
         return node.bound > self.worst
 
     def align(self, level: list[N]) -> None:
-        """Have all nodes of a level divided in the same way."""
+        """Make all nodes of a level branch in the same way."""
 
     def bounded(self, node: N, inherited: float, stays: bool) -> None:
-        """Take note of a node's bound, of that of its parent, and whether it stays open."""
+        """Record a bounded node, given its parent's bound and whether it stays open."""
 
     def branched(self, node: N, children: list[N]) -> None:
-        """Take note of a node's parts, which have numbers and are not bounded."""
+        """Record the children of a node, numbered but not yet bounded."""
 
 
 def _by_bound(node: Node) -> tuple[float, int]:
@@ -98,7 +98,7 @@ def _by_age(node: Node) -> int:
 
 
 class Search(Generic[N]):
-    """The open nodes of one search, and how many were bounded."""
+    """One search: it counts the nodes that it bounds and numbers those that it creates."""
 
     def __init__(self, bounder: Bounder[N]) -> None:
         self.bounder, self.limits = bounder, bounder.limits
@@ -106,18 +106,18 @@ class Search(Generic[N]):
         self._made = 1
 
     def run(self, root: N, by_level: bool = False) -> tuple[float, str]:
-        """Search below a bounded root; return the highest bound that is left and a status.
+        """Search below a bounded root; return the highest bound of an open node and a status.
 
-        The highest bound comes first, ties by age, so that the order is the same in every run; or
-        level by level (QL13 Algorithm 1). The bound is -inf where the search has ended by itself,
-        with the status "optimal".
+        Nodes are taken by decreasing bound, ties by age, so that the order is the same in every
+        run; or level by level (QL13 Algorithm 1). If the search is complete, the bound is -inf and
+        the status "optimal".
         """
         queue = SortedKeyList([root], key=_by_age if by_level else _by_bound)
         while queue:
             batch = list(queue) if by_level else [queue[0]]
             del queue[: len(batch)]
             while queue and not self.bounder.matters(queue[-1]):
-                queue.pop()  # what better structures have ruled out needs no memory
+                queue.pop()  # free the memory of nodes that better structures have ruled out
             if not (batch := [node for node in batch if self.bounder.matters(node)]):
                 continue
             bound = max(node.bound for node in batch)
@@ -133,9 +133,9 @@ class Search(Generic[N]):
         return -math.inf, "optimal"
 
     def in_depth(self, root: N) -> str:
-        """Bound nodes and divide them depth first, the last part first; return a status.
+        """Bound and divide nodes depth first, the last child first; return a status.
 
-        Each is bounded when its turn comes: what a bounder writes of nodes is in pre-order.
+        A node is bounded when it is visited, so that a bounder records nodes in pre-order.
         """
         waiting = [root]
         while waiting:
@@ -147,7 +147,7 @@ class Search(Generic[N]):
         return "optimal"
 
     def bound(self, node: N) -> bool:
-        """Bound a node; return whether it stays open."""
+        """Bound a node; return True if it stays open."""
         inherited = node.bound
         self.n_nodes += 1
         self.bounder.bound(node)
@@ -156,7 +156,7 @@ class Search(Generic[N]):
         return stays
 
     def divide(self, node: N) -> list[N]:
-        """Return the parts of a node, with their numbers; or itself, to be bounded again."""
+        """Return the numbered children of a node; or the node itself, to bound it again."""
         children = self.bounder.divide(node)
         if len(children) == 1 and children[0] is node:
             return children
@@ -174,7 +174,7 @@ class Search(Generic[N]):
         return bound - worst <= gap * max(abs(worst), abs(bound))
 
     def _reached(self) -> str:
-        """Return the limit that is reached; empty: none."""
+        """Return the name of the limit that is reached, or an empty string."""
         if self.n_nodes >= self.limits.nodes:
             return "node_limit"
         if self.limits.deadline.is_over():

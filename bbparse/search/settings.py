@@ -1,4 +1,4 @@
-"""How a search is run: one frozen record, with the paper's choices and ours by name."""
+"""Settings of the search: one frozen record, with named presets for the paper and the default."""
 
 from __future__ import annotations
 
@@ -9,33 +9,41 @@ from bbparse.bounding.node import MIXED, PAPER
 from bbparse.errors import ConfigError
 
 METHODS = {"paper": PAPER, "mixed": MIXED}
-#: Methods of earlier versions, which `mixed` is made of.
+#: Methods of earlier versions; `mixed` combines them.
 _GONE = ("polyak", "max-marginal")
 ORDERS = ("best-first", "level")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """Choices of the branch and bound.
+    """Settings of the branch and bound.
 
     Attributes
     ----------
     method : {"mixed", "paper"}
-        Multiplier update: subgradient with the paper's step; or block coordinate descent on
-        max-marginal differences where elimination finds them, and Polyak's step elsewhere.
+        Multiplier update. ``paper``: subgradient steps of the paper's length. ``mixed``: block
+        coordinate descent on max-marginal differences in calls that eliminate arcs, and Polyak
+        steps in the others.
     order : {"best-first", "level"}
-        Which node next; ``level`` branches a whole level on the arc of its node with the highest
-        lower bound (QL13 §3.3).
+        Order of nodes. ``best-first`` takes the node with the highest bound. ``level`` branches a
+        whole level on the arc of its node with the highest lower bound (QL13 §3.3).
     lower_start : int
-        DP calls given to the alternating lower-bound start (QL13 §3.4); 0: none.
+        Number of DP calls for the alternating lower-bound start (QL13 §3.4); 0: none.
     root_calls, node_calls : int
-        Most DP calls at the root and at every other node.
+        Maximum number of DP calls at the root and at every other node.
     eliminate_every : int
-        Arc elimination after the first and then every so many DP calls; 0: never.
+        Eliminate arcs after the first DP call and then after every ``eliminate_every`` calls; 0:
+        never.
     close_k : int
-        Most trees listed to close a node before branching, where the oracle can list.
+        Maximum number of trees to enumerate to close a node before branching, if the oracle can
+        enumerate its k best trees.
     precision : float
-        Stop at a node when the bound falls by less.
+        Stop bounding a node when the bound falls by less, in units of scores.
+
+    Raises
+    ------
+    ConfigError
+        If a setting has an impossible value.
     """
 
     method: str = "mixed"
@@ -76,7 +84,7 @@ class SearchSettings:
 
 
 DEFAULT = SearchSettings()
-#: QL13 as published: subgradient, level by level, no elimination, no listing.
+#: QL13 as published: subgradient, level by level, no elimination, no enumeration.
 AS_PUBLISHED = SearchSettings(
     method="paper", order="level", lower_start=10, root_calls=200, node_calls=200,
     eliminate_every=0, close_k=1,
