@@ -1,17 +1,18 @@
 """Joint decoding by agreement: Lagrangian relaxation, then branch and bound (RSCJ10).
 
-Of structures y_1 … y_K that are to agree on shared coordinates s,
+For structures y_1 … y_K that must agree on shared coordinates s,
 
     L(u) = Σ_k max over y_k of [ θ_k(y_k) + Σ_s u_ks·y_ks ],   Σ_k u_ks = 0 for each s,
 
-bounds all joint structures, and is the score of the best where the K best structures agree: that is
-the certificate. A subgradient step takes from u_ks what y_ks has more than the others.
+is an upper bound on the score of every joint structure. If the K maximizers agree, L(u) is the
+score of the best joint structure: that is the certificate. A subgradient step lowers u_ks by the
+difference of y_ks and the mean of the other structures.
 
-The paper gives up where there is none. Here a coordinate is then fixed, on in one child and off in
-the other, and both start with the multipliers of their parent. Three things keep that short: every
-structure met is completed to a joint one where possible, which gives a value to beat; a node ends
-when its bound does not beat it; and a coordinate goes when even the sum of what each oracle says
-about structures with it, `with_each`, does not.
+The paper gives up if no certificate is found. This module then branches on a coordinate, on in one
+child and off in the other; both children start with the multipliers of their parent. Three things
+keep the search short. Structures are completed to joint ones if possible, which gives a value to
+beat. A node is closed when its bound does not beat that value. A coordinate is eliminated when the
+sum of the oracles' max-marginals of it, `with_each`, does not beat that value.
 """
 
 from __future__ import annotations
@@ -33,59 +34,59 @@ from bbparse.search.search import Bounder, Node, Search, SearchLimits
 
 NEG = -np.inf
 METHODS = ("paper", "polyak")
-#: Of the sum of the magnitudes of the oracles' scores: bounds closer than this are the same.
+#: Bounds closer than this fraction of the sum of the score magnitudes count as equal.
 TOLERANCE = 1e-10
-#: Rounding errors of a bound stay below this share of what it adds up.
+#: Rounding errors of a bound stay below this fraction of the magnitudes that it sums.
 _ROUNDING = 1e-14
-#: Calls without a better bound after which Polyak's step is halved.
+#: Number of calls without a better bound after which Polyak's step is halved.
 PATIENCE = 3
 
 
 class Moment(NamedTuple):
-    """How far a search was."""
+    """Progress of a search at one moment."""
 
-    calls: int  # how often every oracle had been asked
-    bound: float  # no joint structure scores more
-    value: float  # score of the best one met so far, -inf if none was
+    calls: int  # number of calls of every oracle so far
+    bound: float  # upper bound on the score of every joint structure
+    value: float  # score of the best joint structure so far; -inf: none
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """The best joint structure that was met, and what is known about it."""
+    """The best joint structure found, and its certificate."""
 
-    #: "optimal", "time_limit", "node_limit", or "infeasible": the oracles cannot agree.
+    #: "optimal", "time_limit", "node_limit", or "infeasible": no joint structure exists.
     status: str
     value: float  #: Sum of the oracles' scores of `on`; -inf without a structure.
-    bound: float  #: No joint structure scores more than this.
+    bound: float  #: Upper bound on the score of every joint structure.
     #: bool[C_k] for each oracle: the coordinates of its structure; empty without a structure.
     on: tuple[NDArray[np.bool_], ...]
-    names: tuple[Hashable, ...]  #: The shared coordinates that are on.
-    calls: int  #: How often every oracle was asked,
-    root_calls: int  #: and how often before the first branching.
-    #: Of the search tree; 1 if the oracles agreed, or the bound met the value, at its root.
+    names: tuple[Hashable, ...]  #: Names of the shared coordinates that are on.
+    calls: int  #: Number of calls of every oracle.
+    root_calls: int  #: Number of these calls before the first branching.
+    #: Number of nodes; 1 if the oracles agreed, or the bound met the value, at the root.
     nodes: int
-    history: tuple[Moment, ...]  #: After every call at the root, then after every node.
+    history: tuple[Moment, ...]  #: Progress after every call at the root, then after every node.
 
     @property
     def proved(self) -> bool:
-        """Whether no joint structure is better."""
+        """True if no joint structure is better."""
         return self.status == "optimal"
 
     @property
     def gap(self) -> float:
-        """By how much a joint structure could be better; inf without a structure."""
+        """Difference of bound and value, at least 0; inf without a structure."""
         return max(0.0, self.bound - self.value) if self.on else float("inf")
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class _Node(Node):
-    """Oracles with coordinates fixed, their multipliers, and what is known of them."""
+    """A node: restricted oracles, their multipliers, and the coordinates in dispute."""
 
     oracles: list[Oracle]
     multipliers: Floats  # [K, S]
-    dispute: Floats  # [S]
+    dispute: Floats  # [S], number of calls in which the oracles disagreed
     fixed: Flags  # [S]
-    noise: float = 0.0  # what the bound may be wrong by
+    noise: float = 0.0  # maximum rounding error of the bound
 
 
 def agree(
@@ -99,40 +100,43 @@ def agree(
     node_limit: int | None = None,
     time_limit: float | None = None,
 ) -> Agreement:
-    """The best structures of several oracles that agree on the coordinates that they share.
+    """Find the best structures of several oracles that agree on their shared coordinates.
+
+    The method is dual decomposition (RSCJ10), made exact by branch and bound.
 
     Parameters
     ----------
     oracles : sequence of Oracle
-        Two or more; see `bbparse.oracle.protocol`. They must be exact: the value of `best` is the
+        At least two; see `bbparse.oracle.protocol`. They must be exact: the value of `best` is the
         score of its structure.
     shared : sequence of sequences
-        Of each oracle, one name for each coordinate (any hashable), or None for coordinates of its
-        own; arrays of integers, too, where negative ones are None. Coordinates that have the same
-        name in several oracles are to have the same value.
+        For each oracle, one entry per coordinate: a name (any hashable), or None for a coordinate
+        that is not shared. An array of integers is possible too; negative numbers stand for None.
+        Coordinates of several oracles that have the same name must have the same value.
     method : {"paper", "polyak"}
-        Step of the subgradient: α = step·2^−η, η being how often the bound has risen (RSCJ10,
-        Appendix B), or (bound − value to beat) / |subgradient|² (Polyak 1969).
+        Step length of the subgradient: α = step·2^−η, where η counts the calls at which the bound
+        rose (RSCJ10, Appendix B), or (bound − value to beat) / |subgradient|² (Polyak 1969).
     step : float
-        The first step of ``paper``, in units of scores; less where the best scores of all oracles
-        add up to less.
+        First step of ``paper``, in units of scores; reduced if the best scores of all oracles add
+        up to less.
     root_calls, node_calls : int
-        Most calls of every oracle at the root and at every other node.
+        Maximum number of calls of every oracle at the root and at every other node.
     node_limit : int, optional
-        Most nodes; 1: no branching, as in the paper.
+        Maximum number of nodes; 1: no branching, as in the paper.
     time_limit : float, optional
-        Seconds.
+        Time limit in seconds.
 
     Returns
     -------
     Agreement
+        The best joint structure found, its score, and an upper bound.
 
     Raises
     ------
     OracleError
         If names and coordinates do not match.
     ConfigError
-        If a setting is impossible.
+        If an argument has an impossible value.
     """
     if method not in METHODS:
         raise ConfigError(f"method is {method!r:.60}, expected one of {list(METHODS)}")
@@ -149,7 +153,7 @@ def agree(
 
 
 class _Agreeing(Bounder[_Node]):
-    """Bounds by multipliers on what the oracles share, and the best joint structure so far."""
+    """Lagrangian bounds of nodes, and the best joint structure so far."""
 
     def __init__(
         self, oracles: Sequence[Oracle], shared: Sequence[Sequence[Hashable | None]],
@@ -167,7 +171,7 @@ class _Agreeing(Bounder[_Node]):
         self.seen: set[tuple[int, bytes]] = set()
 
     def run(self) -> Agreement:
-        """Search until nothing open can beat what was found."""
+        """Search until no open node can beat the best joint structure, or until a limit."""
         n_shared = len(self.shared.names)
         root = _Node(
             oracles=self.oracles, multipliers=np.zeros((len(self.oracles), n_shared)),
@@ -198,23 +202,23 @@ class _Agreeing(Bounder[_Node]):
         return node.bound + self._doubt(node) > self.value + self.tolerance
 
     def bounded(self, node: _Node, inherited: float, stays: bool) -> None:
-        """Take note of the root's calls."""
+        """Record the number of calls at the root."""
         if node.depth == 0:
             self.root_calls = self.calls
 
     def branched(self, node: _Node, children: list[_Node]) -> None:
-        """Take note of how far the search is: no open node has a higher bound than this one."""
+        """Record the progress of the search: no open node has a higher bound than this one."""
         self._note(max(node.bound, self.value))
 
     def _note(self, bound: float) -> None:
         self.history.append(Moment(self.calls, bound, self.value))
 
     def _doubt(self, node: _Node) -> float:
-        """What has to be added to a node's bound, where rounding matters."""
+        """Return the rounding error to add to a node's bound; 0 if it is negligible."""
         return node.noise if node.noise > self.tolerance else 0.0
 
     def _ask(self, node: _Node) -> tuple[float, list[Flags]]:
-        """The bound under a node's multipliers, and the structures that it comes from."""
+        """Call every oracle under a node's multipliers; return the bound and the maximizers."""
         self.calls += 1
         total, size, found = 0.0, 0.0, []
         for k, oracle in enumerate(node.oracles):
@@ -231,7 +235,7 @@ class _Agreeing(Bounder[_Node]):
         return total, found
 
     def bound(self, node: _Node) -> None:
-        """Lower a node's bound, round after round as long as coordinates can go."""
+        """Lower a node's bound, repeatedly as long as disputed coordinates are eliminated."""
         while True:
             best = self._descend(node, self.most_calls[node.depth > 0])
             if not self.matters(node) or self.limits.deadline.is_over():
@@ -243,7 +247,7 @@ class _Agreeing(Bounder[_Node]):
             node.oracles = self._restricted(node.oracles, np.zeros_like(gone), gone)
 
     def _descend(self, node: _Node, calls: int) -> Floats:
-        """Subgradient steps; returns the multipliers of the best bound."""
+        """Take subgradient steps; return the multipliers of the best bound."""
         shared = self.shared
         last, stale = np.inf, 0
         lowest, best = np.inf, node.multipliers
@@ -271,7 +275,8 @@ class _Agreeing(Bounder[_Node]):
             if node.depth == 0:
                 self._note(max(node.bound, self.value))
             if agreed and (node.noise <= self.tolerance or node.fixed.all()):
-                node.bound, node.noise = min(node.bound, self.value), 0.0  # nothing is better
+                # no joint structure of the node is better
+                node.bound, node.noise = min(node.bound, self.value), 0.0
             elif agreed:
                 node.dispute[:] = 0.0
             if agreed or not self.matters(node) or self.limits.deadline.is_over():
@@ -279,7 +284,7 @@ class _Agreeing(Bounder[_Node]):
             node.dispute += excess.any(0)
             if self.method == "paper" or not self.on:
                 step /= 2 if bound > last else 1
-                # as much as its y exceeds the mean of the others: for two, their difference
+                # y minus the mean of the others: with two oracles, their difference
                 node.multipliers -= step * excess * (shared.degree / (shared.degree - 1))
             else:
                 size = 0.5 ** (stale // PATIENCE) * (bound - self.value)
@@ -288,24 +293,24 @@ class _Agreeing(Bounder[_Node]):
         return best
 
     def _agreed(self, on: Flags) -> None:
-        """Offer the best that oracles have without multipliers where all share a choice."""
+        """Offer the best structures whose shared coordinates are ``on``, without multipliers."""
         best = []
         for k, whole in enumerate(self.oracles):
             oracle = self.shared.restrict(k, whole, on, ~on)
             best.append(oracle.best(np.zeros(oracle.n_coordinates)))
-        self._offer([one.on for one in best], [one.value for one in best])
+        self._offer([choice.on for choice in best], [choice.value for choice in best])
 
     def _offer(self, found: list[Flags], scores: list[float]) -> None:
-        """Take a joint structure, if it is the best so far by the oracles' own scores."""
+        """Keep a joint structure if the oracles' own scores make it the best so far."""
         value = math.fsum(scores)
         if value > self.value:
             self.value, self.on = value, tuple(found)
             self.tolerance = TOLERANCE * math.fsum(map(abs, scores))
 
     def _complete(self, node: _Node, found: list[Flags]) -> None:
-        """Joint structures that agree with what each oracle wants."""
-        for k, wanted in enumerate(found):
-            on = self.shared.read(k, wanted)
+        """Complete each oracle's structure to a joint one if possible, and offer that."""
+        for k, structure in enumerate(found):
+            on = self.shared.read(k, structure)
             key = (k, on.tobytes())
             if key in self.seen:
                 continue
@@ -324,7 +329,7 @@ class _Agreeing(Bounder[_Node]):
                 self._offer(joint, scores)
 
     def _beaten(self, node: _Node) -> Flags:
-        """Shared coordinates that are on in no structure of a node that is worth finding."""
+        """Return the shared coordinates (bool[S]) that no better joint structure of a node has."""
         total = np.zeros(len(self.shared.names))
         for k, oracle in enumerate(node.oracles):
             scores = self.shared.scores(k, node.multipliers[k], oracle.n_coordinates)
@@ -337,10 +342,11 @@ class _Agreeing(Bounder[_Node]):
         return [self.shared.restrict(k, oracle, on, off) for k, oracle in enumerate(oracles)]
 
     def divide(self, node: _Node) -> list[_Node]:
-        """Return a node with the coordinate in dispute on, and off: most often, and for the most.
+        """Branch on the coordinate that is most in dispute: on in one child, off in the other.
 
-        Where there is none, but multipliers are so large that rounding matters, a free one, and
-        multipliers start anew.
+        Disputes are weighted by their number and by the size of the multipliers. If there is no
+        dispute, the multipliers are so large that rounding matters: branch on a free coordinate and
+        restart the multipliers at 0.
         """
         size = np.abs(node.multipliers).max(0)
         chosen = np.zeros(len(size), np.bool_)
