@@ -1,7 +1,7 @@
-"""Better trees from a good one: one word after the other moves to another head.
+"""Hill climbing: improve a tree by moving one word at a time to another head.
 
-Arborescences under multipliers that have not converged are poor trees where a sentence is long, and
-without a good one nothing can be eliminated.
+In long sentences the best arborescence under multipliers that have not converged is a poor tree,
+and without a good tree nothing can be eliminated.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from bbparse.jit.clock import is_over
 from bbparse.oracle.nonprojective.automata import parts_of
 
 NEG = -np.inf
-#: Most times that all words are gone through.
+#: Maximum number of passes over all words.
 _MOST_PASSES = 4
 
 
 @kernel
 def climb(o, node, limits, incumbents, counters):
-    """Move the words of the best tree to better heads, and offer what comes of it."""
+    """Improve the best incumbent by moving words to better heads; insert the result."""
     in_ptr, in_list, group_ptr, base = o.in_ptr, o.in_list, o.group_ptr, node.base
     n, parts = in_ptr.shape[0] - 2, o.flags[1]
     tree = incumbents.trees[incumbents.place[0]].copy()
     best = incumbents.scores[0]
     chosen = np.empty(base.shape[0], np.int8)
     picked = np.zeros(o.head.shape[0], np.int8)
-    up = np.full(n + 1, -1, np.int64)  # place of each word's pair in in_list
+    up = np.full(n + 1, -1, np.int64)  # index of each word's pair in in_list
     for m in range(1, n + 1):
         for i in range(in_ptr[m], in_ptr[m + 1]):
             c = in_list[i]
             if group_ptr[c] <= tree[m - 1] < group_ptr[c + 1]:
                 if base[tree[m - 1]] == NEG:
-                    return  # it is of another node
+                    return  # the incumbent belongs to another node
                 up[m] = i
                 picked[c] = 1
     own = np.zeros(n + 1)
@@ -43,7 +43,7 @@ def climb(o, node, limits, incumbents, counters):
             own[h] = parts_of(o, h, 0 if h == 0 else up[h] - in_ptr[h], picked)
             total += own[h]
     improved = False
-    waits = 0  # words that were gone through since the last move
+    waits = 0  # words visited since the last move
     for step in range(_MOST_PASSES * n):
         m = step % n + 1
         waits += 1

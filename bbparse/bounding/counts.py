@@ -1,6 +1,6 @@
-"""Bounds for count factors: a score for each possible number of a set's arcs in the tree.
+"""Bounds for count factors: a count factor scores the number of arcs of its set in the tree.
 
-For a set c with scores f(0..r) and any real multipliers lam,
+For a set c of r arcs with scores f(0..r) and any real multipliers lam,
 
     f(|c ∩ y|) ≤ Σ_e lam_e z_e + max_k ( f(k) - the sum of the k smallest lam )
 
@@ -8,7 +8,7 @@ by Lagrangian relaxation of a copy of the arc variables; the inner maximum over 
 sort. OR of arcs and valencies (QL13 §5.1) are tables of this kind, and so are at-most-one,
 at-least-one and connected spans, with f = -inf where a number is not allowed.
 
-Kernels take the sets of a node as a :class:`bbparse.bounding.state.NodeCounts`.
+Kernels take the count factors of a node as a :class:`bbparse.bounding.state.NodeCounts`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NEG = -np.inf
 
 @kernel
 def rising(lo, hi, values):
-    """Places in ``values[lo:hi]``, by rising value; stable. A merge sort, from below."""
+    """Return the stable ascending order (int64) of ``values[lo:hi]``, by bottom-up merge sort."""
     size = hi - lo
     order = np.arange(size)
     spare = np.empty(size, np.int64)
@@ -45,7 +45,7 @@ def rising(lo, hi, values):
 
 @kernel
 def best_copy(counts, c, copy):
-    """Maximum of f(k) minus the k smallest multipliers of a set; marks their arcs in ``copy``."""
+    """Maximize f(k) minus the k smallest multipliers of a set; mark their arcs in ``copy``."""
     lo, hi, start = counts.ptr[c], counts.ptr[c + 1], counts.score_ptr[c]
     lam, score = counts.lam, counts.score
     order = rising(lo, hi, lam)
@@ -75,7 +75,7 @@ def apply_counts(counts, copy, arc_score):
 
 @kernel
 def count_score_of(counts, chosen):
-    """Σ_c f(|c ∩ y|) of the tree marked in ``chosen``."""
+    """Return Σ_c f(|c ∩ y|) for the tree y marked in ``chosen``."""
     total = 0.0
     for c in range(counts.size[0]):
         on = 0
@@ -87,7 +87,7 @@ def count_score_of(counts, chosen):
 
 @kernel
 def disagreement(counts, copy, chosen):
-    """Squared length of the subgradient z - copy over all sets."""
+    """Return the squared norm of the subgradient z - copy over all sets."""
     norm = 0.0
     for i in range(counts.ptr[counts.size[0]]):
         if chosen[counts.arcs[i]] != copy[i]:
@@ -97,14 +97,14 @@ def disagreement(counts, copy, chosen):
 
 @kernel
 def step_counts(counts, copy, chosen, alpha):
-    """lam ← lam - alpha (z - copy)."""
+    """Take a subgradient step, lam ← lam - alpha (z - copy)."""
     for i in range(counts.ptr[counts.size[0]]):
         counts.lam[i] -= alpha * (chosen[counts.arcs[i]] - copy[i])
 
 
 @kernel
 def count_gaps(counts, copy, chosen, hard, arc_gap):
-    """Add the gap of every set, bound minus score, to its arcs; returns the sum of the gaps."""
+    """Add the gap of every set, bound minus score, to its arcs; return the sum of the gaps."""
     ptr, arcs, lam = counts.ptr, counts.arcs, counts.lam
     total = 0.0
     for c in range(counts.size[0]):
@@ -125,7 +125,7 @@ def count_gaps(counts, copy, chosen, hard, arc_gap):
 
 @kernel
 def require_arc(arc, arc_mod, base, alive):
-    """Kill the rivals of an arc."""
+    """Require an arc: remove all other arcs into its modifier."""
     m = arc_mod[arc]
     for a in range(base.shape[0]):
         if a != arc and arc_mod[a] == m and base[a] > NEG:
@@ -135,12 +135,12 @@ def require_arc(arc, arc_mod, base, alive):
 
 @kernel
 def simplify_counts(n_words, arc_mod, base, counts, constant):
-    """Use what is fixed, and fix what a table leaves no choice about. All in place.
+    """Simplify count factors in place, and fix arcs for which a table leaves no choice.
 
-    Dead and required arcs (see :func:`bbparse.bounding.multipliers.simplify_factors`) leave their
-    sets; a set left with one arc becomes arc score, with none, or with a flat table, a constant.
-    Returns 0 where a table rules every tree out, 2 where arcs
-    died, 1 otherwise.
+    Dead and required arcs (see :func:`bbparse.bounding.multipliers.simplify_factors`) are removed
+    from their sets. A set with one arc left becomes an arc score; a set with no arc left, or with a
+    constant table, becomes a constant. Returns 0 if a table rules out every tree, 2 if arcs died,
+    and 1 otherwise.
     """
     ptr, arcs, lam = counts.ptr, counts.arcs, counts.lam
     score_ptr, score = counts.score_ptr, counts.score

@@ -1,6 +1,6 @@
-"""The k best trees found so far, as plain arrays shared by all nodes of a search; the first ones.
+"""The k best trees found so far: arrays that all nodes of a search share.
 
-These come from alternating maximisation of π(p, z) ≤ φ(z) (QL13 §3.4), a lower bound.
+The first trees may come from alternating maximisation of a lower bound, π(p, z) ≤ φ(z) (QL13 §3.4).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NEG = -np.inf
 
 @kernel
 def _is_known(best, tree, score, slack):
-    """Whether a tree is there, with about its score."""
+    """Return True if the incumbents contain a tree, with a score within ``slack``."""
     trees, scores, count, place = best
     first, last = 0, count[0]  # the first tree that scores no more than this one and the slack
     while first < last:
@@ -41,11 +41,11 @@ def _is_known(best, tree, score, slack):
 
 @kernel
 def insert_tree(best, tree, score, slack):
-    """Insert a tree unless it is there already or too poor; keep scores falling.
+    """Insert a tree, unless it is a duplicate or too poor; keep scores in descending order.
 
-    ``best`` (:class:`bbparse.bounding.state.Incumbents`) changes in place. Scores closer than
-    ``slack`` count as the same when looking for duplicates. Equal scores keep their order of
-    arrival. Returns whether the tree was taken.
+    ``best`` (:class:`bbparse.bounding.state.Incumbents`) changes in place. Scores that differ by at
+    most ``slack`` count as equal in the search for duplicates. Trees of equal score keep their
+    order of insertion. Returns True if the tree was inserted.
     """
     trees, scores, count, place = best
     k = scores.shape[0]
@@ -53,7 +53,7 @@ def insert_tree(best, tree, score, slack):
     if (n == k and score <= scores[k - 1]) or _is_known(best, tree, score, slack):
         return False
     at = n if n < k else k - 1
-    row = place[at]  # rows stay where they are, so that many trees cost little more than few
+    row = place[at]  # rows are not moved: insertion costs little even if k is large
     while at > 0 and scores[at - 1] < score:
         scores[at] = scores[at - 1]
         place[at] = place[at - 1]
@@ -68,9 +68,9 @@ def insert_tree(best, tree, score, slack):
 
 @kernel
 def insert_trees(best, trees, values, slack):
-    """Insert trees that differ as `insert_tree` would, one by one, but in time linear in k.
+    """Insert distinct trees, with the result of `insert_tree` on each, but in time linear in k.
 
-    ``values`` float64[M] has the scores of ``trees`` int32[M, n], -inf for those to leave out.
+    ``values`` float64[M] are the scores of ``trees`` int32[M, n]; trees with -inf are left out.
     """
     scores, place = best.scores, best.place
     k, n = scores.shape[0], best.found[0]
@@ -96,7 +96,7 @@ def insert_trees(best, trees, values, slack):
             scores[at], place[at] = values[new[taken]], -1
             taken += 1
     best.found[0] = kept + taken
-    row, taken = kept, 0  # the rows of trees that are gone, and of none
+    row, taken = kept, 0  # reuse the rows of removed trees, and empty rows
     for at in range(k):
         if at >= best.found[0]:
             place[at] = old_place[row]
@@ -110,16 +110,16 @@ def insert_trees(best, trees, values, slack):
 
 @kernel
 def margin_of(quantum, slack):
-    """By how much a tree must be better than the k-th one to change the k best."""
+    """Return the minimum score difference by which a tree changes the k best."""
     return quantum - slack if quantum > 2.0 * slack else slack
 
 
 @kernel
 def floor_to_beat(best, quantum, slack):
-    """Least score of a tree that would change the k best: the k-th score and a little more.
+    """Return the minimum score of a tree that changes the k best: k-th score plus a margin.
 
-    With a quantum q the next better score is q higher (QL13 §4.4: rounding the bound down);
-    without one, trees better by less than ``slack`` count as equal.
+    With a quantum q the next better score is q higher (QL13 §4.4: rounding the bound down).
+    Without one, trees that are better by less than ``slack`` count as equal.
     """
     k = best.scores.shape[0]
     return NEG if best.found[0] < k else best.scores[k - 1] + margin_of(quantum, slack)
@@ -127,9 +127,9 @@ def floor_to_beat(best, quantum, slack):
 
 @kernel
 def tree_score(node, tree, part_score, hard, chosen):
-    """φ of a tree of a node: parts + arc scores + the factors and count factors that fire.
+    """Return φ of a tree of a node: parts, arc scores, and factors and count factors that fire.
 
-    Marks the tree's arcs in ``chosen`` (int8[A]); -inf where a hard factor fires.
+    Marks the tree's arcs in ``chosen`` (int8[A]). The score is -inf if a hard factor fires.
     """
     ptr, arcs, weight, _, size = node.factors
     base = node.base
@@ -153,7 +153,10 @@ def tree_score(node, tree, part_score, hard, chosen):
 
 @kernel
 def tree_scores(node, trees, part_scores, hard):
-    """The same for many trees: float64[K]. Looks at the factors that share an arc with a tree."""
+    """Return `tree_score` of many trees, float64[K].
+
+    Only factors whose first arc is in a tree are checked for that tree.
+    """
     ptr, arcs, weight, _, size = node.factors
     base = node.base
     last, before = np.full(base.shape[0], -1), np.empty(size[0], np.int64)
@@ -186,13 +189,13 @@ def tree_scores(node, trees, part_scores, hard):
 
 @kernel
 def lower_bound_start(node, incumbents, limits, counters):
-    """Put trees among the incumbents by maximising π over z (one call of the oracle) and p in turn.
+    """Insert trees found by maximising π over z (one oracle call) and over p in alternation.
 
-    For fixed z the best p is in closed form: a factor φ ≥ 0 takes its linear bound
-    φ(Σ z_e - (r - 1)) where all its arcs are in z and 0 elsewhere; a factor φ < 0 charges φ to
-    one arc, outside z if it has one there. π never falls; stop when it no longer rises. The node
-    has no count factors, for which π has no form. Arguments as `bound_node` has them; all stay as
-    they are but for the incumbents and the counters.
+    For fixed z the best p has a closed form. A factor φ ≥ 0 takes its linear bound
+    φ(Σ z_e - (r - 1)) if all its arcs are in z, and 0 otherwise. A factor φ < 0 charges φ to one
+    arc, one outside z if possible. π never falls; the kernel stops when it no longer rises. The
+    node must have no count factors, for which π is not defined. Arguments are those of
+    `bound_node`; only the incumbents and the counters change.
     """
     oracle, factors = node.oracle, node.factors
     if size_of(oracle) == 0:
@@ -216,7 +219,7 @@ def lower_bound_start(node, incumbents, limits, counters):
         counters[2] += 1.0
         if value > NEG:
             insert_tree(incumbents, tree, value, limits.slack)
-        if call > 0:  # the first pass had no π yet, only the backbone
+        if call > 0:  # the first pass maximises the backbone alone, without π
             if goal + shift <= last + limits.slack:
                 return
             last = goal + shift

@@ -1,11 +1,12 @@
-"""All trees that are better than what is known, where the bound leaves few.
+"""Enumeration of all trees that beat the incumbents, if the bound leaves few.
 
-What a tree scores is the bound less the loss of each component: of the arborescence the reduced
-scores of the tree's arcs add up to no more than that, and an automaton loses at least what the
-worst of its arcs alone costs. Words are settled one by one, those of one head together. Once all
-that can be at a head are, its automaton's loss is known, and that of the factors over its arcs,
-whose bounds are looser than anything else here. A branch ends where it has lost more than the bound
-is above the least score.
+A tree's score is the bound minus the loss of each component. The loss of the arborescence is at
+least the sum of the reduced scores of the tree's arcs. The loss of an automaton is at least the
+max-marginal gap of the worst of its arcs. The enumeration settles one word after the other, words
+with the same head together. Once all candidate modifiers of a head are settled, the loss of its
+automaton is known exactly, and so is the loss of the factors over its arcs, whose bounds are the
+loosest of all. A branch ends when its loss exceeds the difference of the bound and the minimum
+score.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from bbparse.oracle.nonprojective.automata import Automata, parts_of
 from bbparse.oracle.projective.build import Chart
 
 NEG = -np.inf
-#: From this call on trees are listed, and factors go into tables; easy nodes are closed before.
+#: The first call at which trees are enumerated and factors absorbed; easy nodes close before.
 LATE = 5
-#: The call after which the best tree is improved, or the next that eliminates.
+#: Hill climbing improves the best tree after this call, or at the next call that eliminates.
 CLIMBS = 12
-#: Of two to the power of how many choices of heads trees are looked for, and how many words are
-#: settled for each call so far before that is given up.
+#: Enumerate only if at most 2**_MOST_CHOICES choices of heads are left; give up after settling
+#: _STEPS words for each call so far.
 _MOST_CHOICES, _STEPS = 30.0, 4
-#: Rows of the table of candidates: arc, place among the pairs by modifier, pair and head; and of
-#: their losses: in the arborescence, in the automata of head and modifier, and in all.
+#: Rows of the table of candidates: arc, index among the pairs by modifier, pair, and head. Rows of
+#: the table of losses: in the arborescence, in the automata of head and modifier, and in total.
 _ARC, _PLACE, _PAIR, _HEAD = 0, 1, 2, 3
 _TREE, _AS_MOD, _AS_HEAD, _ALONE = 0, 1, 2, 3
 
 
 @kernel
 def _candidates(o, s, arc_score, total, least, first, which, loss):
-    """Fill in the candidates of each word, the best first; False where some word has none."""
+    """Fill in the candidates of each word, the best first; return False if some word has none."""
     in_ptr, in_list, group_ptr, heads = o.in_ptr, o.in_list, o.group_ptr, o.head
     gscore, reduced, value, parts = s.gscore, s.reduced, s.value, o.flags[1]
     with_mod, with_head = s.with_mod, s.with_head
@@ -74,7 +75,7 @@ def _candidates(o, s, arc_score, total, least, first, which, loss):
 
 @kernel
 def _factors_by_head(factors, arc_pair, pair_head, last, before):
-    """Chain the factors whose arcs have one head: ``last`` by head, ``before`` by factor."""
+    """Chain the factors whose arcs share a head: ``last`` by head, ``before`` by factor."""
     ptr, arcs = factors.ptr, factors.arcs
     last[:] = -1
     for f in range(factors.size[0]):
@@ -89,7 +90,7 @@ def _factors_by_head(factors, arc_pair, pair_head, last, before):
 
 @kernel
 def _factor_loss(factors, f, before, chosen):
-    """What the bounds of a chain of factors are above their scores."""
+    """Return the sum of bound minus score over a chain of factors."""
     ptr, arcs, weight, lam = factors.ptr, factors.arcs, factors.weight, factors.lam
     loss = 0.0
     while f >= 0:
@@ -109,7 +110,7 @@ def _factor_loss(factors, f, before, chosen):
 
 @inlined
 def _own_loss(o, value, h, up, picked):
-    """What head h loses with the pairs picked, under its pair ``up``, a place in ``in_list``."""
+    """Return the loss of head h with the picked pairs; ``up`` indexes its own pair in in_list."""
     j = 0
     lost = value
     if h > 0:
@@ -123,7 +124,7 @@ def _own_loss(o, value, h, up, picked):
 
 @kernel
 def _in_order(first, heads, waits, order):
-    """The free words, those of the head that waits for fewest first."""
+    """Order the free words: first those of the head that waits for the fewest."""
     left = waits.copy()
     n = first.shape[0] - 2
     known = 0
@@ -150,9 +151,10 @@ def _in_order(first, heads, waits, order):
 
 @kernel
 def _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, counters):
-    """After `with_each`: offer trees of a node to the incumbents; whether no other can be better.
+    """Enumerate better trees of a node, after `with_each`; return True if complete.
 
-    ``shift`` is what bounds score beside the oracle; it gives up after settling ``most`` words.
+    Trees are inserted into the incumbents. ``shift`` is the part of the bound that is not the
+    oracle's. The kernel gives up, and returns False, after settling ``most`` words.
     """
     least = floor_to_beat(incumbents, limits.quantum, slack) - shift
     in_ptr, single, parts, factors = o.in_ptr, o.flags[0], o.flags[1], node.factors
@@ -173,8 +175,8 @@ def _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, c
     last, before = np.empty(n + 1, np.int64), np.empty(factors.size[0], np.int64)
     _factors_by_head(factors, arc_pair, o.head, last, before)
 
-    # Words with one candidate are settled; a head waits for its free candidates, and for its head.
-    above = np.full(n + 1, -1, np.int64)  # this and the next: head of each word, and the place
+    # Words with one candidate are settled. A head waits for its free candidates and its own head.
+    above = np.full(n + 1, -1, np.int64)  # head of each word; ``up``: index of its pair in in_list
     up = np.full(n + 1, -1, np.int64)
     waits = np.zeros(n + 1, np.int64)
     lost = np.zeros(n + 1)
@@ -213,7 +215,7 @@ def _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, c
     order = np.empty(free, np.int64)
     _in_order(first, heads, waits, order)
 
-    # Depth first; what a step changed is noted, to be taken back.
+    # Depth first; the changes of each step are recorded, so that they can be undone.
     steps = depth = 0
     choice, start = np.zeros(free + 1, np.int64), np.zeros(free + 2, np.int64)
     so_far = np.empty(free + 1)
@@ -236,7 +238,7 @@ def _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, c
             continue
         m = order[depth]
         lo, hi = first[m], first[m + 1]
-        if above[m] >= 0:  # take the last choice back
+        if above[m] >= 0:  # undo the last choice
             q = choice[depth]
             picked[which[_PAIR, q]] = chosen[which[_ARC, q]] = 0
             roots -= heads[q] == 0
@@ -297,9 +299,9 @@ def _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, c
 def _try_trees(
     o, s, node, each, arc_score, shift, call, fewest, limits, slack, incumbents, counters
 ):  # fmt: skip
-    """After `with_each`: look for better trees of a node; whether there are none any more.
+    """Look for better trees of a node, after `with_each`; return True if none remain.
 
-    ``fewest`` float64[1]: try only where so few choices of heads are left, as a power of two.
+    ``fewest`` float64[1]: enumerate only if at most 2**fewest choices of heads are left.
     """
     if CLIMBS <= call < CLIMBS + limits.eliminate_every:
         climb(o, node, limits, incumbents, counters)
@@ -317,5 +319,5 @@ def _try_trees(
     return _list_trees(o, s, node, arc_score, shift, most, limits, slack, incumbents, counters)
 
 
-#: For oracles whose components are to agree; others list their trees by themselves.
+#: Used by oracles whose components must agree; exact oracles enumerate their k best trees.
 try_trees = by_type({Chart: False, Automata: _try_trees})

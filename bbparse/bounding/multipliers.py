@@ -23,9 +23,9 @@ NEG = -np.inf
 def copy_into(target, source):
     """Copy a vector into one of the same length.
 
-    ``target[:] = source`` may fail, if the shapes differ, with a message that names them, and numba
-    compiles the making of that message into each kernel that has such an assignment and into all
-    that call it: 2,700 lines of LLVM's language in a kernel that has 400 without.
+    ``target[:] = source`` raises an error that names both shapes if they differ. Numba compiles the
+    code of that message into each kernel with such an assignment, and into all callers: 2,700
+    lines of LLVM IR in a kernel that has 400 lines without.
     """
     for i in range(source.shape[0]):
         target[i] = source[i]
@@ -33,9 +33,9 @@ def copy_into(target, source):
 
 @kernel
 def project_simplex(values, lo, hi, total, scratch):
-    """Project ``values[lo:hi]`` in place on {x ≥ 0, Σ x = total}, in Euclidean distance.
+    """Project ``values[lo:hi]`` in place onto {x ≥ 0, Σ x = total}, in Euclidean distance.
 
-    By sorting (Duchi et al. 2008, Figure 1). ``scratch`` holds at least ``hi - lo`` floats.
+    Uses sorting (Duchi et al. 2008, Figure 1). ``scratch`` holds at least ``hi - lo`` floats.
     """
     r = hi - lo
     if r == 2:  # closed form: most factors are pairs
@@ -65,7 +65,7 @@ def project_simplex(values, lo, hi, total, scratch):
 
 @kernel
 def start_multipliers(fac_ptr, fac_weight, lam):
-    """The paper's start: p uniform for φ ≥ 0, p¹ = 0 for φ < 0 (QL13 §4.4)."""
+    """Initialize multipliers as the paper: p uniform for φ ≥ 0, p¹ = 0 for φ < 0 (QL13 §4.4)."""
     for c in range(fac_weight.shape[0]):
         lo = fac_ptr[c]
         hi = fac_ptr[c + 1]
@@ -97,10 +97,10 @@ def apply_multipliers(base, factors, arc_score):
 
 @kernel
 def subgradient_norm(factors, chosen):
-    """Squared length of the subgradient of the factors' bound at the tree ``chosen``.
+    """Return the squared norm of the subgradient of the factors' bound at the tree ``chosen``.
 
-    Its components out of the simplex and through active bounds are removed. 0: the tree satisfies
-    every bound exactly.
+    Components that leave the simplex or cross active bounds are removed. The norm is 0 if every
+    factor's bound is exact at the tree.
     """
     fac_ptr, fac_arcs = factors.ptr, factors.arcs
     fac_weight, lam = factors.weight, factors.lam
@@ -128,11 +128,11 @@ def subgradient_norm(factors, chosen):
 
 @kernel
 def step_subgradient(factors, chosen, alpha, by_weight, scratch):
-    """One projected subgradient step at the tree ``chosen``, in the space of arc scores.
+    """Take one projected subgradient step at the tree ``chosen``, in the space of arc scores.
 
-    By weight: p ← P(p - α ∂ψ/∂p) of QL13 §3.2, where a factor moves by ``alpha`` and the square of
-    its weight. Else by ``alpha``: with the gap by the squared length of the whole subgradient that
-    is Polyak's step, and free of scale.
+    If ``by_weight``, the step is p ← P(p - α ∂ψ/∂p) of QL13 §3.2: a factor moves by ``alpha`` times
+    the square of its weight. Otherwise it moves by ``alpha``; with the gap divided by the squared
+    norm of the whole subgradient, this is Polyak's step, which does not depend on the scale.
     """
     fac_ptr, fac_arcs = factors.ptr, factors.arcs
     fac_weight, lam = factors.weight, factors.lam
@@ -140,7 +140,7 @@ def step_subgradient(factors, chosen, alpha, by_weight, scratch):
         lo = fac_ptr[c]
         hi = fac_ptr[c + 1]
         weight = fac_weight[c]
-        # no step need be longer than this: where it leads, all it takes from is 0 already
+        # longer steps change nothing: at this length the projection is at a vertex already
         step = min(alpha * weight * weight, 4.0 * abs(weight)) if by_weight else alpha
         on = 0
         for i in range(lo, hi):
@@ -156,11 +156,11 @@ def step_subgradient(factors, chosen, alpha, by_weight, scratch):
 
 @kernel
 def arc_leads(n_words, arc_mod, each, lead):
-    """``lead[a]``: by how much the best tree with arc a beats the best without it, under a bound.
+    """Fill in ``lead[a]``: the max-marginal of arc a minus that of the best tree without it.
 
     ``each[a]`` is the bound of all trees with arc a. As each word has one head, the best tree
-    without an arc has another arc into its word. The lead is 0 for dead arcs, and for the only arc
-    of a word.
+    without an arc has another arc into the same word. The lead is 0 for dead arcs, and for the only
+    arc into a word.
     """
     best = np.full(n_words + 1, NEG)
     second = np.full(n_words + 1, NEG)
@@ -179,13 +179,13 @@ def arc_leads(n_words, arc_mod, each, lead):
 
 @kernel
 def step_leads(factors, lead, times, scratch):
-    """Move each factor's multipliers to where arcs need them, all factors at once.
+    """Take one block coordinate step on the multipliers of all factors at once.
 
-    With the backbone's arcs taken as independent, each with its lead, the best multipliers of one
-    factor alone are in closed form, as in MPLP (Globerson & Jaakkola 2007): those of φ ≥ 0 are the
-    projection of ``lam - lead`` on the simplex, and that of φ < 0 rises by the least lead. An arc
-    gives each of the n factors that name it 1/n of its lead, as they move together. ``times``
-    (float64[A]) and ``scratch`` are overwritten.
+    If the arcs of the backbone are taken as independent, each with its lead, the best multipliers
+    of one factor alone have a closed form, as in MPLP (Globerson & Jaakkola 2007). For φ ≥ 0 they
+    are the projection of ``lam - lead`` onto the simplex; for φ < 0 the multiplier rises by the
+    smallest lead. All factors move together, so an arc gives each of its n factors 1/n of its lead.
+    ``times`` (float64[A]) and ``scratch`` are overwritten.
     """
     fac_ptr, fac_arcs = factors.ptr, factors.arcs
     fac_weight, lam = factors.weight, factors.lam
@@ -205,7 +205,7 @@ def step_leads(factors, lead, times, scratch):
             lam[lo] = min(max(lam[lo] + least, 0.0), -fac_weight[c])
             continue
         project_simplex(lam, lo, hi, fac_weight[c], scratch)
-        missing = fac_weight[c]  # what rounding lost where leads are much larger than the weight
+        missing = fac_weight[c]  # rounding loses some if leads are much larger than the weight
         largest = lo
         for i in range(lo, hi):
             missing -= lam[i]
@@ -216,7 +216,7 @@ def step_leads(factors, lead, times, scratch):
 
 @kernel
 def factor_gaps(factors, chosen, arc_gap):
-    """Factor gaps G_c summed onto arcs, G_e = Σ_{c∋e} G_c (QL13 §3.3); returns Σ_c G_c."""
+    """Sum factor gaps G_c onto arcs, G_e = Σ_{c∋e} G_c (QL13 §3.3); return Σ_c G_c."""
     fac_ptr, fac_arcs = factors.ptr, factors.arcs
     fac_weight, lam = factors.weight, factors.lam
     arc_gap[:] = 0.0
@@ -243,12 +243,12 @@ def factor_gaps(factors, chosen, arc_gap):
 
 @kernel
 def simplify_factors(n_words, arc_mod, base, factors, constant, hard):
-    """Use what is fixed: drop factors that lost an arc, shorten those with required arcs.
+    """Simplify factors in place: drop those with a dead arc, remove required arcs from others.
 
-    An arc is dead where ``base`` is -inf and required where its word has no other arc alive. A
-    factor left with one arc becomes arc score, with none a constant; a factor of weight
-    ``-hard`` ("never together") left with one arc kills it. All arrays change in place. Returns
-    False where some word has no arc left or a hard factor must fire: the node is infeasible.
+    An arc is dead if ``base`` is -inf, and required if no other arc into its word is alive. A
+    factor with one arc left becomes an arc score; a factor with no arc left becomes a constant. A
+    factor of weight ``-hard`` ("never together") with one arc left kills that arc. Returns False if
+    the node is infeasible: some word has no arc left, or a hard factor must fire.
     """
     fac_ptr, fac_arcs = factors.ptr, factors.arcs
     fac_weight, lam = factors.weight, factors.lam

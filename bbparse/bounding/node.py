@@ -1,8 +1,8 @@
 """Bounding one node of the search, over any oracle.
 
-The node's candidate set is its arcs that are alive (scores ``base`` not -inf), the state of its
-oracle and its factors. `bound_node` lowers the bound over multipliers, tries every tree it meets as
-an incumbent, deletes what provably is in no better tree, and says which arc to branch on.
+A node consists of its alive arcs (those with ``base`` above -inf), the state of its oracle, and its
+factors. `bound_node` minimizes the bound over multipliers, offers every tree that it finds to the
+incumbents, eliminates arcs that provably are in no better tree, and chooses the branching arc.
 """
 
 from __future__ import annotations
@@ -55,34 +55,36 @@ from bbparse.oracle.calls import (
 
 NEG = -np.inf
 
-#: No tree of the node would change the k best; branch on an arc; its best tree is known; it is
-#: not bounded yet.
+#: Status of a node: no tree of it can change the k best; it needs branching; its best tree is
+#: known; it is not bounded yet.
 CLOSED, OPEN, SOLVED, WAITS = 0, 1, 2, 3
 PAPER, MIXED = 0, 1
-#: Calls without a better bound before steps grow shorter, of oracles whose components are to agree:
-#: their bound rises as often as it falls, and steps that shrink each time stop short of the best.
+#: Number of calls without a better bound before steps are shortened, for oracles whose components
+#: must agree. Their bound rises as often as it falls: steps that shrink each time would stop short
+#: of the minimum.
 PATIENCE = 15
-#: Where k trees are wanted whose scores are not their bounds: which part of k is listed to see how
-#: many there are, how many times k are worth listing, and how many trees say where to branch.
+#: Enumeration of k trees if bounds are not scores: first k // _FIRST_PART trees are enumerated, to
+#: estimate how many are needed; at most _MOST_LISTED * k are; about _SAMPLED choose the branching
+#: arc.
 _FIRST_PART, _MOST_LISTED, _SAMPLED = 4, 8.0, 16
-#: What listing a tree costs for each word, in places of the oracle that are visited.
+#: Cost of enumerating a tree for each word, in visited positions of the oracle.
 _LISTED = 3.0
 
 
 class Verdict(NamedTuple):
-    """What bounding says of a node."""
+    """The result of bounding a node."""
 
     status: int  # ``CLOSED``, ``OPEN`` or ``SOLVED``
     bound: float  # on every tree of the node that is not among the incumbents
     arc: int  # to branch on; -1: none
-    lower: float  # score of the best tree that was met
-    tree: NDArray[np.int32]  # [n], the last one; where the node is solved, its best one
-    slack: float  # what the bound may be wrong by
+    lower: float  # score of the best tree found
+    tree: NDArray[np.int32]  # [n], the last tree found; if the node is solved, its best tree
+    slack: float  # maximum rounding error of the bound
 
 
 @kernel
 def _simplify(n_words, node, hard):
-    """Simplify factors and count factors in turn; False where the node has no tree."""
+    """Simplify factors and count factors in turn; return False if the node has no tree."""
     while True:
         if not simplify_factors(
             n_words, node.arc_mod, node.base, node.factors, node.constant, hard
@@ -97,14 +99,14 @@ def _simplify(n_words, node, hard):
 
 @kernel
 def _bound_scores(node, copy, arc_score):
-    """Fill ``arc_score`` with all that the oracle is to see; returns the bound's constant."""
+    """Fill ``arc_score`` with the arc scores for the oracle; return the bound's constant."""
     shift = node.constant[0] + apply_multipliers(node.base, node.factors, arc_score)
     return shift + apply_counts(node.counts, copy, arc_score)
 
 
 @kernel
 def _try_tree(node, tree, part_score, limits, incumbents, chosen):
-    """Offer a tree to the incumbents; its score, and its arcs in ``chosen``."""
+    """Offer a tree to the incumbents; return its score and mark its arcs in ``chosen``."""
     value = tree_score(node, tree, part_score, limits.hard, chosen)
     if value > NEG:
         insert_tree(incumbents, tree, value, limits.slack)
@@ -113,7 +115,7 @@ def _try_tree(node, tree, part_score, limits, incumbents, chosen):
 
 @kernel
 def _note(node, bound, incumbents, counters, record):
-    """Write a row of the record of the node."""
+    """Write one row of the node's record."""
     row = record.used[0]
     if row >= record.rows.shape[0]:
         return
@@ -130,7 +132,7 @@ def _note(node, bound, incumbents, counters, record):
 
 @kernel
 def _first_step(node):
-    """The paper's first step: max_c 1 / |φ_c| (QL13 §3.2)."""
+    """Return the paper's first step length, max_c 1 / |φ_c| (QL13 §3.2)."""
     alpha = 0.0
     for c in range(node.factors.size[0]):
         if node.factors.weight[c] != 0.0:
@@ -140,7 +142,7 @@ def _first_step(node):
 
 @kernel
 def _drop_arcs(node, each, least):
-    """Kill the arcs that no tree of at least a score has; whether there were some."""
+    """Remove arcs whose max-marginal is below ``least``; return True if any were."""
     base = node.base
     died = False
     for a in range(base.shape[0]):
@@ -152,13 +154,13 @@ def _drop_arcs(node, each, least):
 
 @kernel
 def _worth_listing(values, least, k):
-    """How many trees to list next, to have all of a least value; 0 where branching is better.
+    """Return how many trees to enumerate next, or 0 if branching is better.
 
-    The number of trees grows evenly with falling values, or slower: as it does over the second half
-    of those listed.
+    The estimate is the number of trees whose value is at least ``least``. It assumes that the
+    number of trees keeps growing at the rate of the second half of the trees enumerated so far.
     """
     n = values.shape[0]
-    if least == NEG:  # trees are missing
+    if least == NEG:  # fewer than k trees are known
         return k
     step = values[n // 2] - values[n - 1]
     expected = n * 2.0 ** ((values[n - 1] - least) / step) if step > 0.0 else np.inf
@@ -169,9 +171,9 @@ def _worth_listing(values, least, k):
 
 @kernel
 def bound_node(node, incumbents, limits, counters, record):
-    """Bound a :class:`bbparse.bounding.state.Node`, in place: a :class:`Verdict`.
+    """Bound a :class:`bbparse.bounding.state.Node` in place; return a :class:`Verdict`.
 
-    ``counters`` float64[3] are calls of the oracle, full-size calls and trees tried; added to.
+    ``counters`` float64[3] counts oracle calls, full-size calls and trees tried; it is updated.
     """
     n_arcs = node.base.shape[0]
     k, n_words = incumbents.trees.shape
@@ -193,7 +195,7 @@ def bound_node(node, incumbents, limits, counters, record):
     rises = 0
     alpha = _first_step(node)
     exact = is_exact(oracle)
-    listed = _LISTED * max(1, n_words) / limits.full_size  # work for a tree
+    listed = _LISTED * max(1, n_words) / limits.full_size  # work of enumerating one tree
     fewest = np.full(1, np.inf)
     call = -1
     while call < 0 or (
@@ -217,7 +219,7 @@ def bound_node(node, incumbents, limits, counters, record):
             return Verdict(CLOSED, min(best_bound, bound), -1, lower, tree, slack)
         linear = exact and factors.size[0] + counts.size[0] == 0
         if exact and not linear and call == 0 and k > 1 and incumbents.found[0] < k:
-            # trees for the list first: without a k-th score nothing can be discarded
+            # k trees first: without a k-th score nothing can be eliminated
             many, _, part_scores, _ = k_best(
                 oracle, scratch, arc_score, n_words, k, NEG, limits.until
             )
@@ -261,7 +263,7 @@ def bound_node(node, incumbents, limits, counters, record):
             died = _drop_arcs(node, each, floor - shift)
             if (died or size_of(oracle) < before) and not _simplify(n_words, node, limits.hard):
                 return Verdict(CLOSED, best_bound, -1, lower, tree, slack)
-            if died:  # the tree may be gone, and chosen refers to arcs whose factors changed
+            if died:  # the tree may have lost arcs, and their factors have changed
                 for a in range(n_arcs):
                     if node.base[a] == NEG:
                         chosen[a] = 0
@@ -280,7 +282,7 @@ def bound_node(node, incumbents, limits, counters, record):
             rises += fell < 0.0
             step_subgradient(factors, chosen, alpha * 0.5**rises, True, simplex)
             norm = disagreement(counts, copy, chosen) + inner_norm(oracle, scratch, chosen)
-            if norm > 0.0:  # the paper has none of these: Polyak's length, and its way to shrink
+            if norm > 0.0:  # not in the paper: Polyak's length, shortened as the paper's steps are
                 gap = bound - lower if lower > NEG else abs(bound)
                 length = 0.5**rises * max(gap, slack) / norm
                 step_counts(counts, copy, chosen, length)
@@ -316,7 +318,7 @@ def bound_node(node, incumbents, limits, counters, record):
         step_counts(counts, copy, chosen, alpha)
         inner_step(oracle, scratch, chosen, alpha)
 
-    # The multipliers are as good as they will get: list the trees that remain under the bound.
+    # The multipliers do not change any more: enumerate the trees that remain under the bound.
     shift = _bound_scores(node, copy, arc_score)
     wanted = max(k, limits.close_k)
     if k > 1 and factors.size[0] + counts.size[0] > 0:
@@ -369,7 +371,7 @@ def bound_node(node, incumbents, limits, counters, record):
                 arc = a
         if k == 1 and widest > slack:
             break
-    if arc < 0:  # no gap anywhere, yet trees are missing: split on the widest choice
+    if arc < 0:  # no gap, yet trees are missing: branch on the word with the most arcs
         most = 1
         for a in range(n_arcs):
             if node.base[a] > NEG and alive[node.arc_mod[a]] > most:

@@ -1,8 +1,9 @@
-"""What bounding works on, as records of arrays that kernels take, and how large its scores can be.
+"""Records of arrays for the bounding kernels, and tolerances for rounding errors.
 
-Between Python and kernels such records travel as plain tuples: numba takes some microseconds for
-each named one, a tenth of a sentence. Python keeps nodes as the tuples that `plain_node` makes, and
-hands them back as they are. With the scores goes how large the rounding errors of bounds can be.
+Records pass between Python and kernels as plain tuples: numba spends some microseconds on each
+named tuple, a tenth of the time of a sentence. Python keeps nodes as the tuples that `plain_node`
+returns, and passes them back unchanged. The largest possible score determines how large the
+rounding errors of bounds can be.
 """
 
 from __future__ import annotations
@@ -21,33 +22,33 @@ Longs = NDArray[np.int64]
 
 
 class NodeFactors(NamedTuple):
-    """The factors that are alive in a node, and their multipliers."""
+    """The alive factors of a node and their multipliers."""
 
     ptr: Longs  # [F + 1]
     arcs: Ints  # of factor c: ``arcs[ptr[c] : ptr[c + 1]]``
     weight: Floats  # [F]; ``-hard`` or less: never together
     lam: Floats  # aligned with arcs; see :mod:`bbparse.bounding.multipliers`
-    size: Longs  # [1], how many factors; the arrays may be longer
+    size: Longs  # [1], number of factors; the arrays may be longer
 
 
 class NodeCounts(NamedTuple):
-    """The count factors that are alive in a node, and their multipliers."""
+    """The alive count factors of a node and their multipliers."""
 
     ptr: Longs  # [C + 1]
     arcs: Ints
     score_ptr: Longs  # [C + 1]
-    score: Floats  # of set c, from none of its arcs to all: from ``score[score_ptr[c]]`` on
+    score: Floats  # scores of set c for 0, 1, … of its arcs begin at ``score[score_ptr[c]]``
     lam: Floats  # aligned with arcs; see :mod:`bbparse.bounding.counts`
-    size: Longs  # [1], how many sets
+    size: Longs  # [1], number of sets
 
 
 class Node(NamedTuple):
     """A node of the search: the trees over the arcs that are alive."""
 
-    oracle: Any  # what finds its best trees: the state of an oracle, in the node's own copy
+    oracle: Any  # state of the oracle that finds the best trees; the node's own copy
     arc_mod: Ints  # [A], modifier of each arc, in the oracle's order
-    base: Floats  # [A], -inf where an arc is dead; factors that became linear are added here
-    constant: Floats  # [1], what every tree of the node scores beside all this
+    base: Floats  # [A], arc scores, with factors of one arc added; -inf: the arc is dead
+    constant: Floats  # [1], added to the score of every tree of the node
     factors: NodeFactors
     counts: NodeCounts
 
@@ -55,51 +56,52 @@ class Node(NamedTuple):
 class Incumbents(NamedTuple):
     """The k best trees found so far, shared by all nodes."""
 
-    trees: Ints  # [k, n], arc of each word; in the order in which they found their rows
-    scores: Floats  # [k], falling
-    found: Longs  # [1], how many there are
-    place: Longs  # [k], row of each score's tree; 0, 1, … where none was found yet
+    trees: Ints  # [k, n], arc into each word; rows are in no particular order
+    scores: Floats  # [k], descending
+    found: Longs  # [1], number of trees
+    place: Longs  # [k], row of each score's tree; initially 0, 1, …
 
 
 def no_trees(k: int, n_words: int) -> Incumbents:
-    """Room for the k best trees."""
+    """Return empty incumbents with room for k trees."""
     return Incumbents(
         np.zeros((k, n_words), np.int32), np.full(k, -np.inf), np.zeros(1, np.int64), np.arange(k)
     )
 
 
 class Limits(NamedTuple):
-    """How a node is bounded.
+    """Settings and limits of bounding a node.
 
-    The methods: ``PAPER``: subgradient with the paper's step and stopping rules; ``MIXED``: by
-    max-marginal differences where elimination finds them, with Polyak's step elsewhere.
+    The method ``PAPER`` takes subgradient steps with the paper's lengths and stopping rules.
+    ``MIXED`` uses max-marginal differences in calls that eliminate arcs, and Polyak steps in the
+    others.
     """
 
     method: int
-    calls: int  # most calls of the oracle
-    work: float  # full-size calls of the search after which a node is called no more than once
-    until: float  # the same as a moment of `bbparse.deadline.clock`; inf: none
-    eliminate_every: int  # elimination after the first and then every so many calls; 0: never
-    close_k: int  # list this many trees under the last bound to close the node before branching
-    precision: float  # ``PAPER`` stops when the bound fell by less (QL13: 1e-8)
-    quantum: float  # of scores; 0: none
-    slack: float  # what sums of scores may be wrong by
+    calls: int  # maximum number of oracle calls
+    work: float  # full-size calls of the search after which a node gets a single oracle call
+    until: float  # time limit for the same, by `bbparse.deadline.clock`; inf: none
+    eliminate_every: int  # eliminate after the first and then every so many calls; 0: never
+    close_k: int  # number of trees to enumerate to close the node before branching
+    precision: float  # ``PAPER`` stops when the bound falls by less (QL13: 1e-8)
+    quantum: float  # scores are multiples of it; 0: none
+    slack: float  # maximum rounding error of sums of scores
     hard: float  # a stand-in for an infinite weight
     full_size: float  # of the oracle at the root, to count work in full-size calls
 
 
 class Record(NamedTuple):
-    """What happened in a node, for observers; empty arrays where nobody watches."""
+    """The calls in one node, recorded for observers; empty arrays without an observer."""
 
     rows: Floats  # [calls, 4]: calls of the whole search, bound, best known score, oracle's size
-    factors: Longs  # [calls], factors and count factors alive
-    died: Longs  # [A], row before which an arc was dead; that of no row: alive
+    factors: Longs  # [calls], number of alive factors and count factors
+    died: Longs  # [A], first row at which the arc is dead; the number of rows if it is alive
     used: Longs  # [1], number of rows
 
 
 @kernel
 def copy_node(node):
-    """An independent node, trimmed to what is alive."""
+    """Copy a node; the copy holds alive factors only."""
     factors, counts = node.factors, node.counts
     n_factors, n_counts = factors.size[0], counts.size[0]
     used, members = factors.ptr[n_factors], counts.ptr[n_counts]
@@ -120,20 +122,20 @@ def copy_node(node):
 
 @kernel
 def plain_node(node):
-    """A node as a tuple of arrays and tuples of arrays."""
+    """Convert a node to a tuple of arrays and tuples of arrays."""
     oracle, arc_mod, base, constant, factors, counts = node
     return oracle[:], arc_mod, base, constant, factors[:], counts[:]
 
 
 @kernel
 def named_node(oracle, node):
-    """A node from such a tuple and its oracle."""
+    """Convert a tuple of `plain_node` and an oracle back to a node."""
     _, arc_mod, base, constant, factors, counts = node
     return Node(oracle, arc_mod, base, constant, NodeFactors(*factors), NodeCounts(*counts))
 
 
 def empty_record(kind: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:
-    """Empty arrays of the dtypes that the fields of a record have; tables are of two dimensions."""
+    """Return empty arrays with the dtypes of a record's fields; ``tables`` are 2-dimensional."""
     return tuple(
         np.empty((0, 0) if name in tables else 0, get_args(get_args(hint)[1])[0])
         for name, hint in get_type_hints(kind).items()
@@ -141,7 +143,7 @@ def empty_record(kind: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:
 
 
 def empty_node(oracle: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:
-    """Stands for a node with an oracle of a type, as a plain tuple, where there is none."""
+    """Return a placeholder for a node with an oracle of a type, as a plain tuple."""
     return (
         empty_record(oracle, tables), np.empty(0, np.int32), np.empty(0), np.empty(0),
         empty_record(NodeFactors), empty_record(NodeCounts),
@@ -150,16 +152,16 @@ def empty_node(oracle: type, tables: tuple[str, ...] = ()) -> tuple[Any, ...]:
 
 NEG = -np.inf
 
-# Bounds are sums of at most a few thousand doubles; this share of the largest possible sum is
+# Bounds are sums of at most a few thousand doubles. This fraction of the largest possible sum is
 # far above their rounding error and far below any difference that matters.
 RELATIVE_SLACK = 1e-12
-# Of problems whose scores are all zero; bounds have no rounding error then.
+# Slack of problems whose scores are all zero: bounds then have no rounding error.
 LEAST_SLACK = 1e-300
 
 
 @kernel
 def score_spread(n_words, arc_score, part_weight, fac_weight, cnt_score):
-    """The largest sum of magnitudes that a tree can have.
+    """Return an upper bound on the sum of score magnitudes of a tree.
 
     Every word has one arc, and completes at most one part of each of the four kinds.
     """
@@ -181,11 +183,11 @@ def score_spread(n_words, arc_score, part_weight, fac_weight, cnt_score):
 
 @kernel
 def slack_of(size):
-    """What bounds may be wrong by, where no tree's scores have a larger sum of magnitudes."""
+    """Return the maximum rounding error of bounds, given the `score_spread` of the problem."""
     return max(RELATIVE_SLACK * size, LEAST_SLACK)
 
 
 @kernel
 def hard_weight(size):
-    """A stand-in for an infinite weight: no sum of scores makes up for it."""
+    """Return a finite stand-in for an infinite weight: no sum of scores outweighs it."""
     return 4.0 * size if size > 0.0 else 1.0
