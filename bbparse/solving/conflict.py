@@ -1,4 +1,4 @@
-"""Why a problem has no tree: a small set of constraints that no tree keeps together."""
+"""Infeasible problems: an irreducible set of constraints that no tree satisfies."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from bbparse.problem import Problem
 from bbparse.problem.parts import take_sets
 from bbparse.solving.trees import Options, find_trees
 
-#: Search nodes that all questions ("is there still no tree?") may take together, and one of them.
+#: Maximum number of search nodes of all feasibility tests together, and of a single test.
 NODE_LIMIT = 5000
 _ONE_SEARCH = 1000
-#: More arcs than this are not named one by one.
+#: Maximum number of arcs that a message names one by one.
 _MOST_NAMED = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Something that can be taken out of a problem.
+    """A constraint that can be removed from a problem.
 
-    kind is "head" (states of a word's arcs that leave it one head at most), "arc" (other
-    forbidden arcs), "count", "factor", "root" or "crossing" (the flags).
+    ``kind`` is "head" (states of a word's arcs that leave it at most one head), "arc" (other
+    forbidden arcs), "count", "factor", "root" (`single_root`) or "crossing" (`projective`).
     """
 
     kind: str
@@ -35,7 +35,8 @@ class Constraint:
     index: int = -1
 
 
-#: What is tried first is missed least: flags are last, as every problem has them.
+#: Order of removal: constraints that are tried first are removed first. Flags are last, as every
+#: problem has them. Then: order in messages.
 _REMOVAL = ("arc", "factor", "count", "head", "crossing", "root")
 _TELLING = ("head", "arc", "count", "factor", "root", "crossing")
 
@@ -43,29 +44,36 @@ _TELLING = ("head", "arc", "count", "factor", "root", "crossing")
 def explain_infeasible(
     problem: Problem, *, time_limit: float | None = None, node_limit: int = NODE_LIMIT
 ) -> list[str]:
-    """Constraints of a problem that conflict, in words.
+    """Explain in words why a problem has no tree.
 
     Parameters
     ----------
     problem : Problem
+        The infeasible problem.
     time_limit : float, optional
-        Seconds.
+        Time limit in seconds.
     node_limit : int
-        Most search nodes of all searches together, each of them taking one at least.
+        Maximum number of search nodes of all searches together; each search takes at least one.
 
     Returns
     -------
     list of str
-        One line for each constraint of a set that no tree keeps: required and forbidden arcs,
-        factors of weight -inf, count factors with scores of -inf, the single root, no crossing
-        arcs. Each line is needed: without it there is a tree (unless a limit was met). Empty if
-        the problem has a tree, or a limit was met before it was seen to have none.
+        One line for each constraint of an irreducible infeasible subset: required and forbidden
+        arcs, factors of weight -inf, count factors with scores of -inf, the single root, no
+        crossing arcs. Without any one of them there is a tree, unless a limit was reached. The list
+        is empty if the problem has a tree, or if a limit was reached before infeasibility was
+        proved.
+
+    Raises
+    ------
+    ProblemError
+        If an argument is impossible.
 
     Notes
     -----
-    A deletion filter, in halves, quarters and so on down to single constraints: about
-    2 k log(N / k) searches for k out of N constraints, in two orders, of which the smaller result
-    is given. The smallest conflict of all may be smaller still.
+    The method is a deletion filter on halves, quarters and so on down to single constraints. It
+    takes about 2 k log(N / k) searches for k out of N constraints. It runs in two orders, and the
+    smaller result is returned. The result is irreducible, but not necessarily of minimum size.
     """
     check_type("problem", problem, Problem, "a Problem", ProblemError)
     check_options({"time_limit": time_limit}, ProblemError)
@@ -81,12 +89,12 @@ def explain_infeasible(
 def find_conflict(
     problem: Problem, time_limit: float | None = None, node_limit: int = NODE_LIMIT
 ) -> list[Constraint]:
-    """What `explain_infeasible` describes, of a problem all of whose words can be reached."""
+    """Return the conflict that `explain_infeasible` describes, if all words can be reached."""
     deadline = None if time_limit is None else time.monotonic() + time_limit
     nodes = node_limit
 
     def impossible(kept: list[Constraint]) -> bool:
-        """Whether it is proved, within the limits, that no tree keeps these."""
+        """Return True if it is proved, within the limits, that no tree satisfies these."""
         nonlocal nodes
         left = None if deadline is None else deadline - time.monotonic()
         if nodes <= 0 or (left is not None and left <= 0.0):
@@ -109,7 +117,7 @@ def find_conflict(
 def _irreducible(
     constraints: list[Constraint], impossible: Callable[[list[Constraint]], bool]
 ) -> list[Constraint]:
-    """Take out what is not needed for there to be no tree; without constraints there is one."""
+    """Remove constraints as long as there is no tree; without any constraint there is one."""
     kept = constraints
     size = len(kept)
     while size > 1:
@@ -121,13 +129,16 @@ def _irreducible(
                 kept = rest
             else:
                 start += size
-        # What is left may be less than a half.
+        # fewer constraints than a half may be left
         size = min(size, len(kept))
     return list(kept)
 
 
 def _unreachable(problem: Problem) -> list[int]:
-    """Words without a path of candidate arcs from the root: just then there is no tree at all."""
+    """Return the words without a path of candidate arcs from the root.
+
+    If there are none, and no constraints, the problem has a tree.
+    """
     reached = np.zeros(problem.n_words + 1, dtype=np.bool_)
     reached[0] = True
     for _ in range(problem.n_words):
@@ -136,7 +147,7 @@ def _unreachable(problem: Problem) -> list[int]:
 
 
 def constraints_of(problem: Problem) -> list[Constraint]:
-    """All that can be taken out of a problem; the candidate arcs are what is left."""
+    """Return all constraints that can be removed from a problem; candidate arcs are not."""
     p = problem
     found: list[Constraint] = []
     for m in range(1, p.n_words + 1):
@@ -167,7 +178,7 @@ def constraints_of(problem: Problem) -> list[Constraint]:
 
 
 def relaxed(problem: Problem, kept: list[Constraint]) -> Problem:
-    """The problem with these of its constraints only, and with no scores."""
+    """Return the problem with only the constraints ``kept``, and without scores."""
     p = problem
     state = np.zeros_like(p.arc_state)
     for constraint in kept:
@@ -231,7 +242,7 @@ def _head(word: int) -> str:
 
 
 def listed(noun: str, items: Iterable[int | str]) -> str:
-    """`word 3`, `words 3 and 4`, `words 3, 4 and 9`."""
+    """Join items as in `word 3`, `words 3 and 4`, `words 3, 4 and 9`."""
     names = [str(item) for item in items]
     if len(names) == 1:
         return f"{noun} {names[0]}"
@@ -239,7 +250,7 @@ def listed(noun: str, items: Iterable[int | str]) -> str:
 
 
 def describe_arcs(problem: Problem, arcs: NDArray[np.int32]) -> str:
-    """`the arcs 2 -> 1 and 2 -> 5`."""
+    """Name arcs as in `the arcs 2 -> 1 and 2 -> 5`."""
     p = problem
     names = []
     for a in arcs[: _MOST_NAMED if len(arcs) > _MOST_NAMED + 1 else None]:
@@ -251,9 +262,11 @@ def describe_arcs(problem: Problem, arcs: NDArray[np.int32]) -> str:
 
 
 def describe_count(problem: Problem, c: int) -> str:
-    """What count factor c demands of the number of its arcs: `word 3 must have at most 2
-    modifiers`, `words 2, 3 and 4 must be connected`, `at least 1 of the arcs … must be in the
-    tree`."""
+    """Describe the constraint of count factor c on the number of its arcs.
+
+    Examples are `word 3 must have at most 2 modifiers`, `words 2, 3 and 4 must be connected`, `at
+    least 1 of the arcs … must be in the tree`.
+    """
     p = problem
     arcs = p.count_arcs[p.count_ptr[c] : p.count_ptr[c + 1]]
     scores = p.count_score[p.count_score_ptr[c] : p.count_score_ptr[c + 1]]
@@ -279,7 +292,7 @@ def describe_count(problem: Problem, c: int) -> str:
 
 
 def _number(allowed: list[int], most: int) -> str:
-    """The allowed ones of the numbers 0..most; "" if there are none."""
+    """Describe the allowed numbers among 0..most; "" if there are none."""
     if not allowed:
         return ""
     low, high = allowed[0], allowed[-1]
@@ -293,14 +306,17 @@ def _number(allowed: list[int], most: int) -> str:
 
 
 def _entering(problem: Problem, words: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Arcs into these words from elsewhere."""
+    """Return the arcs (bool[A]) into these words from other words."""
     inside = np.zeros(problem.n_words + 1, dtype=np.bool_)
     inside[words] = True
     return ~inside[problem.arc_head] & inside[problem.arc_mod]
 
 
 def _modifiers_of(problem: Problem, chosen: NDArray[np.bool_]) -> tuple[str, str] | None:
-    """(head, which modifiers) where the chosen arcs are all arcs of a head that are of a kind."""
+    """Name the head and the kind of modifiers if the chosen arcs are all of one kind.
+
+    The kinds are all arcs of a head, and those to one side or with one label; None otherwise.
+    """
     p = problem
     heads = np.unique(p.arc_head[chosen])
     if len(heads) > 1:

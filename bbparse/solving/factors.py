@@ -1,8 +1,9 @@
-"""The factors of a problem that a tree can have, each set of arcs once and in one order.
+"""Factors of a problem that can fire, merged by their arcs and in canonical order.
 
-Factors that cannot fire make a bound looser, and so do two over the same arcs, as each is bounded
-by itself. The order makes answers independent of the one they were given in. Only pairs of arcs are
-looked at to see whether a factor can fire. Cost: O(Σ r² + R (A + F)) for F factors of r <= R arcs.
+Factors that cannot fire loosen a bound. So do two factors over the same arcs, because each is
+bounded separately. The canonical order makes results independent of the order of the input. Whether
+a factor can fire is decided by pairs of arcs only. Cost: O(Σ r² + R (A + F)) for F factors of
+r <= R arcs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from bbparse.problem.parts import Factors
 
 @kernel
 def _exclude(head, mod, a, b, projective, single_root):
-    """Whether no tree has both arcs."""
+    """Return True if no tree has both arcs."""
     h, m, g, k = head[a], mod[a], head[b], mod[b]
     if m == k or (h == k and g == m) or (single_root and h == 0 and g == 0):
         return True
@@ -26,20 +27,20 @@ def _exclude(head, mod, a, b, projective, single_root):
 
 @kernel
 def _nth_arc(f, which, ptr, arcs):
-    """An arc of a factor; -1 beyond the last."""
+    """Return arc number ``which`` of a factor; -1 beyond the last."""
     at = ptr[f] + which
     return np.int64(arcs[at]) if at < ptr[f + 1] else np.int64(-1)
 
 
 @kernel
 def _sorted(count, n_arcs, ptr, arcs):
-    """Factors by their arcs, a shorter one first: counting sorts by each place, from the last."""
+    """Sort factors by their arcs, prefixes first (radix sort: counting sorts from the last arc)."""
     order, out = np.arange(count), np.empty(count, np.int64)
     longest = 0
     for f in range(count):
         longest = max(longest, ptr[f + 1] - ptr[f])
     for which in range(longest - 1, -1, -1):
-        start = np.zeros(n_arcs + 2, np.int64)  # those without such an arc come before all
+        start = np.zeros(n_arcs + 2, np.int64)  # factors without such an arc come first
         for f in order:
             start[_nth_arc(f, which, ptr, arcs) + 2] += 1
         for a in range(n_arcs + 1):
@@ -65,12 +66,12 @@ def _same_arcs(f, g, ptr, arcs):
 
 @kernel
 def possible_factors(head, mod, place, factors, projective, single_root):
-    """The factors whose arcs are all alive and can be in one tree, as far as pairs of them tell.
+    """Return the factors whose arcs are all alive and pairwise compatible.
 
-    ``head`` and ``mod`` int32[A'] are of the arcs that are alive; ``place`` int32[A] has for each
-    arc of the problem its number among those, -1 if it is dead. What is left is over the arcs that
-    are alive, in an order that depends on arcs and weights alone. Weights of factors over the same
-    arcs are added up; none is 0.
+    ``head`` and ``mod`` int32[A'] describe the alive arcs; ``place`` int32[A] maps each arc of the
+    problem to its number among those, or to -1 if it is dead. The returned factors are over alive
+    arcs, in an order that depends on arcs and weights alone. Weights of factors over the same arcs
+    are summed; factors of weight 0 are dropped.
     """
     given, given_arcs, weight = factors
     n_factors = weight.shape[0]
@@ -107,7 +108,7 @@ def possible_factors(head, mod, place, factors, projective, single_root):
         f, first = order[i], i
         i += 1
         while i < count and _same_arcs(f, order[i], ptr, arcs):
-            j = i  # by their weights, so that their sum does not depend on the order given
+            j = i  # sorted by weight, so that the sum does not depend on the order of the input
             while j > first and score[order[j - 1]] > score[order[j]]:
                 order[j - 1], order[j] = order[j], order[j - 1]
                 j -= 1

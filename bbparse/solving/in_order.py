@@ -1,4 +1,4 @@
-"""`in_order`: a function of many things at the same time, on threads."""
+"""`in_order`: a parallel `map` on threads that keeps the order of its items."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ def in_order(
     threads: int,
     stop: Callable[[], None] = lambda: None,
 ) -> Iterator[R]:
-    """As `map`, but for several items at the same time, which are read a little ahead.
+    """Map a function over items on several threads; yield results in the order of the items.
 
-    Threads share Python's lock: they gain as much time as ``function`` spends outside, in kernels.
-    If the items end in an error, the results before it come first. With one thread there is none,
-    and nothing is read ahead. ``stop`` is called where not all is taken, to end what is begun.
+    Items are read a little ahead. Threads share Python's lock, so that they save time only while
+    ``function`` runs in kernels, which release it. If reading the items raises an error, the
+    results of the items before it are yielded first. With one thread no pool is started, and
+    nothing is read ahead. ``stop`` is called if the iteration ends early, to end running tasks.
     """
     if threads <= 1:
         yield from map(function, items)
@@ -46,7 +47,7 @@ def in_order(
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-    except BaseException:  # nothing more is worth doing
+    except BaseException:  # the results are not needed any more
         stop()
         raise
     finally:

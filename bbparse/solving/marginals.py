@@ -1,4 +1,4 @@
-"""What the best projective trees with each arc score, in one call: from problem to scores."""
+"""Max-marginals of a projective problem: the score of the best tree with each arc."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ NEG = -np.inf
 
 
 class Marginals(NamedTuple):
-    """Of a problem whose factors are scores of arcs, in its order of arcs."""
+    """Max-marginals of a problem whose factors are replaced by arc scores."""
 
-    each: Floats  #: float64[A], what the best tree with each arc scores; -inf: there is none.
-    tree: float  #: What the tree scores that was given.
+    each: Floats  #: float64[A], score of the best tree with each arc; -inf: there is none.
+    tree: float  #: Score of the tree that was passed to `max_marginals`.
 
 
 @kernel
 def factors_as_arcs(n_arcs, factors, tree):
-    """Scores float64[A] of arcs that stand for all factors, up to a constant, in a tree.
+    """Return arc scores float64[A] that replace all factors: exact in a tree, up to a constant.
 
-    What fires is shared by its arcs, or lost with each of them; the rest by those that lack.
+    A positive factor that fires in the tree is shared among its arcs; a negative one counts in full
+    for each of its arcs. A factor that does not fire is shared among its arcs outside the tree.
     """
     own = np.zeros(n_arcs)
     on = np.zeros(n_arcs, np.bool_)
@@ -63,7 +64,10 @@ def factors_as_arcs(n_arcs, factors, tree):
 
 @kernel
 def _marginals(mode, n, single_root, arcs, parts, factors, heads, trees):
-    """``heads`` int32[1, n + 1] and ``trees`` int32[1, n] are the tree; others plain tuples."""
+    """Compute `max_marginals` of a tree: ``heads`` int32[1, n + 1], ``trees`` int32[1, n].
+
+    The other records are plain tuples.
+    """
     given = Arcs(*arcs)
     sib, gc, ogc, gsib = parts
     named = Parts(
@@ -98,10 +102,11 @@ def _marginals(mode, n, single_root, arcs, parts, factors, heads, trees):
 
 
 def max_marginals(problem: Problem, arcs: NDArray[np.int32]) -> Marginals:
-    """Max-marginals of a projective problem without labels, whose arcs are sorted by head and
-    modifier, with factors as scores of arcs that are exact in a tree, int32[n] of its arcs.
+    """Compute max-marginals with factors replaced by arc scores (`factors_as_arcs`).
 
-    Count factors are left out.
+    The problem must be projective and without labels, its arcs sorted by head and modifier.
+    ``arcs`` int32[n] are the arcs of the tree in which the replacement is exact. Count factors are
+    ignored.
     """
     p = problem
     heads = np.full((1, p.n_words + 1), np.int32(-1))

@@ -1,7 +1,7 @@
-"""Processes that do one task after the other, beside each other.
+"""Worker processes: each does one task after the other.
 
-Forks have the model and the compiled code in common with this process; a process that is spawned
-gets, or loads, its own.
+Forked processes share the model and the compiled code with this process. A spawned process receives
+or loads its own.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from typing import Any
 from bbparse.errors import WorkerError
 from bbparse.storage.interrupts import apart, clean_up
 
-#: Seconds for which a process may tidy up before it is killed.
+#: Time in seconds that a process has to clean up before it is killed.
 GRACE = 5.0
 
 
 class Worker:
-    """A process that is sent tasks, and sends what `work`, which raises nothing, makes of them.
+    """A process that receives tasks and sends back the results of `work`, which must not raise.
 
-    It ends with this process, or when its connection is closed. `others` have been started before;
-    `start` is ``fork`` or ``spawn``. `WorkerError` if it cannot be started.
+    It ends with this process, or when its connection is closed. `others` are the workers started
+    before; `start` is ``fork`` or ``spawn``. Raises `WorkerError` if the process cannot be started.
     """
 
     def __init__(
         self, work: Callable[[Any], Any], others: Sequence[Worker], start: str = "fork"
     ) -> None:
         context: Any = get_context(start)
-        self.task: Any = None  #: What it is at, if anything; for whoever receives the answer.
+        self.task: Any = None  #: The current task, if any; for the receiver of the result.
         self.connection, theirs = context.Pipe()
-        # it sees that this side is closed only if no fork has hold of it
+        # the process notices that this side is closed only if no other fork holds it open
         sides = [self.connection, *(one.connection for one in others)] if start == "fork" else []
-        gc.freeze()  # the fork's garbage collector would write to all objects, and so copy them
+        gc.freeze()  # else the fork's garbage collector writes to all objects, which copies them
         with _signals_later() as mask:
             self.process = context.Process(
                 target=_serve, args=(work, theirs, sides, mask), daemon=True
@@ -53,13 +53,13 @@ class Worker:
                 theirs.close()
 
     def take(self, task: Any) -> None:
-        """Begin with a task."""
+        """Send a task to the process."""
         self.task = task
-        with suppress(OSError):  # of one that was killed while it was idle: there is no answer
+        with suppress(OSError):  # the process was killed while idle: it sends no result
             self.connection.send(task)
 
     def end(self, grace: float = 0.0) -> None:
-        """End it, whatever it is doing, in so many seconds."""
+        """End the process within ``grace`` seconds, whatever it is doing."""
         self.process.join(grace)
         self.process.kill()
         self.process.join()
@@ -68,7 +68,7 @@ class Worker:
 
 @contextmanager
 def _signals_later() -> Iterator[set[int]]:
-    """Have signals wait until a fork knows what to do with them; yields what waits anyway."""
+    """Block signals until a fork has set its handlers; yield the signals blocked before."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield set()
         return
@@ -82,10 +82,10 @@ def _signals_later() -> Iterator[set[int]]:
 def _serve(
     work: Callable[[Any], Any], theirs: Connection, sides: list[Connection], mask: set[int]
 ) -> None:
-    """Do one task after the other, until the other process ends this one, or is gone."""
+    """Run the worker loop, until the parent process ends this one or is gone."""
     for side in sides:
         side.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it and ends this process
     numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
     ends = {  # Windows has no SIGHUP
         number: 1
@@ -93,7 +93,7 @@ def _serve(
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN
     }
     for number in ends:
-        signal.signal(number, signal.SIG_DFL)  # what the other process does is not for this one
+        signal.signal(number, signal.SIG_DFL)  # the parent's handlers must not run here
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     threading.Thread(target=_end_with_parent, daemon=True).start()

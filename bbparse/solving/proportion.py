@@ -1,12 +1,13 @@
-"""Best trees of problems whose scores are out of proportion.
+"""Best trees of numerically unbalanced problems.
 
-A search is exact up to a share of the largest sum of scores that a tree could have. Where what the
-best trees are made of is far smaller than that, as with masks of -1e12, this says little about
-them. Such a problem is solved again, as far as trees matter that are as good as the worst of those
-found (:mod:`bbparse.problem.reduction`), which takes out what has decided already; and again, as
-long as that makes scores smaller. What is then still out of proportion, rewards that no good tree
-has, is decided one by one. Of the k best trees, all that need it have their turn, the last first:
-the best may be of size 1 and the next of 1e12. Observers and ``stats`` tell of the first search.
+A search is exact up to a fraction of the largest sum of scores that a tree could have. If the terms
+of the best trees are far smaller than that sum, as with masks of -1e12, this tolerance can hide
+differences between them. Such a problem is solved again, restricted to trees that are at least as
+good as the worst tree found (:mod:`bbparse.problem.reduction`): the reduction removes the large
+scores that are decided already. This is repeated as long as scores get smaller. Large scores that
+are still left, rewards that no good tree has, are branched on one by one. All of the k best trees
+that need it are treated, the last one first: the best may have scores of size 1, the next of 1e12.
+Observers and ``stats`` report the first search.
 """
 
 from __future__ import annotations
@@ -29,31 +30,34 @@ from bbparse.problem.tree import heads_of, tree_terms
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-#: Terms of less than this share of others are so small that they call for a closer look.
+#: Terms below this fraction of the sum of magnitudes are so small that they need a closer look.
 _MINUTE = 1e-7
-#: What was found may be short by so many times the slack of a search.
+#: Maximum error of a tree found, as a multiple of the slack of its search.
 _SHORT = 4.0
-#: Most problems that are solved in place of one.
+#: Maximum number of problems that are solved for one.
 _MOST = 500
 
 
 class Answer(NamedTuple):
-    """What a method says of a problem."""
+    """The solution of a problem by one method, and its accuracy."""
 
     solution: Solution
-    slack: float  # bounds may be wrong by so much; 0: by no more than the rounding of a sum
+    slack: float  # maximum error of bounds; 0: no more than the rounding error of a sum
     sizes: Floats  # [2, K], the last two rows of :func:`bbparse.solving.rescore.rescore_trees`
 
 
 def in_doubt(slack: float, size: float, least: float) -> bool:
-    """Whether a tree's terms, of these magnitudes in all and at least, are beyond a slack."""
+    """Return True if ``slack`` could hide terms of a tree.
+
+    ``size`` is the sum of the magnitudes of its terms, ``least`` the smallest magnitude.
+    """
     return slack > TOLERANCE * size or least < max(slack / TOLERANCE * 1e-6, _MINUTE * size)
 
 
 class Proportion:
-    """Several searches for one problem, and the best trees of all of them.
+    """Repeated searches for one problem, and the best trees of all of them.
 
-    ``run(problem, k, left)`` solves a problem, where ``left`` of the time is spent by now.
+    ``run(problem, k)`` solves a reduced problem for its k best trees.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class Proportion:
         self.terms: dict[tuple[int, ...], list[float]] = {}
         self.ranked: list[tuple[int, ...]] = []
         self._offer(found.arcs)
-        # by how much the first, the first two, … of the trees may be worse than they should be
+        # maximum error of the first, the first two, … trees
         self.error = np.maximum(found.upper_bounds - found.scores, 0.0) + _SHORT * answer.slack
         self.stats = dict(found.stats)
         self.solved = 1
@@ -75,7 +79,7 @@ class Proportion:
         self._grain: float | None = None
 
     def solution(self) -> Solution:
-        """The best trees, after as many searches as it takes."""
+        """Return the best trees, after as many searches as needed."""
         if self.status in ("optimal", "gap"):
             self.status = "optimal"
             while self.status == "optimal":
@@ -92,7 +96,7 @@ class Proportion:
             proved[:] = True
         bounds = np.where(proved, scores, scores + self.error)
         bounds = np.maximum.accumulate(bounds[::-1])[::-1]
-        # no tree that comes after one that is proved scores more
+        # no tree scores more than a proved tree before it
         bounds = np.minimum(bounds, np.minimum.accumulate(np.where(proved, scores, np.inf)))
         self.stats |= {"upper_bound": float(bounds[0]), "searches": self.solved}
         return Solution.trusted(
@@ -102,7 +106,7 @@ class Proportion:
     # ---- trees -----------------------------------------------------------------------------------
 
     def _offer(self, trees: Ints) -> None:
-        """Take trees, and rank all: scores that are the same as far as floats tell, exactly."""
+        """Add trees and rank all; scores that are equal as floats are compared exactly."""
         for tree in map(tuple, trees.tolist()):
             if tree not in self.terms:
                 self.terms[tree] = tree_terms(self.problem, np.array(tree, np.int32))
@@ -133,7 +137,7 @@ class Proportion:
     # ---- searches --------------------------------------------------------------------------------
 
     def _settle(self, i: int) -> None:
-        """Find the first trees as exactly as tree i needs it."""
+        """Find the first i + 1 trees, as accurately as tree i requires."""
         waiting = [Reduction(self.problem)]
         error = 0.0
         while waiting and self.status == "optimal":
@@ -156,7 +160,7 @@ class Proportion:
             self.error[: i + 1] = np.minimum(self.error[: i + 1], error)
 
     def _short(self, space: Reduction, k: int) -> float:
-        """By how much a tree of a space may still be better than the k-th best."""
+        """Return by how much a tree of a space may still be better than the k-th best."""
         before, short = math.inf, math.inf
         while True:
             space.reduce(self.terms[self.ranked[k - 1]])
@@ -178,7 +182,7 @@ class Proportion:
 
     @property
     def grain(self) -> float:
-        """All scores, and so their sums, are multiples of this power of two; 0: all are 0."""
+        """Power of two that divides all scores, and so all their sums; 0: all scores are 0."""
         if self._grain is None:
             names = [name for name in FIELDS if name.endswith("_score")]
             scores = np.concatenate([getattr(self.problem, name) for name in names])
@@ -193,7 +197,7 @@ class Proportion:
 def in_proportion(
     problem: Problem, answer: Answer, run: Callable[[Problem, Any], Answer], options: Any
 ) -> Solution:
-    """The solution of a problem, solved again where its trees' terms are beyond the slack."""
+    """Return the solution of a problem, solved again where the slack could hide terms."""
 
     def again(reduced: Problem, k: int) -> Answer:
         return run(reduced, replace(options, k_best=k, gap=0.0, observer=None))

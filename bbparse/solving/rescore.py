@@ -1,8 +1,8 @@
 """φ of whole trees, in the order of the problem's arrays.
 
-The search adds the same numbers in another order at every node; this gives the score a user sees,
-the same however the tree was found and in whatever order the factors are given. How large these
-numbers are says how exact a score has to be.
+The search adds the same terms in a different order at every node. These kernels compute the score
+that a user sees; it does not depend on how the tree was found, nor on the order of the factors. The
+magnitudes of the terms determine how exact a score has to be.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from bbparse.problem import Problem
 
 @inlined
 def _add(total, low, size, least, value):
-    """Add to a sum kept as two doubles (Neumaier 1974): as good as exact, whatever the order.
+    """Add a value to a compensated sum of two doubles (Neumaier 1974): nearly exact in any order.
 
-    The sum of magnitudes and the least of them that is not 0 go along.
+    The sum of magnitudes and the smallest nonzero magnitude are updated too.
     """
     new = total + value
     if abs(total) >= abs(value):
@@ -33,13 +33,13 @@ def _add(total, low, size, least, value):
 
 @kernel
 def _place(head, mod, last):
-    """Where rows of an arc are found; other arcs may have the same place."""
+    """Return the hash slot of an arc; several arcs may share a slot."""
     return (np.int64(head) * 31 + mod) & (last.shape[0] - 1)
 
 
 @kernel
 def _by_arc(n, head, mod):
-    """Rows by their arc: the last one of each place, and the one before each of the same place."""
+    """Index rows by arc: the last row of each hash slot, and the previous row of each row."""
     size = 64
     while size < 4 * n:
         size *= 2
@@ -53,11 +53,11 @@ def _by_arc(n, head, mod):
 
 @kernel
 def tree_parts(heads):
-    """The parts of a tree, one of each kind for every modifier that has one.
+    """Return the parts of a tree: at most one of each kind for every modifier.
 
-    `heads` is int32[n+1] (heads[0] is not read). Returns int32[n+1] arrays indexed by modifier:
-    ``grand`` (head of the head, -1 under the root), ``inner`` (next modifier towards the head, -1
-    if there is none) and ``outermost`` (1 for the farthest modifier on its side, else 0).
+    ``heads`` is int32[n+1]; heads[0] is not read. The results are int32[n+1] arrays indexed by
+    modifier: ``grand`` (head of the head, -1 under the root), ``inner`` (next modifier towards the
+    head, -1 if there is none) and ``outermost`` (1 for the farthest modifier on its side, else 0).
     """
     n = heads.shape[0] - 1
     grand = np.full(n + 1, -1, np.int32)
@@ -86,11 +86,11 @@ def tree_parts(heads):
 
 @kernel
 def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
-    """Write what the trees ``trees`` int32[K, n], ``heads`` int32[K, n+1] score: float64[3, K].
+    """Score trees, ``trees`` int32[K, n] with ``heads`` int32[K, n+1]; write ``out`` float64[3, K].
 
-    The rows of ``out`` are φ, the sum of the magnitudes of all terms of a tree, and the least of
-    these magnitudes that is not 0 (inf: there is none). ``arcs``, ``parts``, ``factors`` and
-    ``counts`` are those of the problem.
+    The rows of ``out`` are φ, the sum of the magnitudes of all terms of a tree, and the smallest
+    nonzero magnitude (inf: there is none). ``arcs``, ``parts``, ``factors`` and ``counts`` are
+    those of the problem.
     """
     sib, gc, ogc, gsib = parts
     last_sib, before_sib = _by_arc(n, sib.head, sib.outer)
@@ -156,7 +156,7 @@ def rescore_trees(n, arcs, parts, factors, counts, heads, trees, out):
 
 
 def rescore(problem: Problem, arcs: NDArray[np.int32], heads: NDArray[np.int32]) -> NDArray:
-    """What `rescore_trees` says of trees given as ``Solution.arcs`` and ``Solution.heads``."""
+    """Apply `rescore_trees` to ``Solution.arcs`` and ``Solution.heads``; return float64[3, K]."""
     p = problem
     out = np.empty((3, arcs.shape[0]))
     rescore_trees(p.n_words, p.arcs, p.parts, p.factors, p.counts, heads, arcs, out)

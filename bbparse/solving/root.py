@@ -1,8 +1,8 @@
-"""Nodes of a search, each in one jitted call; the root from possible factors to scores.
+"""Bounding of a node in one jitted call; for the root, from the problem to scored trees.
 
-Nearly all sentences are closed at the root of the search tree, so that for them this call is the
-whole of solving. Where the root stays open, it hands over what the search goes on with. The same
-kernel bounds the other nodes: it is long, and compiled once.
+Nearly all sentences are closed at the root of the search tree: for them this call does all the
+work. If the root stays open, the call returns the state that the search continues from. The same
+kernel bounds the other nodes, because it is long and should be compiled only once.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 NEG = -np.inf
 
-#: What a call is to do: make a root; make and bound it; what is asked of other nodes, which is
-#: between these; score trees.
+#: Tasks of a call: make a root; make and bound it; score trees. The tasks at other nodes have the
+#: numbers between (:mod:`bbparse.search.lagrangian`).
 _MAKE, _SOLVE, _SCORE = 0, 1, 5
 
 
 class Choices(NamedTuple):
-    """What a call is to do, and the flags of its problem."""
+    """The task of a call, and the flags of its problem."""
 
     task: int
     n_words: int
@@ -74,10 +74,10 @@ class Choices(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A root that is not bounded."""
+    """A root that is not bounded yet."""
 
     node: Node
-    order: Ints  # this and the next three: see :class:`bbparse.search.lagrangian.Left`
+    order: Ints  # this and the next three fields: see :class:`bbparse.search.lagrangian.Left`
     slack: float
     hard: float
     moved: int
@@ -85,7 +85,7 @@ class Made(NamedTuple):
 
 @kernel
 def _alive(n, arcs):
-    """Arcs that are not forbidden, and no rivals of required ones, as the oracle has them."""
+    """Return the arcs that are neither forbidden nor rivals of required arcs, in order."""
     required = np.full(n + 1, -1, np.int32)
     for a in range(arcs.state.shape[0]):
         if arcs.state[a] == 1:
@@ -102,7 +102,7 @@ def _alive(n, arcs):
 
 @kernel
 def _groups(head, mod):
-    """Where the arcs of each pair of words begin; they differ in labels only."""
+    """Return where the arcs of each pair of words begin; arcs of a pair differ in label only."""
     ptr = np.empty(head.shape[0] + 1, np.int32)
     groups = 0
     for a in range(head.shape[0]):
@@ -115,7 +115,7 @@ def _groups(head, mod):
 
 @kernel
 def _node_counts(counts, place):
-    """The count factors over the oracle's arcs; those that are gone are in no tree."""
+    """Return the count factors over the oracle's arcs; dead arcs are in no tree."""
     n_sets = counts.ptr.shape[0] - 1
     ptr, score_ptr = np.zeros(n_sets + 1, np.int64), np.zeros(n_sets + 1, np.int64)
     arcs, score = np.empty(counts.arcs.shape[0], np.int32), np.empty(counts.score.shape[0])
@@ -129,7 +129,7 @@ def _node_counts(counts, place):
         score_ptr[c + 1] = used + c + 1
         for j in range(used - ptr[c] + 1):
             score[score_ptr[c] + j] = counts.score[counts.score_ptr[c] + j]
-    left = score[: score_ptr[n_sets]]  # how large scores are is seen from all of them
+    left = score[: score_ptr[n_sets]]  # trimmed: `score_spread` reads the whole array
     return NodeCounts(ptr, arcs, score_ptr, left, np.zeros(used), np.full(1, n_sets))
 
 
@@ -143,10 +143,10 @@ def _named(parts):
 
 @kernel
 def _made(kind, arcs, parts, factors, counts, choices):
-    """The root of a problem's search."""
+    """Make the root of a problem's search."""
     n, single_root = choices.n_words, choices.single_root
     order = _alive(n, arcs)
-    if order.shape[0] < n:  # some word has none: an oracle of no arcs has no tree
+    if order.shape[0] < n:  # some word has no arc: an oracle without arcs has no tree
         order = order[:0].copy()
     n_arcs = order.shape[0]
     place = np.full(arcs.head.shape[0], np.int32(-1))
@@ -185,7 +185,7 @@ def _made(kind, arcs, parts, factors, counts, choices):
 
 @kernel
 def _lacking(parent, dead):
-    """A node that lacks some of its parent's arcs."""
+    """Copy a node without some of its arcs."""
     node = copy_node(parent)
     for a in dead:
         node.base[a] = NEG
@@ -233,7 +233,7 @@ def _call(
     if task > WATCH or (closed and task < WATCH):
         return heads, trees, exact, full_size, None
     if not closed:
-        node = copy_node(node)  # what waits is no larger than it has to be
+        node = copy_node(node)  # trimmed, to save memory while the node waits
     return heads, trees, exact, full_size, (
         plain_node(node), order, verdict.status, verdict.bound, verdict.arc, verdict.lower,
         verdict.tree, margin_of(limits.quantum, verdict.slack), slack, hard, moved,
@@ -244,21 +244,21 @@ def _call(
 def call_projective(
     mode, arcs, parts, factors, counts, choices, parent, dead, best, limits, counters, record
 ):  # fmt: skip
-    """Bring a projective problem up to the root of its search, or do what is asked of other nodes.
+    """Make and bound the root of a projective problem, or do another task at one of its nodes.
 
-    Arguments are plain tuples of the fields of records, as numba takes microseconds for each named
-    one: those of :mod:`bbparse.problem.parts`, of :class:`Choices` and of
-    :mod:`bbparse.bounding.state`. ``mode`` is that of the recurrence; ``parent`` what is left of
-    the parent of a node, from `plain_node`, and stays as it is; ``dead`` int32[] the parent's arcs
-    that die, or where trees are scored, all arcs. At the root, slack, hard and full size are found
-    here, and work counts the oracle's places. ``counters`` as `bound_node` takes them, and one more
-    for the slack.
+    Arguments are plain tuples of the fields of records, because numba spends microseconds on each
+    named tuple: the records of :mod:`bbparse.problem.parts`, :class:`Choices`, and those of
+    :mod:`bbparse.bounding.state`. ``mode`` selects the recurrence. ``parent`` is the state of a
+    node's parent, from `plain_node`; it does not change. ``dead`` int32[] are the parent's arcs
+    that die; if trees are scored, they are all arcs. At the root, slack, hard weight and full size
+    are computed here, and the work limit counts positions of the oracle. ``counters`` float64[4]
+    are those of `bound_node`, and the slack.
 
-    If the root is closed, or they are to be scored, the first three are the trees in the arcs of
-    the problem, best first, none where none is feasible: heads int32[K, n + 1], arcs int32[K, n]
-    and what `rescore_trees` says of them, float64[3, K]. Then the size of the oracle at the root,
-    0 where some word has no arc, and the fields of a :class:`bbparse.search.lagrangian.Left`; None
-    if the node is closed and not watched, or is not to be bounded.
+    The first three results are the trees, if the root is closed or trees are scored: heads
+    int32[K, n + 1], arcs of the problem int32[K, n], and the scores of `rescore_trees`
+    float64[3, K], best tree first. The fourth is the size of the oracle at the root, 0 if some word
+    has no arc. The last has the fields of a :class:`bbparse.search.lagrangian.Left`; None if the
+    node is closed and not watched, or the task does not bound it.
     """
     return _call(
         Projective(mode), Arcs(*arcs), _named(parts), Factors(*factors), Counts(*counts),
@@ -271,7 +271,7 @@ def call_projective(
 def call_nonprojective(
     mode, arcs, parts, factors, counts, choices, parent, dead, best, limits, counters, record
 ):  # fmt: skip
-    """As :func:`call_projective`, of a problem that allows crossing arcs."""
+    """Do the same as :func:`call_projective` for a problem that allows crossing arcs."""
     return _call(
         Nonprojective(mode), Arcs(*arcs), _named(parts), Factors(*factors), Counts(*counts),
         Choices(*choices), named_node(Automata(*parent[0]), parent), dead, Incumbents(*best),
@@ -279,7 +279,7 @@ def call_nonprojective(
     )  # fmt: skip
 
 
-# By whether trees are projective: the kernel, and what stands for the parent of a root.
+# The kernel, and a placeholder for the parent of a root, by whether trees are projective.
 _KERNELS = {True: call_projective, False: call_nonprojective}
 NO_NODE = {True: empty_node(Chart), False: empty_node(Automata, ("place",))}
 _NO_PROBLEM = Problem.trusted(0, NO_ARCS.copy(), NO_ARCS.copy(), np.empty(0)).plain()
@@ -287,7 +287,7 @@ _NO_LIMITS = (0, 0, 0.0, 0.0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def call_root(p: Problem, mode: int, waits: bool, k: int, limits: tuple[Any, ...]) -> Called:
-    """Make the root of a problem; bound it, too, if it is not to wait."""
+    """Make the root of a problem's search; bound it unless ``waits``."""
     best = no_trees(k, p.n_words)
     counters = np.zeros(4)
     task = _MAKE if waits else _SOLVE
@@ -303,7 +303,7 @@ def call_node(
     projective: bool, task: int, node: tuple[Any, ...], dead: Ints, best: Incumbents,
     limits: tuple[Any, ...], counters: Floats, record: tuple[Any, ...],
 ) -> Left | None:  # fmt: skip
-    """Do what is asked of the part of a node in which some arcs are dead; None: it is closed."""
+    """Do a task at the child of a node in which some arcs are dead; None: the child is closed."""
     *_, left = _KERNELS[projective](
         0, *_NO_PROBLEM, (task, 0, False, True, True), node, dead, tuple(best), limits, counters,
         record,
@@ -312,9 +312,9 @@ def call_node(
 
 
 def call_scores(p: Problem, trees: Ints) -> Floats:
-    """What `rescore_trees` says of trees int32[K, n] of a problem, by code that is there."""
+    """Apply `rescore_trees` to trees int32[K, n], inside the kernel that is compiled already."""
     k = len(trees)
-    if not k:  # kernels read a first tree
+    if not k:  # the kernel reads a first tree
         return np.empty((3, 0))
     best = no_trees(k, p.n_words)._replace(
         trees=np.ascontiguousarray(trees), found=np.full(1, k)

@@ -16,7 +16,7 @@ from bbparse.solving.conflict import explain_infeasible
 from bbparse.solving.in_order import in_order
 from bbparse.solving.trees import Options, check_request, find_trees
 
-# Problems that a thread takes at a time: most take less time than passing them on does.
+# Number of problems in one task of a thread: most problems take less time than starting a task.
 _PER_TASK = 8
 
 
@@ -40,60 +40,63 @@ def solve(
     Parameters
     ----------
     problem : Problem
+        The candidate arcs with their scores, parts, factors and constraints.
     k_best : int
-        How many trees, at most 1,000,000, and 20,000,000 words in all of them; all trees there are
-        where fewer exist.
+        Number of trees, at most 1,000,000, and at most 20,000,000 words in all of them. If fewer
+        trees exist, all of them are returned.
     time_limit : float, optional
-        Seconds. What kernels do looks at the clock, too, after one call of the oracle at least:
-        milliseconds for a sentence, up to a second for 2,000 words. Of k trees fewer come then.
+        Time limit in seconds. Kernels check the clock between calls of the oracle, and make at
+        least one call: milliseconds for a sentence, up to a second for 2,000 words. If the limit is
+        reached, fewer than k trees may be returned.
     node_limit : int, optional
-        Most search nodes.
+        Maximum number of search nodes.
     work_limit : float, optional
-        Most hyperedges of a chart, or places of automata, that are visited: about 30 million a
-        second. What it stops is the same on every machine. It and the options from backbone on to
-        observer are for the branch and bound only.
+        Maximum number of visited hyperedges of a chart, or positions of automata: about 30 million
+        are visited in a second. The search ends at the same point on every machine. This option and
+        those from backbone to observer are for the branch and bound only.
     gap : float
-        Stop as soon as the bound is within this share of the k-th score: when
-        bound - score <= gap · max(\\|score\\|, \\|bound\\|).
+        Relative gap: stop as soon as
+        bound - score <= gap · max(\\|score\\|, \\|bound\\|) for the k-th score.
     method : {"auto", "bb", "ilp", "price-and-cut"}
-        Branch and bound; an integer program on HiGHS (`bbparse.ilp`); or linear programs that grow
-        where they must (`bbparse.pricing`), for dense grandchildren and non-projective trees. The
-        last two need highspy and prove to tolerances only. auto takes branch and bound, which can
-        solve every problem.
+        ``bb``: branch and bound. ``ilp``: an integer program on HiGHS (`bbparse.ilp`).
+        ``price-and-cut``: linear programs with delayed columns and rows (`bbparse.pricing`), for
+        dense grandchildren and non-projective trees. The last two need highspy and are exact up to
+        a tolerance only. ``auto`` takes branch and bound, which can solve every problem.
     backbone : {"first", "sibling", "carreras", "grandsib"}, optional
-        Which parts the branch and bound's dynamic programs hold; default the cheapest that holds
-        the problem's parts. A richer one takes over pair factors it can hold.
+        The parts that the branch and bound's dynamic programs score; by default the cheapest
+        backbone that covers the problem's parts. A richer one absorbs the pair factors that it
+        covers.
     settings : SearchSettings
-        How the branch and bound searches.
+        Settings of the branch and bound.
     observer : Observer, optional
-        Is told what happens in the branch and bound (:mod:`bbparse.search.observer`).
+        Receives the events of the branch and bound (:mod:`bbparse.search.observer`).
     explain : bool
-        Where there is no tree, look for constraints that conflict, in what is left of the time
-        limit, and give them as ``conflict`` (`bbparse.solving.conflict.explain_infeasible`).
+        If there is no tree, find constraints that conflict, in the rest of the time limit, and
+        return them as ``conflict`` (`bbparse.solving.conflict.explain_infeasible`).
     proof : bool
-        Make a ``proof`` of the solution, in what is left of the time limit, that `bbparse.verify`
-        can check. It stays None where a limit was reached (`bbparse.proof.certify.certify` says
-        why).
+        Make a ``proof`` of the solution that `bbparse.verify` can check, in the rest of the time
+        limit. It is None if a limit was reached (`bbparse.proof.certify.certify` returns the
+        reason).
 
     Returns
     -------
     Solution
-        Trees best first, and trees of equal score in the order of their heads. They depend on what
-        the problem says alone, not on the order in which it says it (:mod:`bbparse.problem.order`
-        has the rule). ``status`` is
+        Trees best first, trees of equal score in the order of their heads. They depend only on the
+        content of the problem, not on the order of its arrays (:mod:`bbparse.problem.order` has the
+        rule). ``status`` is one of
 
         * optimal: every tree is proved, so that the upper bounds are the scores;
         * infeasible: there is no tree;
-        * gap, time_limit, node_limit, work_limit: what ended the search before all trees were
-          proved; the best trees found, with valid bounds.
+        * gap, time_limit, node_limit, work_limit: the limit that ended the search before all trees
+          were proved; the trees are the best ones found, with valid bounds.
 
     Raises
     ------
     ProblemError
-        Where an argument is impossible or not one that the method takes, or the backbone cannot
-        hold the problem's parts.
+        If an argument is impossible, if the method does not support it, or if the backbone does not
+        cover the problem's parts.
     BBParseError
-        Where a method needs highspy, and it is not installed.
+        If a method needs highspy and it is not installed.
     """
     options = Options(k_best, time_limit, node_limit, work_limit, gap, backbone, settings, observer)
     check_request(problem, method, options)
@@ -116,21 +119,23 @@ def solve_batch(
     Parameters
     ----------
     problems : iterable of Problem
+        The problems to solve.
     threads : int
-        How many problems are solved side by side. The trees, scores and bounds are the same
-        whatever the number, unless a time limit stops a search.
+        Number of problems that are solved in parallel. The trees, scores and bounds do not depend
+        on it, unless a time limit stops a search.
     options
-        As for :func:`solve`, for each problem.
+        Options of :func:`solve`, for each problem.
 
     Returns
     -------
     list of Solution
-        In the order of the problems.
+        Solutions in the order of the problems.
 
     Raises
     ------
     BBParseError
-        As :func:`solve`, with the place of the problem; the first in order if there are several.
+        The errors of :func:`solve`, with the index of the problem. If several problems fail, the
+        error of the first one is raised.
     """
     check_options({"threads": threads}, ProblemError)
     check_type("problems", problems, Iterable, "problems", ProblemError)

@@ -1,8 +1,9 @@
-"""Problems to trees by whichever method takes them: the one place where the parts are put together.
+"""From a problem to trees by any method: the module that connects the parts of the solver.
 
-`Options` are what can be asked of a solver besides its problem, and which method takes what. Then:
-in order → one call for the root: possible factors, oracle, bound → search → in the given order.
-Nothing is checked, explained or proved here: `bbparse.solving.solve` does that around it.
+`Options` holds the options of a solver, and `METHODS` the options that each method supports.
+`find_trees` sorts the problem, calls the root kernel (possible factors, oracle, bound), searches if
+the root stays open, and maps the trees back to the order of the input. It does not check, explain
+or prove anything: `bbparse.solving.solve` does.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from bbparse.solving.root import call_node, call_root, call_scores
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of `bbparse.solve` that a method answers to; said there."""
+    """The options of `bbparse.solve` that methods use; see there."""
 
     k_best: int = 1
     time_limit: float | None = None
@@ -59,14 +60,14 @@ class Options:
 
     @property
     def limits(self) -> SearchLimits:
-        """What ends a search."""
+        """The limits that end a search early."""
         return SearchLimits.of(self.deadline, self.node_limit, self.work_limit, self.gap)
 
 
 _USUAL = Options(started=0.0)
 
-#: Of each method, what it takes besides ``k_best``, ``time_limit`` and ``gap``, which all take.
-#: auto is branch and bound, which can solve every problem.
+#: The options that each method supports besides ``k_best``, ``time_limit`` and ``gap``, which all
+#: support. auto is branch and bound, which can solve every problem.
 METHODS: dict[str, frozenset[str]] = {
     "auto": frozenset({"node_limit", "work_limit", "backbone", "settings", "observer"}),
     "bb": frozenset({"node_limit", "work_limit", "backbone", "settings", "observer"}),
@@ -76,7 +77,7 @@ METHODS: dict[str, frozenset[str]] = {
 
 
 def check_request(problem: Any, method: Any, options: Options) -> None:
-    """Refuse impossible options, and options that a method does not take, with a ProblemError."""
+    """Raise ProblemError for impossible options and those that the method does not support."""
     check_type("problem", problem, Problem, "a Problem", ProblemError)
     numbers = ("k_best", "time_limit", "node_limit", "work_limit", "gap")
     check_options({name: getattr(options, name) for name in numbers}, ProblemError)
@@ -96,15 +97,15 @@ def check_request(problem: Any, method: Any, options: Options) -> None:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-#: The largest k_best of a problem that may have so many trees, and how many words all of these may
-#: have together: listing takes a hundred bytes for each.
+#: Maximum k_best for a problem that has so many trees, and maximum number of words of all trees
+#: together: k-best enumeration takes a hundred bytes for each.
 MOST_TREES, MOST_TREE_WORDS = 1_000_000, 20_000_000
 _ONE = np.ones(1, np.bool_)
 
 
 def find_trees(problem: Problem, method: str, options: Options) -> Solution:
-    """The trees of a problem with their bounds."""
-    if options.k_best > 1:  # room for all of them is made at once
+    """Find the k best trees of a problem, with their bounds."""
+    if options.k_best > 1:  # memory for all trees is allocated at once
         most = min(options.k_best, max(1, most_trees(problem)))
         limit = min(MOST_TREES, MOST_TREE_WORDS // problem.n_words)
         if most > limit:
@@ -129,7 +130,7 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
 
 
 def _in_doubt(problem: Problem, answer: Answer, k: int) -> bool:
-    """Whether trees of a solution are made of numbers that its slack could hide."""
+    """Return True if the slack of a solution could hide terms of its trees."""
     solution, slack, sizes = answer
     all_trees = len(solution) < k and solution.status in ("optimal", "infeasible")
     if all_trees or problem.quantum > 2.0 * slack:
@@ -138,7 +139,7 @@ def _in_doubt(problem: Problem, answer: Answer, k: int) -> bool:
 
 
 def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
-    """Solve with HiGHS, which is exact to what the method calls its tolerance."""
+    """Solve with HiGHS, which is exact up to the tolerance in the method's stats."""
     o = options
     if method == "ilp":
         found = solve_ilp(problem, o.k_best, o.deadline.limit(), o.gap)
@@ -149,9 +150,9 @@ def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
 
 
 def _branch_and_bound(given: Ints | None, problem: Problem, options: Options) -> Answer:
-    """Solve with one jitted call, and a search below where that leaves the root open.
+    """Solve with one jitted call, and a search if the root stays open.
 
-    ``given[a]`` is arc a in the problem that the user gave; None: a.
+    ``given[a]`` is the number of arc a in the user's problem; None: the numbers are the same.
     """
     try:
         recurrence = recurrence_for(problem, options.backbone)
@@ -178,7 +179,7 @@ def _branch_and_bound(given: Ints | None, problem: Problem, options: Options) ->
 
 
 def make_root(p: Problem, options: Options, waits: bool) -> Called:
-    """The root of a problem's search, bounded if it is not to wait."""
+    """Make the root of a problem's search; bound it unless ``waits``."""
     s = options.settings
     limits = (
         MULTIPLIERS[s.method], s.root_calls * CALLS[p.projective],
@@ -190,7 +191,7 @@ def make_root(p: Problem, options: Options, waits: bool) -> Called:
 
 
 def _is_dense(problem: Problem) -> bool:
-    """Whether a problem is arcs and nothing else, and so many that a chart of them costs more."""
+    """Return True if a problem has arcs only, and so many that a sparse chart costs more."""
     return (
         4 * len(problem.arc_head) >= problem.n_words**2
         and len(problem.factor_ptr) == len(problem.count_ptr) == 1
@@ -199,7 +200,7 @@ def _is_dense(problem: Problem) -> bool:
 
 
 def _solve_dense(problem: Problem, options: Options) -> Answer:
-    """Solve a problem of arcs alone; no bound is needed where one pass finds the best tree."""
+    """Solve a problem that has arcs only: one pass finds the best tree, no bound is needed."""
     p, n = problem, problem.n_words
     table = np.full((n + 1, n + 1), -np.inf)
     table[p.arc_head, p.arc_mod] = restricted(
@@ -208,7 +209,7 @@ def _solve_dense(problem: Problem, options: Options) -> Answer:
     heads, goal = eisner(table, p.single_root)
     if goal == -np.inf:
         return _nothing(problem, options)
-    keys = p.arc_head.astype(np.int64) * (n + 1) + p.arc_mod  # they rise
+    keys = p.arc_head.astype(np.int64) * (n + 1) + p.arc_mod  # ascending: arcs are sorted
     wanted = heads[1:].astype(np.int64) * (n + 1) + np.arange(1, n + 1)
     arcs = np.searchsorted(keys, wanted).astype(np.int32)
     scores = rescore(p, arcs[np.newaxis], heads[np.newaxis])
@@ -229,8 +230,8 @@ def _solved(problem: Problem, found: Called, options: Options) -> Answer:
     if not len(scores):
         return _nothing(problem, options, stats)
     if options.k_best == 1 and len(problem.factor_ptr) == len(problem.count_ptr) == 1:
-        slack *= not problem.projective  # one pass, and no bound
-    if len(scores) > 1 and (scores[1:] > scores[:-1]).any():  # only rounding makes them rise
+        slack *= not problem.projective  # one pass finds the best tree, without a bound
+    if len(scores) > 1 and (scores[1:] > scores[:-1]).any():  # out of order by rounding only
         order = np.argsort(-scores, kind="stable")
         heads, arcs, scores = heads[order], arcs[order], scores[order]
     stats["seconds"] = clock() - options.started
@@ -240,7 +241,7 @@ def _solved(problem: Problem, found: Called, options: Options) -> Answer:
 
 
 def _solution(problem: Problem, outcome: Outcome, options: Options, slack: float) -> Answer:
-    """What a search found, in the arcs of the problem, scored anew and in order."""
+    """Convert the outcome of a search to a ranked solution with recomputed scores."""
     if outcome.status == "infeasible":
         return _nothing(problem, options, outcome.stats, told=True)
     arcs = outcome.trees
