@@ -1,7 +1,7 @@
-"""The checker's bounds: what no tree of a subspace can exceed under given multipliers.
+"""The checker's bounds: upper bounds on the trees of a subspace under given multipliers.
 
-All sums are exact (:mod:`bbparse.proof.exact`), so that a bound holds whatever the proportions of
-scores and multipliers are. What multipliers are is said in :mod:`bbparse.problem.proof`.
+All sums are exact (:mod:`bbparse.proof.exact`), so that a bound holds for scores and multipliers of
+any magnitude. :mod:`bbparse.problem.proof` defines the multipliers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Subspace:
-    """The arcs that trees may have, bool[A], and arcs of which they have at least one."""
+    """A set of trees: their arcs are alive, bool[A], and include at least one arc of ``some``."""
 
     alive: list[bool]
     some: frozenset[int] = frozenset()
@@ -31,7 +31,7 @@ class Subspace:
 
 @dataclass(slots=True)
 class Row:
-    """Multipliers at work: scores of arcs, what is added to the best tree, counts and pairs."""
+    """Multipliers converted to arc scores, a constant, and multipliers of counts and pairs."""
 
     score: list[int]
     constant: int
@@ -42,8 +42,8 @@ class Row:
 class Bounds:
     """Bounds on the trees of one problem.
 
-    Not ``scored``: arcs and parts count nothing, factors of finite weight are as if not there, and
-    scores of numbers of arcs are 0 unless they are -inf.
+    If not ``scored``, arcs and parts score 0, factors of finite weight are ignored, and finite
+    scores of count factors are 0.
     """
 
     def __init__(self, problem: ProblemArrays, trees: Trees, scored: bool) -> None:
@@ -58,11 +58,11 @@ class Bounds:
             self.into[m].append(a)
 
     def possible(self, space: Subspace) -> bool:
-        """Whether the dynamic program finds any tree in a subspace, good or bad."""
+        """Return True if the dynamic program finds any tree in a subspace."""
         return exists(self._best_tree(space, [0] * len(space.alive), []))
 
     def bound(self, space: Subspace, row: Row) -> int:
-        """No tree of the subspace scores more; `NONE` or less where there is no tree."""
+        """Return an upper bound on the trees of a subspace; `NONE` or less if there is none."""
         found = self._best_tree(space, row.score, row.paid) + row.constant
         choices = [sum(space.alive[a] for a in arcs) for arcs in self.into]
         for members, table, lam in zip(self.trees.sets, self._tables, row.counts):
@@ -83,10 +83,10 @@ class Bounds:
         table: list[int],
         lam: list[int],
     ) -> int:
-        """Most that a count factor can score less the multipliers of the arcs it counts.
+        """Maximize a count factor's score minus the multipliers of the arcs that it counts.
 
-        What it counts need not be a tree; but it counts what all trees of the space have, and
-        nothing that none of them has.
+        The counted arcs need not form a tree, but they include every arc that all trees of the
+        space have, and no arc that none of them has.
         """
         paid: list[int] = []
         free: list[int] = []
@@ -106,7 +106,7 @@ class Bounds:
     def row(
         self, factors: Sequence[float], counts: Sequence[float], pairs: Sequence[float], name: str
     ) -> Row:
-        """Multipliers as scores of arcs and a constant, once they are seen to be legal."""
+        """Check multipliers and convert them to arc scores and a constant."""
         t = self.trees
         row = Row(list(self._score), 0, [], [])
         for f, (lo, hi) in enumerate(pairwise(t.factor_ptr)):
@@ -129,7 +129,7 @@ class Bounds:
         return row
 
     def _add_factor(self, row: Row, f: int, lam: list[int], name: str) -> None:
-        """Add lam · z for each arc, or -lam · (their sum - (r - 1)) for a negative weight."""
+        """Add lam · z for each arc, or -lam · (Σ z - (r - 1)) for a negative weight."""
         weight, arcs = self.trees.weights[f], self.trees.factors[f]
         shares = lam
         if weight >= 0.0:

@@ -1,16 +1,16 @@
-"""Making proofs: the bounder of a search that knows the k best trees already.
+"""Making proofs: a bounder for a search that knows the k best trees already.
 
-The subspaces come depth first, and it writes the nodes of a :class:`bbparse.problem.proof.Proof` as
-they come. In each it lowers the bound of :mod:`bbparse.proof.relaxation` by Polyak's steps, aiming
-at the k-th score; takes out at once all arcs that are in no better tree, which the
-max-marginals under the same multipliers show; and then branches: on the arc with the largest
-gap, or, where the best tree is one of the solution, by Lawler's partition around it.
+The search visits subspaces depth first, and the bounder writes the nodes of a
+:class:`bbparse.problem.proof.Proof` in that order. In each subspace it lowers the bound of
+:mod:`bbparse.proof.relaxation` by Polyak steps towards the k-th score. It eliminates together all
+arcs whose max-marginals show that they are in no better tree. Then it branches: on the arc with the
+largest gap, or, if the best tree is one of the solution, by Lawler's partition around that tree.
 
-Bounds refer to the problem as it was given: what is fixed in a subspace only moves multipliers.
+Bounds refer to the user's problem: arcs that are fixed in a subspace only change multipliers.
 
-Where fewer than k trees exist, there is no k-th score, and what has to be shown is that nothing
-else is feasible. All finite scores are then replaced by zero, and bounds are lowered until they
-are negative.
+If fewer than k trees exist, there is no k-th score, and the proof must show that no other tree is
+feasible. All finite scores are then replaced by zero, and bounds are lowered until they are
+negative.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ from bbparse.proof.crossing import pairs_of
 from bbparse.proof.relaxation import Bound, Relaxation, Space
 from bbparse.search.search import Bounder, Search, SearchLimits
 
-#: Calls of the oracle at the root and at other nodes, and how many lie between two eliminations.
+#: Number of oracle calls at the root, at other nodes, and from one elimination to the next.
 ROOT_CALLS, NODE_CALLS, EVERY = 60, 15, 4
-#: So many times more of them where the oracle has components that are to agree.
+#: Factor on the number of calls if the oracle has components that must agree.
 MORE_CALLS = 8
-#: Without scores bounds are lowered towards -1, and are low enough here.
+#: Without scores, bounds are lowered towards -1; this value is low enough.
 CLEARLY_NEGATIVE = -1e-3
 
 Floats = NDArray[np.float64]
 
 
 class _BetterTree(Exception):
-    """A tree that the solution lacks."""
+    """A tree better than the k-th one that the solution lacks."""
 
 
 class Certifier(Bounder[Space]):
-    """What writes the proof of one solution."""
+    """Bounder that writes the proof of one solution."""
 
     def __init__(self, problem: Problem, solution: Solution, k_best: int) -> None:
         self.given, self.k_best = problem, k_best
@@ -76,7 +76,7 @@ class Certifier(Bounder[Space]):
             self.precision = 1e-3
             self.scores = np.zeros_like(solution.scores)
         else:
-            # half the tolerance, so that the checker's rounding has the other half
+            # half of the tolerance: the other half is for the checker's rounding
             self.target, hard = float(solution.scores[-1]), 4.0 * largest_score(problem)
             self.precision = 0.5 * rounding
             self.limit = self.target + max(0.5 * rounding, above - rounding)
@@ -97,7 +97,7 @@ class Certifier(Bounder[Space]):
 
     @property
     def worst(self) -> float:
-        return -math.inf  # what is not closed is to be proved
+        return -math.inf  # every subspace must be closed by its own proof
 
     def bound(self, space: Space) -> None:
         calls = NODE_CALLS if space.depth else ROOT_CALLS
@@ -111,7 +111,7 @@ class Certifier(Bounder[Space]):
     # ---- one subspace --------------------------------------------------------------------------
 
     def _prove(self, space: Space, calls: int) -> list[Space]:
-        """Write the node of a subspace; the subspaces that are left to prove, the last first."""
+        """Write the node of a subspace; return the subspaces left to prove, the last one first."""
         self.relaxation.settle(space)
         inside = [t for t, tree in enumerate(self.trees) if space.alive[tree].all()]
         target = max([self.target, *(float(self.scores[t]) for t in inside)])
@@ -138,7 +138,7 @@ class Certifier(Bounder[Space]):
         return self._branch(space, bound)
 
     def _eliminate(self, space: Space, bound: Bound) -> bool:
-        """Take out the arcs that are in no tree above the limit; whether there were any."""
+        """Remove the arcs that are in no tree above the limit; return True if any were."""
         value = self.relaxation.with_each(space, bound)
         poor = np.flatnonzero(self.relaxation.free(space) & (value <= self.limit))
         if not len(poor):
@@ -146,7 +146,7 @@ class Certifier(Bounder[Space]):
         self.nodes.split(poor)
         most = self.relaxation.with_some(space, value, poor)
         if len(poor) == 1:
-            # the arc is required in its leaf, which fixes more: bound the leaf as it is
+            # the leaf requires this arc, which tightens its bound: bound the leaf itself
             required = self._without_and_with(space, int(poor[0]))[1]
             self.relaxation.settle(required)
             self._bound_leaf(required, self.relaxation.bound(required).value)
@@ -157,7 +157,7 @@ class Certifier(Bounder[Space]):
         return True
 
     def _bound_leaf(self, space: Space, bound: float) -> None:
-        """Write the leaf of a subspace that has no tree above the limit, or none at all."""
+        """Write the leaf of a subspace that has no tree above the limit, or no tree."""
         if bound == -math.inf:
             self.nodes.leaf(EMPTY, bound)
             return
@@ -181,7 +181,7 @@ class Certifier(Bounder[Space]):
                 arc = int(gap.argmax())
                 self.nodes.split([arc])
                 return self._without_and_with(space, arc)
-        # Lawler: the trees that first leave this one at its i-th free arc, for each i
+        # Lawler's partition: for each i, the trees that first differ at the i-th free arc
         spaces: list[Space] = []
         for arc in bound.tree[free[bound.tree]].tolist():
             self.nodes.split([arc])
@@ -211,11 +211,11 @@ class Nodes:
         self._rows: dict[tuple[bytes, ...], int] = {}
 
     def split(self, arcs: Iterable[int]) -> None:
-        """Ask whether a tree has one of these arcs."""
+        """Split on whether a tree has one of these arcs."""
         self._nodes.append((SPLIT, np.asarray(arcs).tolist(), 0.0, -1))
 
     def leaf(self, kind: int, bound: float, multipliers: tuple[Floats, ...] = ()) -> None:
-        """Close a subspace, with multipliers of factors, counts and pairs or without."""
+        """Close a subspace, with or without multipliers of factors, counts and pairs."""
         row = -1
         if multipliers:
             key = tuple(lam.tobytes() for lam in multipliers)
@@ -225,7 +225,7 @@ class Nodes:
     def proof(
         self, problem: Problem, k_best: int, order: NDArray[np.int64] | None = None
     ) -> Proof:
-        """The proof that these nodes are; order: the problem's arc for each arc they name."""
+        """Convert the nodes to a proof; ``order`` maps their arcs to those of the problem."""
         widths = (len(problem.factor_arcs), len(problem.count_arcs), 2 * len(pairs_of(problem)))
         multipliers = [
             np.frombuffer(b"".join(row[i] for row in self._rows)).reshape(len(self._rows), width)

@@ -1,8 +1,8 @@
 """Making proofs of solutions: `certify`, and `with_proof`, which `bbparse.solve` calls.
 
-Bounds are lowered in floats, which is quick (:mod:`bbparse.proof.certifier`). Where scores are so
-far out of proportion that rounding could be more than the tolerance of a proof, each subspace is
-reduced first, and the checker's own exact bounds decide (:mod:`bbparse.proof.unbalanced`).
+Bounds are lowered in floats, which is fast (:mod:`bbparse.proof.certifier`). If scores are so
+unbalanced that rounding could exceed the tolerance of a proof, each subspace is reduced first, and
+the checker's exact bounds decide (:mod:`bbparse.proof.unbalanced`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,25 @@ from bbparse.proof.unbalanced import UnbalancedCertifier, is_unbalanced
 def certify(
     problem: Problem, solution: Solution, k_best: int, *, time_limit: float | None = None
 ) -> tuple[Proof | None, str]:
-    """Prove that the trees of a solution are the k best of a problem, or all there are.
+    """Prove that the trees of a solution are the k best of a problem, or all that exist.
 
-    The limit is looked at between subspaces. Without a proof the text says why.
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    solution : Solution
+        A solution of it, with the status "optimal" or "infeasible".
+    k_best : int
+        The number of trees that the solution was asked for.
+    time_limit : float, optional
+        Time limit in seconds, checked between subspaces.
+
+    Returns
+    -------
+    proof : Proof or None
+        The proof; None if the limit was reached or the solution lacks a better tree.
+    reason : str
+        The reason why there is no proof; empty if there is one.
     """
     certifier = Certifier(problem, solution, k_best)
     if is_unbalanced(certifier):
@@ -32,10 +48,10 @@ def certify(
 def with_proof(
     problem: Problem, solution: Solution, k_best: int, *, time_limit: float | None = None
 ) -> tuple[Solution, str]:
-    """The solution with its proof, if it has one, and why if it has none.
+    """Return the solution with its proof, and the reason if there is none.
 
-    Arguments are as for `certify`. ``stats`` gain ``proof_seconds`` and, with a proof,
-    ``proof_leaves``. A search that a limit stopped has nothing to prove.
+    Arguments are those of `certify`. ``stats`` gain ``proof_seconds`` and, with a proof,
+    ``proof_leaves``. A solution whose search reached a limit gets no proof.
     """
     started = time.perf_counter()
     if solution.status in ("optimal", "infeasible"):

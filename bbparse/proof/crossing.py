@@ -1,9 +1,10 @@
-"""The checker's own bounds on crossing trees: an arborescence and head automata (Koo et al. 2010).
+"""The checker's bounds on crossing trees: an arborescence and head automata (Koo et al. 2010).
 
-They share no code with the solver and are meant to be read rather than to be fast. With the best
-arborescence, which is paid u and v for its arcs, the automata bound all trees. Each knows what all
-trees of a subspace have: which words have one candidate head only. Scores are whole numbers of
-units (:mod:`bbparse.proof.exact`), and nothing is rounded.
+The code shares nothing with the solver and is written to be read, not to be fast. The best
+arborescence, whose arcs also score the multipliers u and v, and the automata, which pay them,
+together bound all trees. Each automaton uses the arcs that all trees of a subspace have: those
+of words with a single candidate head. Scores are whole numbers of units
+(:mod:`bbparse.proof.exact`), and nothing is rounded.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from bbparse.proof.spans import Reading
 Pair = tuple[int, int]
 #: Root arcs (negative), and score.
 Weight = tuple[int, int]
-#: Of an arc: head, modifier, weight, and the index in the problem.
+#: An arc: head, modifier, weight, and index in the problem.
 Arc = tuple[int, int, Weight, int]
 
 
 def pairs_of(problem: ProblemArrays) -> list[Pair]:
-    """The candidate pairs that have multipliers, sorted; none where no tree and parts are apart.
+    """Return the sorted candidate pairs that have multipliers.
 
-    These are the pairs of a problem that allows crossing arcs and has parts.
+    They are all pairs of a problem that allows crossing arcs and has parts. Other problems have no
+    such pairs: tree and parts are scored together, or there are no parts.
     """
     p = problem
     if p.projective or not any(len(part.score) for part in p.parts):
@@ -36,16 +38,20 @@ def pairs_of(problem: ProblemArrays) -> list[Pair]:
 class Arborescences(Reading):
     """Best non-projective trees over the arcs of one problem; nothing else of it is used.
 
-    Chu-Liu and Edmonds: each word takes its best arc; a cycle becomes one new word, into which an
-    arc costs what the arc that it drives out of the cycle was worth; and so on with fewer words.
+    The algorithm is that of Chu-Liu and Edmonds. Each word takes its best arc. A cycle is
+    contracted to a new word; the weight of an arc into it is reduced by that of the cycle's arc
+    that it replaces. This is repeated with fewer words.
 
-    That the root has a single modifier is kept exactly. An arc weighs (-1, score) from the root and
-    (0, score) from elsewhere; weights are added by component and compared from the left. The best
-    tree then has the fewest root arcs that any tree has, and among such trees the highest score.
+    The single root is enforced exactly. An arc weighs (-1, score) from the root and (0, score) from
+    elsewhere; weights are added by component and compared lexicographically. The best tree then has
+    the minimum number of root arcs, and among such trees the highest score.
     """
 
     def best(self, alive: Sequence[bool], score: Sequence[int], needed: int = -1) -> int:
-        """The best score of a tree over the arcs alive, bool[A], with the one needed, if any."""
+        """Return the best score of a tree over the alive arcs, bool[A], with arc ``needed``.
+
+        ``needed`` = -1: no arc is needed.
+        """
         given: list[Arc] = []
         word = self.mod[needed] if needed >= 0 else 0
         for a, (head, mod) in enumerate(zip(self.head, self.mod)):
@@ -61,7 +67,7 @@ class Arborescences(Reading):
 
 
 def best_arcs(words: list[int], arcs: list[Arc]) -> list[int] | None:
-    """Indices of the arcs of the best tree that hangs all words from 0; None if there is none."""
+    """Return the arcs (indices) of the best tree over all words, rooted in 0; None: no tree."""
     best: dict[int, Arc] = {}
     for arc in arcs:
         head, mod, weight, _ = arc
@@ -72,7 +78,7 @@ def best_arcs(words: list[int], arcs: list[Arc]) -> list[int] | None:
     cycle = _cycle(words, best)
     if not cycle:
         return [arc[3] for arc in best.values()]
-    # The words of the cycle become one; an arc into it stands for one that drives out another.
+    # Contract the cycle to one word; an arc into it replaces one arc of the cycle.
     merged = max(words) + 1
     smaller: list[Arc] = []
     for head, mod, weight, a in arcs:
@@ -90,7 +96,7 @@ def best_arcs(words: list[int], arcs: list[Arc]) -> list[int] | None:
 
 
 def _cycle(words: list[int], best: dict[int, Arc]) -> set[int]:
-    """The words of one cycle among the best arcs; empty if there is none."""
+    """Return the words of one cycle among the best arcs; empty if there is none."""
     clear = {0}
     for word in words:
         path: list[int] = []
@@ -104,11 +110,11 @@ def _cycle(words: list[int], best: dict[int, Arc]) -> set[int]:
 
 
 class Automata(Reading):
-    """The automata of one problem: its parts and ``single_root`` are used, nothing else.
+    """The head automata of one problem; only its parts and ``single_root`` are used.
 
-    What the parts of head h score is a function f_h(g, M) of its own head g and its modifiers M. An
-    automaton finds the most that f_h(g, M) - Σ_{m in M} u_hm - v_gh can be, for any g and M over
-    some arcs: for each g, a chain of modifiers on either side, from near to far.
+    The parts of head h score a function f_h(g, M) of its own head g and its modifiers M. An
+    automaton maximizes f_h(g, M) - Σ_{m in M} u_hm - v_gh over g and M, restricted to some arcs.
+    For each g it builds a chain of modifiers on either side, from the nearest to the farthest.
     """
 
     def best(
@@ -120,10 +126,11 @@ class Automata(Reading):
         u: Mapping[Pair, int],
         v: Mapping[Pair, int],
     ) -> int:
-        """The most that head h can have; `NONE` or less where it can have nothing.
+        """Return the maximum of the automaton of head h; `NONE` or less if it is infeasible.
 
-        ``grands`` may be its head (not looked at for the root), ``mods`` its modifiers, of which it
-        must have ``must``; u and v are what is paid for a modifier, and for the head, by pair.
+        ``grands`` are the candidates for its own head (ignored for the root), ``mods`` those for
+        its modifiers; it must have all of ``must``. u and v are the multipliers that it pays for a
+        modifier and for its own head, by pair.
         """
         right = sorted(m for m in mods if m > h)
         left = sorted((m for m in mods if m < h), reverse=True)
@@ -139,22 +146,22 @@ class Automata(Reading):
         )
 
     def _root(self, mods: list[int], must: frozenset[int], pays: Mapping[int, int]) -> int:
-        """The root has one modifier, or one at least."""
+        """Return the maximum of the root's automaton: one modifier, or at least one."""
         if not self.single_root:
             return max((self._side(-1, 0, mods, must | {m}, pays) for m in mods), default=NONE)
         only = [m for m in mods if must <= {m}]
         return max((self._link(-1, 0, -1, m) - pays[m] for m in only), default=NONE)
 
     def _link(self, g: int, h: int, inner: int, m: int) -> int:
-        """What modifier m adds next to its inner sibling; -1: it is the nearest to h."""
+        """Return the score that modifier m adds after ``inner``; -1: m is the nearest to h."""
         score = self.sib.get((h, inner, m), 0) + self.gsib.get((g, h, inner, m), 0)
         return score + self.gc.get((g, h, m), 0)
 
     def _side(
         self, g: int, h: int, mods: list[int], must: frozenset[int], pays: Mapping[int, int]
     ) -> int:
-        """The best chain of the modifiers of one side, given from near to far."""
-        chains: list[tuple[int, int]] = [(-1, 0)]  # its last modifier, and its score
+        """Return the score of the best chain of modifiers on one side, given from near to far."""
+        chains: list[tuple[int, int]] = [(-1, 0)]  # last modifier and score of each chain
         for m in mods:
             best = max(before + self._link(g, h, inner, m) for inner, before in chains)
             if m in must:
@@ -166,7 +173,7 @@ class Automata(Reading):
 class Crossing:
     """Bounds on the trees of a problem that allows crossing arcs.
 
-    Not ``scored``: all parts count nothing, and there are no multipliers.
+    If not ``scored``, all parts score 0, and there are no multipliers.
     """
 
     def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
@@ -182,10 +189,10 @@ class Crossing:
         some: frozenset[int],
         paid: Sequence[int],
     ) -> int:
-        """No tree over the arcs that are alive scores more; exact where there are no parts.
+        """Return an upper bound on the trees over the alive arcs; exact if there are no parts.
 
-        Arcs have scores int[A]; trees have one of the arcs ``some`` at least, all trees if there
-        are none; ``paid`` int[2 P] is u of each pair, then v of each pair.
+        ``score`` int[A] are arc scores. If ``some`` is not empty, only trees with at least one of
+        these arcs count. ``paid`` int[2 P] is u of each pair, then v of each pair.
         """
         arcs = list(zip(self.trees.head, self.trees.mod))
         if not self.pairs:

@@ -1,7 +1,7 @@
-"""Sums without rounding, for the checker: floats as whole numbers of the least of them.
+"""Exact sums for the checker: floats as whole multiples of the smallest float.
 
-Every finite float64 is a whole number of units of 2**-1074, and Python's integers have as many
-digits as it takes. Adding them costs about what adding floats costs.
+Every finite float64 is a whole number of units of 2**-1074, and Python's integers have arbitrary
+precision. Adding them takes about as long as adding floats.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 
 _BITS = 1074
-#: The score of what no tree has. What it is added to is less than half of it, too, as no sum of
-#: floats comes near.
+#: Score of a structure that does not exist. A sum with it stays below half of it, as no sum of
+#: floats comes near that magnitude.
 NONE = -(1 << 2400)
 _FAINT = NONE // 2
 
 
 def whole(x: float) -> int:
-    """The number of units of a float; `NONE` for -inf."""
+    """Convert a float to a number of units; `NONE` for -inf."""
     if x == -math.inf:
         return NONE
     numerator, denominator = x.as_integer_ratio()
@@ -24,10 +24,10 @@ def whole(x: float) -> int:
 
 
 def exists(units: int) -> bool:
-    """Whether a sum is the score of something: nothing in it is `NONE`."""
+    """Return True if a sum is a real score, with no `NONE` in it."""
     return units > _FAINT
 
 
 def rounded(units: int) -> float:
-    """The float nearest to a number of units; -inf for sums that hold `NONE`."""
+    """Convert a number of units to the nearest float; -inf for sums with `NONE`."""
     return units / (1 << _BITS) if exists(units) else -math.inf

@@ -1,7 +1,7 @@
-"""The bound that proofs are made of: multipliers of factors and counts over an oracle.
+"""The bound that proofs use: multipliers of factors and count factors over an oracle.
 
-As a search has it (:mod:`bbparse.bounding.node`), but that nothing is simplified where arcs are
-fixed: multipliers always belong to the problem as it was given. What is fixed moves them.
+It is the bound of the search (:mod:`bbparse.bounding.node`) without simplification: multipliers
+always belong to the user's problem. Arcs that are fixed change the multipliers instead.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Flags = NDArray[np.bool_]
 
 @dataclass(eq=False, slots=True)
 class Space(Node):
-    """A subspace, with multipliers that were good for the one around it.
+    """A subspace, with multipliers inherited from its parent.
 
-    ``pair_lam`` float64[2, P] are u and v of an oracle of components that are to agree; there are
-    none for other oracles. ``empty``: only forbidden numbers are left of some set's arcs.
+    ``pair_lam`` float64[2, P] are u and v of an oracle whose components must agree; P = 0 for other
+    oracles. ``empty`` is True if only forbidden numbers of some count factor's arcs are possible.
     """
 
     alive: Flags
@@ -48,7 +48,7 @@ class Space(Node):
     empty: bool = False
 
     def copy(self) -> Space:
-        """An independent one."""
+        """Return an independent copy."""
         return Space(
             self.alive.copy(), self.lam.copy(), self.count_lam.copy(), self.pair_lam.copy()
         )
@@ -56,7 +56,7 @@ class Space(Node):
 
 @dataclass(slots=True)
 class Bound:
-    """No tree of a space scores more than `value`; `tree` is the best under the multipliers."""
+    """An upper bound `value` on the trees of a space; `tree` is the best under the multipliers."""
 
     value: float
     shift: float
@@ -64,10 +64,10 @@ class Bound:
 
 
 class Relaxation:
-    """Bounds of the subspaces of one problem, with its arcs in order.
+    """Bounds of the subspaces of one problem whose arcs are sorted.
 
-    Not ``scored``: all finite scores are 0, and bounds below 0 show that no tree is feasible. A
-    score of -inf is replaced by ``-hard``.
+    If not ``scored``, all finite scores are 0, and a bound below 0 proves that no tree is feasible.
+    Weights of -inf are replaced by ``-hard``.
     """
 
     def __init__(self, problem: Problem, scored: bool, hard: float) -> None:
@@ -87,7 +87,7 @@ class Relaxation:
         self._pair = np.repeat(np.arange(len(first)), np.diff(self._oracle.group_ptr))
         self._pair_mod = self.mod[first]
         self._n_pairs = len(first) if parts_of(p) and not p.projective else 0
-        #: Whether the oracle has components that are to agree.
+        #: True if the oracle has components that must agree.
         self.apart = scored and self._n_pairs > 0
         self._factors = NodeFactors(
             p.factor_ptr.copy(), p.factor_arcs.copy(), np.maximum(weights, -hard),
@@ -104,14 +104,14 @@ class Relaxation:
         self._simplex = np.empty(p.n_words + 2)
 
     def whole(self) -> Space:
-        """All trees, with the multipliers that QL13 start from."""
+        """Return the space of all trees, with the initial multipliers of QL13."""
         lam = np.zeros_like(self._factors.lam)
         start_multipliers(self._factors.ptr, self._factors.weight, lam)
         count_lam, pair_lam = np.zeros(len(self.cnt_arcs)), np.zeros((2, self._n_pairs))
         return Space(self.base > -np.inf, lam, count_lam, pair_lam)
 
     def _of(self, space: Space) -> tuple[Any, NodeFactors, NodeCounts]:
-        """Oracle, factors and counts with the multipliers of a space."""
+        """Return oracle, factors and counts with the multipliers of a space."""
         oracle = self._oracle
         if self.apart:
             oracle = oracle._replace(u=space.pair_lam[0], v=space.pair_lam[1])
@@ -119,37 +119,37 @@ class Relaxation:
         return oracle, factors, self._counts._replace(lam=space.count_lam)
 
     def choices(self, space: Space) -> NDArray[np.int64]:
-        """int64[n + 1]: how many arcs into each word are alive."""
+        """Return the number of alive arcs into each word, int64[n + 1]."""
         return np.bincount(self.mod[space.alive], minlength=self.n_words + 1)
 
     def free(self, space: Space) -> Flags:
-        """bool[A]: arcs that are alive, and not the only ones into their words."""
+        """Return the arcs, bool[A], that are alive and not the only ones into their words."""
         return space.alive & (self.choices(space) > 1)[self.mod]
 
     def settle(self, space: Space) -> None:
-        """Move multipliers to where the fixed arcs make bounds tighter, in place."""
+        """Change multipliers in place so that fixed arcs tighten the bounds."""
         free, alive = self.free(space), space.alive[self.cnt_arcs]
         settle_factors(self._of(space)[1], space.alive, free)
         counts, fixed = self._counts, alive & ~free[self.cnt_arcs]
         for lo, hi, start in zip(counts.ptr, counts.ptr[1:], counts.score_ptr):
             left = slice(start + fixed[lo:hi].sum(), start + alive[lo:hi].sum() + 1)
             space.empty |= bool((counts.score[left] == -np.inf).all())
-        # copies of fixed arcs are fixed by `hard`
+        # `hard` forces the copies of fixed arcs to their values
         space.count_lam[~free[self.cnt_arcs]] = -self.hard
         space.count_lam[~alive] = self.hard
-        if self.apart:  # and so are what automata have
+        if self.apart:  # the same for the arcs of automata
             alive, fixed = self._pairs(space)
             space.pair_lam[:, ~alive] = 0.0
             space.pair_lam[0, fixed], space.pair_lam[1, fixed] = -self.hard, 0.0
 
     def _pairs(self, space: Space) -> tuple[Flags, Flags]:
-        """Pairs that are alive, and those that are the only ones into their words."""
+        """Return the pairs that are alive, and those that are the only ones into their words."""
         alive = np.bincount(self._pair[space.alive], minlength=len(self._pair_mod)) > 0
         heads = np.bincount(self._pair_mod[alive], minlength=self.n_words + 1)
         return alive, alive & (heads == 1)[self._pair_mod]
 
     def recorded(self, space: Space) -> tuple[Floats, Floats, Floats]:
-        """The multipliers as a proof has them: those of what is fixed do not matter, and are 0."""
+        """Return the multipliers for a proof; those of fixed arcs have no effect and are 0."""
         count_lam = np.where(self.free(space)[self.cnt_arcs], space.count_lam, 0.0)
         pair_lam = space.pair_lam.copy()
         if self.apart:
@@ -157,7 +157,7 @@ class Relaxation:
         return space.lam, count_lam, pair_lam
 
     def bound(self, space: Space) -> Bound:
-        """The bound of a space under its multipliers."""
+        """Compute the bound of a space under its multipliers."""
         if space.empty:
             return Bound(-np.inf, -np.inf)
         oracle, factors, counts = self._of(space)
@@ -176,16 +176,16 @@ class Relaxation:
         return Bound(goal + shift, shift, tree)
 
     def with_each(self, space: Space, bound: Bound) -> Floats:
-        """float64[A]: a bound of the trees with each arc, where `bound` was the last one made."""
+        """Return bounds on the trees with each arc, float64[A]; `bound` must be the latest."""
         each = np.empty(len(self.mod))
         calls.with_each(self._of(space)[0], self._scratch, self._arc_score, each)
         return each + bound.shift
 
     def with_some(self, space: Space, each: Floats, arcs: NDArray[np.int64]) -> float:
-        """The most that trees with one of some arcs can score, by what `with_each` gave.
+        """Bound the trees that have one of some arcs, given the result of `with_each`.
 
-        That is a bound for an arborescence, and this is what the checker finds: its best with an
-        arc in the place of the bound.
+        For an arborescence `with_each` gives only a bound. It is replaced by the score of the best
+        arborescence with the arc, because that is what the checker computes.
         """
         if isinstance(self._oracle, Chart):
             return float(each[arcs].max())
@@ -207,7 +207,7 @@ class Relaxation:
         return found
 
     def step(self, space: Space, gap: float) -> bool:
-        """One step of Polyak's; False where the best tree makes all bounds exact."""
+        """Take one Polyak step; return False if all bounds are exact at the best tree."""
         oracle, factors, counts = self._of(space)
         norm = disagreement(counts, self._copy, self._chosen)
         norm += subgradient_norm(factors, self._chosen)
@@ -220,7 +220,7 @@ class Relaxation:
         return True
 
     def gaps(self, space: Space) -> Floats:
-        """float64[A]: what the bounds of all that an arc is in are above their scores."""
+        """Return for each arc the sum of bound minus score of all its components, float64[A]."""
         oracle, factors, counts = self._of(space)
         gap = np.zeros(len(self.mod))
         factor_gaps(factors, self._chosen, gap)
@@ -231,11 +231,11 @@ class Relaxation:
 
 @kernel
 def settle_factors(factors: NodeFactors, alive: Flags, free: Flags) -> None:
-    """Move multipliers, in place, so that fixed arcs make the bounds of factors tighter.
+    """Change multipliers in place so that fixed arcs tighten the bounds of factors.
 
-    A factor that lost an arc scores nothing: its weight goes to that arc, or its multiplier to
-    zero. Arcs that all trees have give their share to the free ones, and with a single free arc
-    left a factor of negative weight is exact at its full weight.
+    A factor with a dead arc scores 0: its positive weight moves to that arc, or its multiplier to
+    zero. Required arcs give their share to the free arcs. With at most one free arc left, the bound
+    of a factor of negative weight is exact at its full weight.
     """
     lam, weight = factors.lam, factors.weight
     for c in range(factors.size[0]):

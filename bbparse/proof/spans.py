@@ -1,14 +1,14 @@
-"""The checker's own reading of a `Problem`, and its dynamic program: the best projective tree.
+"""The checker's reading of a `Problem`, and its dynamic program for the best projective tree.
 
-Both are plain Python, share no code with the solver and are meant to be read rather than to be
-fast. Scores are whole numbers of units (:mod:`bbparse.proof.exact`), and nothing is rounded.
+Both are plain Python, share no code with the solver, and are written to be read, not to be fast.
+Scores are whole numbers of units (:mod:`bbparse.proof.exact`), and nothing is rounded.
 
-A tree is taken apart as in Koo & Collins 2010, for every kind of part at once:
+The items are those of Koo & Collins 2010, for all kinds of parts at once:
 
-* half (g, h, e): h, hanging from g, with all its modifiers on one side, the whole reaching to e;
-* open (g, h, m): the same as far as its modifier m, of which only the half towards h is there yet.
+* half (g, h, e): h with head g and all its modifiers on one side; the span ends at e;
+* open (g, h, m): h with head g and its modifiers up to m, with only the half of m towards h.
 
-For problems without grandchildren g is not looked at, and kept as -1.
+For problems without grandchildren g is not used, and is always -1.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from bbparse.proof.exact import NONE, exists, rounded, whole
 
 
 class Reading:
-    """The arcs and parts of a problem as plain Python numbers; parts are tables of units by words.
+    """The arcs and parts of a problem as plain Python numbers; parts map words to units.
 
-    Not ``scored``: all parts count nothing.
+    If not ``scored``, all parts score 0.
     """
 
     def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
@@ -34,7 +34,7 @@ class Reading:
         self.mod: list[int] = problem.arc_mod.tolist()
         tables: list[dict[tuple[int, ...], int]] = [{} for _ in problem.parts]
         for table, part in zip(tables, problem.parts if scored else ()):
-            for *words, score in rows_of(part):  # parts given twice are added up
+            for *words, score in rows_of(part):  # scores of repeated parts are added
                 table[tuple(words)] = table.get(tuple(words), 0) + whole(score)
         self.sib, self.gc, self.ogc, self.gsib = tables
 
@@ -59,7 +59,7 @@ class Trees(Reading):
         self.tables: list[list[float]] = [scores[a:b] for a, b in pairwise(ptr)]
 
     def fault(self, arcs: Sequence[int]) -> str:
-        """Why arcs, one into each word, are no feasible tree; "" if they are."""
+        """Return why arcs, one into each word, are no feasible tree; "" if they are one."""
         for a in arcs:
             if self.state[a] == -1:
                 return f"uses the forbidden arc {self.head[a]} -> {self.mod[a]}"
@@ -86,11 +86,11 @@ class Trees(Reading):
         return ""
 
     def phi(self, arcs: Sequence[int]) -> float:
-        """φ of a tree, from its definition."""
+        """Return φ of a tree, from its definition."""
         return math.fsum(self.terms(arcs))
 
     def terms(self, arcs: Sequence[int]) -> list[float]:
-        """What φ of a tree adds up."""
+        """Return the terms of which φ of a tree is the sum."""
         heads = [-1] + [self.head[a] for a in arcs]
         chosen = set(arcs)
         parts: list[int] = []
@@ -115,26 +115,26 @@ class Trees(Reading):
         return terms
 
 
-#: Best score of a thing without a marked arc in it, and with at least one.
+#: Best score of an item without a marked arc, and with at least one.
 Pair = tuple[int, int]
 _NOTHING: Pair = (NONE, NONE)
 _EMPTY: Pair = (0, NONE)
 
 
 def _join(a: Pair, b: Pair) -> Pair:
-    """Both things together."""
-    if a[1] == b[1] == NONE:  # so it is nearly always, and `NONE` is long
+    """Combine two items."""
+    if a[1] == b[1] == NONE:  # shortcut: nearly always so, and sums with `NONE` are slow
         return a[0] + b[0], NONE
     return a[0] + b[0], max(a[0] + b[1], a[1] + b[0], a[1] + b[1])
 
 
 def _better(a: Pair, b: Pair) -> Pair:
-    """One thing or the other."""
+    """Take the better of two alternatives."""
     return max(a[0], b[0]), max(a[1], b[1])
 
 
 def _some(a: Pair) -> bool:
-    """Whether there is such a thing."""
+    """Return True if the item exists."""
     return exists(a[0]) or exists(a[1])
 
 
@@ -143,7 +143,7 @@ def _plus(a: Pair, score: int) -> Pair:
 
 
 class Spans(Reading):
-    """The dynamic program of one projective problem: its arcs, parts and ``single_root``."""
+    """The dynamic program of one projective problem; it uses arcs, parts and ``single_root``."""
 
     def __init__(self, problem: ProblemArrays, scored: bool = True) -> None:
         super().__init__(problem, scored)
@@ -152,10 +152,10 @@ class Spans(Reading):
     def best(
         self, alive: Sequence[bool], score: Sequence[int], marked: frozenset[int] = frozenset()
     ) -> Pair:
-        """The best scores of a tree over the arcs alive, bool[A], with scores int[A].
+        """Return the best scores of trees over the alive arcs, bool[A], with scores int[A].
 
-        The first is of a tree that has no marked arc, the second of one that has some; `NONE` or
-        less where there is no such tree.
+        The first is the best score of a tree without marked arcs, the second that of a tree with at
+        least one; `NONE` or less if there is no such tree.
         """
         arcs: dict[tuple[int, int], Pair] = {}
         for a, lives in enumerate(alive):
@@ -167,7 +167,7 @@ class Spans(Reading):
 
 
 class _Chart:
-    """One run of the program. All tables hold nothing but what some tree can be made of."""
+    """One run of the dynamic program; its tables hold only items that exist."""
 
     def __init__(self, spans: Spans, arcs: dict[tuple[int, int], Pair]) -> None:
         self.spans = spans
@@ -208,18 +208,18 @@ class _Chart:
             return self.half.get((-1, 0, n), _NOTHING)
         best = _NOTHING
         for m in self.mods[0]:
-            # a root word takes the place of the first modifier and is the only one
+            # the root word is the nearest modifier of the root, and the only one
             alone = self._first(-1, 0, m)
             rest = self.half.get((self._above(0), m, n), _NOTHING)
             best = _better(best, _join(alone, rest))
         return best
 
     def _above(self, h: int) -> int:
-        """What a half span remembers of the head it hangs from."""
+        """Return the head that a half span records: h, or -1 without grandchildren."""
         return h if self.spans.by_grand else -1
 
     def _parts(self, g: int, h: int, inner: int, m: int) -> int:
-        """All that the arc h → m completes: its inner neighbour is known, and g above h."""
+        """Return the score of all parts that the arc h → m completes, given g and ``inner``."""
         s = self.spans
         score = s.sib.get((h, inner, m), 0)
         if s.by_grand:
@@ -227,7 +227,7 @@ class _Chart:
         return score
 
     def _first(self, g: int, h: int, m: int) -> Pair:
-        """h → m as the modifier nearest to h, with what lies between the two under m."""
+        """Build the item of h with m as nearest modifier; words between them are under m."""
         next_to_head = h + 1 if m > h else h - 1
         inside = self.half.get((self._above(h), m, next_to_head), _NOTHING)
         return _plus(_join(inside, self.arcs[h, m]), self._parts(g, h, -1, m))
@@ -244,7 +244,7 @@ class _Chart:
             self.open[g, h, m] = best
 
     def _between(self, h: int, inner: int, m: int) -> Pair:
-        """The words between two neighbouring modifiers of h: some under each, none under h."""
+        """Combine the halves of two adjacent modifiers of h over the words between them."""
         g = self._above(h)
         known = self.between.get((g, inner, m))
         if known is None:

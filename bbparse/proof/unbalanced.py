@@ -1,10 +1,10 @@
 """Proofs for numerically unbalanced problems: rewards of 1e16 that no tree gets, beside 1e-4.
 
-Floats tell nothing of bounds here. Each subspace is reduced to the trees that score as much as the
-last one of the solution (:mod:`bbparse.problem.reduction`), which has them at a scale of their
-own; multipliers are found there, and said for the problem as it was given. What floats found is
-believed nowhere: a leaf is written if the checker's exact bound (:mod:`bbparse.proof.bounds`) shows
-that it holds, and the subspace is split otherwise. At the end of all splits are single trees.
+Bounds in floats are useless here. Each subspace is reduced to the trees that score at least as much
+as the last tree of the solution (:mod:`bbparse.problem.reduction`), which gives it a scale of its
+own. Multipliers are optimized at that scale and converted back to the user's problem. No float
+result is trusted: a leaf is written only if the checker's exact bound (:mod:`bbparse.proof.bounds`)
+closes it; otherwise the subspace is split. Splitting ends at single trees.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from bbparse.proof.spans import Trees
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-#: Multipliers of factors, counts and pairs, as a proof has them.
+#: Multipliers of factors, counts and pairs, as in a proof.
 Multipliers = tuple[Floats, Floats, Floats]
 
-#: Sums of floats are wrong by less than this share of the largest score that a tree could have.
+#: Rounding errors of sums stay below this fraction of the largest score that a tree could have.
 NOISE = 1e-13
-#: Calls of the oracle in each subspace.
+#: Number of oracle calls in each subspace.
 CALLS = 40
 
 
 def is_unbalanced(certifier: Certifier) -> bool:
-    """Whether floats may be wrong by more than what a proof may be wrong by."""
+    """Return True if rounding errors may exceed the tolerance of a proof."""
     if certifier.all_trees:  # scores do not matter
         return False
     return certifier.rounding < NOISE * largest_score(certifier.problem)
 
 
 class _Scale(NamedTuple):
-    """A subspace at a scale of its own: its problem, and limits of the certifier there."""
+    """A subspace at its own scale: its problem, and the certifier's limits at that scale."""
 
     normal: Normal
     relaxation: Relaxation
@@ -64,14 +64,14 @@ class UnbalancedCertifier(Certifier):
         self._bounds = Bounds(self.problem, trees, scored=True)
         self._exact_limit = whole(self.limit)
         self._n_pairs = len(pairs_of(self.problem))
-        #: That of the given problem: where nothing was reduced.
+        #: Relaxation of the user's problem, without reduction.
         self._plain = self.relaxation
         self._known_terms = {tuple(t): tree_terms(self.problem, t) for t in self.trees}
 
     # ---- one subspace --------------------------------------------------------------------------
 
     def _prove(self, space: Space, calls: int) -> list[Space]:
-        """Write the node of a subspace; the subspaces that are left to prove, the last first."""
+        """Write the node of a subspace; return the subspaces left to prove, the last one first."""
         self.relaxation = self._plain
         alive = space.alive
         if self._closed(alive, self._start(alive)):
@@ -93,7 +93,7 @@ class UnbalancedCertifier(Certifier):
         return self.problem.changed(arc_state=np.where(alive, 0, -1).astype(np.int8))
 
     def _dead(self, alive: Flags, reduction: Reduction) -> Flags:
-        """The arcs that a reduction takes out at once; `Nothing` if it takes out all trees."""
+        """Return the arcs that a reduction removes next; raise `Nothing` if no tree is left."""
         while reduction.reduce_once(self.terms):
             if (alive & ~reduction.alive).any():
                 break
@@ -104,7 +104,7 @@ class UnbalancedCertifier(Certifier):
         return self._without_and_with(self._space(alive), arc)
 
     def _space(self, alive: Flags) -> Space:
-        """A subspace; multipliers are those of the scale that it will get."""
+        """Make a subspace with initial multipliers; its scale determines them later."""
         whole_space = self._plain.whole()
         whole_space.alive = alive.copy()
         return whole_space
@@ -137,9 +137,9 @@ class UnbalancedCertifier(Certifier):
         return self._branch(space, bound) if len(bound.tree) else self._parted(space.alive)
 
     def _parted(self, alive: Flags) -> list[Space]:
-        """Split a subspace of which a reduction has no tree, but that no bound closes.
+        """Split a subspace that no bound closes although its reduction has no tree.
 
-        Floats tell where to split, and no more.
+        Floats only choose where to split.
         """
         self.relaxation = self._plain
         space = self._space(alive)
@@ -151,7 +151,7 @@ class UnbalancedCertifier(Certifier):
         return self._split(alive, int(free.argmax()))
 
     def _eliminated(self, space: Space, bound: Bound, scale: _Scale) -> bool:
-        """Take out the arcs that are in no tree above the limit; whether there were any."""
+        """Remove the arcs that are in no tree above the limit; return True if any were."""
         value = scale.relaxation.with_each(space, bound)
         poor = scale.relaxation.free(space) & (value <= scale.limit)
         if not poor.any() or not self._clause(space.alive, poor, self._multipliers(space, scale)):
@@ -163,7 +163,7 @@ class UnbalancedCertifier(Certifier):
     # ---- leaves --------------------------------------------------------------------------------
 
     def _clause(self, alive: Flags, arcs: Flags, multipliers: Multipliers | None = None) -> bool:
-        """Split off the trees that have one of some arcs, if none of them is above the limit."""
+        """Split off the trees with one of some arcs; return False if one may be too good."""
         listed = np.flatnonzero(arcs).tolist()
         some = frozenset(listed)
         if len(listed) == 1:
@@ -180,7 +180,7 @@ class UnbalancedCertifier(Certifier):
         some: frozenset[int] = frozenset(),
         split: list[int] | None = None,
     ) -> bool:
-        """Write the leaf of a subspace, behind a split, if no tree in it is above the limit."""
+        """Write the leaf of a subspace, after ``split``; return False if its bound is too high."""
         factors, counts, pairs = (lam.tolist() for lam in multipliers)
         row = self._bounds.row(factors, counts, pairs, "multipliers")
         bound = self._bounds.bound(Subspace(alive.tolist(), some), row)
@@ -200,20 +200,20 @@ class UnbalancedCertifier(Certifier):
     # ---- multipliers ---------------------------------------------------------------------------
 
     def _start(self, alive: Flags) -> Multipliers:
-        """The multipliers that QL13 start from, moved to where fixed arcs make bounds tighter."""
+        """Return the initial multipliers of QL13, changed so that fixed arcs tighten bounds."""
         space = self._space(alive)
         self._plain.settle(space)
         lam, counts, pairs = self._plain.recorded(space)
         return self._capped(lam), counts, pairs.ravel()
 
     def _capped(self, lam: Floats) -> Floats:
-        """No more than a factor of negative weight may have."""
+        """Cap multipliers of factors of negative weight at the magnitude of the weight."""
         p = self.problem
         most = np.where(p.factor_score < 0.0, -p.factor_score, np.inf)
         return np.minimum(lam, np.repeat(most, np.diff(p.factor_ptr)))
 
     def _multipliers(self, space: Space, scale: _Scale) -> Multipliers:
-        """The multipliers of a subspace, said for the problem as it was given."""
+        """Convert the multipliers of a subspace back to the scale of the user's problem."""
         normal = scale.normal
         own, counts, pairs = scale.relaxation.recorded(space)
         lam = self._start(space.alive)[0].copy()

@@ -1,10 +1,10 @@
 """An independent check of solutions and their proofs: slow, plain, and without the solver's code.
 
-Nothing is believed that can be worked out from the problem: scores of trees, legality of the
-multipliers, the bound of every leaf (:mod:`bbparse.proof.bounds`, without rounding: by the dynamic
-program of :mod:`bbparse.proof.spans`, or for crossing trees by :mod:`bbparse.proof.crossing`), and
-that the leaves leave no tree out.
-Only the records and errors of the package are imported.
+Everything that follows from the problem is recomputed: the scores of trees, the validity of the
+multipliers, and the bound of every leaf. Bounds (:mod:`bbparse.proof.bounds`) are exact; they come
+from the dynamic program of :mod:`bbparse.proof.spans`, or from :mod:`bbparse.proof.crossing` for
+crossing trees. The check also confirms that the leaves cover all trees. Only the records and errors
+of the package are imported.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ if TYPE_CHECKING:
 
 
 def verify(problem: Problem, solution: Solution) -> None:
-    """Check that the trees of a solution are the best ones of a problem, as its proof says.
+    """Check that the trees of a solution are the best ones of a problem, given its proof.
 
-    Passing means: the trees are feasible, distinct, scored right and in order, and no other tree
-    of the problem scores more than the last of them, up to three times the rounding of
-    `tolerances`. Where the proof was asked for more trees than there are, it means that there are
-    no others.
+    If the check passes, the trees are feasible, distinct, correctly scored and in order, and no
+    other tree of the problem scores more than the last one, up to three times the rounding of
+    `tolerances`. If the proof is for more trees than there are, no other tree exists.
 
     Parameters
     ----------
     problem : Problem
+        The problem.
     solution : Solution
-        With its ``proof``.
+        The solution with its ``proof``.
 
     Raises
     ------
     VerificationError
-        Saying what is wrong first.
+        If the check fails; the message names the first fault.
     """
     if not isinstance(problem, ProblemArrays):
         raise VerificationError(f"problem is of type {type(problem).__name__}, expected Problem")
@@ -117,7 +117,7 @@ def _check_trees(trees: Trees, solution: Solution, proof: Proof) -> None:
 
 
 class _Check:
-    """One walk over the nodes of a proof."""
+    """One pass over the nodes of a proof."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class _Check:
         self.rows: dict[tuple[int, bool], Row] = {}
 
     def run(self) -> None:
-        """Read the nodes once, in order, and check every leaf with what was asked above it."""
+        """Read the nodes once, in order, and check every leaf for its subspace."""
         proof = self.proof
         kinds, ptr = proof.node_kind.tolist(), proof.node_ptr.tolist()
         arcs = proof.node_arcs.tolist()
@@ -179,7 +179,7 @@ class _Check:
             )
 
     def _whole(self) -> Subspace:
-        """All trees: forbidden arcs and the rivals of required ones are not alive."""
+        """Return the space of all trees: forbidden arcs and rivals of required arcs are dead."""
         alive = [state != -1 for state in self.trees.state]
         for a, state in enumerate(self.trees.state):
             if state == 1:
@@ -192,7 +192,7 @@ class _Check:
                 alive[rival] = False
 
     def _halves(self, node: int, space: Subspace, asked: list[int]) -> list[Subspace]:
-        """The subspaces without and with one of the arcs asked for; the latter is on top."""
+        """Return the subspaces without and with one of the arcs ``asked``; the latter is last."""
         if not asked:
             raise VerificationError(f"node {node} splits on no arc")
         if space.some:
@@ -258,7 +258,7 @@ class _Check:
             raise VerificationError(f"leaf {node} is not empty")
 
     def _contradicts(self, alive: list[bool]) -> bool:
-        """Whether a hard factor must fire, or only forbidden numbers of a set's arcs are left."""
+        """Return True if a hard factor must fire, or a count factor has forbidden numbers only."""
         t = self.trees
         left = [[a for a in arcs if alive[a]] for arcs in self.into]
         for arcs, weight in zip(t.factors, t.weights):
@@ -276,7 +276,7 @@ class _Check:
         return False
 
     def _bound(self, node: int, space: Subspace, scored: bool) -> int:
-        """No tree of the space scores more under the multipliers of a leaf."""
+        """Compute the bound of a space under the multipliers of a leaf."""
         row = int(self.proof.node_vector[node])
         if not 0 <= row < len(self.proof.factor_multipliers):
             raise VerificationError(f"leaf {node}: there is no row {row} of multipliers")
