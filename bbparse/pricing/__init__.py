@@ -1,8 +1,8 @@
-"""Parse, price and cut (Riedel, Smith & McCallum 2012): linear programs that grow where they must.
+"""Parse, price and cut (Riedel, Smith & McCallum 2012): column and row generation for parsing.
 
-The program over arcs and grandparent triples starts without triples. Arcs that its solution uses
-get theirs, triples come in when their reduced cost may be positive, rows when they are violated; a
-fractional optimum is branched on.
+The linear program over arcs and grandparent triples starts without triples. Arcs that its solution
+uses get their triples. A triple becomes a column when its reduced cost may be positive, a row is
+added when it is violated, and a fractional optimum is branched on.
 """
 
 from __future__ import annotations

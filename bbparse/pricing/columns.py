@@ -1,15 +1,15 @@
-"""Grandparent triples as columns: which of them may improve a solution, without scoring them all.
+"""Pricing of grandparent triples as columns, without scoring all of them.
 
-A triple is known by an upper bound until its score is asked for. Duals price most of them out by
-their bounds alone (RSM12 §4.3); those of rows that are not there are chosen here, as high as the
-reduced costs of the arcs allow (§4.3.3):
+A triple has an upper bound until its score is computed. Duals price most triples out by their
+bounds alone (RSM12 §4.3). The duals of missing rows are chosen as high as the reduced costs of the
+arcs allow (§4.3.3):
 
-* OneGP of (p, c) rises by what z_pc may still lose: all triples of (p, c) share it;
-* GPArc of a triple that has no row rises by what its reduced cost needs, as long as all triples
-  over (g, p) together do not need more than z_gp may lose.
+* OneGP of (p, c) rises by the slack of z_pc, which all triples of (p, c) share;
+* GPArc of a triple without a row rises by the reduced cost of the triple, as long as all triples
+  over (g, p) together do not need more than the slack of z_gp.
 
-So a triple is left out for good reason: with these duals the whole program is dual feasible, and
-the bound stays as it is.
+With these duals the whole program is dual feasible, so that omitted triples do not change the
+bound.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _BROKEN = 1e-6
 
 
 class Duals(NamedTuple):
-    """Prices of a solution; tables are float64[n + 1, n + 1]."""
+    """Duals of a solution; tables are float64[n + 1, n + 1]."""
 
     one: Floats  # one[p, c] of OneGP
     no: Floats  # no[g, p] of NoGP
-    room: Floats  # what the arc may lose without coming in, >= 0; inf: it cannot be used
-    own: bool  # whether one[p, c] may take from room[p, c]: OneGP has rows
-    each: float  # what each triple may take of room[g, p] by itself; 0: they share it (GPArc)
-    least: float  # reduced costs up to this are none
+    room: Floats  # slack of the arc's reduced cost, >= 0; inf: the arc cannot be used
+    own: bool  # True if one[p, c] may use room[p, c]: OneGP has rows
+    each: float  # fraction of room[g, p] for each triple by itself; 0: they share it (GPArc)
+    least: float  # reduced costs up to this count as 0
 
 
 class Triples(NamedTuple):
-    """Triples with their scores, and what the triples without a column may still add."""
+    """Triples (int64) with their scores; ``excess`` bounds what others can add."""
 
     grand: Ints
     head: Ints
@@ -51,15 +51,15 @@ class Triples(NamedTuple):
 
 
 class Columns(ABC):
-    """Where a master gets its triples from: upper bounds, and a subclass that says what they score.
+    """Source of the master's triples: upper bounds here, scores in a subclass.
 
-    ``pairs[h, m]``: there is a candidate arc. No triple (·, p, c) scores more than ``bound[p, c]``,
-    none (g, p, ·) more than ``grand_bound[g, p]``, none (g, ·, c) more than ``outer_bound[g, c]``;
-    these are not looked at for the root's arcs and where there are none. ``varies``: arcs whose
-    triples may score anything but 0. All are [n + 1, n + 1].
+    ``pairs[h, m]`` is True for candidate arcs. ``bound[p, c]`` bounds the scores of the triples
+    (·, p, c), ``grand_bound[g, p]`` those of (g, p, ·), and ``outer_bound[g, c]`` those of
+    (g, ·, c); entries of the root's arcs and of other pairs are ignored. ``varies`` is True for
+    arcs whose triples may have a score other than 0. All arrays are [n + 1, n + 1].
 
-    ``total`` triples are of arcs that vary; the score of ``scored`` of them has been asked for, in
-    ``seconds`` of the processor.
+    ``total`` is the number of triples of arcs that vary, ``scored`` the number of those whose score
+    was computed, and ``seconds`` the processor time that this took.
     """
 
     def __init__(
@@ -79,18 +79,18 @@ class Columns(ABC):
         self.seconds = 0.0
         self._head, self._mod = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._row = np.full((size, size), -1)
-        #: For each arc looked at and grandparent: the score or its bound, whether it is the score,
-        #: and whether there is such a triple that has no column and may get one.
+        #: For each visited arc and each grandparent: the score or its bound; True if it is the
+        #: score; True if the triple exists, has no column, and may be priced.
         self._value = np.zeros((0, size))
         self._known = np.zeros((0, size), np.bool_)
         self._free = np.zeros((0, size), np.bool_)
 
     @abstractmethod
     def score(self, grand: Ints, head: Ints, mod: Ints) -> Floats:
-        """Scores of triples, each an array of the same length."""
+        """Return the scores of triples; all arrays have the same length."""
 
     def _rows(self, head: Ints, mod: Ints) -> Ints:
-        """Where the triples of arcs are; from now on these are looked at."""
+        """Return the rows of arcs in the tables; new arcs get new rows."""
         new = self._row[head, mod] < 0
         h, m = head[new], mod[new]
         self._row[h, m] = np.arange(len(self._head), len(self._head) + len(h))
@@ -104,13 +104,13 @@ class Columns(ABC):
         return self._row[head, mod]
 
     def _there(self, head: Ints, mod: Ints) -> Flags:
-        """Grandparents that arcs may have, bool[len(head), n + 1]."""
+        """Return the possible grandparents of arcs, bool[len(head), n + 1]."""
         there = self.pairs[:, head].T
         there[np.arange(len(head)), mod] = False
         return there
 
     def settle(self, head: Ints, mod: Ints) -> Ints:
-        """Make the bounds of arcs exact; their best grandparents."""
+        """Make the bounds of arcs exact; return their best grandparents."""
         row, few = self._rows(head, mod), 1
         while True:
             grand = self._value[row].argmax(axis=1)
@@ -124,9 +124,9 @@ class Columns(ABC):
         return grand
 
     def open(self, head: Ints, mod: Ints, used: Flags) -> Triples:
-        """From now on, price the triples of some arcs; at once come those over used[g, p].
+        """Start to price the triples of some arcs; return those that become columns at once.
 
-        And the best one of each.
+        These are the triples over arcs with used[g, p], and the best triple of each arc.
         """
         grand = self.settle(head, mod)
         row = self._row[head, mod]
@@ -138,7 +138,7 @@ class Columns(ABC):
         return self._take(row[place], grand)
 
     def _ask(self, row: Ints, grand: Ints) -> None:
-        """Find the scores of triples that are known by their bounds only."""
+        """Compute the scores of triples that have a bound only."""
         new = ~self._known[row, grand]
         row, grand = row[new], grand[new]
         if len(row):
@@ -155,7 +155,7 @@ class Columns(ABC):
         return Triples(grand, self._head[row], self._mod[row], score, excess)
 
     def price(self, duals: Duals) -> Triples:
-        """Triples of opened arcs with a positive reduced cost, which then have columns."""
+        """Return the triples of opened arcs with a positive reduced cost; they become columns."""
         p, c = self._head, self._mod
         room = duals.room.copy()
         paid = duals.one[p, c][:, None] + duals.no[:, p].T
@@ -184,25 +184,28 @@ class Columns(ABC):
         return self._take(row, grand, float(most.sum()))
 
     def rest(self) -> Triples:
-        """All triples of opened arcs that have no column yet."""
+        """Return all triples of opened arcs that have no column yet."""
         row, grand = np.nonzero(self._free)
         return self._take(row, grand)
 
     def forced(self, x: Floats) -> Triples:
-        """Those of them whose arcs have more than 1 together in a point float64[n + 1, n + 1]."""
+        """Return the triples of `rest` whose two arcs sum to more than 1 in the point ``x``.
+
+        ``x`` is float64[n + 1, n + 1].
+        """
         together = x[:, self._head].T + x[self._head, self._mod][:, None]
         row, grand = np.nonzero(self._free & (together > 1.0 + _BROKEN))
         return self._take(row, grand)
 
     def tree_score(self, heads: NDArray[np.int32]) -> float:
-        """What the triples of a tree, int32[n + 1], score."""
+        """Return the total score of the triples of a tree, int32[n + 1]."""
         mod = np.flatnonzero(heads > 0)
         head = heads[mod].astype(np.int64)
         return float(self.score(heads[head].astype(np.int64), head, mod).sum())
 
 
 class GivenColumns(Columns):
-    """The grandchildren of a problem, whose scores are all at hand."""
+    """Columns for the grandchildren of a problem, whose scores are all known."""
 
     def __init__(self, problem: Problem) -> None:
         p, size = problem, problem.n_words + 1
@@ -222,14 +225,14 @@ class GivenColumns(Columns):
         ):
             count = np.zeros((size, size), np.int64)
             np.add.at(count, (first, second), 1)
-            table[count == all_there] = -np.inf  # otherwise there is one that scores 0
+            table[count == all_there] = -np.inf  # otherwise some triple has no score, that is 0
             np.maximum.at(table, (first, second), score)
         touched = np.zeros_like(pairs)
         touched[h, m] = True
         super().__init__(pairs, bounds[0], bounds[1], bounds[2], touched)
 
     def score(self, grand: Ints, head: Ints, mod: Ints) -> Floats:
-        """Scores of triples, 0 where none is given."""
+        """Return the scores of triples; 0 for triples that the problem does not score."""
         if not len(self._keys):
             return np.zeros(len(grand))
         key = (grand * self._size + head) * self._size + mod

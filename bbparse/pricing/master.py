@@ -1,8 +1,8 @@
-"""The restricted master: the linear program that the triples and rows found so far make.
+"""The restricted master: the linear program over the triples and rows found so far.
 
-An arc whose triples may score anything is *closed* until a solution uses it: it scores as if its
-best triple came with it, so that OneGP's dual is as high as it can be and none of its triples needs
-a column. Opened, it scores by itself, and OneGP says that one of its triples comes with it.
+An arc whose triples may have scores is *closed* until a solution uses it. The score of a closed arc
+includes its best triple, so that the dual of OneGP is as high as possible and none of its triples
+needs a column. The score of an open arc is its own, and OneGP requires one of its triples.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from bbparse.pricing.points import Tree, broken_sets, broken_spans
 from bbparse.problem import Problem
 
 Floats = NDArray[np.float64]
-#: What bounds may be wrong by, of the largest score for each word and of what all trees score.
+#: Error of bounds, relative to n_words times the largest score plus the score common to all trees.
 TOLERANCE = 1e-12
-_USED = 1e-9  # an arc with less is not used
-_LEAST = 1e-13  # of the largest score: no more is a positive reduced cost
-#: What may tie triples to arcs (RSM12 §3.2): z_gp + z_pc - 1 <= y_gpc; y_gpc <= z_gp and z_pc;
-#: Σ_g y_gpc = z_pc; Σ_c y_gpc <= n z_gp.
+_USED = 1e-9  # an arc with a smaller value is not used
+_LEAST = 1e-13  # relative to the largest score: smaller reduced costs count as 0
+#: Constraints that link triples to arcs (RSM12 §3.2): z_gp + z_pc - 1 <= y_gpc; y_gpc <= z_gp and
+#: z_pc; Σ_g y_gpc = z_pc; Σ_c y_gpc <= n z_gp.
 CONSTRAINTS = ("ArcGP", "GPArc", "OneGP", "NoGP")
-#: With one of these, a whole point is a tree with its triples.
+#: With any one of these sets, an integral point is a tree with its triples.
 _ENOUGH = ({"ArcGP", "GPArc"}, {"OneGP", "NoGP"}, {"OneGP", "GPArc"})
 CONNECTIVITY = ("cuts", "flow")
 
 
 @dataclass(frozen=True, slots=True)
 class PricingSettings:
-    """Rows of the program, and when its columns come in.
+    """Settings of the linear program: its rows, and when columns are added.
 
-    `ProblemError` if a name is unknown, or the constraints do not say what a triple is.
+    Raises `ProblemError` if a name is unknown, or if the constraints do not define triples.
     """
 
-    #: Of `CONSTRAINTS`. OneGP and GPArc imply the two others: sum GPArc over c for NoGP, and over
-    #: all other g, with one head for each word, for ArcGP.
+    #: A subset of `CONSTRAINTS`. OneGP and GPArc imply the other two: NoGP is the sum of GPArc over
+    #: c; ArcGP is the sum of GPArc over all other g, as each word has one head.
     constraints: tuple[str, ...] = ("OneGP", "GPArc")
-    #: What keeps cycles out: rows found where violated, or a flow from the root to each word (where
-    #: trees must be projective, their derivations).
+    #: Method to exclude cycles: "cuts" adds violated rows; "flow" has a flow from the root to each
+    #: word from the start (for projective trees, their derivations).
     connectivity: str = "cuts"
-    #: Triples come in when they may matter; otherwise all are there from the start.
+    #: Add triples when their reduced cost may be positive; False: all are columns from the start.
     delayed: bool = True
-    #: Duals are raised as far as they may be (RSM12 §4.3.3), and an arc that no solution has used
-    #: has no triples; otherwise each arc has one from the start, as in the paper.
+    #: Raise duals as far as possible (RSM12 §4.3.3), and give an arc triples only once a solution
+    #: uses it; False: each arc has one triple from the start, as in the paper.
     raised: bool = True
 
     def __post_init__(self) -> None:
@@ -70,11 +70,12 @@ class PricingSettings:
 
 
 class Master:
-    """A program with the triples and rows it has so far, valid for all nodes of a search.
+    """The linear program with the triples and rows found so far, valid for all search nodes.
 
-    The first ``static`` columns are there from the start, arcs first. ``added`` triples have
-    columns; ``cuts`` are rows against cycles and crossing arcs, ``rounds`` solves, ``opened`` arcs
-    with OneGP. ``seconds`` are the processor's, of linear programs and of pricing without scores.
+    The first ``static`` columns exist from the start, arcs first. ``added`` counts triples with
+    columns, ``cuts`` rows against cycles and crossing arcs, ``rounds`` solves, and ``opened`` arcs
+    with OneGP. ``seconds`` is the processor time of linear programs, and of pricing without
+    scoring.
     """
 
     def __init__(self, problem: Problem, columns: Columns, settings: PricingSettings) -> None:
@@ -89,7 +90,7 @@ class Master:
         self._size = (problem.n_words + 1,) * 2
         self._seen_spans: set[tuple[int, int, int]] = set()
         self._head, self._mod = problem.arc_head, problem.arc_mod
-        self._alone = np.array(p.cost[: p.count])  # what arcs score by themselves
+        self._alone = np.array(p.cost[: p.count])  # arc scores without triples
         others = zip(p.cost[p.count :], p.upper[p.count :])
         self._others = math.fsum([p.constant, *(max(c, 0.0) * u for c, u in others)])
         self.bound = math.inf
@@ -107,17 +108,17 @@ class Master:
             self._add(columns.rest())
 
     def relax(self) -> Floats:
-        """What each arc scores at most, with its triples: float64[A].
+        """Return an upper bound on the score of each arc with its triples, float64[A].
 
-        Trees of these are a relaxation that needs no linear program.
+        The best tree under these scores is a relaxation that needs no linear program.
         """
         return self._alone + self.columns.bound[self._head, self._mod]
 
     def narrow(self, tree: Tree, floor: float) -> bool:
-        """Learn from the best tree of `relax`: whether there is more to learn.
+        """Tighten the relaxation by its best tree; return True if arcs were opened.
 
-        Arcs that no tree above a score has are forbidden; large negative scores would only hide
-        small differences between the others. Closed arcs of the tree are opened.
+        Arcs that no tree with a score above ``floor`` has are forbidden: large negative scores
+        would hide small differences between the others. Closed arcs of the tree are opened.
         """
         p = self.program
         self.bound = tree.most + tree.noise + self._others
@@ -138,7 +139,7 @@ class Master:
 
     @property
     def tolerance(self) -> float:
-        """Bounds this much above a score, and less, do not count."""
+        """Maximum error of bounds: smaller differences of bound and score do not matter."""
         sums = self.linear.largest * self.problem.n_words + abs(self.program.constant)
         return TOLERANCE * sums
 
@@ -148,7 +149,7 @@ class Master:
         return [(a, value) for a in self.program.by_words.get(pair, [])]
 
     def _open(self, head: NDArray[np.intp], mod: NDArray[np.intp], x: Floats) -> None:
-        """Let arcs score by themselves, with triples over the arcs of a point, by words."""
+        """Open arcs: score them without triples, and add their triples over the arcs of ``x``."""
         p = self.program
         for pair in zip(head.tolist(), mod.tolist()):
             if self._closed[pair]:
@@ -160,7 +161,7 @@ class Master:
         self._add(self.columns.open(head, mod, x > _USED))
 
     def _add(self, triples: Triples) -> None:
-        """Give triples columns, with the rows that tie them to their arcs."""
+        """Add columns for triples, with the rows that link them to their arcs."""
         p, kinds = self.program, self._linking
         for g, h, m, score in zip(*(column.tolist() for column in triples[:4])):
             upper, arc = (g, h), (h, m)
@@ -181,7 +182,7 @@ class Master:
         self.added += len(triples.score)
 
     def forbid(self, arcs: NDArray[np.int32]) -> None:
-        """Leave a tree out."""
+        """Exclude a tree by a row."""
         self.program.at_most([(int(a), 1.0) for a in arcs], self.problem.n_words - 1)
 
     # ---- one node ------------------------------------------------------------------------------
@@ -189,16 +190,16 @@ class Master:
     def solve(
         self, lower: Floats, upper: Floats, floor: float, deadline: Deadline
     ) -> tuple[float, Floats | None]:
-        """Price and cut until nothing is found, within bounds float64[static] of the columns.
+        """Price and cut until no column or row is found, within column bounds float64[static].
 
-        No tree within these bounds scores more than the first; -inf: there is none. The second is
-        the last point float64[C], None where the bound is at most `floor`, or the time was up.
+        Returns an upper bound on the trees within the column bounds, -inf if there is none, and the
+        last point float64[C], None if the bound is at most ``floor`` or the time limit was reached.
         """
         bound = math.inf
         while True:
             answer = self._run(lower, upper, deadline)
             if answer.status == "infeasible" or (answer.status == "failed" and not len(answer.x)):
-                missing = self.columns.rest()  # which the rows may be waiting for
+                missing = self.columns.rest()  # with these columns the rows may be feasible
                 self._add(missing)
                 if len(missing.score):
                     continue
@@ -211,7 +212,7 @@ class Master:
             duals = self._duals(answer, lower, upper)
             priced = self.columns.price(duals)
             bound = min(bound, answer.bound + priced.excess)
-            self._add(priced)  # closed or not: they are not priced again in other nodes
+            self._add(priced)  # even if the node is closed: they are priced only once
             grew = 0
             if bound > floor:
                 grew = self._open_used(x, duals.room) + len(priced.score) or self._cut(x)
@@ -229,7 +230,7 @@ class Master:
         return answer
 
     def _table(self, values: Floats) -> Floats:
-        """Arcs' values by head and modifier, labels added up."""
+        """Tabulate the values of arcs by head and modifier, summed over labels."""
         out = np.zeros(self._size)
         np.add.at(out, (self._head, self._mod), np.maximum(values, 0.0))
         return out
@@ -238,7 +239,7 @@ class Master:
         kinds, arcs = self._linking, self.program.count
         room = np.full(self._size, np.inf)
         loss = np.where(upper[:arcs] > 0.0, np.maximum(-answer.reduced[:arcs], 0.0), np.inf)
-        loss[lower[:arcs] > 0.0] = 0.0  # it is there, whatever it costs
+        loss[lower[:arcs] > 0.0] = 0.0  # required arcs are used at any reduced cost
         np.minimum.at(room, (self._head, self._mod), loss)
         one, no = np.zeros((2, *self._size))
         for table, rows in ((one, self._one_row), (no, self._no_row)):
@@ -250,7 +251,7 @@ class Master:
         return Duals(one, no, room, "OneGP" in kinds, each, _LEAST * self.linear.largest)
 
     def _open_used(self, x: Floats, room: Floats) -> int:
-        """Open the closed arcs of a point, and some that are near to being used; how many."""
+        """Open the closed arcs of a point, and some that are nearly used; return their number."""
         used = self._closed & (x > _USED)
         if not used.any():
             return 0
@@ -262,9 +263,9 @@ class Master:
         return len(head)
 
     def _cut(self, x: Floats) -> int:
-        """Add rows that a point breaks; how many there were."""
+        """Add violated rows; return their number."""
         p, found = self.program, 0
-        if "ArcGP" in self._linking and not self._one_row:  # elsewhere it is implied
+        if "ArcGP" in self._linking and not self._one_row:  # otherwise it is implied
             forced = self.columns.forced(x)
             self._add(forced)
             found += len(forced.score)

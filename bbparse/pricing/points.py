@@ -1,6 +1,6 @@
-"""What a fractional point of the program says: the best tree by it, and the rows that it breaks.
+"""Rounding and separation at a fractional point: the best tree, and violated rows.
 
-These are sets of words that nothing enters, and arcs that cross.
+Violated rows are sets of words without enough incoming arcs, and crossing arcs.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from bbparse.oracle.projective.dense import eisner
 from bbparse.problem import Problem
 
 Floats = NDArray[np.float64]
-_BROKEN = 1e-6  # a row that is broken by less is none
+_BROKEN = 1e-6  # rows that are violated by less are ignored
 
 
 class Tree(NamedTuple):
-    """A tree, int32[n]; no tree weighs more than `most`, none with arc a more than most + loss[a].
+    """A tree, int32[n]: `most` bounds the weight of all trees, most + loss[a] those with arc a.
 
-    `noise` is more than all rounding in these.
+    `noise` bounds all rounding errors of these.
     """
 
     arcs: NDArray[np.int32]
@@ -33,13 +33,13 @@ class Tree(NamedTuple):
 
 
 def best_tree(problem: Problem, weight: Floats) -> Tree | None:
-    """The tree whose arcs weigh most, by arcs alone; None if there is none.
+    """Return the tree of maximum total arc weight; None if there is none.
 
-    Weights are float64[A], -inf for an arc that must not be used. Bounds are those of
-    arborescences, which may cross. Required arcs are not looked at.
+    ``weight`` is float64[A], -inf for arcs that must not be used. Bounds are those of
+    arborescences, which may have crossing arcs. Required arcs are ignored.
     """
     p = problem
-    order = np.lexsort((weight, p.arc_mod))  # of arcs between the same words the last is taken
+    order = np.lexsort((weight, p.arc_mod))  # of arcs between the same words, the last one counts
     tree, largest = np.empty(p.n_words, np.int32), np.empty(1)
     reduced, loss = np.empty((2, len(order)))
     starts = np.searchsorted(p.arc_mod[order], np.arange(p.n_words + 2)).astype(np.int32)
@@ -59,18 +59,19 @@ def best_tree(problem: Problem, weight: Floats) -> Tree | None:
         if score == -np.inf:
             return None
         arcs = place[heads[1:], np.arange(1, p.n_words + 1)]
-    # each word adds up at most as many numbers as there are contractions
+    # for each word, at most as many numbers are added as there are contractions
     noise = 2.0**-51 * p.n_words * (p.n_words + 4) * float(largest[0])
     return Tree(arcs.astype(np.int32), most, loss, noise)
 
 
 @kernel
 def sets_not_entered(weight: NDArray[np.float64], least: float) -> NDArray[np.bool_]:
-    """Sets of words that arcs of less than a weight enter, by maximum flows from the root.
+    """Find sets of words whose incoming arcs weigh less than ``least``, by maximum flows.
 
-    Of the arc from h to m the weight is ``weight[h, m]`` >= 0. For each word that less than
-    ``least`` flows to, the smallest set of a minimum cut, but none for a word of an earlier set:
-    bool[S, n + 1]. O(n^3) for each unit of flow (Edmonds & Karp 1972).
+    ``weight[h, m]`` >= 0 is the weight of the arc from h to m. For each word to which a flow of
+    less than ``least`` is possible from the root, the result has the smallest set of a minimum cut,
+    unless the word is in an earlier set: bool[S, n + 1]. The cost is O(n^2) for each augmenting
+    path (Edmonds & Karp 1972).
     """
     size = weight.shape[0]
     found = np.zeros((size, size), np.bool_)
@@ -122,16 +123,17 @@ def sets_not_entered(weight: NDArray[np.float64], least: float) -> NDArray[np.bo
 
 
 def broken_sets(weight: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Sets bool[S, n + 1] of words that must hang from the root and do not quite."""
+    """Return sets of words, bool[S, n + 1], whose incoming arcs weigh less than 1."""
     return sets_not_entered(weight, 1.0 - _BROKEN)
 
 
 def broken_spans(weight: NDArray[np.float64]) -> Iterator[tuple[int, int, int]]:
-    """(left, right, word): an arc joins left and right, and word between has a head outside.
+    """Yield (left, right, word): an arc joins left and right, a word between has a head outside.
 
-    At most one of the two arcs between left and right is in a tree, and if one is, the head of a
-    word between them is in left..right, or arcs cross. Trees that keep all this are projective: of
-    two arcs that cross, each end within the other arc would descend from an end of that.
+    At most one of the two arcs between left and right is in a tree. If one is, the head of every
+    word between them is in left..right, or arcs cross. Trees that satisfy all these rows are
+    projective: of two crossing arcs, each endpoint inside the other arc would descend from one of
+    that arc's endpoints.
     """
     n = len(weight) - 1
     sums = np.vstack((np.zeros(n + 1), np.cumsum(weight, axis=0)))

@@ -1,10 +1,10 @@
-"""Branch, price and cut: linear programs as the bounds of a search, which makes them exact.
+"""Branch, price and cut: linear programs as the bounds of an exact search.
 
-A node is solved by pricing and cutting; the best tree by the point's arcs is scored, and a node
-that may still hold a better one is divided at the arc nearest to one half. Triples and rows found
-in a node hold in all.
+A node is solved by pricing and cutting. The best tree under the point's arc values is scored. If
+the node may still contain a better tree, it is branched on the most fractional arc. Triples and
+rows found in one node are valid in all nodes.
 
-The k best: a tree that a point is, is cut off, and the node goes back to the queue.
+For the k best trees, a tree that is the optimum of a node is cut off, and the node is solved again.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from bbparse.problem.tree import heads_of, tree_terms
 from bbparse.search.search import Bounder, Node, Search, SearchLimits
 
 Floats = NDArray[np.float64]
-_WHOLE = 1e-6  # what is as near to a whole number is one
-_TREES = 30  # at most, before the first linear program
+_WHOLE = 1e-6  # values as near to an integer count as integral
+_TREES = 30  # maximum number of trees before the first linear program
 _DEFAULT = PricingSettings()
 
 
@@ -45,20 +45,36 @@ def price_and_cut(
     """Find the k best trees of a problem by branch, price and cut (RSM12).
 
     Siblings, outermost grandchildren, grand-siblings, factors and count factors are columns and
-    rows from the start; grandchildren come in when they may matter. In projective problems arcs
-    that cross are cut off. Options as for `bbparse.solve`; ``columns`` has triples beside those of
-    the problem, which must then have no grandchildren.
+    rows from the start. Grandchildren become columns when their reduced cost may be positive. In
+    projective problems crossing arcs are cut off.
 
-    Where the scores of a problem are out of proportion, so that the tolerance of linear programs is
-    more than a billionth of what the last tree adds up, the status is ``gap``; `bbparse.solve` then
-    solves it again.
+    Parameters
+    ----------
+    problem : Problem
+        The problem; without grandchildren if ``columns`` is given.
+    k_best, time_limit, node_limit, gap
+        Options of `bbparse.solve`; the time limit is in seconds.
+    columns : Columns, optional
+        Source of triples that the problem does not hold; by default the problem's grandchildren.
+    settings : PricingSettings
+        Rows of the program, and when columns are added.
 
-    Stats: ``tolerance``, which trees may be wrong by where the status is optimal; ``nodes``;
-    ``rounds``, ``pivots`` and ``cold_starts`` of the linear programs; ``rows`` and ``columns`` at
-    the end, ``cuts`` among the rows; ``triples``, and how many of them were ``scored`` and
-    ``added``; ``share_scored``; ``opened`` arcs; ``root_bound``; ``integral_at_root``, 1 if its
-    optimum is a tree's, else 0; ``lp_seconds``, ``pricing_seconds``, ``scoring_seconds``,
-    ``seconds``. A BBParseError where highspy is not installed.
+    Returns
+    -------
+    Solution
+        The k best trees. If scores are so unbalanced that the tolerance of linear programs exceeds
+        the rounding tolerance of the last tree's score, the status is ``gap``; `bbparse.solve` then
+        solves the problem again. ``stats`` has: ``tolerance``, the maximum error of the trees if
+        the status is optimal; ``nodes``; ``rounds``, ``pivots`` and ``cold_starts`` of the linear
+        programs; the final number of ``rows`` and ``columns``, and of ``cuts`` among the rows; the
+        number of ``triples``, and how many were ``scored`` and ``added``; ``share_scored``;
+        ``opened`` arcs; ``root_bound``; ``integral_at_root``, 1 if the root's optimum is a tree,
+        else 0; ``lp_seconds``, ``pricing_seconds``, ``scoring_seconds`` and ``seconds``.
+
+    Raises
+    ------
+    BBParseError
+        If highspy is not installed.
     """
     limits = SearchLimits.of(Deadline.after(time_limit), node_limit, gap=gap)
     found = _Programs(problem, k_best, columns, settings, limits).run()
@@ -66,27 +82,27 @@ def price_and_cut(
         return found
     score, terms = float(found.scores[-1]), tree_terms(problem, found.arcs[-1])
     tolerance = float(found.stats["tolerance"])
-    if tolerance <= rounding_of([*terms, score - math.fsum(terms)]):  # what ``columns`` add
+    if tolerance <= rounding_of([*terms, score - math.fsum(terms)]):  # last: score of ``columns``
         return found
     bound = score + tolerance
     return ranked(problem, found.arcs, found.scores, bound, "gap", found.stats)
 
 
 def within_tolerance(problem: Problem, k_best: int, limits: SearchLimits) -> Solution:
-    """As `price_and_cut`, where ``optimal`` means so within the tolerance, whatever its size."""
+    """Do the same as `price_and_cut`, but call a solution optimal at any size of the tolerance."""
     return _Programs(problem, k_best, None, _DEFAULT, limits).run()
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class _Node(Node):
-    """The trees within bounds of some columns: column, lowest and highest value."""
+    """The trees within bounds on some columns: (column, minimum, maximum)."""
 
     fixed: tuple[tuple[int, float, float], ...] = ()
-    parts: tuple[tuple[int, float, float], ...] = ()  # none: it is to be solved
+    parts: tuple[tuple[int, float, float], ...] = ()  # bounds of the children; empty: solve again
 
 
 class _Programs(Bounder[_Node]):
-    """Bounds of linear programs, and the best trees by their points."""
+    """Bounds from linear programs, and the best trees found at their points."""
 
     def __init__(
         self, problem: Problem, k_best: int, columns: Columns | None, settings: PricingSettings,
@@ -103,7 +119,7 @@ class _Programs(Bounder[_Node]):
         self.required = set(np.flatnonzero(problem.arc_state == 1).tolist())
         for _ in range(_TREES):
             tree = self._try(self.master.relax())
-            if tree is None:  # nothing is better than what was found
+            if tree is None:  # no tree is better than those found
                 self.master.bound = -math.inf
                 break
             if not self.master.narrow(tree, self.worst):
@@ -116,7 +132,7 @@ class _Programs(Bounder[_Node]):
         self.integral_at_root = False
 
     def run(self) -> Solution:
-        """See `price_and_cut`."""
+        """Search until the end or a limit; return the solution."""
         search = Search(self)
         bound, status = -math.inf, "optimal"
         if self.master.bound > -math.inf and not self.master.program.impossible():
@@ -136,7 +152,7 @@ class _Programs(Bounder[_Node]):
         return node.bound > self.worst + self.master.tolerance
 
     def _try(self, weight: Floats) -> Tree | None:
-        """The best tree by weights of arcs float64[A]; scored, if the problem allows it."""
+        """Return the best tree by arc weights float64[A]; record its score if it is feasible."""
         p, upper = self.problem, np.array(self.master.program.upper[: len(weight)])
         tree = best_tree(p, np.where(upper > 0.0, weight, -np.inf))
         if tree is None:
@@ -152,8 +168,8 @@ class _Programs(Bounder[_Node]):
         return tree
 
     def bound(self, node: _Node) -> None:
-        """Solve a node, and see how it is divided."""
-        if not self.matters(node):  # since its sibling was solved
+        """Solve a node and choose its branching column."""
+        if not self.matters(node):  # its sibling may have found a better tree
             return
         lower, upper = self.lower.copy(), self.upper.copy()
         for column, low, high in node.fixed:
@@ -163,7 +179,7 @@ class _Programs(Bounder[_Node]):
         node.bound, arcs = min(node.bound, found), self.master.program.count
         solved = x is not None
         if not solved and self.matters(node) and not self.limits.deadline.is_over():
-            x = upper  # HiGHS has no answer: the node is divided at any arc
+            x = upper  # HiGHS has no answer: branch on any arc
         tree = None if x is None else self._try(x[:arcs])
         off = np.zeros(1) if x is None else np.abs(x[self.whole] - np.rint(x[self.whole]))
         closed = not self.matters(node)
@@ -173,15 +189,15 @@ class _Programs(Bounder[_Node]):
         if solved and off.max() <= _WHOLE and self.k_best > 1 and tree is not None:
             if tuple(tree.arcs.tolist()) in self.found:
                 self.master.forbid(tree.arcs)
-                return  # to be solved again
-        if closed or x is None:  # without a point the time is up
+                return  # the node is solved again
+        if closed or x is None:  # without a point: the time limit was reached
             return
         if off.max() > _WHOLE:
-            # arcs first, as the numbers of count factors follow from them
+            # arcs first: they determine the numbers of count factors
             place = int(np.argmax(np.where(off > _WHOLE, off + (self.whole < arcs), 0.0)))
             column = int(self.whole[place])
             value = float(x[column])
-        else:  # whole, and yet the bound says more: rounding, or a tree that is not allowed
+        else:  # integral, yet not closed: by rounding, or because the tree is infeasible
             free = np.flatnonzero((x[:arcs] > 0.5) & (lower[:arcs] < 1.0))
             if not len(free):
                 node.bound = -math.inf
