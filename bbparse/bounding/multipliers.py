@@ -140,7 +140,7 @@ def step_subgradient(factors, chosen, alpha, by_weight, scratch):
         lo = fac_ptr[c]
         hi = fac_ptr[c + 1]
         weight = fac_weight[c]
-        # longer steps change nothing: at this length the projection is at a vertex already
+        # longer steps change nothing: the multipliers that they lower are 0 already
         step = min(alpha * weight * weight, 4.0 * abs(weight)) if by_weight else alpha
         on = 0
         for i in range(lo, hi):

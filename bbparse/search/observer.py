@@ -25,7 +25,7 @@ class Started(NamedTuple):
     """The size of the problem when a search begins."""
 
     arcs: Ints  # candidates: neither forbidden nor rivals of required arcs
-    edges: int  # hyperedges of the chart, or alive arcs of the automata
+    edges: int  # hyperedges of the chart, or positions of the automata
     factors: int  # factors and count factors that are bounded by multipliers
     moved_factors: int  # factors that the oracle absorbed and scores exactly
 
