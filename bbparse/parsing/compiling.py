@@ -53,11 +53,11 @@ def run_elsewhere(module: str) -> Iterator[None]:
         with undone_by(_kill, partial(_started, module)) as other:
             try:
                 yield
-            except BaseException:
+                if other is not None:
+                    other.wait()
+            except BaseException:  # also of the waiting
                 _kill(other)
                 raise
-            if other is not None:
-                other.wait()
     finally:
         if collecting:
             gc.enable()

@@ -1,33 +1,40 @@
-"""What the first run compiles ahead: known by its cache, and no harm where it fails."""
+"""Compiling in two processes: the second one does not outlive an interruption of the first."""
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
+from typing import Any
 
 import pytest
 
 from bbparse.parsing import compiling
-from bbparse.parsing.compiling import is_compiled, load_compiled
-from bbparse.parsing.parser import Parser
-from bbparse.solving.root import call_projective
-from bbparse.treebank import Sentence
 
 
-def test_the_other_process_compiles_what_solves() -> None:
-    compiling.compile_solving()
-    assert call_projective.signatures and is_compiled(call_projective)
-    subprocess.run([sys.executable, "-m", "bbparse.parsing.compiling"], check=True)
+class Waiting:
+    """A second process that works until it is killed; waiting for it is interrupted."""
+
+    def __init__(self) -> None:
+        self.killed = False
+
+    def wait(self) -> None:
+        if not self.killed:
+            raise KeyboardInterrupt
+
+    def kill(self) -> None:
+        self.killed = True
 
 
-@pytest.mark.parametrize("executable", ["", os.devnull])
-def test_a_parser_loads_where_no_other_process_can_be_started(
-    monkeypatch: pytest.MonkeyPatch, executable: str
+@pytest.mark.parametrize("when", ["while compiling", "while waiting"])
+def test_the_second_process_ends_with_an_interruption(
+    monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    monkeypatch.setattr(compiling, "is_compiled", lambda kernel: False)
-    monkeypatch.setattr(sys, "executable", executable)
-    parser = load_compiled("english")
-    sentence = Sentence.from_words(["It", "works"], upos=["PRON", "VERB"])
-    expected = Parser.load("english").parse(sentence)
-    assert parser.parse(sentence) == expected
+    other = Waiting()
+
+    def started(*_: Any, **__: Any) -> Waiting:
+        return other
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    with pytest.raises(KeyboardInterrupt), compiling.run_elsewhere("bbparse.parsing.compiling"):
+        if when == "while compiling":
+            raise KeyboardInterrupt
+    assert other.killed
