@@ -122,12 +122,8 @@ class ArcLearner:
             embeddings = self._outside([self._sentences[self._chosen[i]] for i in chosen])
             vectors = vectors_of(batch, embeddings)
         if noise is not None:
-            rows = rows.copy()
-            rows[~noise.kept(rows.shape, settings.attribute_dropout)] = -1
-            unknown = ~noise.kept((len(rows),), settings.word_dropout)
-            rows[unknown, :N_LEXICAL] = -1
-            if vectors is not None:
-                vectors[unknown] = 0.0
+            rates = settings.attribute_dropout, settings.word_dropout
+            noise.hide(rows, vectors, *rates, N_LEXICAL)
         words = sums_of_words(w, rows, learner.vectors.weights, vectors)
         state, back_state = in_sentence(w, learner.kinds, batch, words, noise, settings.dropout)
         kept = None if noise is None else noise.mask(state.shape, settings.dropout)

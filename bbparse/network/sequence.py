@@ -69,6 +69,23 @@ class Dropout:
         return (noise >= np.float32(rate)).reshape(shape)
 
 
+    def hide(
+        self, rows: Ints, vectors: Floats | None, attribute_rate: float, word_rate: float,
+        n_lexical: int,
+    ) -> None:  # fmt: skip
+        """Hide attributes and words in place, so that a network learns to do without them.
+
+        Single attributes of ``rows`` (int64[R, attributes]) become -1 at ``attribute_rate``. At
+        ``word_rate`` words lose their first ``n_lexical`` attributes and their pretrained vectors
+        (float32[R, d]) together, as unknown words do.
+        """
+        rows[~self.kept(rows.shape, attribute_rate)] = -1
+        unknown = ~self.kept((len(rows),), word_rate)
+        rows[unknown, :n_lexical] = -1
+        if vectors is not None:
+            vectors[unknown] = 0.0
+
+
 class SequenceNetwork:
     """Vectors of attributes and weights of layers.
 

@@ -202,11 +202,7 @@ class TagLearner:
         gold = batch.rows_of([self.gold[i] for i in chosen], -1)
         given = None if vectors is None else batch.rows_of(vectors, 0.0)
         if noise is not None:
-            rows[~noise.kept(rows.shape, settings.attribute_dropout)] = -1
-            unknown = ~noise.kept((len(rows),), settings.unknown)
-            rows[unknown, :N_WHOLE] = -1
-            if given is not None:
-                given[unknown] = 0.0
+            noise.hide(rows, given, settings.attribute_dropout, settings.unknown, N_WHOLE)
         words = sums_of_words(w, rows, learner.vectors.weights, given)
         scores, backward = _label_scores(
             w, learner.kinds, batch, words, noise, settings.dropout
