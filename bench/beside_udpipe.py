@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from measure import machine, markdown, race, read_sample, write_result
+from measure import machine, markdown, race, read_sample, udpipe_model, write_result
 from throughput import Run, text_of
 from ufal import udpipe
 
@@ -34,23 +34,6 @@ OPTIONS = (
     "embedding_form=50;embedding_xpostag=0;embedding_lemma=0;batch_size=10;learning_rate=0.02;"
     "learning_rate_final=0.001;l2=0.5;use_gold_tags=1"
 )
-
-
-def train_udpipe(treebank: Path, model: Path) -> None:
-    """Train UDPipe's parser, for its speed."""
-    reader = udpipe.InputFormat.newConlluInputFormat()
-    reader.setText(text_of(read_sample(treebank, None)[:SENTENCES]))
-    error, sentences, sentence = udpipe.ProcessingError(), udpipe.Sentences(), udpipe.Sentence()
-    while reader.nextSentence(sentence, error):
-        sentences.push_back(sentence)
-        sentence = udpipe.Sentence()
-    none = udpipe.Trainer.NONE
-    trained = udpipe.Trainer.train(
-        "morphodita_parsito", sentences, udpipe.Sentences(), none, none, OPTIONS, error
-    )
-    if error.occurred():
-        raise SystemExit(f"UDPipe: {error.message}")
-    model.write_bytes(trained)
 
 
 def parse_by_udpipe(pipeline: udpipe.Pipeline, source: Path) -> None:
@@ -78,7 +61,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, model = Path(folder, "input.conllu"), Path(folder, "udpipe.model")
         path.write_text(text_of(sentences), encoding="utf-8")
-        train_udpipe(given.train, model)
+        treebank = text_of(read_sample(given.train, None)[:SENTENCES])
+        model.write_bytes(udpipe_model(treebank, "none", "none", OPTIONS))
         loaded = udpipe.Model.load(str(model))
         calls: dict[str, Callable[[], object]] = {}
         for name, search in (("beam of 5", "beam_search=5"), ("greedy", "beam_search=1")):

@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure import RESULTS, machine, markdown, write_result
+from measure import RESULTS, machine, markdown, udpipe_model, write_result
 
 from bbparse.parsing.parser import Parser
 from bbparse.text import Tokenizer, sentences_of_text, train_tokenizer
@@ -58,25 +58,11 @@ def train_udpipe(
     path: Path, sentences: Sequence[Sentence], tokenizer: str, parser: str | None
 ) -> None:
     """Train UDPipe 1 by these options into a file, with its time beside it."""
-    from ufal import udpipe
-
-    reader = udpipe.InputFormat.newConlluInputFormat()
-    reader.setText("".join(map(format_sentence, with_blanks(sentences))))
-    error, found, one = udpipe.ProcessingError(), udpipe.Sentences(), udpipe.Sentence()
-    while reader.nextSentence(one, error):
-        found.push_back(one)
-        one = udpipe.Sentence()
-    none = udpipe.Trainer.NONE
-    rest = (none, none) if parser is None else (udpipe.Trainer.DEFAULT, parser)
+    text = "".join(map(format_sentence, with_blanks(sentences)))
+    rest = ("none", "none") if parser is None else ("", parser)
     started = time.process_time()
-    trained = udpipe.Trainer.train(
-        "morphodita_parsito", found, udpipe.Sentences(), tokenizer, *rest, error
-    )
-    if error.occurred():
-        raise SystemExit(f"UDPipe: {error.message}")
+    path.write_bytes(udpipe_model(text, tokenizer, *rest))
     seconds = time.process_time() - started
-    raw = trained if isinstance(trained, bytes) else trained.encode("utf-8", "surrogateescape")
-    path.write_bytes(raw)
     options = tokenizer if not parser else f"{tokenizer}, parser {parser}"
     note = {"training_seconds": seconds, "options": options}
     path.with_suffix(".json").write_text(json.dumps(note), encoding="utf-8")
