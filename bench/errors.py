@@ -6,7 +6,7 @@
 `parse` divides TRAIN into the folds of the configuration, trains the backbone on all folds but one
 and writes the trees it finds for the sentences of that one. `count` counts the wrong heads of one
 or more such outputs, or of any other parses of GOLD, by relation and by the patterns of
-docs/error-analysis.md; it prints Markdown and writes bench/results/errors.json.
+docs/notes/error-analysis.md; it prints Markdown and writes bench/results/errors.json.
 """
 
 from __future__ import annotations

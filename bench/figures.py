@@ -2,8 +2,8 @@
 
     python bench/figures.py [--check]
 
-writes docs/figures.md and the table of the README from bench/results, so that no figure is written
-by hand. With --check it writes nothing and fails if one of the two is not up to date.
+writes docs/notes/figures.md and the table of the README from bench/results, so that no figure is
+written by hand. With --check it writes nothing and fails if one of the two is not up to date.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
-PAGE = HERE.parent / "docs" / "figures.md"
+PAGE = HERE.parent / "docs" / "notes" / "figures.md"
 README = HERE.parent / "README.md"
 BEGIN, END = "<!-- figures: written by bench/figures.py -->\n", "<!-- end of figures -->\n"
 
@@ -47,10 +47,10 @@ SECTIONS = (
      "Sentences of UD English EWT dev in eight shards, against parsing them one after the other"
      " without an engine. The machine was busy with a dozen other things, so that only what words/s"
      " are to each other counts; most of Ray's time is its start. Processor time is that of all"
-     " processes but Ray's. [Corpora](corpus.md) says more."),
+     " processes but Ray's. [Corpora](../howto/corpus.md) says more."),
     ("A service", "serve",
      "`bbparse serve` with one worker, asked for one sentence of UD English EWT dev at a time by"
-     " clients on the same machine. [A service](serving.md) says more."),
+     " clients on the same machine. [A service](../howto/serving.md) says more."),
     ("Other solvers", "decode",
      "Problems of sentences of ten words and more, with the candidate heads that the model's margin"
      " leaves; ten seconds each. AD3 is approximate. Times are the solvers' own."),
@@ -79,16 +79,17 @@ SECTIONS = (
      "Trees of dev by models that keep UD's rules or do not: faults are those of level 3 in heads"
      " and relations that the official validator finds; LAS, UAS and complete trees are the"
      " differences that rules make, with 95 % intervals. Confidence is fitted to one half of dev,"
-     " and measured on the other; see [Valid trees](validity.md) and [Confidence](confidence.md)."),
+     " and measured on the other; see [Valid trees](../howto/validity.md) and"
+     " [Confidence](../howto/confidence.md)."),
     ("Crossing arcs", "crossing",
      "Models of projective trees against models that draw crossing arcs, gold tags; differences are"
-     " to the projective one. [Crossing arcs](crossing.md) says more."),
+     " to the projective one. [Crossing arcs](../howto/crossing.md) says more."),
     ("Price and cut", "pricing",
      "Models of arcs and grandparents, three epochs, no pruning, on a random sample of dev: the"
      " root alone (Table 1 of Riedel et al. 2012), the paper's sets of constraints (Table 2),"
      " branching, and other methods on the same problems. Sentences a second of processor time,"
      " scoring included; in the last tables triples are scored beforehand. [Price and"
-     " cut](price-and-cut.md) says more."),
+     " cut](../howto/price-and-cut.md) says more."),
     ("Phrase structure", "phrases",
      "English GUM, train → dev, all sentences of up to 60 words, on a busy machine: the grammar"
      " alone, with the tagger, with the dependency parser, with both (Tables 1-3 of Rush et al."
@@ -197,7 +198,7 @@ def section(title: str, name: str, text: str) -> str:
     body = body.replace("\n## ", "\n### ").removeprefix("## ")
     body = f"### {body}" if name == "tables" else body
     plots = sorted(RESULTS.glob("tables-*.svg" if name == "tables" else f"{name}.svg"))
-    shown = [f"[{plot.stem}](../bench/results/{plot.name})" for plot in plots]
+    shown = [f"[{plot.stem}](../../bench/results/{plot.name})" for plot in plots]
     below = [f"Plots: {', '.join(shown)}.\n"] if shown else []
     machine = measured(result(name))
     script = name.partition("-")[0]
@@ -206,7 +207,7 @@ def section(title: str, name: str, text: str) -> str:
 
 
 def page() -> str:
-    """docs/figures.md."""
+    """docs/notes/figures.md."""
     by_hand = [
         f"## Exactness\n\nProblems of up to six words, a few of up to 14, against all their trees:"
         f" of every kind, with ties, scales from 1e-12 to 1e100, and penalties and rewards of up to"

@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 # In front of the first line of a page, so that its lines keep their numbers.
 PRELUDE = "import subprocess as _p; "
@@ -147,7 +147,7 @@ def environment(*folders: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_a_page(page: Path, programs: Path, tmp_path: Path) -> None:
     if not any(language in ("python", "sh") for _, language, _ in blocks_of(page)):
         return
@@ -167,7 +167,7 @@ def test_a_page(page: Path, programs: Path, tmp_path: Path) -> None:
 def test_the_pages_have_code() -> None:
     names = {page.name for page in PAGES}
     assert {"README.md", "other-parsers.md", "constraints.md", "training.md"} <= names
-    assert len(promised(ROOT / "docs" / "other-parsers.md")) > 10
+    assert len(promised(ROOT / "docs" / "howto" / "other-parsers.md")) > 10
     known = {"python", "sh", "output", "text", "toml", "{toctree}", "{eval-rst}"}
     for page in PAGES:
         for number, language, block in blocks_of(page):

@@ -63,7 +63,7 @@ def rules(valid: str) -> None:
     """List rules of valid trees, each with a sentence that breaks it.
 
     The names of those of Universal Dependencies are the official validator's. A file of rules is
-    of the form that docs/validity.md describes.
+    of the form that docs/howto/validity.md describes.
 
     \b
     Example:

@@ -52,7 +52,7 @@ EXIT_INTERNAL_ERROR = 70
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
-#: Variable that a shell sets to ask for completions; see docs/command-line.md.
+#: Variable that a shell sets to ask for completions; see docs/reference/command-line.md.
 COMPLETE = "_BBPARSE_COMPLETE"
 
 _EXIT_STATUS = (
