@@ -62,5 +62,21 @@ def renamed_arguments(**names: str) -> Callable[[F], F]:
     return decorate
 
 
+class RenamedMember:
+    """An attribute or method of a class under its old name: ``old = RenamedMember("new")``."""
+
+    def __init__(self, new: str) -> None:
+        self.new = new
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.old = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None:
+            return self
+        _warn(f"{owner.__name__}.{self.old}", f"{owner.__name__}.{self.new}")
+        return getattr(instance, self.new)
+
+
 def _warn(old: str, new: str) -> None:
     warnings.warn(f"{old} is now called {new}", FutureWarning, stacklevel=3)

@@ -86,7 +86,7 @@ def bbparse(parser: Parser) -> Callable[[str], list[Sentence]]:
     """The same by a model of ours."""
 
     def parse(text: str) -> list[Sentence]:
-        cut = map(parser.tagged, sentences_of_text(text, parser.needed_cutter()))
+        cut = map(parser.tagged, sentences_of_text(text, parser.needed_tokenizer()))
         return [
             replace(one.sentence, heads=list(one.trees[0].heads), deprels=one.trees[0].labels)
             for one in parser.parse_all(cut)

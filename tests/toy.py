@@ -112,12 +112,12 @@ def changed(
     old = parser.model
     maker = replace(old.maker, **changes)
     return Parser(
-        Model(maker, old.labeller, tagger or old.tagger, notes or old.notes, old.cutter)
+        Model(maker, old.labeller, tagger or old.tagger, notes or old.notes, old.tokenizer)
     )
 
 
 @cache
-def cutter() -> Tokenizer:
+def tokenizer() -> Tokenizer:
     """That of the English model."""
     _, found = load_tagger(MODELS.path(DEFAULT_MODEL))
     assert found is not None
@@ -126,9 +126,9 @@ def cutter() -> Tokenizer:
 
 @cache
 def reader() -> Parser:
-    """The parser with a tagger and a cutter, so that it reads text."""
+    """The parser with a tagger and a tokenizer, so that it reads text."""
     model = parser().model
-    return Parser(replace(model, tagger=train_tagger(sentences(), TAGGER), cutter=cutter()))
+    return Parser(replace(model, tagger=train_tagger(sentences(), TAGGER), tokenizer=tokenizer()))
 
 
 @cache

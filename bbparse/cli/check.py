@@ -18,12 +18,11 @@ from bbparse.validity.table import RuleTable
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @options.rules
 def check(source: str, valid: str) -> None:
-    """Say which trees of INPUT break which rules, line by line.
+    """Check the trees of INPUT against validity rules; report each fault by line.
 
-    Rules are those on heads and relations only, see 'bbparse rules'; warnings are about trees that
-    may be right. Heads that make no tree, and relations that the rules do not know, are faults,
-    too; words without a head are none. The exit status is 1 if there are faults that are no
-    warnings.
+    The rules are about heads and relations only; see 'bbparse rules'. A warning is about a tree
+    that may be right. Heads that form no tree and unknown relations are faults, too; a word without
+    a head is not. The exit status is 1 if there are faults other than warnings.
 
     \b
     Examples:
@@ -60,10 +59,10 @@ def check(source: str, valid: str) -> None:
 @click.command()
 @options.rules
 def rules(valid: str) -> None:
-    """List rules of valid trees, each with a sentence that breaks it.
+    """List validity rules, each with a sentence that breaks it.
 
-    The names of those of Universal Dependencies are the official validator's. A file of rules is
-    of the form that docs/howto/validity.md describes.
+    The rules of Universal Dependencies have the names of the official validator. The format of a
+    file of rules is in docs/howto/validity.md.
 
     \b
     Example:

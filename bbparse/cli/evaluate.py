@@ -54,26 +54,28 @@ _TAGS = {
 @click.argument("predicted", type=FILE, metavar="PREDICTED")
 @click.option(
     "--by", multiple=True, type=click.Choice(BREAKDOWNS),
-    help="Break the accuracy down; may be given several times.",
+    help="Break the accuracy down; may be repeated.",
 )  # fmt: skip
 @click.option(
     "--against", type=FILE, metavar="OTHER",
-    help="Trees of another parser: how far both differ, and whether that could be chance.",
+    help="Trees of another parser: test the difference for significance.",
 )  # fmt: skip
 @click.option(
     "--resamples", type=click.IntRange(1), default=10_000, show_default=True, metavar="N",
-    help="Draws of the bootstrap of --against.",
+    help="Bootstrap samples for --against.",
 )  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(0), default=1, show_default=True, metavar="S",
-    help="Of these draws.",
+    help="Random seed of the bootstrap.",
 )  # fmt: skip
 @click.option(
-    "--confidence", default=0.95, show_default=True, metavar="SHARE",
+    "--confidence", default=0.95, show_default=True, metavar="LEVEL",
     type=RealRange(0.0, 1.0, min_open=True, max_open=True),
-    help="Of the interval of --against.",
+    help="Confidence level of the interval of --against.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, shares from 0 to 1.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object, with fractions from 0 to 1."
+)
 def evaluate(
     gold: str,
     predicted: str,
@@ -86,25 +88,23 @@ def evaluate(
 ) -> None:
     """Compare the trees of PREDICTED with those of GOLD.
 
-    Both are CoNLL-U or CoNLL-X files of the same text, packed with .gz or .xz or not; one of them
-    may be - for the standard input. Where their words or sentences differ, words are aligned as the
-    official scorer does it, and all measures are F1 over both.
+    Both are CoNLL-U or CoNLL-X files of the same text, compressed with .gz or .xz or not; one may
+    be - for standard input. If their words or sentences differ, words are aligned as the official
+    scorer of Universal Dependencies does it, and all measures are F1.
 
-    Words whose gold UPOS is PUNCT count as punctuation. Tags and lemmas are compared where both
-    files have them. UAS, LAS with universal labels, CLAS, MLAS,
-    BLEX, UPOS, XPOS, universal FEATS and lemmas are those of the official scorer of Universal
-    Dependencies.
+    UAS, LAS with universal labels, CLAS, MLAS, BLEX, UPOS, XPOS, universal FEATS and lemmas are
+    those of the official scorer. Words whose gold UPOS is PUNCT are punctuation. Tags and lemmas
+    are compared if both files have them.
 
     Bracketed trees (GOLD is named .ptb or .mrg) are compared as EVALB does: labelled brackets,
     exact trees and tags, without punctuation.
 
     --by length: sentences of 1-10, 11-20, … words. --by distance: recall and precision of arcs
     from the root, and of arcs between words 1, 2, 3-6, … apart. --by relation: recall and precision
-    of head and label together for each label, and the share of right heads (UAS).
+    of head and label together for each label, and the fraction of correct heads (UAS).
 
-    With --against, the sentences are drawn anew many times (paired bootstrap): the interval holds
-    the difference in that share of the draws, and p is how often parsers that are equally good
-    would differ so much by chance.
+    --against compares by paired bootstrap: it draws sentences with replacement, prints a confidence
+    interval of the difference, and p, the probability that equally good parsers differ as much.
 
     \b
     Examples:

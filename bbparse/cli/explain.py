@@ -30,11 +30,11 @@ from bbparse.treebank import Sentence
 @options.text
 @click.option(
     "-o", "--output", required=True, metavar="PAGE.html",
-    help="The page; - is the standard output.",
+    help="The page; - is standard output.",
 )  # fmt: skip
 @click.option(
     "--sentence", "wanted", metavar="N|ID",
-    help="Which sentence: its number, from 1, or its sent_id. Default: the first.",
+    help="Number of the sentence, from 1, or its sent_id. Default: the first.",
 )  # fmt: skip
 @options.k_best(3, "Show the K best trees.")
 @options.valid
@@ -49,14 +49,14 @@ def explain(
     wanted: str | None,
     **limits: Any,
 ) -> None:
-    """Say why the best tree of a sentence is the best, as one page of HTML.
+    """Explain on one HTML page why the best tree of a sentence is the best.
 
-    The input is CoNLL-U, CoNLL-X or running text, as for `parse`; what has a space in it and is the
-    name of no file is the text itself. The page needs no connection. It shows the k best trees and
-    where they differ; what the best tree would lose without each of its arcs; the arcs, parts and
-    factors its score is made of, with the words that the network looked at for them; the bounds of
-    the search; and what was eliminated when. Where the best tree breaks rules of valid trees, it
-    says what keeping each of them costs, and shows the best tree that does.
+    The input is CoNLL-U, CoNLL-X or running text, as for 'bbparse parse', or the sentence itself.
+    The page works offline. It shows the k best trees and where they differ; what the best tree
+    would lose without each of its arcs; the arcs, parts and factors that make up its score, with
+    the words that matter to the network; the bounds of the search; and which arcs were eliminated
+    when. If the best tree breaks validity rules, the page says what keeping each of them costs, and
+    shows the best tree that keeps them all.
 
     \b
     Examples:
@@ -83,8 +83,8 @@ def _read(
     if not spoken or source == "-" or os.path.exists(source):
         place = "standard input" if source == "-" else source
         return read_sentences(source, parser, split), place
-    cutter = parser.needed_cutter()
-    return sentences_of_text(source, cutter, split=split or "text"), "the text"
+    tokenizer = parser.needed_tokenizer()
+    return sentences_of_text(source, tokenizer, split=split or "text"), "the text"
 
 
 def _choose(sentences: Iterable[Sentence], wanted: str | None, place: str) -> Sentence:

@@ -11,10 +11,10 @@ from bbparse.factors import available
 
 @click.command()
 def factors() -> None:
-    """List the factor families that are installed: name, description, and package of origin.
+    """List the installed factor families: name, description and package.
 
-    These are the names that `train --factors` takes. A family that cannot be loaded is listed with
-    the reason.
+    'bbparse train --factors' takes these names. A family that cannot be loaded is listed with the
+    reason.
 
     \b
     Example:

@@ -22,24 +22,24 @@ from bbparse.storage.interrupts import wait_if_ending
 
 #: Names, and lines of --help. A command is in the file of its name, or the one in `FILES`.
 COMMANDS = {
-    "parse": "Find the best trees of every sentence of a file.",
-    "explain": "Say why a tree is the best, as a page of HTML.",
+    "parse": "Parse treebanks or running text.",
+    "explain": "Explain on an HTML page why a tree is the best.",
     "evaluate": "Compare predicted trees with gold trees.",
-    "check": "Say which trees of a file break which rules.",
-    "rules": "List the rules that trees should keep.",
-    "tune": "Find how much to prune: accuracy against speed.",
-    "train": "Learn a model from a treebank.",
-    "train-tagger": "Learn a tagger from a treebank.",
-    "train-phrases": "Learn a phrase parser from bracketed trees.",
-    "phrases": "Find the phrase structure of every sentence.",
-    "tag": "Find tags, features and lemmas of every word of a file.",
-    "bundle": "Put a tagger into a parser's model.",
-    "calibrate": "Learn how sure a model may be of arcs.",
-    "model": "Show what a model was learned from and reaches.",
-    "factors": "List the factor families that are installed.",
-    "serve": "Parse for others, over HTTP.",
-    "solve": "Find the best trees of a problem in a file.",
-    "verify": "Check the proof that comes with a solution.",
+    "check": "Check the trees of a file against validity rules.",
+    "rules": "List validity rules, each with an example.",
+    "tune": "Choose how much to prune: accuracy against speed.",
+    "train": "Train a model on a treebank.",
+    "train-tagger": "Train a tagger on a treebank.",
+    "train-phrases": "Train a phrase-structure parser on bracketed trees.",
+    "phrases": "Parse into phrase structure.",
+    "tag": "Predict tags, features and lemmas.",
+    "bundle": "Package a tagger into a parser's model.",
+    "calibrate": "Calibrate a model's confidence on gold trees.",
+    "model": "Show a model's card: data, settings, accuracy.",
+    "factors": "List the installed factor families.",
+    "serve": "Run a parsing service over HTTP.",
+    "solve": "Solve a decoding problem in a file.",
+    "verify": "Check the proof of a solution.",
 }
 
 FILES = {
@@ -56,9 +56,9 @@ EXIT_BROKEN_PIPE = 141
 COMPLETE = "_BBPARSE_COMPLETE"
 
 _EXIT_STATUS = (
-    "Exit status: 0 done; 1 no proof (solve --proof, verify), or invalid trees (check); 2 something"
-    " is wrong with the command or a file; 70 a fault of the program; 130 interrupted; 141 the"
-    " reader of the output has left; 129, 143 ended by SIGHUP, SIGTERM."
+    "Exit status: 0 success; 1 no proof (solve --proof, verify) or invalid trees (check); 2 error"
+    " in the command line or a file; 70 internal error; 130 interrupted; 141 the reader closed the"
+    " output; 129, 143 ended by SIGHUP, SIGTERM."
 )
 
 # Disk full, over quota, file too large: errors of the system or the user, not of the program.
@@ -107,9 +107,9 @@ class LazyGroup(click.Group):
     cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EXIT_STATUS
 )  # fmt: skip
 @click.version_option(__version__, "--version", prog_name="bbparse")
-@click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def cli(debug: bool) -> None:
-    """Dependency parsing by branch and bound: scores in, provably best trees out.
+    """Exact dependency parsing: scores in, provably best trees out.
 
     \b
     Examples:

@@ -28,9 +28,9 @@ from bbparse.treebank import read_conllu
     "name", type=FileOrName(MODELS.names), metavar="[NAME|FILE]", default=DEFAULT_MODEL
 )
 @options.factors
-@click.option("--json", "as_json", is_flag=True, help="All of the card, as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole card as one JSON object.")
 def model(name: str, as_json: bool) -> None:
-    """Show the card of a model: languages, treebank, licence, sizes, settings, results.
+    """Show the card of a model: languages, treebank, licence, sizes, settings, accuracy.
 
     \b
     Examples:
@@ -91,9 +91,9 @@ def _source(note: dict[str, Any]) -> Iterator[str]:
 @options.new_model
 @options.factors
 def bundle(parser: str, tagger: str, output: str) -> None:
-    """Put TAGGER into the model PARSER, so that it parses words without tags, and running text.
+    """Package TAGGER into the model PARSER, so that it parses running text.
 
-    TAGGER is a tagger or another model; what the model had before is replaced.
+    TAGGER is a tagger or another model. Its tagger and tokenizer replace those of PARSER.
 
     \b
     Example:
@@ -101,8 +101,8 @@ def bundle(parser: str, tagger: str, output: str) -> None:
     """
     loaded = load_model(parser, options.given_factors())
     tell_unused(loaded.maker.families)
-    loaded.tagger, cutter = load_tagger(tagger)
-    loaded.cutter = cutter or loaded.cutter
+    loaded.tagger, tokenizer = load_tagger(tagger)
+    loaded.tokenizer = tokenizer or loaded.tokenizer
     save_model(loaded, output)
     click.echo(f"wrote {output}", err=True)
 
@@ -113,13 +113,13 @@ def bundle(parser: str, tagger: str, output: str) -> None:
 @options.new_model
 @click.option(
     "--tags", type=click.Choice(["given", "own"]), default="given", show_default=True,
-    help="Parse with the tags that DEV has, or with those of the model's tagger.",
+    help="Parse with the tags of DEV, or with those of the model's tagger.",
 )  # fmt: skip
 def calibrate(treebank: str, model: str, output: str, tags: str) -> None:
-    """Learn from DEV, gold trees that the model was not trained on, how often its arcs are right.
+    """Calibrate a model's confidence on DEV, gold trees that it was not trained on.
 
-    'bbparse parse --confidence' needs it; 'bbparse train' does it with its dev treebank. Chances
-    are those of input with tags of such quality. Trees stay what they are.
+    'bbparse parse --confidence' needs a calibrated model; 'bbparse train --dev' calibrates it. The
+    probabilities hold for input with tags of the same quality. Trees do not change.
 
     \b
     Example:
@@ -136,7 +136,6 @@ def calibrate(treebank: str, model: str, output: str, tags: str) -> None:
     click.echo(f"wrote {output}: {right.mean():.2%} of {len(right):,} arcs are right", err=True)
     if len(right) < FEWEST:
         click.echo(
-            f"warning: chances that are learned from so few arcs say little, expected {FEWEST:,} or"
-            " more",
+            f"warning: {len(right):,} arcs are few to calibrate on, expected {FEWEST:,} or more",
             err=True,
         )

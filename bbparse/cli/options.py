@@ -51,7 +51,7 @@ class PruneParameter(click.ParamType):
 model = click.option(
     "--model", default=DEFAULT_MODEL, show_default=True, type=FileOrName(MODELS.names),
     metavar="NAME|FILE",
-    help="Model to parse with: a file, or the name of one that comes with bbparse.",
+    help="Model: a file, or the name of one that comes with bbparse.",
 )  # fmt: skip
 
 _FACTORS = "bbparse.factors"
@@ -69,19 +69,20 @@ def text(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(split=split or ("text" if text else None), **given)
 
     flag = click.option(
-        "--text", is_flag=True, help="INPUT is running text, as is that of files named .txt."
+        "--text", is_flag=True,
+        help="INPUT is running text. Files named .txt are read as text anyway.",
     )
     how = click.option(
         "--split", type=click.Choice(SPLITS),
-        help="How running text is cut: as the model has learned it; lines: one sentence a line;"
-        " words: one sentence a line, its words between blanks.  [default: text]",
+        help="Segmentation of running text: text: the model finds sentences and words; lines: one"
+        " sentence per line; words: the same, with words separated by blanks.  [default: text]",
     )  # fmt: skip
     return flag(how(with_split))
 
 
 factors = click.option(
     "--factors", metavar="MODULE:CLASS,…", callback=_note_factors, expose_value=False,
-    help="Factor families of your own that the model was trained with and that are not installed.",
+    help="Factor families of the model that no installed package offers: allows their code to run.",
 )  # fmt: skip
 
 
@@ -92,27 +93,28 @@ def given_factors() -> list[str]:
 
 prune = click.option(
     "--prune", type=PruneParameter(), metavar="K|none",
-    help="Candidate heads of a word, instead of the model's.",
+    help="Candidate heads per word. Default: the model's number.",
 )  # fmt: skip
 
 members = click.option(
     "--members", type=MEMBERS, metavar="N",
-    help="Networks of the model to take the mean of, instead of all: fewer are faster.",
+    help="Average only N of the model's networks, which is faster. Default: all.",
 )  # fmt: skip
 
 valid = click.option(
     "--valid", metavar="none|ud|NAME|FILE",
-    help="Rules that trees keep: none, those of Universal Dependencies, or those of a TOML file or"
-    " a plug-in besides. Default: ud for models trained on such relations.",
+    help="Validity rules for the trees: none, ud (Universal Dependencies), or ud and those of a"
+    " plug-in or TOML file. Default: ud if the model was trained on UD relations.",
 )  # fmt: skip
 
 rules = click.option(
     "--valid", default="ud", show_default=True, metavar="ud|NAME|FILE",
-    help="The rules: those of Universal Dependencies, of a plug-in, or of a TOML file.",
+    help="Rules of Universal Dependencies, of a plug-in, or of a TOML file.",
 )  # fmt: skip
 
 output = click.option(
-    "--output", "-o", default="-", type=FILE, metavar="FILE", help="Default: the standard output."
+    "--output", "-o", default="-", type=FILE, metavar="FILE",
+    help="Output file. Default: standard output.",
 )
 
 new_model = click.option(

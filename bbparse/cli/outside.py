@@ -17,26 +17,26 @@ from bbparse.treebank import Sentence
 _OPTIONS = (
     click.option(
         "--vectors", type=FILE, metavar="FILE",
-        help="Word vectors that the networks take, too: word2vec's text format, fastText's .vec, or"
-        " GloVe's, packed with .gz or .xz or not.",
+        help="Pretrained word vectors: word2vec's text format, fastText's .vec or GloVe's,"
+        " compressed with .gz or .xz or not.",
     ),
     click.option(
         "--first-words", type=click.IntRange(0), metavar="N",
-        help="Keep the first N vectors of --vectors, besides those of the treebank's words."
+        help="Keep the first N vectors of --vectors and those of the treebank's words."
         f"  [default: {FIRST_WORDS}]",
     ),
     click.option(
         "--encoder", metavar="NAME|FOLDER",
-        help="Encoder of Hugging Face transformers whose states the networks take, too; the model"
-        " needs it for parsing.",
+        help="Contextual encoder of Hugging Face transformers, which parsing needs, too.",
     ),
     click.option(
         "--states", type=FILE, metavar="FOLDER",
-        help="Where to keep what --encoder makes of sentences for further trainings; otherwise"
-        " beside the model, until training is done.",
+        help="Cache for the states of --encoder, to share between runs. Default: beside the model,"
+        " until training is done.",
     ),
     click.option(
-        "--vectors-license", metavar="TEXT", help="Of vectors or encoder, for the card."
+        "--vectors-license", metavar="TEXT",
+        help="Licence of the vectors or the encoder, for the card.",
     ),
 )  # fmt: skip
 

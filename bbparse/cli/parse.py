@@ -32,56 +32,56 @@ from bbparse.treebank.sections import Section
 @options.output
 @click.option(
     "--output-dir", type=click.Path(readable=False), metavar="FOLDER",
-    help="Parse each INPUT (or all files of patterns such as 'in/*.conllu.xz') into a file of this"
-    " folder. What is done there already is not done again; manifest.jsonl says what is.",
+    help="Write one output file per INPUT, or per file that a pattern such as 'in/*.conllu.xz'"
+    " matches, into this folder. Finished files are skipped; manifest.jsonl lists them.",
 )  # fmt: skip
 @click.option(
     "--cluster", metavar="auto|ADDRESS",
-    help="With --output-dir: parse on a Ray cluster, which has these folders in common, too.",
+    help="With --output-dir: parse on a Ray cluster whose nodes share these folders.",
 )  # fmt: skip
 @click.option(
     "--format", "format_name", type=click.Choice(list(FORMATS)), default="conllu",
-    show_default=True, help="CoNLL-U, JSON lines, or trees drawn for reading.",
+    show_default=True, help="CoNLL-U, JSON lines, or drawn trees.",
 )  # fmt: skip
 @options.k_best(1, "Write the K best trees of each sentence, best first.")
 @click.option(
     "--keep-heads", is_flag=True,
-    help="Fill in heads that are _ only, around those that INPUT has.",
+    help="Keep the heads that INPUT has; predict only heads that are _.",
 )  # fmt: skip
 @click.option(
     "--projective", type=click.Choice(["yes", "no"]),
-    help="Whether no two arcs of a tree cross, instead of what the model says.",
+    help="Projective trees only, or crossing arcs, too. Default: as the model was trained.",
 )  # fmt: skip
 @options.valid
 @click.option(
     "--confidence", is_flag=True,
-    help="Write into MISC how sure each arc is, and into a comment how sure the tree is.",
+    help="Write the probability that an arc is right into MISC, that of the tree into a comment.",
 )  # fmt: skip
 @click.option(
     "--skip-invalid", is_flag=True,
-    help="Leave out sentences that are no sentences or cannot be parsed; name and count them.",
+    help="Leave out malformed sentences and those that cannot be parsed; report each.",
 )  # fmt: skip
 @options.prune
 @options.members
 @click.option(
     "--threads", type=options.THREADS, default=1, show_default=True, metavar="T",
-    help="Processors to use: T processes parse at the same time (threads on macOS and Windows).",
+    help="Parse with T parallel processes (threads on macOS and Windows).",
 )  # fmt: skip
 @options.time_limit(
-    "For the search of one sentence; the best trees found so far are written then."
+    "Limit per sentence. The best trees found by then are written."
 )
 @options.node_limit(
-    "Search nodes for one sentence, as --time-limit, but the same on every machine. Without both, a"
-    " search may do what takes about a second.",
+    "Limit per sentence in search nodes, which is the same on every machine. With neither limit, a"
+    " search stops after about a second of work.",
     default=None,
 )
 @click.option(
     "--color/--no-color", "colour", default=None,
-    help="Colours in drawn trees; by default where the terminal has them and NO_COLOR is not set.",
+    help="Colour drawn trees. Default: if the output is a terminal and NO_COLOR is not set.",
 )  # fmt: skip
 @click.option(
     "--ascii", "ascii_only", is_flag=True,
-    help="Draw trees in ASCII, as is done where the terminal has no box characters.",
+    help="Draw trees in ASCII. Default: if the terminal has no box-drawing characters.",
 )  # fmt: skip
 def parse(
     model: str,
@@ -95,25 +95,23 @@ def parse(
 ) -> None:
     """Parse CoNLL-U, CoNLL-X or running text.
 
-    The trees of several INPUTs are written one after the other. Each INPUT is read as its name
-    says, and each text begins with a comment that names it.
+    Several INPUTs are parsed one after the other into one output. The file name decides how an
+    INPUT is read; a comment names each text.
 
-    Of words with tags only HEAD and DEPREL change. Words without tags, and those of running text
-    (--text, or a file named .txt), are tagged first, by the tagger in the model; see 'bbparse
-    bundle'. Text is cut into sentences and words as the treebank of the model is.
+    Words that have tags keep them: only HEAD and DEPREL change. Running text (--text, or a file
+    named .txt) is first split into sentences and words as in the model's treebank. Words without
+    tags are tagged first. Both need a model with tokenizer and tagger; see 'bbparse bundle'.
 
-    With K > 1 each tree is written with its rank, its score, an upper bound on the score of any
-    tree of that rank, and whether it is proved to be the tree of its rank. With one tree a comment
-    is added only where the search was cut short.
+    With K > 1 each tree has its rank, its score, an upper bound on the score of any tree of that
+    rank, and whether it is proved. A single tree has a comment only if a limit stopped the search.
 
-    Trees of a model that was trained on Universal Dependencies keep what UD's validator asks of
-    heads and relations; see 'bbparse rules'. Where no tree does, comments say what is broken.
+    A model trained on Universal Dependencies gives trees that pass UD's validator in heads and
+    relations; see 'bbparse rules'. If no tree passes, comments name the broken rules.
 
-    With --keep-heads, words that have a HEAD keep it, and their DEPREL if they have one: the trees
-    are the best of those with these arcs.
+    With --keep-heads, given heads and relations are kept: the trees are the best that have them.
 
-    A model trained with --projective no draws crossing arcs; with --projective yes it draws none,
-    and is faster. A model trained on projective trees cannot be told to draw crossing ones.
+    A model trained with --projective no gives trees with crossing arcs; --projective yes forbids
+    them, which is faster. A model trained on projective trees cannot give crossing arcs.
 
     \b
     Examples:

@@ -27,19 +27,21 @@ FORMATS = ("ptb", "tree", "jsonl", "svg")
 
 @click.command()
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
-@click.option("--model", required=True, type=FILE, metavar="FILE", help="See 'train-phrases'.")
+@click.option(
+    "--model", required=True, type=FILE, metavar="FILE", help="Model of 'bbparse train-phrases'."
+)
 @options.text
 @click.option(
     "--with", "use", type=click.Choice(WITH), default="both", show_default=True,
-    help="Models that have to agree with the grammar: the tagger, the dependency parser.",
+    help="Models that agree with the grammar: the tagger (tags), the dependency parser (arcs).",
 )  # fmt: skip
 @options.output
 @click.option(
     "--format", "format_name", type=click.Choice(FORMATS), default="ptb", show_default=True,
-    help="Brackets, trees drawn for reading, JSON lines, or one picture.",
+    help="Brackets, drawn trees, JSON lines, or one picture.",
 )  # fmt: skip
 @options.k_best(
-    1, "Write the K best trees of each sentence, best first: those with the tags and arcs that the"
+    1, "Write the K best trees of each sentence, best first; all have the tags and arcs that the"
     " models of --with agree on.",
 )  # fmt: skip
 @options.time_limit("For a sentence; the best tree found so far is written then.")
@@ -48,12 +50,12 @@ def phrases(
     source: str, model: str, split: Split | None, use: str, output: str, format_name: str,
     k_best: int, time_limit: float | None, node_limit: int | None,
 ) -> None:  # fmt: skip
-    """Parse running text, CoNLL-U or bracketed trees (files named .ptb or .mrg) into phrases.
+    """Parse running text, CoNLL-U or bracketed trees (.ptb, .mrg) into phrase structure.
 
-    Of CoNLL-U the words are taken, and XPOS where all words have one; of bracketed trees the words.
-    The tree is the best one on which the grammar and the models of --with agree, and is proved to
-    be. A sentence that the grammar has no tree for is parsed in parts, which a phrase X joins; JSON
-    says so.
+    The parser reads the words of bracketed trees, and the words of CoNLL-U with XPOS if all have
+    one. The tree is proved to be the best on which the grammar and the models of --with agree. If
+    the grammar has no tree for a sentence, the parser splits it and joins the parts by a phrase X;
+    JSON output has "fallback": true.
 
     \b
     Examples:
@@ -91,7 +93,7 @@ def _sentences(
             yield cleaned.words, None
         return
     if split is not None:
-        for sentence in read_text(source, parser.needed_cutter(), split):
+        for sentence in read_text(source, parser.needed_tokenizer(), split):
             yield sentence.forms, None
         return
     for sentence in read_conllu(source):
@@ -129,19 +131,18 @@ def _shown(parsed: PhraseParse, words: list[str], format_name: str) -> str:
 @click.option("--model", required=True, type=FILE, metavar="FILE", help="Where to write the model.")
 @click.option(
     "--config", default="phrases", show_default=True, type=FileOrName(CONFIGURATIONS.names),
-    metavar="NAME|FILE|none", help="Configuration of the dependency parser; none: without one.",
+    metavar="NAME|FILE|none", help="Configuration of the dependency parser; none: train no parser.",
 )  # fmt: skip
 @click.option(
     "--conllu", type=FILE, metavar="FILE",
-    help="The sentences of TRAIN with their words and XPOS, which must be those of the trees.",
+    help="CoNLL-U file of the same sentences: check that its words and XPOS match the trees.",
 )  # fmt: skip
 def train_phrases(
     treebank: str, dev: str | None, model: str, config: str, conllu: str | None
 ) -> None:
-    """Learn a grammar, a tagger and a dependency parser from the bracketed trees of TRAIN.
+    """Train a grammar, a tagger and a dependency parser on the bracketed trees of TRAIN.
 
-    Traces (-NONE-), functional tags and empty phrases are left out; heads are found by Collins'
-    rules.
+    Traces (-NONE-), functional tags and empty phrases are dropped; heads follow Collins' rules.
 
     \b
     Example:

@@ -20,7 +20,10 @@ _SHOWN = {
 }  # fmt: skip
 
 
-_TITLES = ("its words and tags", "its words", "its text")
+#: Title of a row, by its key in a card: what of the treebank was given.
+_TITLES = {
+    "its words and tags": "gold tags", "its words": "gold words", "its text": "from text"
+}  # fmt: skip
 
 #: Rows of F1 in percent: input → measure → value.
 Results = dict[str, dict[str, float]]
@@ -44,8 +47,8 @@ def results(model: Model, dev: Sequence[Sentence]) -> Results:
     add(whole, dev)
     if model.tagger is not None:
         add(words, map(model.tagger, dev))
-    if model.cutter is not None and model.takes_words:
-        add(text, map(parser.tagged, sentences_of_text(plain_text(dev), model.cutter)))
+    if model.tokenizer is not None and model.takes_words:
+        add(text, map(parser.tagged, sentences_of_text(plain_text(dev), model.tokenizer)))
     return scores_of
 
 
@@ -53,8 +56,8 @@ def table(found: Results) -> str:
     """Format results as a table."""
     rows = [["dev, %", *_SHOWN.values()]]
     rows += [
-        [title, *(f"{found[title][name]:.2f}" for name in _SHOWN)]
-        for title in _TITLES
-        if title in found
+        [title, *(f"{found[key][name]:.2f}" for name in _SHOWN)]
+        for key, title in _TITLES.items()
+        if key in found
     ]
     return aligned(rows, left=[0])

@@ -22,35 +22,35 @@ from bbparse.parsing.parser import Parser
 @click.option(
     "--model", "models", multiple=True, default=(DEFAULT_MODEL,), show_default=True,
     type=FileOrName(MODELS.names), metavar="[NAME=]NAME|FILE",
-    help="A model, and by what name clients know it; may be given several times. The first is what"
-    " those get who name none.",
+    help="A model, and its name for clients; may be repeated. The first model is the default"
+    " of requests.",
 )  # fmt: skip
 @options.factors
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8080, show_default=True,
-    help="Port to listen on; 0: any that is free.",
+    help="Port to listen on; 0: any free port.",
 )  # fmt: skip
 @click.option(
-    "--workers", type=click.IntRange(1), metavar="N", help="Processes that parse.  [default: one"
-    " for each processor]",
+    "--workers", type=click.IntRange(1), metavar="N", help="Parallel processes.  [default: one"
+    " per processor]",
 )  # fmt: skip
 @click.option(
     "--queue", type=click.IntRange(1), default=128, show_default=True, metavar="N",
-    help="Requests that may wait for a worker; others are told to come back (429).",
+    help="Requests that may wait for a worker; more are answered 429 (come back later).",
 )  # fmt: skip
 @click.option(
     "--deadline", type=RealRange(0, min_open=True), default=60.0, show_default=True,
     metavar="SECONDS",
-    help="For a request; searches that it interrupts give the best trees so far.",
+    help="Time limit of a request; an interrupted search gives the best trees so far.",
 )  # fmt: skip
 @click.option(
     "--max-size", type=RealRange(0, min_open=True), default=4.0, show_default=True,
-    metavar="MB", help="Of a request.",
+    metavar="MB", help="Maximum size of a request.",
 )  # fmt: skip
 @click.option(
     "--max-words", type=click.IntRange(1), default=1000, show_default=True, metavar="N",
-    help="Of a sentence.",
+    help="Maximum length of a sentence.",
 )  # fmt: skip
 def serve(
     models: tuple[str, ...],
@@ -60,11 +60,11 @@ def serve(
     max_size: float,
     **limits: Any,
 ) -> None:
-    """Parse for others, over HTTP, until SIGTERM or Ctrl-C.
+    """Run a parsing service over HTTP until SIGTERM or Ctrl-C.
 
-    /process and /models answer as UDPipe's REST service does. /v1/parse takes text, CoNLL-U and
-    JSON, with all that 'bbparse parse' can do and more; /openapi.json says how. On / there is a
-    page to try it by hand. SIGHUP loads the models anew, and no request is lost.
+    /process and /models answer like UDPipe's REST service. /v1/parse takes text, CoNLL-U or JSON,
+    and has all options of 'bbparse parse' and more; /openapi.json describes it. / is a page to try
+    the parser by hand. SIGHUP reloads the models without losing a request.
 
     \b
     Examples:

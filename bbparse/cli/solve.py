@@ -32,19 +32,19 @@ _MEANING = {
 @options.node_limit("Stop after so many search nodes.", default=None)
 @click.option(
     "--gap", type=RealRange(0.0), default=0.0, metavar="G",
-    help="Stop when bound and score differ by this share, such as 0.01.",
+    help="Stop when score and bound differ by at most this fraction, such as 0.01.",
 )  # fmt: skip
 @click.option(
     "--method", type=click.Choice(METHODS), default="auto", show_default=True,
-    help="Branch and bound, an integer program, or price and cut (these two need highspy).",
+    help="Branch and bound, integer program, or price and cut; the last two need bbparse[ilp].",
 )  # fmt: skip
 @click.option(
     "--output", type=FILE, metavar="SOLUTION.npz",
-    help="Write the solution to a file, too.",
+    help="Write the solution to a file.",
 )  # fmt: skip
 @click.option(
     "--proof", "proof_file", type=FILE, metavar="SOLUTION.npz",
-    help="Prove the solution, and write it to a file with its proof (see bbparse verify).",
+    help="Prove the solution and write both to a file; see 'bbparse verify'.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def solve(
@@ -58,15 +58,14 @@ def solve(
     proof_file: str | None,
     as_json: bool,
 ) -> None:
-    """Find the best trees of a problem saved with Problem.save.
+    """Solve a problem saved by Problem.save: find its best trees.
 
-    Each tree is shown with its score, an upper bound on the score of any tree of its rank, whether
-    it is proved to be the tree of its rank, and the head of each word (0 is the root; head:label
-    where arcs have labels).
+    The output has, for each tree, its score, an upper bound on the score of any tree of its rank,
+    whether it is proved, and the head of each word (0 is the root; head:label if arcs have labels).
 
-    The exit status is 0 whenever there is an answer: that a problem has no tree is one, and so are
-    the best trees found within a limit. It is 1 where a proof was asked for and could not be made
-    (then no file is written for it), and 2 for a file that cannot be read or written.
+    The exit status is 0 for every answer, also if no tree exists or a limit stopped the search. It
+    is 1 if no proof could be made for --proof, which then writes no file, and 2 if a file cannot be
+    read or written.
 
     \b
     Example:

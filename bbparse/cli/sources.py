@@ -63,7 +63,7 @@ def read_sections(
             yield from cut_conllu(source)
             continue
         document = source if len(sources) > 1 else None
-        text = stream_text(source, parser.needed_cutter(), how, number, document)
+        text = stream_text(source, parser.needed_tokenizer(), how, number, document)
         for section in cut_sentences(text, "standard input" if source == "-" else source):
             number += section.n_sentences if section is not None else 0
             yield section

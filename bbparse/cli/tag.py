@@ -28,18 +28,18 @@ from bbparse.treebank import read_conllu, write_conllu
 @click.argument("source", type=FILE, metavar="[INPUT|-]", default="-")
 @click.option(
     "--model", type=FileOrName(MODELS.names), metavar="NAME|FILE",
-    help=f"Tagger, or parser with a tagger in its model.  [default: {DEFAULT_MODEL}]",
+    help=f"A tagger, or a model with a tagger in it.  [default: {DEFAULT_MODEL}]",
 )  # fmt: skip
 @options.output
 @click.option(
     "--jackknife", "folds", type=click.IntRange(2), metavar="K",
-    help="Tag INPUT by taggers trained on the other K-1 parts of it; needs no model.",
+    help="Tag each of K parts of INPUT by a tagger trained on the other parts; needs no model.",
 )  # fmt: skip
 def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
-    """Tag CoNLL-U or CoNLL-X; only LEMMA, UPOS, XPOS and FEATS change.
+    """Tag CoNLL-U or CoNLL-X: predict LEMMA, UPOS, XPOS and FEATS.
 
-    A parser that is to work with predicted tags is trained best on predicted tags: --jackknife
-    writes a training treebank as a tagger that has not seen it would tag it.
+    --jackknife tags a training treebank by taggers that have not seen the sentence, for a parser
+    that is to be trained on predicted tags.
 
     \b
     Examples:
@@ -71,15 +71,15 @@ def tag(source: str, model: str | None, output: str, folds: int | None) -> None:
     help="Where to write the tagger.",
 )  # fmt: skip
 @click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
-@click.option("--seed", type=click.IntRange(0), metavar="S", help="Of the order of sentences.")
+@click.option("--seed", type=click.IntRange(0), metavar="S", help="Random seed.")
 @outside_options
 def train_tagger(
     treebank: str, dev: str | None, model: str, epochs: int | None, seed: int | None, **vectors: Any
 ) -> None:
-    """Learn UPOS, XPOS, FEATS and lemmas from the words of TRAIN, and how its text is cut.
+    """Train a tagger (UPOS, XPOS, FEATS, lemmas) and a tokenizer on TRAIN.
 
-    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files. Columns that TRAIN leaves empty stay
-    empty.
+    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files. The tagger leaves columns empty that
+    are empty in TRAIN.
 
     \b
     Example:

@@ -38,46 +38,47 @@ def _print_configuration(ctx: click.Context, param: click.Parameter, value: str 
 @click.argument("treebank", type=FILE, metavar="TRAIN")
 @click.option(
     "--dev", type=FILE, metavar="FILE",
-    help="Treebank on which the best epoch is chosen.",
+    help="Development treebank: chooses the best epoch, calibrates confidence.",
 )  # fmt: skip
 @click.option(
     "--config", "config_name", default="english", show_default=True,
     type=FileOrName(CONFIGURATIONS.names), metavar="NAME|FILE",
-    help="Configuration: a TOML file, or the name of one that is shipped.",
+    help="Configuration: a TOML file, or the name of one that comes with bbparse.",
 )  # fmt: skip
 @click.option(
     "--print-config", is_eager=True, expose_value=False, callback=_print_configuration,
     type=FileOrName(CONFIGURATIONS.names), metavar="NAME|FILE",
-    help="Print a configuration, to be changed and given as --config, and stop.",
+    help="Print a configuration and stop; edit it and pass it as --config.",
 )  # fmt: skip
 @click.option("--model", required=True, type=FILE, metavar="FILE", help="Where to write the model.")
 @click.option(
     "--factors", metavar="NAME,NAME…",
-    help="Factor families instead of the configuration's ('' for none); see 'bbparse factors'.",
+    help="Factor families, instead of the configuration's; '' for none. See 'bbparse factors'.",
 )  # fmt: skip
-@click.option("--prune", type=click.IntRange(1), metavar="K", help="Candidate heads of a word.")
+@click.option("--prune", type=click.IntRange(1), metavar="K", help="Candidate heads per word.")
 @click.option("--epochs", type=click.IntRange(1), metavar="N", help="Passes over TRAIN.")
-@click.option("--seed", type=click.IntRange(0), metavar="S", help="Of the order of sentences.")
+@click.option("--seed", type=click.IntRange(0), metavar="S", help="Random seed.")
 @click.option(
     "--projective", type=click.Choice(["yes", "no", "auto"]),
-    help="Whether no two arcs of a tree cross, instead of what the configuration says; auto: as in"
-    " TRAIN.",
+    help="Projective trees only, or crossing arcs, too; auto: no if 5 % of the trees of TRAIN have"
+    " some. Default: the configuration's.",
 )  # fmt: skip
 @click.option(
     "--text-from", type=FileOrName(MODELS.names), metavar="NAME|FILE",
-    help="Model or tagger that text is cut and words are tagged by, instead of learning it.",
+    help="Take tokenizer and tagger from this model or tagger instead of training them.",
 )  # fmt: skip
 @click.option(
     "--no-text", is_flag=True,
-    help="Leave text and tags out: the model takes words with tags only.",
+    help="Train no tokenizer and no tagger: the model parses words with tags only.",
 )  # fmt: skip
 @click.option(
-    "--skip-invalid", is_flag=True, help="Leave out sentences without a proper tree; count them."
-)
+    "--skip-invalid", is_flag=True,
+    help="Leave out sentences without a well-formed tree; report their number.",
+)  # fmt: skip
 @outside_options
-@click.option("--name", metavar="TEXT", help="Of the treebank, for the model's card.")
-@click.option("--language", metavar="CODE", help="Of the treebank, for the card, such as hu.")
-@click.option("--license", metavar="TEXT", help="Of the model, for the card.")
+@click.option("--name", metavar="TEXT", help="Name of the treebank, for the model's card.")
+@click.option("--language", metavar="CODE", help="Language, such as hu, for the model's card.")
+@click.option("--license", metavar="TEXT", help="Licence of the model, for the card.")
 def train(
     treebank: str,
     dev: str | None,
@@ -93,14 +94,14 @@ def train(
     skip_invalid: bool,
     **about: Any,
 ) -> None:
-    """Learn a model from the trees of TRAIN.
+    """Train a model on the trees of TRAIN.
 
-    The model also learns how text is cut into sentences and words, and how words are tagged, so
-    that it parses running text. A card in it says what it was learned from, how, and what it
-    reaches on the dev treebank; see 'bbparse model'.
+    The model has a parser, a tokenizer and a tagger, so it parses running text. Its card says which
+    data and settings it was trained with and how accurate it is on the dev treebank; see 'bbparse
+    model'.
 
-    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files, packed with .gz or .xz or not. A run
-    that is interrupted leaves a checkpoint beside the model; the same command goes on from there.
+    TRAIN and the dev treebank are CoNLL-U or CoNLL-X files, compressed with .gz or .xz or not. An
+    interrupted run leaves a checkpoint beside the model; the same command resumes it.
 
     \b
     Examples:

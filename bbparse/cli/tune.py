@@ -42,31 +42,31 @@ class PruneList(click.ParamType):
 @options.factors
 @click.option(
     "--prune", "prunes", type=PruneList(), default="3,5,10,20,none", show_default=True,
-    metavar="K,K…", help="Numbers of candidate heads to try; none: all words.",
+    metavar="K,K…", help="Numbers of candidate heads to try; none: no pruning.",
 )  # fmt: skip
 @click.option(
     "--max-loss", type=RealRange(0.0), default=0.1, show_default=True, metavar="POINTS",
-    help="Loss against the most accurate setting, in percentage points, that speed is worth.",
+    help="Loss in percentage points that the fastest setting may have.",
 )  # fmt: skip
 @click.option(
     "--measure", type=click.Choice(["las", "uas"]),
-    help="Accuracy that counts. Default: las, or uas for a model without labels.",
+    help="Measure of accuracy. Default: las, or uas for a model without labels.",
 )  # fmt: skip
 @click.option(
     "--plot", type=FILE, metavar="FILE",
-    help="Draw the trade-off to a file that ends in .svg, .png or .pdf (needs bbparse[plot]).",
+    help="Plot accuracy and speed to a .svg, .png or .pdf file (needs bbparse[plot]).",
 )  # fmt: skip
 @click.option(
-    "--sentences", type=click.IntRange(1), metavar="N", help="Try a random N sentences of DEV only."
+    "--sentences", type=click.IntRange(1), metavar="N", help="Use N random sentences of DEV."
 )
 @click.option(
     "--passes", type=click.IntRange(1), default=3, show_default=True, metavar="N",
-    help="How often the speed is measured; the median counts.",
+    help="Measurements of speed, of which the median counts.",
 )  # fmt: skip
 @options.time_limit(
-    "For the search of one sentence; without pruning, long ones may need it.", default=10.0
+    "Limit per sentence; long sentences without pruning may need one.", default=10.0
 )
-@options.node_limit("Search nodes for one sentence.")
+@options.node_limit("Limit per sentence in search nodes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def tune(
     dev: str,
@@ -79,13 +79,13 @@ def tune(
     as_json: bool,
     **limits: Any,
 ) -> None:
-    """Try numbers of candidate heads on DEV, a treebank with trees.
+    """Choose the number of candidate heads per word on DEV, a treebank with trees.
 
-    Before a sentence is parsed, a fast classifier leaves each word a few candidate heads (--prune
-    of bbparse parse). Fewer are faster, until the right heads are no longer among them. For each
-    number the table has attachment scores, words parsed a second, calls of the dynamic program and
-    the share of sentences whose tree is proved to be the best. At the end stands the fastest
-    setting that loses no more than --max-loss against the most accurate one.
+    Parsing considers only the likeliest heads of each word ('bbparse parse --prune'). Fewer are
+    faster, until the right head is no longer among them. The table has, for each number, attachment
+    scores, words per second, calls of the dynamic program and the fraction of sentences whose tree
+    is proved. The last line names the fastest setting that loses at most --max-loss against the
+    most accurate one.
 
     \b
     Examples:

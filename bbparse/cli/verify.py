@@ -14,11 +14,11 @@ from bbparse.proof.verify import verify as check
 @click.argument("problem", type=FILE, metavar="PROBLEM.npz")
 @click.argument("solution", type=FILE, metavar="SOLUTION.npz")
 def verify(problem: str, solution: str) -> None:
-    """Check that SOLUTION holds the best trees of PROBLEM, as its proof says.
+    """Check the proof that SOLUTION has the best trees of PROBLEM.
 
-    The checker shares no code with the solver: it scores the trees from the definition, and works
-    out the bound of every leaf of the proof again. The exit status is 0 if all is right, 1 if
-    something is wrong, and 2 if a file cannot be read.
+    The checker shares no code with the solver: it scores the trees by the definition and recomputes
+    the bound of every leaf of the proof. The exit status is 0 if the proof holds, 1 if it does not,
+    and 2 if a file cannot be read.
 
     \b
     Example:

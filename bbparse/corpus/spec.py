@@ -282,7 +282,7 @@ class Mapper:
     def _trees(self, texts: list[str | None]) -> tuple[list[str | None], list[str | None]]:
         """Return the trees of each text, and its error."""
         parser = self.spec.parser()
-        language_check = LanguageCheck(parser.cutter) if parser.cutter is not None else None
+        language_check = LanguageCheck(parser.tokenizer) if parser.tokenizer is not None else None
         errors: list[str | None] = [None] * len(texts)
         rows: list[int] = []
         sentences: list[Sentence] = []
@@ -311,5 +311,5 @@ class Mapper:
         if split is None:
             return read_conllu(io.StringIO(text))
         return sentences_of_text(
-            text, parser.needed_cutter(), split=split, language_check=language_check
+            text, parser.needed_tokenizer(), split=split, language_check=language_check
         )

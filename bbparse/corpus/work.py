@@ -261,7 +261,7 @@ def sentences_of(
         return read_conllu(
             shard, skip_invalid=True, on_skip=lambda error: leave_out(str(error))
         )
-    return read_text(shard, parser.needed_cutter(), split)
+    return read_text(shard, parser.needed_tokenizer(), split)
 
 
 def first_new(spec: ParseSpec, tasks: Iterable[Task]) -> Path | None:

@@ -101,7 +101,7 @@ def held_out_problems(run: Run) -> list[Problem]:
     words = sum(sentence.n_words for sentence in data.sentences)
     data.recall = (words - missing) / max(1, words)
     run.say(
-        f"{sum(len(head) for head, _ in data.arcs) / words:.2f} candidate heads a word,"
+        f"{sum(len(head) for head, _ in data.arcs) / words:.2f} candidate heads per word,"
         f" {100 * data.recall:.2f} % of gold heads among them"
     )
     return [problems[i] for i in range(count)]

@@ -19,7 +19,7 @@ class Reading(NamedTuple):
     """Tokenizer and tagger of a model; no tagger if the treebank has no tags."""
 
     tagger: Tagger | None
-    cutter: Tokenizer | None
+    tokenizer: Tokenizer | None
 
 
 def learn_to_read(
@@ -37,11 +37,11 @@ def learn_to_read(
     """
 
     def learn() -> Arrays:
-        cutter = train_tokenizer(sentences, seed)
-        say(f"cutter of text trained: {len(cutter.multiwords)} multiword tokens known by heart")
-        arrays = cutter.to_arrays()
+        tokenizer = train_tokenizer(sentences, seed)
+        say(f"tokenizer trained: it remembers {len(tokenizer.multiwords)} multiword tokens")
+        arrays = tokenizer.to_arrays()
         if any("_" in sentence.upos for sentence in sentences):
-            say("no tagger trained: some words have no UPOS, which the input will have to have")
+            say("no tagger trained: some words have no UPOS, so parsing will need tagged input")
             return arrays
         settings = replace(TaggerSettings(), seed=seed)
         tagger = train_tagger(sentences, settings, outside=outside, progress=progress)

@@ -97,7 +97,7 @@ class Run:
         if kept is not None:
             for name, array in state.items():
                 array[:] = kept[name]
-            self.say(f"{prefix}going on after epoch {done[0]} of an earlier run")
+            self.say(f"{prefix}resuming after epoch {done[0]} of an earlier run")
         for number in range(int(done[0]) + 1, count + 1):
             report = trainer.epoch(number)
             average = trainer.learner.average()
@@ -206,7 +206,7 @@ def learn_factors(
         run.config, run.data, None, families, below=backbone.maker, problems=problems
     )
     factors = sum(map(len, trainer.proposals)) / len(problems)
-    run.say(f"{len(trainer.table)} factor features; {factors:.0f} factors a sentence")
+    run.say(f"{len(trainer.table)} factor features; {factors:.0f} factors per sentence")
     weights, notes = run.of("families").epochs(trainer, run.config.factors.epochs)
     before = {f"backbone_{key}": value for key, value in backbone.notes.items()}
     return trainer.model(weights, {**before, **notes})

@@ -86,17 +86,17 @@ def train(
     families = load_families(config.factors.families if factors is None else factors)
     config = config.with_("factors", families=tuple(specification(family) for family in families))
     if outside is not None and not config.network.epochs:
-        raise ConfigError("network.epochs is 0, and only networks take vectors from outside")
+        raise ConfigError("network.epochs is 0: only networks use pretrained vectors")
     with progress_bars(progress):
         source = None if outside is None else outside(sentences, dev)
         kept = Checkpoint(checkpoint, (*sentences, *dev), None if source is None else source.note)
         if files := kept.files():
-            say(f"{files[0]}: going on after an earlier run")
+            say(f"{files[0]}: resuming an earlier run")
         config = _settled(config, sentences, say)
         read = Reading(None, None) if reading is None else reading(source, kept)
         one_source(source, None if read.tagger is None else read.tagger.outside)
         best = _learned(config, families, sentences, dev, kept, source, say)
-        best.tagger, best.cutter = read
+        best.tagger, best.tokenizer = read
         best.notes[NOTE] = card_note(sentences, dev, about or {})
     if model is not None:
         save_model(best, model)
@@ -120,7 +120,7 @@ def _learned(
     if data.projectivised:
         say(
             f"{data.projectivised} of {len(sentences)} training trees are not projective;"
-            " learning from the closest projective trees"
+            " training uses the closest projective trees"
         )
     notes = {
         "sentences": len(sentences), "projectivised": data.projectivised,
@@ -134,7 +134,7 @@ def _learned(
     pruner = prune_all(data, config, checkpoint)
     candidates = sum(len(arcs[0]) for arcs in data.arcs) / sum(s.n_words for s in sentences)
     say(
-        f"pruner trained: {candidates:.2f} candidate heads a word,"
+        f"pruner trained: {candidates:.2f} candidate heads per word,"
         f" {100 * data.recall:.2f} % of gold heads among them"
     )
     run = Run(config, data, pruner, dev, say, checkpoint)
@@ -142,7 +142,7 @@ def _learned(
     best.notes.update(notes, pruner_recall=data.recall, candidates_per_word=candidates)
     best.labeller = train_labeller(config, data)
     if best.labeller is not None:
-        say(f"{len(best.labeller.labels)} labels learned")
+        say(f"{len(best.labeller.labels)} labels trained")
     say(f"trained in {time.perf_counter() - started:.0f} s")
     return best
 

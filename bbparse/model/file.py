@@ -24,6 +24,7 @@ from bbparse.model import MODELS
 from bbparse.model.model import Model
 from bbparse.outside import OUTSIDE_ARRAYS, outside_from
 from bbparse.problem.quantum import QUANTUM
+from bbparse.renamed import renamed_arguments
 from bbparse.scoring.arc_network import ARC_ARRAYS, ArcNetwork
 from bbparse.scoring.labeller import LABEL_ARRAYS, Labeller, Labelling
 from bbparse.scoring.problem_maker import ProblemMaker, Pruner
@@ -127,8 +128,8 @@ def _arrays_of(model: Model) -> dict[str, NDArray[Any]]:
         arrays.update(outside.to_arrays())
     if model.tagger is not None:
         arrays.update(tagger_arrays(model.tagger))
-    if model.cutter is not None:
-        arrays.update(model.cutter.to_arrays())
+    if model.tokenizer is not None:
+        arrays.update(model.tokenizer.to_arrays())
     return arrays
 
 
@@ -199,7 +200,7 @@ def _model(
         tagger = tagger_from(arrays, where, outside)
     taken = None if network is None else network.taken(outside, f"{where}: its network")
     maker = ProblemMaker(config, network, pruner, scorer, families, table, taken, quantum)
-    return Model(maker, labeller, tagger, notes, _cutter(arrays, where))
+    return Model(maker, labeller, tagger, notes, _tokenizer(arrays, where))
 
 
 def _current(table: dict[str, Any], where: str) -> dict[str, Any]:
@@ -240,22 +241,23 @@ def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]
         rules = {**TAGGER_ARRAYS, **OUTSIDE_ARRAYS, **TOKENIZER_ARRAYS, **_EARLIER}
         arrays = _read(path, TAGGER_KIND, rules, set(rules) - {"tagger_header"})
     where = os.fspath(path)
-    return tagger_from(arrays, where, outside_from(arrays, where)), _cutter(arrays, where)
+    return tagger_from(arrays, where, outside_from(arrays, where)), _tokenizer(arrays, where)
 
 
+@renamed_arguments(cutter="tokenizer")
 def save_tagger(
-    path: str | os.PathLike[str], tagger: Tagger, cutter: Tokenizer | None = None
+    path: str | os.PathLike[str], tagger: Tagger, tokenizer: Tokenizer | None = None
 ) -> None:
     """Write a tagger's file atomically; raises `OutputError` if it cannot be written."""
     arrays = tagger_arrays(tagger)
     if tagger.outside is not None:
         arrays.update(tagger.outside.to_arrays())
-    if cutter is not None:
-        arrays.update(cutter.to_arrays())
+    if tokenizer is not None:
+        arrays.update(tokenizer.to_arrays())
     write_archive(path, TAGGER_KIND, VERSION, arrays)
 
 
-def _cutter(arrays: dict[str, NDArray[Any]], where: str) -> Tokenizer | None:
+def _tokenizer(arrays: dict[str, NDArray[Any]], where: str) -> Tokenizer | None:
     if arrays.keys().isdisjoint(TOKENIZER_ARRAYS):
         return None
     return Tokenizer.from_arrays(arrays, where)

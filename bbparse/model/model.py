@@ -45,7 +45,7 @@ class Model:
     #: Facts about the training.
     notes: dict[str, Any] = field(default_factory=dict)
     #: Segments running text into sentences and words.
-    cutter: Tokenizer | None = None
+    tokenizer: Tokenizer | None = None
 
     @property
     def config(self) -> Configuration:
@@ -62,14 +62,14 @@ class Model:
         """Vectors of parser and tagger; raises `ModelError` if they use different ones."""
         return one_source(self.maker.outside, None if self.tagger is None else self.tagger.outside)
 
-    def needed_cutter(self) -> Tokenizer:
+    def needed_tokenizer(self) -> Tokenizer:
         """Return the tokenizer for running text; raises `ModelError` if the model has none."""
-        if self.cutter is None:
+        if self.tokenizer is None:
             raise ModelError(
-                "the model cannot cut running text: give sentences of words, or train it anew on a"
-                " treebank with its text"
+                "the model has no tokenizer for running text: give sentences of words, or train it"
+                " anew without --no-text"
             )
-        return self.cutter
+        return self.tokenizer
 
     def tagged(self, sentence: Sentence) -> Sentence:
         """Return a sentence with tags: itself if it has some, else a copy with predicted tags.
@@ -155,7 +155,7 @@ def card(model: Model) -> dict[str, Any]:
         **model.notes.get(NOTE, {}),
         **({} if outside is None else {"outside": outside.note}),
         "takes": [
-            *(["text"] if model.cutter is not None and model.takes_words else []),
+            *(["text"] if model.tokenizer is not None and model.takes_words else []),
             *(["words"] if model.takes_words else []),
             *(["words and tags"] if model.notes.get("tagged", True) else []),
         ],

@@ -195,7 +195,7 @@ class SequenceNetwork:
         width = self.sizes["outside"]
         if width not in (0, 0 if outside is None else outside.width):
             raise ModelError(
-                f"{whose} takes vectors of {width} numbers from outside, and they are not there"
+                f"{whose} needs pretrained vectors of {width} dimensions, which are missing"
             )
         return outside if width else None
 

@@ -22,6 +22,7 @@ from bbparse.parsing.parse import Asked, Limits, Parse, Wanted
 from bbparse.parsing.valid import Restriction, fill_in, kept_parse, rules_for
 from bbparse.pricing import price_and_cut
 from bbparse.problem import Problem, Solution
+from bbparse.renamed import RenamedMember
 from bbparse.scoring.candidates import LONG
 from bbparse.scoring.delayed import DelayedScorer
 from bbparse.scoring.labeller import best_labels
@@ -57,7 +58,7 @@ class Parser:
         self.maker = model.maker
         self.labeller = model.labeller
         self.tagger = model.tagger
-        self.cutter = model.cutter
+        self.tokenizer = model.tokenizer
         self.notes = model.notes
         maker = model.maker
         self._delayed: DelayedScorer | None = None
@@ -77,9 +78,11 @@ class Parser:
     def __reduce__(self) -> tuple[Any, ...]:
         return Parser, (self.model,)  # everything else is made from the model
 
-    def needed_cutter(self) -> Tokenizer:
+    def needed_tokenizer(self) -> Tokenizer:
         """Return the tokenizer for running text; raises `ModelError` if the model has none."""
-        return self.model.needed_cutter()
+        return self.model.needed_tokenizer()
+
+    cutter, needed_cutter = RenamedMember("tokenizer"), RenamedMember("needed_tokenizer")
 
     def with_projective(self, projective: bool) -> Parser:
         """Return the same parser for (non-)projective trees; see `Model.with_projective`."""
@@ -156,10 +159,9 @@ class Parser:
         """Solve over all arcs, with grandchildren scored on demand; otherwise as `_widened`."""
         values, config = encode(sentence), self.config
         problem = Problem.from_arc_scores(
-            delayed.arcs.score_all_arcs(values),
-            projective=config.projective,
+            delayed.arcs.score_all_arcs(values), projective=config.projective,
             single_root=config.model.single_root,
-        )
+        )  # fmt: skip
         if limits.pop("by_work"):
             limits["node_limit"] = NODE_LIMIT
         solution = price_and_cut(problem, columns=delayed.columns(values), **limits)

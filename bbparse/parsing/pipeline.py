@@ -188,7 +188,7 @@ class Pipeline:
                         "the model has no tagger, so it cannot parse raw text: give words with"
                         " their tags, or put a tagger into the model with 'bbparse bundle'"
                     )
-                yield from sentences_of_text(item, self.parser.needed_cutter(), split=split)
+                yield from sentences_of_text(item, self.parser.needed_tokenizer(), split=split)
             else:
                 yield sentence_of(item, number)
 

@@ -237,7 +237,7 @@ class BBParseTokenizer(DummyTokenizer):  # nothing to save: the config names the
 
     def __init__(self, vocab: Vocab, model: str = DEFAULT_MODEL) -> None:
         self.vocab = vocab
-        self.cutter = load(model).parser.needed_cutter()
+        self.tokenizer = load(model).parser.needed_tokenizer()
 
     def __call__(self, text: str) -> Doc:
         """Return the tokens of a text."""
@@ -257,7 +257,7 @@ class BBParseTokenizer(DummyTokenizer):  # nothing to save: the config names the
                 spaces.append(False)
                 starts.append(len(words) == 1)
 
-        for sentence in sentences_of_text(text, self.cutter):
+        for sentence in sentences_of_text(text, self.tokenizer):
             # Words of a multiword token that are not pieces of it count once.
             for i, (a, b) in enumerate(dict.fromkeys(offsets(sentence))):
                 fill(a)

@@ -75,8 +75,8 @@ def save_phrases(parser: PhraseParser, path: str | os.PathLike[str]) -> None:
         order = np.argsort(slots)[np.count_nonzero(slots == 0) :]
         arrays[f"{name}_keys"], arrays[f"{name}_values"] = slots[order], values[order]
     arrays |= tagger_arrays(parser.tagger.tagger)
-    if parser.cutter is not None:
-        arrays |= parser.cutter.to_arrays()
+    if parser.tokenizer is not None:
+        arrays |= parser.tokenizer.to_arrays()
     if parser.dependencies is not None:
         arrays["dependencies"] = np.frombuffer(model_bytes(parser.dependencies.model), np.uint8)
     write_archive(path, KIND, VERSION, arrays)

@@ -84,28 +84,28 @@ class PhraseParser:
     dependencies : Parser, optional
         Dependency parser, for `arcs` and `both`.
     settings : PhraseSettings, optional
-    cutter : Tokenizer, optional
+    tokenizer : Tokenizer, optional
         Tokenizer, for running text.
     """
 
     def __init__(
         self, vocabulary: Vocabulary, grammars: Sequence[Grammar], tagger: TrigramTagger,
         dependencies: Parser | None = None, settings: PhraseSettings | None = None,
-        cutter: Tokenizer | None = None,
+        tokenizer: Tokenizer | None = None,
     ) -> None:  # fmt: skip
         self.vocabulary, self.grammars, self.grammar = vocabulary, list(grammars), grammars[-1]
-        self.tagger, self.dependencies, self.cutter = tagger, dependencies, cutter
+        self.tagger, self.dependencies, self.tokenizer = tagger, dependencies, tokenizer
         self.settings = settings or PhraseSettings()
         self.rules = dense_rules(self.grammar.pairs)
         self.divisions = [
             divide(coarse, fine, default_rules()) for coarse, fine in pairwise(self.grammars)
         ]
 
-    def needed_cutter(self) -> Tokenizer:
+    def needed_tokenizer(self) -> Tokenizer:
         """Return the tokenizer; `ModelError` if the model has none."""
-        if self.cutter is None:
-            raise ModelError("the model cannot split running text: give sentences of words")
-        return self.cutter
+        if self.tokenizer is None:
+            raise ModelError("the model has no tokenizer for running text: give sentences of words")
+        return self.tokenizer
 
     def parse(
         self, words: Sequence[str], tags: Sequence[str] | None = None, *, use: str = "both",

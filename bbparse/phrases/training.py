@@ -117,7 +117,7 @@ def train_phrases(
             [_sentence(tree, phrase) for tree, phrase in zip(dev, dev_phrases)],
             config,
         )
-    return PhraseParser(vocabulary, grammars, tagger, parser, cutter=train_tokenizer(sentences))
+    return PhraseParser(vocabulary, grammars, tagger, parser, tokenizer=train_tokenizer(sentences))
 
 
 def _sentence(tree: PhraseTree, phrase: Phrase) -> Sentence:

@@ -168,7 +168,7 @@ class _Service:
     def _start_workers(self) -> None:
         """Send the steps of each model as a line of JSON, and start workers for them."""
         table = {
-            name: [*["tokenizer"] * (p.cutter is not None), *["tagger"] * (p.tagger is not None),
+            name: [*["tokenizer"] * (p.tokenizer is not None), *["tagger"] * (p.tagger is not None),
                    "parser"]
             for name, p in self.parsers.items()
         }  # fmt: skip

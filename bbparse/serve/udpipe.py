@@ -76,10 +76,10 @@ def _read(parser: Parser, options: Mapping[str, str]) -> Iterator[Sentence]:
     if "tokenizer" in options or kind == "generic_tokenizer":
         tokenizer_options = options.get("tokenizer", kind_options).split(";")
         split: Split = "lines" if "presegmented" in tokenizer_options else "text"
-        sentences = sentences_of_text(data, parser.needed_cutter(), split=split)
+        sentences = sentences_of_text(data, parser.needed_tokenizer(), split=split)
         return sentences if "ranges" in tokenizer_options else map(_without_ranges, sentences)
     if kind == "horizontal":
-        sentences = sentences_of_text(data, parser.needed_cutter(), split="words")
+        sentences = sentences_of_text(data, parser.needed_tokenizer(), split="words")
         return map(_without_ranges, sentences)
     if kind == "vertical":
         return _vertical(data)

@@ -104,7 +104,7 @@ def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None
 def _sentences(parser: Parser, job: Job) -> Iterator[Sentence]:
     """Yield the sentences of a job."""
     if job.text is not None:
-        return sentences_of_text(job.text, parser.needed_cutter(), split=job.split)
+        return sentences_of_text(job.text, parser.needed_tokenizer(), split=job.split)
     if job.conllu is not None:
         return read_conllu(io.BytesIO(job.conllu.encode("utf-8", "surrogatepass")))
     return (sentence_of(words, i) for i, words in enumerate(job.words or (), start=1))
@@ -271,7 +271,7 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
         for request in requests:
             list(pieces(parsers, Job(kind="parse", model=name, words=words, **request)))
         list(pieces(parsers, Job(kind="explain", model=name, words=words)))
-        if parser.tagger is not None and parser.cutter is not None:
+        if parser.tagger is not None and parser.tokenizer is not None:
             list(pieces(parsers, Job(kind="parse", model=name, text="A cat slept. Two did.")))
 
 

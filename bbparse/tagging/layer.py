@@ -67,18 +67,23 @@ def flat(lists: Lists, which: NDArray[np.int64] | None = None) -> tuple[Ints, In
 
 @contextmanager
 def reading_header(
-    name: str, needed: Iterable[str], arrays: Mapping[str, NDArray[Any]], where: str
+    name: str, needed: Iterable[str], arrays: Mapping[str, NDArray[Any]], where: str,
+    title: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Read the header of what layers belong to; what goes wrong with it is a `ModelError`."""
+    """Read the array ``NAME_header`` of a tagger or tokenizer, which errors call by `title`.
+
+    What goes wrong with it is a `ModelError`.
+    """
+    title = title or name
     missing = sorted(set(needed) - set(arrays))
     if missing:
-        raise ModelError(f"{where}: field {missing[0]} of the {name} is missing")
+        raise ModelError(f"{where}: field {missing[0]} of the {title} is missing")
     try:
         yield json.loads(str(arrays[f"{name}_header"].item()))
     except ModelError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, BBParseError) as error:
-        raise ModelError(f"{where}: header of the {name} is damaged: {error}") from error
+        raise ModelError(f"{where}: header of the {title} is damaged: {error}") from error
 
 
 def layer_rules(name: str) -> dict[str, Rule]:

@@ -48,7 +48,7 @@ def read_text(source: Source, tokenizer: Tokenizer, split: Split = "text") -> It
     source : path, "-" or open file
         UTF-8; ``.gz`` and ``.xz`` are unpacked, ``-`` is the standard input.
     tokenizer : Tokenizer
-        Tokenizer of a model; see `Parser.needed_cutter`.
+        Tokenizer of a model; see `Parser.needed_tokenizer`.
     split : {"text", "lines", "words"}
         See `sentences_of_text`.
 
@@ -123,7 +123,7 @@ def sentences_of_text(
     text : str
         A blank line ends a paragraph, and with it a sentence; other line breaks are spaces.
     tokenizer : Tokenizer
-        Tokenizer of a model; see `Parser.needed_cutter`.
+        Tokenizer of a model; see `Parser.needed_tokenizer`.
     split : {"text", "lines", "words"}
         With "lines", each line is a sentence; with "words", it is also split into words at spaces.
     offset : int

@@ -237,7 +237,7 @@ class Tokenizer:
 
         `ModelError` if some are missing or damaged; names the file, `where`.
         """
-        with reading_header("cutter", TOKENIZER_ARRAYS, arrays, where) as header:
+        with reading_header("cutter", TOKENIZER_ARRAYS, arrays, where, "tokenizer") as header:
             multiwords = {
                 str(form): tuple(str(word) for word in words)
                 for form, words in header["multiwords"].items()

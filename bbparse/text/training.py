@@ -129,7 +129,7 @@ def train_tokenizer(sentences: Sequence[Sentence], seed: int = 1) -> Tokenizer:
         for text in texts
     ]
     ends = train_layer(
-        "sentences", TOKEN_LABELS, {"": (0, 1)}, own_templates("cutter")["sentences"], examples,
+        "sentences", TOKEN_LABELS, {"": (0, 1)}, own_templates("tokenizer")["sentences"], examples,
         SETTINGS, seed, TOKEN_COLUMNS, REACH,
     )  # fmt: skip
     return Tokenizer(characters, ends, multiwords, _language(texts))
@@ -196,6 +196,6 @@ def _characters(
         for text, names_of_text, labels in zip(texts, keys, gold)
     ]
     return train_layer(
-        "characters", CHARACTER_LABELS, lists, own_templates("cutter")["characters"], examples,
+        "characters", CHARACTER_LABELS, lists, own_templates("tokenizer")["characters"], examples,
         SETTINGS, seed, CHARACTER_COLUMNS, REACH,
     )

@@ -43,13 +43,13 @@ def test_running_text(run: Run, model: Path, tmp_path: Path) -> None:
     spoken = run("explain", text, *options)
     assert spoken.code == 0 and "She saw &lt;b&gt;!" in spoken.out
     assert run("explain", source, *options).out == spoken.out
-    second = parser.tagged(list(sentences_of_text(text, parser.needed_cutter()))[1])
+    second = parser.tagged(list(sentences_of_text(text, parser.needed_tokenizer()))[1])
     assert spoken.out == page(explain(parser, second, k_best=3), model=tagging.name)
     for nothing in (" \t", ""):
         complaint = run("explain", nothing, *options).complaint()
         assert complaint == "the text: there are no words in it"
     refused = run("explain", text, "--model", model, "-o", "-")
-    assert "cannot cut running text" in refused.complaint()
+    assert "no tokenizer for running text" in refused.complaint()
 
 
 def test_no_such_sentence(run: Run, model: Path, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_completion(
 
 
 def test_exit_statuses_are_documented(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     assert run(["--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     for name, value in vars(main_module).items():

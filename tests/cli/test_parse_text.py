@@ -25,7 +25,7 @@ Run = Callable[..., Done]
 @pytest.fixture(scope="module")
 def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tagger") / "toy.tagger"
-    save_tagger(path, train_tagger(toy.sentences(), toy.TAGGER), toy.cutter())
+    save_tagger(path, train_tagger(toy.sentences(), toy.TAGGER), toy.tokenizer())
     return path
 
 
@@ -92,7 +92,7 @@ def test_text(
     assert "2-3\tdoesn't\t_\t_\t_\t_\t_\t_\t_\tTokenRange=4:11" in done.out
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
     assert run("parse", "--text", "--model", both).out == done.out
-    assert "cannot cut running text" in run("parse", path, "--model", model).complaint()
+    assert "no tokenizer for running text" in run("parse", path, "--model", model).complaint()
     path.write_text(" \n", encoding="utf-8")
     assert "no words" in run("parse", path, "--model", both).complaint()
     path = tmp_path / "story"

@@ -112,7 +112,7 @@ def test_an_interrupted_run_goes_on(
     assert not model.exists()
     done = run("train", toy.DEV, *options, "--model", model)
     assert done.code == 0
-    assert "going on after epoch 1 of an earlier run" in done.err.splitlines()
+    assert "resuming after epoch 1 of an earlier run" in done.err.splitlines()
     assert weights(model) == weights(whole)
     assert leftovers(tmp_path) == ["toy.model", "whole.model"]
 
@@ -172,7 +172,7 @@ def test_trees_that_are_not_projective_are_counted(run: Run, config: Path, tmp_p
     done = run("train", path, "--config", config, "--model", model)
     assert done.code == 0
     assert (
-        "2 of 3 training trees are not projective; learning from the closest projective trees"
+        "2 of 3 training trees are not projective; training uses the closest projective trees"
         in done.err.splitlines()
     )
     assert Parser.load(model).notes["projectivised"] == 2
@@ -299,12 +299,13 @@ def test_text_is_learned_too(run: Run, config: Path, tmp_path: Path) -> None:
     model = tmp_path / "toy.model"
     start = ("train", toy.TRAIN, "--config", config, "--epochs", "1", "--model")
     done = run(*start, model, "--dev", toy.DEV, "--name", "Toys", "--license", "none at all")
-    assert done.code == 0 and "cutter of text trained" in done.err
-    table = [line.split() for line in done.err.splitlines() if line.startswith("its ")]
-    assert [row[0:2] for row in table] == [["its", "words"], ["its", "words"], ["its", "text"]]
+    assert done.code == 0 and "tokenizer trained: it remembers" in done.err
+    titles = ("gold tags", "gold words", "from text")
+    table = [line.split() for line in done.err.splitlines() if line.startswith(titles)]
+    assert [" ".join(row[:2]) for row in table] == list(titles)
     assert float(table[2][-2]) > 60  # LAS of running text
     learned = Parser.load(model)
-    assert learned.tagger is not None and learned.cutter is not None
+    assert learned.tagger is not None and learned.tokenizer is not None
     shown = run("model", model).out
     for line in ("treebank +Toys", "licence +none at all", "language +-", "scripts +Latin",
                  f"trained on +{len(toy.sentences())} sentences", "takes +text, words, words and"):
@@ -318,7 +319,7 @@ def test_text_is_learned_too(run: Run, config: Path, tmp_path: Path) -> None:
     taken = Parser.load(other)
     assert taken.tagger is not None and taken.tagger.notes == learned.tagger.notes
     assert run(*start, other, "--no-text").code == 0
-    assert Parser.load(other).cutter is None
+    assert Parser.load(other).tokenizer is None
     assert "exclude each other" in run(*start, other, "--no-text", "--text-from", model).err
 
 
@@ -332,7 +333,7 @@ def test_what_was_learned_of_text_is_kept(
         assert run(*start).code != 0
     assert leftovers(tmp_path) == ["toy.model.checkpoint.text"]
     done = run(*start)
-    assert "toy.model.checkpoint.text: going on after an earlier run" in done.err
+    assert "toy.model.checkpoint.text: resuming an earlier run" in done.err
     assert "tagger trained" not in done.err
     assert leftovers(tmp_path) == ["toy.model"]
     again = model.read_bytes()
@@ -352,9 +353,8 @@ def test_a_treebank_without_tags_is_enough(run: Run, config: Path, tmp_path: Pat
     )
     done = run("train", path, "--dev", path, "--config", config, "--epochs", "1", "--model", model)
     assert done.code == 0 and "no tagger trained" in done.err
-    assert [line[:8] for line in done.err.splitlines() if line.startswith("its ")] == [
-        "its word", "its text",
-    ]  # fmt: skip
+    rows = [line for line in done.err.splitlines() if line.startswith(("gold", "from text"))]
+    assert [row.partition("  ")[0] for row in rows] == ["gold tags", "from text"]
     nlp = Pipeline(Parser.load(model))
     assert nlp.card["takes"] == ["text", "words"]
     assert nlp("She sleeps.")[0].sentence.forms == ["She", "sleeps", "."]

@@ -86,10 +86,10 @@ def test_going_on_gives_the_same_model(
     assert path.exists() == (after >= len(sentences))
     lines: list[str] = []
     resumed = Parser.train(sentences, dev, config, checkpoint=path, report=lines.append)
-    told = f"going on after epoch {after // len(sentences)} of an earlier run"
+    told = f"resuming after epoch {after // len(sentences)} of an earlier run"
     assert (told in lines) == (after >= len(sentences))
     first = path if after >= len(sentences) else f"{path}.pruner"
-    assert lines[0] == f"{first}: going on after an earlier run"
+    assert lines[0] == f"{first}: resuming an earlier run"
     assert weights(resumed) == weights(whole)
     assert list(tmp_path.iterdir()) == []  # nothing is left behind
     one, two = tmp_path / "one", tmp_path / "two"

@@ -185,7 +185,7 @@ def test_an_interrupted_run_ends_the_same(
             SENTENCES, DEV, configuration(), checkpoint=path, report=lines.append
         )
     assert len(seen) == (4 if networks < 4 else 0)
-    assert lines[0].endswith("going on after an earlier run") == (networks > 0)
+    assert lines[0].endswith("resuming an earlier run") == (networks > 0)
     assert bytes_of(again, tmp_path / "again") == bytes_of(whole, tmp_path / "whole")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again", "whole"]
 

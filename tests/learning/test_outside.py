@@ -130,7 +130,7 @@ def test_an_interrupted_run_goes_on(
 
 
 def test_what_does_not_fit_is_said(parser: Parser, vectors: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"network\.epochs is 0, and only networks take vectors"):
+    with pytest.raises(ConfigError, match=r"network\.epochs is 0: only networks use"):
         Parser.train(TRAIN, (), toy.configuration(), outside=partial(read_vectors, vectors))
     path = tmp_path / "outside.model"
     parser.save(path)
@@ -145,5 +145,5 @@ def test_what_does_not_fit_is_said(parser: Parser, vectors: Path, tmp_path: Path
     for changed in (lost, other):
         with open(tmp_path / "changed.model", "wb") as file:
             np.savez(file, **changed)
-        with pytest.raises(ModelError, match="its network takes vectors of 8 numbers from outside"):
+        with pytest.raises(ModelError, match="its network needs pretrained vectors of 8"):
             load_model(tmp_path / "changed.model")

@@ -227,7 +227,7 @@ def test_a_source_of_vectors_has_to_fit() -> None:
     assert network.taken(source, "it") is source
     assert random_network(rng, sentences).taken(source, "it") is None
     for wrong in (None, Numbers(8)):
-        with pytest.raises(ModelError, match="it takes vectors of 12 numbers from outside, and"):
+        with pytest.raises(ModelError, match="it needs pretrained vectors of 12 dimensions"):
             network.taken(wrong, "it")
     maker = replace(maker_of(network), outside=source)
     (scored,) = maker(sentences)

@@ -176,7 +176,7 @@ def test_a_tagger_with_vectors_from_outside(tmp_path: Path) -> None:
     for sentence in toy.dev_sentences():
         assert again(sentence).lines == own(sentence).lines
     for wrong in (None, letters(dimension=12)):
-        with pytest.raises(ModelError, match="some: its tagger takes vectors of 8 numbers"):
+        with pytest.raises(ModelError, match="some: its tagger needs pretrained vectors of 8"):
             tagger_from(tagger_arrays(own), "some", wrong)
     assert tagger_from(tagger_arrays(tagger()), "some", source).outside is None
 

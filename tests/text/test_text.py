@@ -22,7 +22,7 @@ from tests import toy
 
 
 def cut(text: str, split: Split = "text") -> list[Sentence]:
-    return list(sentences_of_text(text, toy.cutter(), split=split))
+    return list(sentences_of_text(text, toy.tokenizer(), split=split))
 
 
 def forms(text: str) -> list[str]:
@@ -131,7 +131,8 @@ def test_reading_in_pieces_is_the_same(text: str) -> None:
     text = text.replace("\ud800", "").replace("\r", " ")
     whole = [format_sentence(s) for s in cut(text)]
     try:
-        found = [format_sentence(s) for s in read_text(io.StringIO(text, newline=""), toy.cutter())]
+        stream = io.StringIO(text, newline="")
+        found = [format_sentence(s) for s in read_text(stream, toy.tokenizer())]
     except TreebankError:
         found = []
     assert found == whole
@@ -140,24 +141,24 @@ def test_reading_in_pieces_is_the_same(text: str) -> None:
 def test_files(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("\ufeffÉté. Oui\n\nNon".encode())
-    sentences = list(read_text(path, toy.cutter()))
+    sentences = list(read_text(path, toy.tokenizer()))
     assert [s.forms for s in sentences] == [["Été", "."], ["Oui"], ["Non"]]
     assert sentences[0].source == str(path)
     path.write_bytes(b"good\n\nb\xffad\n")
     with pytest.raises(TreebankError, match=r"a\.txt, line 3: byte 2 of the line is 0xff"):
-        list(read_text(path, toy.cutter()))
+        list(read_text(path, toy.tokenizer()))
     for nothing in (b"", b" \n\n\t\n"):
         path.write_bytes(nothing)
         with pytest.raises(TreebankError, match="no words"):
-            list(read_text(path, toy.cutter()))
+            list(read_text(path, toy.tokenizer()))
     with pytest.raises(TreebankError, match="cannot be read"):
-        list(read_text(tmp_path / "none.txt", toy.cutter()))
+        list(read_text(tmp_path / "none.txt", toy.tokenizer()))
 
 
 def test_text_without_line_breaks_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bbparse.text.segmentation._MAX_PARAGRAPH", 100)
     lines = ["This is a sentence.\n"] * 100
-    assert len(list(read_text(io.StringIO("".join(lines)), toy.cutter()))) == 100
+    assert len(list(read_text(io.StringIO("".join(lines)), toy.tokenizer()))) == 100
 
 
 def test_an_endless_line_is_cut_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,10 +127,10 @@ def test_nothing_to_learn_from_and_damage() -> None:
     with pytest.raises(TreebankError, match="no sentences"):
         train_tokenizer([])
     arrays = train_tokenizer(french()[:4]).to_arrays()
-    with pytest.raises(ModelError, match="here: field cutter_header of the cutter is missing"):
+    with pytest.raises(ModelError, match="here: field cutter_header of the tokenizer is missing"):
         Tokenizer.from_arrays({k: v for k, v in arrays.items() if k != "cutter_header"}, "here")
     arrays["cutter_header"] = arrays["cutter_header"].astype("U9")
-    with pytest.raises(ModelError, match="here: header of the cutter is damaged"):
+    with pytest.raises(ModelError, match="here: header of the tokenizer is damaged"):
         Tokenizer.from_arrays(arrays, "here")
 
 
@@ -149,3 +149,11 @@ def test_old_names_name_the_new_ones() -> None:
     assert first.forms == ["Le", "chat", "."]
     with pytest.raises(TypeError, match="got both 'tokenizer' and its old name 'cutter'"):
         sentences_of_text("Le chat.", tokenizer=tokenizer, cutter=tokenizer)  # type: ignore[call-arg]
+
+
+def test_a_parser_knows_the_old_names_of_its_tokenizer() -> None:
+    parser = toy.reader()
+    with pytest.warns(FutureWarning, match="Parser.cutter is now called Parser.tokenizer"):
+        assert parser.cutter is parser.tokenizer
+    with pytest.warns(FutureWarning, match="needed_cutter is now called Parser.needed_tokenizer"):
+        assert parser.needed_cutter() is parser.tokenizer
