@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bbparse.configuration import Configuration
@@ -15,10 +14,7 @@ from bbparse.learning.trainer import Trainer
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence
 from tests import toy
-
-
-class PowerCut(Exception):
-    """Ends a run from the outside."""
+from tests.learning.interrupted import PowerCut, counted
 
 
 def weights(parser: Parser) -> dict[str, Any]:
@@ -53,18 +49,8 @@ def interrupt(
     monkeypatch: pytest.MonkeyPatch, after: int, path: Path, *given: Any, **options: Any
 ) -> None:
     """Train until so many sentences were learned from, and no further."""
-    learn = Trainer._learn_from
-    seen = 0
-
-    def counted(*trained: Any) -> None:
-        nonlocal seen
-        if seen == after:
-            raise PowerCut
-        seen += 1
-        learn(*trained)
-
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_learn_from", counted)
+        patch.setattr(Trainer, "_learn_from", counted(Trainer._learn_from, after))
         with pytest.raises(PowerCut):
             Parser.train(*given, checkpoint=path, **options)
 
@@ -149,9 +135,7 @@ def test_a_checkpoint_of_another_run_is_not_used(
         config = Configuration.from_table(table)
     lines: list[str] = []
     fresh = Parser.train(sentences, dev, config, **options)
-    found = Parser.train(
-        sentences, dev, config, checkpoint=path, report=lines.append, **options
-    )
+    found = Parser.train(sentences, dev, config, checkpoint=path, report=lines.append, **options)
     assert not any(line.startswith("going on") for line in lines)
     assert weights(found) == weights(fresh)
 
@@ -178,29 +162,12 @@ def test_pruners_are_not_trained_again(
     config = configuration(epochs=1)
     path = tmp_path / "run.checkpoint"
     whole = weights(Parser.train(sentences, [], config))
-    trained: list[int] = []
+    trained: list[str] = []
     honest = candidates.train_pruner
-
-    def watched(*given: Any) -> Any:
-        if len(trained) == 2:
-            raise PowerCut
-        trained.append(1)
-        return honest(*given)
-
-    monkeypatch.setattr(candidates, "train_pruner", watched)
+    monkeypatch.setattr(candidates, "train_pruner", counted(honest, 2))
     with pytest.raises(PowerCut):  # before the last of three
         Parser.train(sentences, [], config, checkpoint=path)
-    trained.clear()
+    monkeypatch.setattr(candidates, "train_pruner", counted(honest, 2, trained))
     resumed = Parser.train(sentences, [], config, checkpoint=path)
     assert len(trained) == 1
     assert weights(resumed) == whole
-
-
-def test_the_same_seed_gives_the_same_model_and_another_seed_another(
-    sentences: list[Sentence],
-) -> None:
-    config = configuration(epochs=1)
-    one, two = Parser.train(sentences, [], config), Parser.train(sentences, [], config)
-    assert weights(one) == weights(two)
-    other = Parser.train(sentences, [], config.with_("learning", seed=6))
-    assert not np.array_equal(other.maker.scorer.weights, one.maker.scorer.weights)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from bbparse.configuration import Configuration
-from bbparse.errors import ConfigError, ModelError, TreebankError
+from bbparse.errors import ConfigError, TreebankError
 from bbparse.factors import load_families
 from bbparse.learning import network as network_module
 from bbparse.learning.arc_network import train_arcs
@@ -24,10 +23,7 @@ from bbparse.scoring.labeller import MAX_LABELS
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.treebank import Sentence
 from tests import toy
-
-
-class PowerCut(Exception):
-    """Ends a run from the outside."""
+from tests.learning.interrupted import PowerCut, counted
 
 
 def configuration(epochs: int = 3, **factors: Any) -> Configuration:
@@ -101,9 +97,7 @@ def test_the_average_may_begin_late() -> None:
     run = Run(config, prepare(SENTENCES, config.model), None)
     problems = held_out_problems(run)
     families = load_families(config.factors.families)
-    stage = Trainer(
-        config, run.data, None, families, below=ProblemMaker(config), problems=problems
-    )
+    stage = Trainer(config, run.data, None, families, below=ProblemMaker(config), problems=problems)
     for number in (1, 2):
         stage.epoch(number)
     weights = [stage.learner.weights.astype(np.int64)]
@@ -150,16 +144,6 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(
     assert bytes_of(Parser.train(SENTENCES, DEV, other), tmp_path / "other") != first
 
 
-def counted(call: Callable[..., Any], last: int, seen: list[str]) -> Callable[..., Any]:
-    def one(*given: Any) -> Any:
-        if len(seen) == last:
-            raise PowerCut
-        seen.append(call.__name__)
-        return call(*given)
-
-    return one
-
-
 @pytest.mark.parametrize("networks", [0, 1, 2, 3, 4])
 def test_an_interrupted_run_ends_the_same(
     whole: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, networks: int
@@ -181,9 +165,7 @@ def test_an_interrupted_run_ends_the_same(
         patch.undo()
         patch.setattr(network_module, "train_arcs", counted(train_arcs, 99, seen))
         lines: list[str] = []
-        again = Parser.train(
-            SENTENCES, DEV, configuration(), checkpoint=path, report=lines.append
-        )
+        again = Parser.train(SENTENCES, DEV, configuration(), checkpoint=path, report=lines.append)
     assert len(seen) == (4 if networks < 4 else 0)
     assert lines[0].endswith("resuming an earlier run") == (networks > 0)
     assert bytes_of(again, tmp_path / "again") == bytes_of(whole, tmp_path / "whole")
@@ -238,20 +220,6 @@ def test_networks_of_another_run_are_not_used(
     assert len(seen) == 4
 
 
-def test_a_damaged_checkpoint_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "run"
-    with monkeypatch.context() as patch:
-        patch.setattr(network_module, "train_arcs", counted(train_arcs, 2, []))
-        with pytest.raises(PowerCut):
-            Parser.train(SENTENCES, (), configuration(), checkpoint=path)
-    damaged = tmp_path / "run.network"
-    damaged.write_bytes(damaged.read_bytes()[:1000])
-    with pytest.raises(ModelError, match=r"run\.network: not a complete.*; remove it, and"):
-        Parser.train(SENTENCES, (), configuration(), checkpoint=path)
-
-
 def test_a_treebank_without_labels(tmp_path: Path) -> None:
     bare = [Sentence.from_words(s.forms, upos=s.upos, heads=s.heads) for s in SENTENCES[:20]]
     silent = toy.network_configuration(epochs=2).with_("labels", epochs=0)
@@ -293,9 +261,7 @@ def test_words_without_a_label_teach_none() -> None:
 
 def test_too_many_labels_are_refused() -> None:
     many = ["root", *(f"l{k:04d}" for k in range(MAX_LABELS))]
-    words = Sentence.from_words(
-        ["w"] * len(many), heads=[0] + [1] * (len(many) - 1), deprels=many
-    )
+    words = Sentence.from_words(["w"] * len(many), heads=[0] + [1] * (len(many) - 1), deprels=many)
     with pytest.raises(TreebankError, match=r"513 different labels, expected at most 512"):
         Parser.train([SENTENCES[0], words], (), configuration(1))
 

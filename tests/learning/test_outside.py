@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -23,6 +23,7 @@ from bbparse.parsing.parser import Parser
 from bbparse.parsing.pipeline import Pipeline
 from bbparse.treebank import Sentence
 from tests import toy
+from tests.learning.interrupted import PowerCut, counted
 
 TRAIN, DEV = toy.sentences()[:25], toy.dev_sentences()[:5]
 
@@ -103,24 +104,13 @@ def test_vectors_are_looked_at(parser: Parser, vectors: Path) -> None:
 def test_an_interrupted_run_goes_on(
     parser: Parser, vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[int] = []
-
-    def counted(stop: int) -> Callable[..., Any]:
-        def call(*given: Any) -> Any:
-            if len(seen) == stop:
-                raise KeyboardInterrupt
-            seen.append(1)
-            return train_arcs(*given)
-
-        return call
-
+    seen: list[str] = []
     run = partial(Parser.train, TRAIN, DEV, configuration(), checkpoint=tmp_path / "run")
     outside = partial(read_vectors, vectors, license="CC0")
-    monkeypatch.setattr(network_module, "train_arcs", counted(2))
-    with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(network_module, "train_arcs", counted(train_arcs, 2))
+    with pytest.raises(PowerCut):
         run(outside=outside)
-    seen.clear()
-    monkeypatch.setattr(network_module, "train_arcs", counted(99))
+    monkeypatch.setattr(network_module, "train_arcs", counted(train_arcs, 99, seen))
     again = run(outside=outside)
     assert len(seen) == 1
     paths = tmp_path / "one", tmp_path / "two"

@@ -16,6 +16,7 @@ from bbparse.parsing.parser import Parser
 from bbparse.problem.quantum import QUANTUM
 from bbparse.treebank import Sentence
 from tests import toy
+from tests.learning.interrupted import PowerCut, counted
 
 
 def configuration(**learning: Any) -> Configuration:
@@ -100,26 +101,14 @@ def test_an_interrupted_run_ends_the_same(
     dev: list[Sentence], after: int,
 ) -> None:  # fmt: skip
     whole = Parser.train(sentences, dev, configuration())
-    learn, seen = Trainer._learn_from, 0
-
-    class PowerCut(Exception):
-        pass
-
-    def counted(*given: Any) -> None:
-        nonlocal seen
-        if seen == after:
-            raise PowerCut
-        seen += 1
-        learn(*given)
-
-    path = tmp_path / "run.checkpoint"
+    learn, seen, path = Trainer._learn_from, list[str](), tmp_path / "run.checkpoint"
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_learn_from", counted)
+        patch.setattr(Trainer, "_learn_from", counted(learn, after))
         with pytest.raises(PowerCut):
             Parser.train(sentences, dev, configuration(), checkpoint=path)
-        seen = after - 180  # what is left, and what the last checkpoint did not have
+        patch.setattr(Trainer, "_learn_from", counted(learn, 180, seen))
         resumed = Parser.train(sentences, dev, configuration(), checkpoint=path)
-    assert seen <= after - after // 30 * 30
+    assert len(seen) <= 180 - after // 30 * 30  # what is left, and what no checkpoint had
     assert weights(resumed) == weights(whole)
     assert resumed.notes["epochs"] == whole.notes["epochs"]
     assert list(tmp_path.iterdir()) == []

@@ -17,7 +17,6 @@ from bbparse.learning.data import prepare
 from bbparse.learning.network import held_out_problems
 from bbparse.learning.run import Run
 from bbparse.learning.trainer import EpochReport, Trainer
-from bbparse.problem.quantum import QUANTUM
 from bbparse.scoring.arc_network import ArcNetwork
 from bbparse.scoring.problem_maker import ProblemMaker
 from tests import toy
@@ -54,26 +53,6 @@ def test_the_average_begins_with_a_later_epoch(first: int) -> None:
         trainer.epoch(number)
         mean = np.mean(seen if number >= first else [np.zeros_like(seen[0]), *seen], axis=0)
         assert np.array_equal(trainer.learner.average(), np.rint(mean).astype(np.int32))
-
-
-def test_the_average_is_the_mean_over_all_examples() -> None:
-    """Over the weights at the start and after each sentence, in backbone and factors alike."""
-    trainer = trainer_of(toy.configuration().with_("learning", cost=1.0), count=12)
-    weights = [weights_of(trainer)]
-    learn = trainer._learn_from
-
-    def recorded(*given: Any) -> None:
-        learn(*given)
-        weights.append(weights_of(trainer))
-
-    trainer._learn_from = recorded  # type: ignore[method-assign]
-    reports = [trainer.epoch(number) for number in (1, 2)]
-    assert len(weights) == 25
-    backbone, factors = np.split(np.mean(weights, axis=0), [trainer.n_backbone])
-    assert all(report.updates > 0 for report in reports)
-    found = trainer.model(trainer.learner.average()).maker
-    assert np.abs(found.scorer.weights - backbone).max() <= 0.5
-    assert np.abs(found.table.weights / QUANTUM - factors).max() <= 0.5
 
 
 def test_it_learns_nothing_from_a_tree_that_does_not_outscore_the_gold_tree(
