@@ -75,15 +75,6 @@ def test_a_factor_scores_the_sum_of_its_known_features(
     )  # fmt: skip
 
 
-def test_an_empty_table_knows_nothing() -> None:
-    table = FactorTable(np.zeros(0, np.uint64))
-    assert len(table) == 0
-    assert table.find(np.array([0, 5], np.uint64)).tolist() == [-1, -1]
-    assert not batch_of([0], [5]).scores(table).any()
-    assert not passes(table.key_bits, 0)
-    assert not passes(table.gate_bits, 2**64 - 1)
-
-
 @pytest.mark.parametrize("cutoff", [1, 2, 3])
 @pytest.mark.parametrize("pending", [1, 40, 1 << 21])
 def test_the_counter_counts_trees(

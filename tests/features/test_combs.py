@@ -5,10 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bbparse.factors import FactorView, check_family
-from bbparse.treebank import Sentence
 from bbparse_families.combs import BAG, ENDS, MAX_LENGTH, MIN_LENGTH, SEQUENCE, TEMPLATES, Combs
-from tests.factors.helpers import all_arcs, random_arcs, random_sentence, random_tree, view_of
+from tests.factors.helpers import all_arcs, random_arcs, random_sentence, view_of
 from tests.features import plain
 from tests.features.test_dense import factors_of, word_text
 
@@ -53,31 +51,3 @@ def test_keys_are_equal_exactly_where_templates_read_the_same() -> None:
                 assert key_of.setdefault(text, key) == key
                 assert text_of.setdefault(key, text) == text
     assert shared > 50
-
-
-def test_every_run_fires_not_only_the_longest() -> None:
-    sentence = Sentence.from_words(list("abcdefg"), heads=[7, 7, 7, 7, 7, 7, 0])
-    batch = Combs().propose(FactorView.of_tree(sentence, [-1, *sentence.heads]))
-    assert sorted(np.diff(batch.ptr).tolist()) == [4, 4, 4, 5, 5, 6]
-    assert check_family(Combs(), sentence) == 6
-
-
-def test_the_head_interrupts_a_run() -> None:
-    sentence = Sentence.from_words(list("abcdefg"), heads=[4, 4, 4, 0, 4, 4, 4])
-    assert check_family(Combs(), sentence) == 0
-
-
-def test_long_runs_have_the_combs_of_their_parts() -> None:
-    n_words = 20
-    sentence = Sentence.from_words(["w"] * n_words, heads=[0] + [1] * (n_words - 1))
-    expected = sum(n_words - length for length in range(MIN_LENGTH, MAX_LENGTH + 1))
-    assert check_family(Combs(), sentence) == expected
-
-
-def test_combs_of_random_trees() -> None:
-    rng = np.random.default_rng(14)
-    fired = 0
-    for _ in range(200):
-        sentence = random_sentence(rng, 10)
-        fired += check_family(Combs(), sentence, random_tree(rng, 10), random_arcs(rng, 10, 0.8))
-    assert fired > 20

@@ -25,12 +25,10 @@ from bbparse_families.grandchildren import AllGrandchildren, GreatGrandchildren
 from bbparse_families.nephews import Nephews
 from bbparse_families.siblings import AllSiblings, SiblingLabels, TriSiblings
 from tests.factors.helpers import (
-    alive_factors,
     all_arcs,
     random_arcs,
     random_sentence,
     random_tree,
-    scored,
     view_of,
 )
 from tests.features import plain
@@ -160,24 +158,6 @@ def trained(rng: np.random.Generator, names: tuple[str, ...] = NAMES) -> FactorT
     return FactorTable(table.keys, table.gates, weights)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_filters_change_no_score(name: str) -> None:
-    rng = np.random.default_rng(7)
-    (family,) = load_families([name])
-    full = trained(rng)
-    assert 100 < len(full.pruned()) < len(full)
-    alive = 0
-    for table in (full, full.pruned()):
-        for n_words in (2, 6, 11):
-            view = view_of(s := random_sentence(rng, n_words), random_arcs(rng, s.n_words, 0.9))
-            whole = scored(family.propose(view), table)
-            filtered = alive_factors([family], view, table)
-            for field in ("ptr", "arcs", "score"):
-                assert getattr(filtered, field).tolist() == getattr(whole, field).tolist()
-            alive += len(filtered.score)
-    assert alive > 0 or name == "rather-than"
-
-
 @pytest.mark.parametrize("name", NAMES[:4])
 def test_filters_keep_most_of_the_unknown_out(name: str) -> None:
     rng = np.random.default_rng(8)
@@ -229,23 +209,6 @@ def test_a_derived_family_has_keys_of_its_own() -> None:
     assert not np.isin(mine.gates, ours.gates).any()
 
 
-def test_keys_stay_what_they_are() -> None:
-    """Models hold keys: a change of the hash makes every saved model useless."""
-
-    class Fixed(AllSiblings):
-        name = "fixed"
-        templates = ("", "h.upos", "h.lower m1-1.lower distance")
-
-    sentence = Sentence.from_words(["a", "b", "c"], upos=["X", "Y", "Z"], heads=[2, 0, 2])
-    batch = Fixed().propose(FactorView.of_tree(sentence, [-1, *sentence.heads]))
-    assert batch.feat_keys.tolist() == [
-        2779516877848043622,
-        2279906340001200035,
-        4971474331135593106,
-    ]
-    assert batch.gates.tolist() == [4986580192147509942]
-
-
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
@@ -271,29 +234,3 @@ def test_mistakes_in_templates_are_explained(attributes: dict[str, object], mess
     odd = type("Odd", (AllSiblings,), {"name": "odd", **attributes})
     with pytest.raises(FactorError, match=f"factor family 'odd'.*{message}"):
         odd()
-
-
-def test_labels_are_scored_as_they_are_proposed() -> None:
-    """By the one-pass kernel and by `propose`; and labels are what differs."""
-    rng = np.random.default_rng(12)
-    family = SiblingLabels()
-    sentence = random_sentence(rng, 9)
-    views = []
-    for labels in (3, 3, 1):
-        heads, mods = view_of(sentence, all_arcs(9)).arcs[:2]
-        own = np.random.default_rng(1).integers(0, labels, len(heads)).astype(np.int32)
-        views.append(FactorView(sentence, heads, mods, None, own, ("nsubj", "obj")))
-    keys = [family.propose(view).feat_keys for view in views]
-    assert keys[0].tolist() == keys[1].tolist()
-    assert not np.isin(keys[0], keys[2]).all()
-    known = np.unique(keys[0])
-    table = FactorTable(known, np.zeros(len(known), np.uint64), rng.integers(-2, 3, len(known)))
-    gates = np.unique(family.propose(views[0]).gates)
-    table = FactorTable(known, np.resize(gates, len(known)), table.weights)
-    whole = scored(family.propose(views[0]), table)
-    found = alive_factors([family], views[0], table)
-    assert len(found.score) == len(whole.score) > 100
-    assert found.score.tolist() == whole.score.tolist()
-    names = set(family.name_features(views[0]).values())
-    assert {"@m1=nsubj @m2=obj", "@m1=<none> @m2=nsubj"} <= names
-    assert views[2].label_name(2, 1) == "<none>"

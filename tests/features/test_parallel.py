@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bbparse.factors import FactorTable, FactorView
+from bbparse.factors import FactorView
 from bbparse.treebank import Sentence
 from bbparse_families.parallel import ParallelLabels
-from tests.factors.helpers import alive_factors, all_arcs, random_arcs, random_sentence, scored
+from tests.factors.helpers import all_arcs, random_arcs, random_sentence
 
 NAMES = ("conj", "nsubj", "obj", "parataxis")
 Factor = tuple[tuple[int, int], ...]
@@ -92,17 +92,3 @@ def test_he_came_and_he_saw() -> None:
         texts = set(ParallelLabels().name_features(view).values())
         assert {"@m=conj", "@m=conj @s=nsubj"} <= texts
     assert not np.isin(*keys).any()  # the order class is in all of them
-
-
-def test_labels_are_scored_as_they_are_proposed() -> None:
-    rng = np.random.default_rng(3)
-    family = ParallelLabels()
-    view = labelled_view(rng, 9)
-    batch = family.propose(view)
-    keys, first = np.unique(batch.feat_keys, return_index=True)
-    gates = np.repeat(batch.gates, np.diff(batch.feat_ptr))[first]
-    table = FactorTable(keys, gates, rng.integers(-2, 3, len(keys)))
-    whole, found = scored(batch, table), alive_factors([family], view, table)
-    assert len(found.score) == len(whole.score) > 50
-    assert found.arcs.tolist() == whole.arcs.tolist()
-    assert found.score.tolist() == whole.score.tolist()
