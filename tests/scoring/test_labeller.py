@@ -167,26 +167,6 @@ def test_scores_are_sums_of_rows(case: tuple[int, int], root: int, most: int) ->
     assert labels_by(labeller, values, heads) == [LABELS[i] for i in best]
 
 
-@given(CASES)
-def test_ties_go_to_the_first_label(case: tuple[int, int]) -> None:
-    _, values, heads = random_case(*case)
-    assert set(labels_by(Labeller(SMALL, LABELS), values, heads)) == {"case"}
-
-
-@given(CASES, st.integers(0, 3))
-def test_root_rule_holds_whatever_the_weights_say(case: tuple[int, int], root: int) -> None:
-    rng, values, heads = random_case(*case)
-    names = labels_by(random_labeller(rng, root=root), values, heads)
-    assert [name == LABELS[root] for name in names] == (heads[1:] == 0).tolist()
-
-
-def test_one_word() -> None:
-    values = encode(Sentence.from_words(["Yes"]))
-    heads = np.array([-1, 0], np.int32)
-    assert labels_by(Labeller(SMALL, LABELS, 3), values, heads) == ["root"]
-    assert labels_by(Labeller(SMALL, ("x",)), values, heads) == ["x"]
-
-
 def test_labels_use_every_column_and_padding_none() -> None:
     names = tuple(f"l{k:02d}" for k in range(33))  # one more than fits a line of memory
     rng = np.random.default_rng(3)

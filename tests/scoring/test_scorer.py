@@ -60,9 +60,15 @@ TABLE: dict[str, Any] = {
     "sibling": ["h.upos s.lower m.upos +@sdirdist", "s.upos m.upos @sdist", "h.upos s-1.upos @dir"],
     "grandchild": ["g.upos h.upos m.upos +@gdir", "g.lower m.upos @gdir @gdist", "h.upos @dirdist"],
     "outermost_grandchild": ["h.upos m.upos", "g.upos m+1.upos +@gdist"],
-    "grandsibling": ["g.upos h.upos s.upos m.upos @gdir", "g.upos s.upos +@gdir", "h.lower @sdist",
-                     "h.upos s.lower m.upos +@sdirdist", "g.lower m.upos @gdir @gdist",
-                     "g.upos m+1.upos +@gdist", "h.upos m.lower @dir @dist"],
+    "grandsibling": [
+        "g.upos h.upos s.upos m.upos @gdir",
+        "g.upos s.upos +@gdir",
+        "h.lower @sdist",
+        "h.upos s.lower m.upos +@sdirdist",
+        "g.lower m.upos @gdir @gdist",
+        "g.upos m+1.upos +@gdist",
+        "h.upos m.lower @dir @dist",
+    ],
 }
 TEMPLATES = TemplateSet.from_table(TABLE)
 
@@ -167,22 +173,6 @@ def test_the_score_of_a_tree_is_the_sum_of_its_features(
     assert problem.score(heads) == SCORER.weights[tree_features(SCORER, values, heads)].sum()
 
 
-def test_by_hand() -> None:
-    """One word, one template, one weight at a time."""
-    templates = TemplateSet.from_table({"bits": 8, "arc": ["h.upos m.upos"]})
-    scorer = PartScorer(templates, quantum=0.5)
-    values = encode(Sentence.from_words(["a", "b"], upos=["NOUN", "VERB"]))
-    (index,) = set(tree_features(scorer, values, np.array([-1, 2, 0]))) - set(
-        tree_features(scorer, values, np.array([-1, 0, 0]))
-    )
-    scorer.weights[index] = 6
-    assert scorer.score_all_arcs(values)[2, 1] == 3.0
-    assert scorer.score_all_arcs(values)[1, 2] == 0.0
-    scores = scored(scorer, values, np.array([2], np.int32), np.array([1], np.int32))
-    assert scores.arc_score.tolist() == [3.0]
-    assert len(scores.sib_score) == len(scores.sib_head) == len(scores.gsib_grand) == 0
-
-
 def test_all_arcs() -> None:
     rng = np.random.default_rng(5)
     values = encode(random_sentence(rng, 6))
@@ -222,8 +212,7 @@ def test_sentences_of_all_lengths(n: int) -> None:
     scores = scored(SCORER, values, *as_arrays(arcs))
     total = sum(getattr(scores, field).sum() for field in ("arc_score", "gc_score"))
     arcs_alone = PartScorer(
-        TemplateSet.from_table({k: TABLE[k] for k in ("bits", "arc", "grandchild")}),
-        SCORER.weights,
+        TemplateSet.from_table({k: TABLE[k] for k in ("bits", "arc", "grandchild")}), SCORER.weights
     )
     assert total == arcs_alone.weights[tree_features(arcs_alone, values, heads)].sum()
 
