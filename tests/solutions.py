@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,13 @@ def spread(p: Problem) -> float:
     """The sum of all magnitudes, of which rounding errors are a tiny share."""
     arrays = [getattr(p, name) for name in FIELDS if name.endswith("_score")]
     return float(sum(np.abs(a[np.isfinite(a)]).sum() for a in arrays))
+
+
+def all_but_time(s: Solution) -> list[Any]:
+    """All of a solution but what the clock says."""
+    stats = {name: value for name, value in s.stats.items() if name != "seconds"}
+    arrays = [s.heads, s.arcs, s.scores, s.upper_bounds, s.proved]
+    return [*((a.dtype, a.shape, a.tobytes()) for a in arrays), s.status, stats]
 
 
 def check_trees(p: Problem, s: Solution) -> None:

@@ -1,4 +1,4 @@
-"""Random problems: from a seeded generator, for long runs, and as hypothesis strategies."""
+"""Random problems, from a seeded generator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from bbparse.problem import Problem
 
@@ -293,56 +292,3 @@ def shuffled_factors(rng: np.random.Generator, p: Problem) -> Problem:
         count_score_ptr=np.cumsum([0] + [len(table) for table in tables]),
         count_score=[score for table in tables for score in table],
     )
-
-
-@st.composite
-def problems(
-    draw: st.DrawFn,
-    max_words: int = 5,
-    projective: bool | None = None,
-    labelled: bool = True,
-    parts: tuple[str, ...] = PARTS,
-    counts: bool = False,
-    states: bool = True,
-    hard: bool = True,
-) -> Problem:
-    """Problems that shrink to few words, arcs, parts and factors with small whole scores."""
-    n = draw(st.integers(1, max_words))
-    pairs = [(h, m) for h, m in product(range(n + 1), range(1, n + 1)) if h != m]
-    labels = [0, 1] if labelled and draw(st.booleans()) else [0]
-    choices = [(h, m, label) for (h, m), label in product(pairs, labels)]
-    arcs = draw(st.lists(st.sampled_from(choices), unique=True, min_size=1, max_size=24))
-    number = st.integers(-4, 4).map(float)
-    fields: dict[str, Any] = {}
-    for kind in parts:
-        every = all_parts(kind, n)
-        rows = draw(st.lists(st.sampled_from(every), unique=True, max_size=6)) if every else []
-        for i, column in enumerate(COLUMNS[kind]):
-            fields[f"{kind}_{column}"] = [row[i] for row in rows]
-        fields[f"{kind}_score"] = [draw(number) for _ in rows]
-    factors: list[list[int]] = []
-    if len(arcs) > 1:
-        one = st.lists(st.integers(0, len(arcs) - 1), unique=True, min_size=2, max_size=5)
-        factors = draw(st.lists(one, max_size=6))
-    weight = st.one_of(number, st.just(-np.inf)) if hard else number
-    sets: list[list[int]] = []
-    if counts:
-        one = st.lists(st.integers(0, len(arcs) - 1), unique=True, min_size=1, max_size=6)
-        sets = draw(st.lists(one, max_size=4))
-    state = [0] * len(arcs)
-    if states:
-        for a in draw(st.sets(st.integers(0, len(arcs) - 1), max_size=3)):
-            required = {arcs[b][1] for b in range(len(arcs)) if state[b] == 1}
-            state[a] = draw(st.sampled_from([-1, 1])) if arcs[a][1] not in required else -1
-    return Problem(
-        n, [a[0] for a in arcs], [a[1] for a in arcs], [draw(number) for _ in arcs],
-        [a[2] for a in arcs] if len(labels) > 1 else None, state, **fields,
-        factor_ptr=np.cumsum([0] + [len(f) for f in factors]),
-        factor_arcs=[a for f in factors for a in f],
-        factor_score=[draw(weight) for _ in factors],
-        count_ptr=np.cumsum([0] + [len(s) for s in sets]),
-        count_arcs=[a for s in sets for a in s],
-        count_score=[draw(weight) for s in sets for _ in range(len(s) + 1)],
-        projective=draw(st.booleans()) if projective is None else projective,
-        single_root=draw(st.booleans()),
-    )  # fmt: skip

@@ -9,17 +9,11 @@ import pytest
 
 import bbparse
 from bbparse.errors import BBParseError, ProblemError
-from bbparse.problem import Problem, Solution
+from bbparse.problem import Problem
 from bbparse.solving.solve import solve, solve_batch
 from bbparse.solving.trees import METHODS
+from tests.solutions import all_but_time
 from tests.strategies import random_problem
-
-
-def rows(s: Solution) -> list[Any]:
-    """All of a solution but the times."""
-    stats = {name: value for name, value in s.stats.items() if name != "seconds"}
-    arrays = [s.heads, s.arcs, s.scores, s.upper_bounds, s.proved]
-    return [*((a.dtype, a.shape, a.tobytes()) for a in arrays), s.status, stats]
 
 
 def some_problems(count: int, **options: Any) -> list[Problem]:
@@ -29,17 +23,17 @@ def some_problems(count: int, **options: Any) -> list[Problem]:
 
 def test_batches_do_not_depend_on_threads() -> None:
     problems = some_problems(60)
-    alone = [rows(solve(p, k_best=3)) for p in problems]
+    alone = [all_but_time(solve(p, k_best=3)) for p in problems]
     for threads in (1, 2, 7):
-        assert [rows(s) for s in solve_batch(problems, threads=threads, k_best=3)] == alone
-    assert [rows(s) for s in bbparse.solve_batch(iter(problems), k_best=3)] == alone
+        assert [all_but_time(s) for s in solve_batch(problems, threads=threads, k_best=3)] == alone
+    assert [all_but_time(s) for s in bbparse.solve_batch(iter(problems), k_best=3)] == alone
     assert solve_batch([], threads=2) == []
 
 
 def test_the_integer_program_in_threads() -> None:
     problems = some_problems(12)
-    alone = [rows(solve(p, method="ilp")) for p in problems]
-    assert [rows(s) for s in solve_batch(problems, threads=2, method="ilp")] == alone
+    alone = [all_but_time(solve(p, method="ilp")) for p in problems]
+    assert [all_but_time(s) for s in solve_batch(problems, threads=2, method="ilp")] == alone
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -52,7 +46,7 @@ def test_a_bad_problem_in_a_batch_is_named(threads: int) -> None:
 def test_methods_agree() -> None:
     for p in some_problems(25, scale="halves"):
         by_method = {m: solve(p, k_best=2, method=m) for m in METHODS}
-        assert rows(by_method["auto"]) == rows(by_method["bb"])
+        assert all_but_time(by_method["auto"]) == all_but_time(by_method["bb"])
         assert by_method["ilp"].status == by_method["bb"].status
         assert by_method["ilp"].scores.tolist() == by_method["bb"].scores.tolist()
 

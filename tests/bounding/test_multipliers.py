@@ -20,9 +20,7 @@ from bbparse.bounding.multipliers import (
 )
 from tests.bounding.helpers import HARD, Case, random_case
 
-NUMBERS = st.one_of(
-    st.integers(-6, 6).map(float), st.floats(-1e6, 1e6, allow_nan=False, width=32)
-)
+NUMBERS = st.one_of(st.integers(-6, 6).map(float), st.floats(-1e6, 1e6, allow_nan=False, width=32))
 
 
 def projected(values: list[float], total: float) -> np.ndarray:
@@ -57,23 +55,6 @@ def test_projection_agrees_with_a_slow_one(values: list[float], total: float) ->
     assert (x >= 0.0).all()
     assert x.sum() == pytest.approx(total, rel=1e-12, abs=tolerance)
     assert x == pytest.approx(slow_projection(values, total), rel=0, abs=10 * tolerance)
-
-
-@given(st.lists(NUMBERS, min_size=2, max_size=6), st.integers(0, 2**32 - 1))
-def test_no_point_of_the_simplex_is_nearer(values: list[float], seed: int) -> None:
-    v = np.array(values)
-    total = 2.0
-    distance = float(((projected(values, total) - v) ** 2).sum())
-    rng = np.random.default_rng(seed)
-    others = total * np.concatenate([rng.dirichlet(np.full(len(v), 0.3), 50), np.eye(len(v))])
-    nearest = float(((others - v) ** 2).sum(axis=1).min())
-    assert distance <= nearest * (1 + 1e-9) + 1e-9
-
-
-def test_a_point_of_the_simplex_is_its_own_projection() -> None:
-    assert projected([0.25, 0.75], 1.0).tolist() == [0.25, 0.75]
-    assert projected([0.25, 0.5, 0.25], 1.0).tolist() == [0.25, 0.5, 0.25]
-    assert projected([-1.0, -2.0, 5.0], 0.0).tolist() == [0.0, 0.0, 0.0]
 
 
 def psi(case: Case, chosen: np.ndarray) -> float:
@@ -237,9 +218,7 @@ def test_factor_gaps_sum_to_the_difference_of_bound_and_score() -> None:
 def simplified(case: Case) -> tuple[bool, float]:
     """Run `simplify_factors`; whether the node lives, and the constant."""
     constant = np.zeros(1)
-    alive = simplify_factors(
-        case.n_words, case.arc_mod, case.base, case.factors, constant, HARD
-    )
+    alive = simplify_factors(case.n_words, case.arc_mod, case.base, case.factors, constant, HARD)
     return bool(alive), float(constant[0])
 
 

@@ -9,12 +9,11 @@ import pytest
 
 from bbparse.explain.trace import trace_search
 from bbparse.problem import Problem
-from bbparse.search.settings import DEFAULT
 from bbparse.solving.solve import solve
-from tests import strategies, toy
+from tests import strategies
 from tests.oracles.enumerate import enumerate_trees
+from tests.search.helpers import SETTINGS
 from tests.solutions import spread
-from tests.test_solve import SETTINGS
 
 
 def random_problem(rng: np.random.Generator) -> Problem:
@@ -120,17 +119,6 @@ def test_a_search_that_was_cut_short() -> None:
     assert trace.upper == pytest.approx(expected.upper_bounds[0])
     assert trace.upper > trace.lower
     assert trace.curve[-1].upper == trace.upper and trace.curve[-1].lower == trace.lower
-
-
-def test_a_trained_parser() -> None:
-    parser = toy.parser()
-    for sentence in toy.dev_sentences()[:12]:
-        problem = parser.problem(sentence)
-        expected = solve(problem, backbone="grandsib")
-        trace = trace_search(problem, backbone="grandsib", settings=DEFAULT)
-        assert trace.lower == trace.upper == pytest.approx(expected.scores[0])
-        assert trace.dp_calls == expected.stats["dp_calls"]
-        assert trace.candidates <= len(problem.arc_head)
 
 
 def test_crossing_arcs_are_traced() -> None:

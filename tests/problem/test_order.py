@@ -70,14 +70,3 @@ def test_sorted_problems_stay_as_they_are() -> None:
     assert ordered.arc_label is not None
     assert ordered.arc_label.tolist() == [1, 2, 0]
     assert ordered.arc_score.tolist() == [2.0, 1.0, 3.0]
-
-
-def test_factors_follow_their_arcs() -> None:
-    rng = np.random.default_rng(134)
-    for _ in range(50):
-        p, _ = permuted(rng, random_problem(rng, max_words=4, max_counts=3))
-        ordered, order = in_order(p)
-        if order is not None:
-            back = {tuple(order[list(arcs)].tolist()): score for score, arcs in
-                    enumerate_trees(ordered)}  # fmt: skip
-            assert back == pytest.approx({arcs: score for score, arcs in enumerate_trees(p)})

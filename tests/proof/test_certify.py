@@ -6,8 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bbparse.errors import VerificationError
 from bbparse.problem import Problem
@@ -17,12 +15,7 @@ from bbparse.proof.verify import verify
 from bbparse.solving.solve import solve
 from tests.oracles.enumerate import enumerate_trees
 from tests.proof.helpers import changed, proved, random_case, solution_of, with_element
-from tests.strategies import problems, random_problem
-
-
-@given(problems(counts=True), st.sampled_from([1, 2, 5, 1000]))
-def test_proofs_of_shrinking_problems(p: Problem, k: int) -> None:
-    verify(p, proved(p, enumerate_trees(p), k))
+from tests.strategies import random_problem
 
 
 def test_proofs_of_random_problems() -> None:
