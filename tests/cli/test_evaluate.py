@@ -41,14 +41,6 @@ def test_table(chains: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "100.00" not in capsys.readouterr().out
 
 
-def test_json(chains: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(DEV, chains, "--json") == 0
-    scores = json.loads(capsys.readouterr().out)
-    assert scores["sentences"] == 30
-    assert 0 < scores["las"] <= scores["uas"] < 0.5
-    assert 0 < scores["complete"] < 0.2  # the one-word sentence at least
-
-
 def test_against(chains: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(DEV, DEV, "--against", chains) == 0
     out = capsys.readouterr().out

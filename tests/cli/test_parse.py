@@ -151,18 +151,6 @@ def test_blank_lines_stay_however_the_input_comes(
     assert found[::2] == [1] * 6, "between two trees of a sentence there is one"
 
 
-def test_a_search_that_was_cut_short_is_marked(run: Run, model: Path, tmp_path: Path) -> None:
-    source = tmp_path / "same.conllu"
-    row = "\tdog\tdog\tNOUN\tNN\t_\t_\t_\t_\t_\n"
-    source.write_text("".join(f"{i}{row}" for i in range(1, 151)) + "\n")
-    done = run("parse", source, "--model", model, "--time-limit", "0.2")
-    assert done.code == 0
-    (sentence,) = read_conllu(io.StringIO(done.out), require_heads=True, single_root=True)
-    found = dict(line[2:].split(" = ") for line in sentence.lines if line.startswith("# "))
-    assert found["proved"] == "no"
-    assert float(found["upper_bound"]) > float(found["score"])
-
-
 def test_through_pipes(model: Path) -> None:
     """From standard input to standard output, in a process of its own."""
     given = without_heads(toy.DEV.read_text(encoding="utf-8"))
@@ -178,16 +166,6 @@ def test_through_pipes(model: Path) -> None:
     bad = subprocess.run(command, input=b"1\tx\n\n", capture_output=True, timeout=300)
     assert bad.returncode == 2
     assert bad.stderr == b"bbparse: error: standard input, line 1: expected 10 columns, found 2\n"
-
-
-def test_a_one_word_sentence(run: Run, model: Path, tmp_path: Path) -> None:
-    source = tmp_path / "one.conllu"
-    source.write_text("1\tHello\t_\tINTJ\t_\t_\t_\t_\t_\tA=B\n\n")
-    done = run("parse", source, "--model", model)
-    assert done.out == "1\tHello\t_\tINTJ\t_\t_\t0\troot\t_\tA=B\n\n"
-    done = run("parse", source, "--model", model, "--k-best", "5")
-    assert done.out.count("\t0\troot\t") == 1
-    assert "# tree = 1 of 1\n" in done.out
 
 
 def test_500_words(run: Run, model: Path, tmp_path: Path) -> None:
@@ -223,48 +201,13 @@ def test_a_bad_sentence_is_named_and_no_half_file_stays(
     source, output = tmp_path / "bad.conllu", tmp_path / "out.conllu"
     source.write_text(good + text + good)
     for threads in ("1", "2"):
-        done = run(
-            "parse", source, "--model", model, "--output", output, "--threads", threads
-        )
+        done = run("parse", source, "--model", model, "--output", output, "--threads", threads)
         assert done.complaint().startswith(f"{source}, {message}")
         assert done.err.count("\n") == 1
         assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.conllu"]
     output.write_text("what was there before")
     assert run("parse", source, "--model", model, "--output", output).code == 2
     assert output.read_text() == "what was there before"
-
-
-def test_an_input_that_is_empty_or_not_there(run: Run, model: Path, tmp_path: Path) -> None:
-    empty = tmp_path / "empty.conllu"
-    empty.touch()
-    output = tmp_path / "out.conllu"
-    for source, message in (
-        (empty, "the file is empty, expected at least one sentence"),
-        (tmp_path / "none", "none: cannot be read: No such file or directory"),
-        (tmp_path, "cannot be read: Is a directory"),
-    ):
-        done = run("parse", source, "--model", model, "--output", output)
-        assert message in done.complaint()
-        assert done.err.count("\n") == 1
-        assert not output.exists()
-
-
-def test_a_model_that_cannot_be_used(run: Run, model: Path, tmp_path: Path) -> None:
-    whole = model.read_bytes()
-    short, foreign = tmp_path / "short.model", tmp_path / "foreign.model"
-    short.write_bytes(whole[: len(whole) // 2])
-    foreign.write_text("something else")
-    output = tmp_path / "out.conllu"
-    for path, message in (
-        (tmp_path / "none.model", "none.model: no such file"),
-        (short, "short.model: not a complete .npz file"),
-        (foreign, "foreign.model: not a complete .npz file"),
-        (tmp_path, "cannot be read"),
-    ):
-        done = run("parse", toy.DEV, "--model", path, "--output", output)
-        assert message in done.complaint()
-        assert done.err.count("\n") == 1
-        assert not output.exists()
 
 
 def test_an_output_that_cannot_be_written(run: Run, model: Path, tmp_path: Path) -> None:
@@ -278,19 +221,6 @@ def test_an_output_that_cannot_be_written(run: Run, model: Path, tmp_path: Path)
 def test_a_full_disk(run: Run, model: Path) -> None:
     done = run("parse", toy.DEV, "--model", model, "--output", "/dev/full")
     assert done.complaint() == "/dev/full: cannot be written: No space left on device"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--k-best", "0"], ["--k-best", "many"], ["--prune", "0"], ["--prune", "all"],
-        ["--threads", "0"], ["--time-limit", "0"], ["--time-limit", "-1"], ["--beam", "8"],
-    ],
-)  # fmt: skip
-def test_wrong_usage_is_one_line(run: Run, arguments: list[str]) -> None:
-    done = run("parse", toy.DEV, "--model", "toy.model", *arguments)
-    assert done.err.count("\n") == 1
-    assert "(see bbparse parse --help)" in done.complaint()
 
 
 def test_heads_that_are_there_can_be_kept(run: Run, model: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bbparse.parsing.parser import Parser
-from bbparse.treebank import Sentence, write_conllu
+from bbparse.treebank import Sentence, read_conllu, write_conllu
 from bbparse.treebank.progress import Bar
 from tests import toy
 from tests.cli.conftest import Done
@@ -107,7 +107,7 @@ def test_no_such_format(run: Run, model: Path) -> None:
     assert "'yaml' is not one of 'conllu', 'jsonl', 'tree'" in complaint
 
 
-@pytest.mark.parametrize("name", ["jsonl", "tree"])
+@pytest.mark.parametrize("name", ["conllu", "jsonl", "tree"])
 def test_a_search_that_was_cut_short_is_marked(
     run: Run, model: Path, tmp_path: Path, name: str
 ) -> None:
@@ -119,8 +119,13 @@ def test_a_search_that_was_cut_short_is_marked(
         (tree,) = record["trees"]
         assert record["status"] == "node_limit" and not tree["proved"]
         assert tree["upper_bound"] > tree["score"]
-    else:
+    elif name == "tree":
         assert "not proved: at most" in done.out.splitlines()[0]
+    else:
+        (sentence,) = read_conllu(io.StringIO(done.out), require_heads=True, single_root=True)
+        found = dict(line[2:].split(" = ") for line in sentence.lines if line.startswith("# "))
+        assert found["proved"] == "no"
+        assert float(found["upper_bound"]) > float(found["score"])
 
 
 @pytest.mark.parametrize("sized", [True, False])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -129,97 +127,3 @@ def test_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for tree in found["trees"]:
             assert not tree["proved"]
             assert tree["upper_bound"] is None or tree["upper_bound"] > tree["score"]
-
-
-def rewrite(path: Path, **changes: Any) -> None:
-    with np.load(path) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    with open(path, "wb") as file:
-        np.savez(file, **{**arrays, **changes})
-
-
-class Trap:
-    """Leaves a file behind if it is ever unpickled."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> Any:
-        return Path.touch, (self.path,)
-
-
-def test_files_that_are_no_problem(
-    file: Path, problem: Problem, capsys: pytest.CaptureFixture[str]
-) -> None:
-    good = file.read_bytes()
-
-    def complaint(*options: Any) -> str:
-        assert run(file, *options) == 2
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.count("\n") == 1
-        assert f"{file}: " in captured.err
-        return captured.err
-
-    for size in (0, 1, 100, len(good) // 2, len(good) - 1):
-        file.write_bytes(good[:size])
-        assert "not a complete .npz file" in complaint()
-    sprung = file.with_name("sprung")
-    file.write_bytes(pickle.dumps(Trap(sprung)))
-    assert "not a complete .npz file" in complaint()
-    file.write_bytes(good)
-    rewrite(file, arc_score=np.array([Trap(sprung)], dtype=object))
-    assert "field arc_score holds pickled objects, which are not read" in complaint()
-    assert not sprung.exists()
-    file.write_bytes(good)
-    rewrite(file, version=np.array(99))
-    assert "version is 99" in complaint()
-    solve(problem).save(file)
-    assert "holds a 'bbparse.Solution', expected a 'bbparse.Problem'" in complaint()
-    file.write_bytes(good)
-    rewrite(file, arc_score=np.full(25, np.nan))
-    assert "arc_score[0] is nan" in complaint()
-    file.write_text("1\tA\n")
-    assert "not a complete .npz file" in complaint()
-    file.unlink()
-    assert "no such file" in complaint()
-    file.mkdir()
-    complaint()
-
-
-def test_outputs_that_cannot_be_written(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for target, message in (
-        (file.parent / "none" / "s.npz", "cannot be written: there is no folder"),
-        (file.parent, "cannot be written: it is a folder"),
-    ):
-        assert run(file, "--output", target) == 2
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert message in captured.err
-    assert sorted(path.name for path in file.parent.iterdir()) == ["p.npz"]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--k-best", 0), ("--time-limit", 0), ("--node-limit", 0), ("--gap", -1),
-        ("--method", "guess"), ("--method", "ilp", "--node-limit", 5), (),
-    ],
-)  # fmt: skip
-def test_impossible_options(
-    options: tuple[Any, ...], file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(*((file, *options) if options else ())) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert all(str(name).lstrip("-").replace("-", "_") in captured.err.replace("-", "_")
-               for name in options[-2:-1])  # fmt: skip
-
-
-def test_without_highspy(
-    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "highspy", None)
-    assert run(file, "--method", "ilp") == 2
-    assert "pip install 'bbparse[ilp]'" in capsys.readouterr().err

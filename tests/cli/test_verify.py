@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -67,12 +66,6 @@ def test_solve_without_a_proof(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert not proved.exists()
 
 
-def test_non_projective_trees(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    p = dataclasses.replace(problem(), projective=False)
-    assert run(tmp_path, p, solve(p, k_best=3, proof=True)) == 0
-    assert "these are the 3 best trees" in capsys.readouterr().out
-
-
 def test_all_trees_and_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     p = Problem.from_arc_scores(np.arange(9.0).reshape(3, 3))
     assert run(tmp_path, p, solve(p, k_best=9, proof=True)) == 0
@@ -104,14 +97,10 @@ def test_bad_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     p = problem()
     assert run(tmp_path, p, solve(p, proof=True)) == 0
     good, found = str(tmp_path / "p.npz"), str(tmp_path / "s.npz")
-    cut = tmp_path / "cut.npz"
-    cut.write_bytes((tmp_path / "s.npz").read_bytes()[:-200])
     capsys.readouterr()
     for arguments, text in (
         ((good, str(tmp_path / "none.npz")), "none.npz: no such file"),
         ((found, found), "holds a 'bbparse.Solution', expected a 'bbparse.Problem'"),
-        ((good, good), "holds a 'bbparse.Problem', expected a 'bbparse.Solution'"),
-        ((good, str(cut)), "not a complete .npz file"),
         ((good,), "Missing argument"),
     ):
         assert verify(*arguments) == 2
