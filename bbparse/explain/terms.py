@@ -23,7 +23,8 @@ from bbparse.treebank.encode import encode
 if TYPE_CHECKING:
     from bbparse.parsing.parser import Parser
     from bbparse.problem import Problem
-    from bbparse.scoring.arc_network import ArcNetwork, SentenceScores
+    from bbparse.scoring.arc_network import ArcNetwork
+    from bbparse.scoring.network_scores import SentenceScores
     from bbparse.treebank import Sentence
 
 #: Kinds of term that a dynamic program scores: name of the arrays → name for readers.
@@ -231,7 +232,7 @@ def _without_words(
         tree_arcs.append((np.asarray(heads, np.int32)[mods[order]], mods[order]))
         lost.append({(t.kind, t.words): (t.value, list[Feature]()) for t in terms})
     others = network.without_words(values, vectors)
-    rivals = _rivals(network([values], [vectors])[0], best, quantum)
+    rivals = _rivals(network([values], [vectors]).sentences()[0], best, quantum)
     for name, scores in zip(names_of(sentence), others):
         if deadline.is_over():
             return [terms for _, terms in trees]

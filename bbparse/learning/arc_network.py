@@ -20,8 +20,9 @@ from bbparse.network.layers import Floats, add_to_rows, linear, product
 from bbparse.network.learner import NetworkLearner, label_loss, touched_rows, vocabulary
 from bbparse.network.ragged import Ragged
 from bbparse.network.sequence import in_sentence, known_rows, sums_of_words
-from bbparse.scoring.arc_network import N_LEXICAL, ArcNetwork, label_scores, vectors_of
+from bbparse.scoring.arc_network import N_LEXICAL, ArcNetwork, vectors_of
 from bbparse.scoring.candidates import LONG, prune_arcs
+from bbparse.scoring.network_scores import label_scores
 from bbparse.scoring.pair_kernels import counts_before, head_losses, pair_scores, pair_scores_back
 from bbparse.scoring.part_kernels import part_scores, part_scores_back
 from bbparse.treebank import is_projective

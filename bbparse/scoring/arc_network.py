@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ModelError
-from bbparse.network.layers import Floats, Weights, linear, product
+from bbparse.network.layers import Floats, linear
 from bbparse.network.ragged import Ragged
 from bbparse.network.sequence import (
     SequenceNetwork,
@@ -28,24 +28,16 @@ from bbparse.network.sequence import (
     network_rules,
     sums_of_words,
 )
-from bbparse.problem.parts import PART_NAMES
-from bbparse.scoring.candidates import LONG, best_tree, parts_of_arcs, prune_arcs
 from bbparse.scoring.labeller import Scored, by_root, checked_labels
-from bbparse.scoring.pair_kernels import (
-    ARC_VALUES,
-    counts_before,
-    far_scores,
-    log_sums,
-    pair_scores,
-)
-from bbparse.scoring.part_kernels import PART_VALUES, part_scores
+from bbparse.scoring.network_scores import Batch, BatchScores, SentenceScores, mean_of
+from bbparse.scoring.pair_kernels import ARC_VALUES, counts_before, pair_scores
+from bbparse.scoring.part_kernels import PART_VALUES
 from bbparse.storage.archive import INTS, Rule
 from bbparse.treebank.encode import ATTRIBUTES, PAD
 from bbparse.treebank.sections import SECTION_WORDS
 
 Ints = NDArray[np.int32]
 Values = NDArray[np.uint64]
-F = TypeVar("F", bound=np.floating[Any])
 
 #: Attributes whose vectors are summed for a word. The first ones describe the word rather than its
 #: tags; training drops them together, so that it meets unknown words.
@@ -58,10 +50,6 @@ N_LEXICAL = 7
 #: Arrays of a model file, with the rules by which `read_archive` checks them.
 ARC_ARRAYS: dict[str, Rule] = {**network_rules("arcs"), "arcs_root": (INTS, 0, None)}
 
-# Limit of the scores of a sentence: the scores of a sound network are far smaller.
-_LARGEST = 1e12
-#: Most candidate arcs of a long sentence, but two a word at least.
-MOST_ARCS = 3000
 #: Most networks in an ensemble.
 MOST_MEMBERS = 16
 
@@ -83,7 +71,7 @@ class ArcNetwork(SequenceNetwork):
     )  # fmt: skip
     #: Fields of a problem: order of the words of each kind of part; grandchildren are (head, grand,
     #: mod).
-    KINDS: ClassVar = {"sib": (0, 1, 2), "gc": (1, 0, 2)}
+    KINDS: ClassVar[Mapping[str, Sequence[int]]] = {"sib": (0, 1, 2), "gc": (1, 0, 2)}
 
     def __init__(
         self,
@@ -190,7 +178,7 @@ class ArcNetwork(SequenceNetwork):
 
     def __call__(
         self, values: Sequence[Values], outside: Sequence[Floats | None] | None = None
-    ) -> list[SentenceScores]:
+    ) -> BatchScores:
         """Score all arcs of a batch of sentences.
 
         ``values`` are encoded sentences (`bbparse.treebank.encode.encode`). ``outside`` are the
@@ -213,12 +201,12 @@ class ArcNetwork(SequenceNetwork):
                 vectors.append(None if outside is None else outside.copy())
                 if vectors[-1] is not None:
                     vectors[-1][word - 1] = 0.0
-            yield from self._score([values] * len(rows), rows, vectors)
+            yield from self._score([values] * len(rows), rows, vectors).sentences()
 
     def _score(
         self, values: Sequence[Values], known: Sequence[NDArray[np.int64]],
         outside: Sequence[Floats | None] | None,
-    ) -> list[SentenceScores]:  # fmt: skip
+    ) -> BatchScores:  # fmt: skip
         """Score all arcs of sentences, given the rows of the vectors of their words."""
         batch = Ragged.of([len(encoded) - 2 * PAD for encoded in values])
         rows = batch.rows_of(known, -1)
@@ -232,12 +220,7 @@ class ArcNetwork(SequenceNetwork):
             state, _ = in_sentence(member.weights, member.kinds, batch, words)
             ends.append(linear(member.weights, "end", state)[0])
             all_scores.append(pair_scores(ends[-1], sizes, layout, before, *member.pair_weights))
-        scores = mean_of(all_scores)
-        starts = np.cumsum(batch.size**2) - batch.size**2
-        return [
-            SentenceScores(self, ends, first, before, scores[at : at + n * n].reshape(n, n))
-            for first, n, at in zip(batch.first.tolist(), batch.size.tolist(), starts.tolist())
-        ]
+        return BatchScores(self, Batch(ends, before, *layout, mean_of(all_scores)))
 
 
 def vectors_of(batch: Ragged, outside: Sequence[Floats | None] | None) -> Floats | None:
@@ -249,146 +232,3 @@ def vectors_of(batch: Ragged, outside: Sequence[Floats | None] | None) -> Floats
     for first, vectors in zip(batch.first.tolist(), known):
         out[first + 1 : first + 1 + len(vectors)] = vectors
     return out
-
-
-class SentenceScores:
-    """Scores of all arcs of a sentence, and the endpoint vectors that score parts and labels.
-
-    `scores` is float32[n + 1, n + 1], head by modifier. It is -inf where there is no arc, and in
-    long sentences for long arcs, which are unlikely.
-    """
-
-    def __init__(
-        self, network: ArcNetwork, ends: Sequence[Floats], first: int,
-        before: NDArray[np.int16], scores: Floats,
-    ) -> None:  # fmt: skip
-        self.network = network
-        self._ends, self._first, self._before = ends, first, before
-        self.scores = scores
-        #: log Σ_h exp s(h, m) over all heads of each word, float64[n + 1].
-        self.totals = log_sums(scores)
-        #: Scores of the labels of candidate arcs, float32[A, L], once they are known.
-        self.arc_labels: Floats | None = None
-        self._arc_keys = np.zeros(0, np.int64)
-
-    @property
-    def ends(self) -> tuple[Sequence[Floats], int]:
-        """Endpoint vectors of the whole batch by each member, and the row of the root."""
-        return self._ends, self._first
-
-    def candidates(self, k: int, margin: float, single_root: bool) -> tuple[Ints, Ints]:
-        """Return the candidate arcs, int32[A] each, sorted by (head, mod).
-
-        A word gets those of its k best heads (0: all heads) that score at least the best minus
-        ``margin``, and its head in the best projective tree. Words of long sentences get fewer.
-        """
-        scores = self.scores.astype(np.float64)
-        n = len(scores) - 1
-        if k == 0:
-            return prune_arcs(scores, 0, np.inf, np.full(n + 1, -1, np.int32))
-        if n > LONG:  # otherwise their charts are too large for any limit on work
-            k = min(k, max(2, MOST_ARCS // n))
-        return prune_arcs(scores, k, float(margin), best_tree(scores, single_root))
-
-    def fields(
-        self, head: Ints, mod: Ints, projective: bool, single_root: bool, quantum: float
-    ) -> dict[str, NDArray[Any]]:
-        """Return the fields of a problem over candidate arcs, sorted by (head, mod).
-
-        Scores of arcs are the log-probabilities among all arcs of their modifiers. Siblings and
-        grandchildren are those that the arcs can form. All scores are multiples of ``quantum``.
-        """
-        network, n = self.network, len(self.scores) - 1
-        want = np.array([True, True, False])
-        (_, *sib), chains, _, top = parts_of_arcs(n, head, mod, projective, single_root, want)
-        words_of = sib, [chains[role][top:] for role in (0, 1, 3)]
-        arc_scores = self.scores[head, mod]
-        members = list(zip(network.members, self._ends))
-        far = np.flatnonzero(arc_scores == -np.inf)
-        if len(far):  # long arcs that were requested or belong to the best tree
-            sizes, row = (network.sizes["pairs"], network.sizes["shared"]), self._first
-            arc_scores[far] = mean_of([
-                far_scores(ends, sizes, row, self._before, *m.pair_weights, head[far], mod[far])
-                for m, ends in members
-            ])  # fmt: skip
-        # Every tree has one head for each word, so this subtracts the same from all trees.
-        scores = arc_scores - self.totals[mod]
-        fields: dict[str, NDArray[Any]] = {"arc_score": np.rint(scores / quantum) * quantum}
-        for i, ((kind, order), words) in enumerate(zip(network.KINDS.items(), words_of)):
-            at = self._first, network.columns[i]
-            ordered = [words[role] for role in order]
-            scores = mean_of([
-                part_scores(*ordered, ends, *at, m.part_weights[i]) for m, ends in members
-            ])  # fmt: skip
-            fields.update(zip(PART_NAMES[kind], (*words, np.rint(scores / quantum) * quantum)))
-        kinds = ("arc", *network.KINDS)
-        total = sum(float(np.abs(fields[f"{kind}_score"]).sum()) for kind in kinds)
-        if not total < _LARGEST:
-            raise ModelError("the network's scores are out of all proportion: train it anew")
-        return fields
-
-    def label_scores(self, head: Ints, mod: Ints) -> Floats:
-        """Score the labels of arcs, float32[A, L]."""
-        return labels_of_arcs([self], [(head, mod)])[0]
-
-    def tree_label_scores(self, heads: Ints) -> Floats:
-        """Score the labels of a tree's arcs, int32[n + 1] heads; one row for each word."""
-        n = len(heads) - 1
-        mods = np.arange(1, n + 1)
-        if self.arc_labels is not None:
-            keys = self._arc_keys
-            tree_keys = heads[1:].astype(np.int64) * (n + 1) + mods
-            places = np.minimum(np.searchsorted(keys, tree_keys), len(keys) - 1)
-            if (keys[places] == tree_keys).all():
-                return self.arc_labels[places]
-        return self.label_scores(np.asarray(heads[1:], np.int32), mods.astype(np.int32))
-
-    def keep_labels(self, head: Ints, mod: Ints, scores: Floats) -> None:
-        """Store the scores of the labels of candidate arcs, sorted by (head, mod)."""
-        self.arc_labels, self._arc_keys = scores, head.astype(np.int64) * len(self.scores) + mod
-
-    def log_odds(self, head: Ints, mod: Ints) -> NDArray[np.float64]:
-        """Return the log-probabilities of arcs among all arcs of their modifiers, float64[A]."""
-        return self.scores[head, mod] - self.totals[mod]
-
-
-def labels_of_arcs(
-    batch: Sequence[SentenceScores], arcs: Sequence[tuple[Ints, Ints]]
-) -> list[Floats]:
-    """Score the labels of arcs of the sentences of a batch; float32[A, L] for each sentence."""
-    if not batch:
-        return []
-    network = batch[0].network
-    ends, _ = batch[0].ends
-    firsts = [sentence.ends[1] for sentence in batch]
-    head, mod = (
-        np.concatenate([first + pair[side].astype(np.int64) for first, pair in zip(firsts, arcs)])
-        for side in range(2)
-    )
-    begin, size = network.columns[2], network.sizes["naming"]
-    scores = mean_of([
-        label_scores(member.weights, vectors, head, mod, begin, size)[0]
-        for member, vectors in zip(network.members, ends)
-    ])  # fmt: skip
-    stops = np.cumsum([len(heads) for heads, _ in arcs])[:-1]
-    return np.split(scores[:, : len(network.labels)], stops)
-
-
-def mean_of(arrays: Sequence[NDArray[F]]) -> NDArray[F]:
-    """Return the mean of arrays of the same shape, summed in order; a single array as it is."""
-    total, *others = arrays
-    for array in others:
-        total = total + array
-    return total / total.dtype.type(len(arrays)) if others else total
-
-
-def label_scores(
-    w: Weights, ends: Floats, head: NDArray[np.int64], mod: NDArray[np.int64], begin: int, size: int
-) -> tuple[Floats, Floats]:
-    """Score the labels of arcs between rows of the endpoint vectors.
-
-    Returns the scores, float32[A, L or more], and the hidden layer they are products of.
-    """
-    hidden = ends[head, begin : begin + size] + ends[mod, begin + size : begin + 2 * size]
-    np.maximum(hidden, np.float32(0.0), out=hidden)
-    return product(hidden, w.values["label_w"], w.values["label_b"]), hidden

@@ -19,7 +19,7 @@ Ints = NDArray[np.int32]
 
 
 @kernel
-def _in_projective_trees(n, arc_head, arc_mod, single_root):
+def in_projective_trees(n, arc_head, arc_mod, single_root):
     """Return the arcs, sorted by head, that belong to a projective tree. O(n A).
 
     ``whole[h, e]`` and ``ending[e, h]`` are True if there is a span from head h to its end e, and
@@ -105,7 +105,7 @@ def _reached(head_ptr, arc_mod, first, without):
 
 
 @kernel
-def _in_crossing_trees(n, arc_head, arc_mod, single_root):
+def in_crossing_trees(n, arc_head, arc_mod, single_root):
     """Return the arcs, sorted by head, that belong to a tree whose arcs may cross. O(n A).
 
     An arc belongs to a tree if its head can be reached without passing through its modifier, from
@@ -140,6 +140,6 @@ def arcs_in_trees(
 
     Both arrays are empty if no tree exists.
     """
-    chosen = _in_projective_trees if projective else _in_crossing_trees
+    chosen = in_projective_trees if projective else in_crossing_trees
     arcs: tuple[Ints, Ints] = chosen(n, arc_head, arc_mod, single_root)
     return arcs

@@ -247,22 +247,25 @@ def _log(x):
 
 
 @kernel
-def log_sums(scores):
-    """Return log Σ_h exp s(h, m) over all heads of each word, float64[n + 1], 0 for the root.
+def log_sums(scores, size):
+    """Return log Σ_h exp s(h, m) over all heads of each word, float64[Σ size], 0 for the roots.
 
-    ``scores`` are those of all arcs, float32[n + 1, n + 1]. The result is accurate to about four
-    digits, and the same on every machine.
+    ``scores`` are those of all arcs of the sentences of a batch, float32[Σ size²], as in
+    `pair_scores`. The result is accurate to about four digits, and the same on every machine.
     """
-    n = scores.shape[0]
-    out = np.zeros(n)
-    total = np.zeros(n)
-    top = np.full(n, -np.inf)
-    for h in range(n):
+    out = np.zeros(size.sum())
+    at = row = 0
+    for n in size:
+        total = np.zeros(n)
+        top = np.full(n, -np.inf)
+        for h in range(n):
+            for m in range(1, n):
+                top[m] = max(top[m], np.float64(scores[at + h * n + m]))
+        for h in range(n):
+            for m in range(1, n):
+                total[m] += _exp(scores[at + h * n + m] - top[m])
         for m in range(1, n):
-            top[m] = max(top[m], np.float64(scores[h, m]))
-    for h in range(n):
-        for m in range(1, n):
-            total[m] += _exp(scores[h, m] - top[m])
-    for m in range(1, n):
-        out[m] = top[m] + _log(total[m])
+            out[row + m] = top[m] + _log(total[m])
+        at += n * n
+        row += n
     return out

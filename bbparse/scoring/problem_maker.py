@@ -26,9 +26,11 @@ from bbparse.outside import Outside
 from bbparse.problem import Problem
 from bbparse.problem.parts import Counts, Factors, names_of
 from bbparse.problem.quantum import QUANTUM
-from bbparse.scoring.arc_network import MOST_ARCS, ArcNetwork, SentenceScores, labels_of_arcs
+from bbparse.scoring.arc_network import ArcNetwork
+from bbparse.scoring.batch_kernels import MOST_ARCS
 from bbparse.scoring.candidates import LONG, all_arcs
 from bbparse.scoring.in_trees import arcs_in_trees
+from bbparse.scoring.network_scores import BatchScores, SentenceScores
 from bbparse.scoring.scorer import PartScorer, Weights
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import PAD, encode
@@ -150,16 +152,15 @@ class ProblemMaker:
             check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
         values = [encode(sentence) for sentence in sentences]
         scores = self._scores(sentences, values)
-        arcs = []
-        for i, (sentence, encoded, sentence_scores) in enumerate(zip(sentences, values, scores)):
-            head, mod = self._candidates(encoded, sentence_scores, prune, margin)
-            if given and given[i]:
-                heads = np.full(sentence.n_words + 1, -1, np.int32)
-                heads[list(given[i])] = list(given[i].values())
-                head, mod = with_arcs_of(head, mod, heads)
+        arcs = self._candidates(values, scores, prune, margin, in_trees=not given and prune != 0)
+        for i, fixed in enumerate(given):
+            head, mod = arcs[i]
+            if fixed:
+                heads = np.full(sentences[i].n_words + 1, -1, np.int32)
+                heads[list(fixed)] = list(fixed.values())
+                arcs[i] = with_arcs_of(head, mod, heads)
             elif prune != 0:
-                head, mod = self._in_trees(sentence.n_words, head, mod)
-            arcs.append((head, mod))
+                arcs[i] = self._in_trees(sentences[i].n_words, head, mod)
         return self._scored(sentences, values, arcs, scores)
 
     def over_arcs(
@@ -182,8 +183,9 @@ class ProblemMaker:
     def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:
         """Return the view of a sentence's arcs, sorted by (head, mod), for factor families."""
         values = encode(sentence)
-        scores = self._scores([sentence], [values])[0]
-        return self._view(sentence, values, arc_head, arc_mod, scores)
+        scores = self._scores([sentence], [values])
+        of_sentence = None if scores is None else scores.sentences()[0]
+        return self._view(sentence, values, arc_head, arc_mod, of_sentence)
 
     @property
     def label_names(self) -> Sequence[str]:
@@ -192,22 +194,29 @@ class ProblemMaker:
 
     def _scores(
         self, sentences: Sequence[Sentence], values: Sequence[Values]
-    ) -> Sequence[SentenceScores | None]:
-        """Score each sentence with the network; return None for each with templates."""
+    ) -> BatchScores | None:
+        """Score sentences with the network; None with templates."""
         if self.network is None:
-            return [None] * len(values)
+            return None
         return self.network(values, None if self.outside is None else self.outside(sentences))
 
     def _candidates(
-        self, values: Values, scores: SentenceScores | None, k: int | None, margin: float | None
-    ) -> tuple[Ints, Ints]:
+        self, values: Sequence[Values], scores: BatchScores | None, k: int | None,
+        margin: float | None, in_trees: bool,
+    ) -> list[tuple[Ints, Ints]]:  # fmt: skip
+        """Return the candidate arcs of each sentence; ``in_trees``: only those of some tree."""
         if scores is None:
             assert self.pruner is not None  # templates come with a pruner
-            return self.pruner.candidates(values, k, margin)
+            arcs = [self.pruner.candidates(encoded, k, margin) for encoded in values]
+            if not in_trees:
+                return arcs
+            sizes = [len(encoded) - 2 * PAD - 1 for encoded in values]
+            return [self._in_trees(n, *pair) for n, pair in zip(sizes, arcs)]
         settings = self.config.pruner
         return scores.candidates(
             settings.k if k is None else k, settings.margin if margin is None else margin,
             self.config.model.single_root,
+            "any" if not in_trees else "projective" if self.config.projective else "crossing",
         )  # fmt: skip
 
     def _in_trees(self, n: int, head: Ints, mod: Ints) -> tuple[Ints, Ints]:
@@ -233,22 +242,22 @@ class ProblemMaker:
         sentences: Sequence[Sentence],
         values: Sequence[Values],
         arcs: Sequence[tuple[Ints, Ints]],
-        scores: Sequence[SentenceScores | None],
+        batch: BatchScores | None,
     ) -> list[Scored]:
         """Make problems over candidate arcs."""
         kind = self.config.projective, self.config.model.single_root
-        if self.label_names:
-            known = [sentence_scores for sentence_scores in scores if sentence_scores is not None]
-            for network_scores, a, labels in zip(known, arcs, labels_of_arcs(known, arcs)):
-                network_scores.keep_labels(*a, labels)
-        parts = []
-        for sentence, encoded, (head, mod), sentence_scores in zip(sentences, values, arcs, scores):
+        for sentence, (head, _) in zip(sentences, arcs):
             self.check_size(sentence, len(head))
-            if sentence_scores is None:
-                assert self.scorer is not None  # it comes with the pruner
-                parts.append(self.scorer.score(encoded, head, mod, *kind))
-            else:
-                parts.append(sentence_scores.fields(head, mod, *kind, self.quantum))
+        scores: Sequence[SentenceScores | None] = [None] * len(sentences)
+        if batch is None:
+            assert self.scorer is not None  # it comes with the pruner
+            parts = [self.scorer.score(v, *pair, *kind) for v, pair in zip(values, arcs)]
+        else:
+            scores = known = batch.sentences()
+            if self.label_names:
+                for one, pair, labels in zip(known, arcs, batch.label_scores(arcs)):
+                    one.keep_labels(*pair, labels)
+            parts = batch.fields(arcs, *kind, self.quantum)
         if self.families and len(self.table):
             # Views have copies of the arcs, because the arcs of problems become read-only.
             views = [

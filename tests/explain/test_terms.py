@@ -151,7 +151,7 @@ def others(
 ) -> dict[int, float]:
     """What all heads of each word but the one in a tree score together, as problems have it;
     nothing known of a word."""
-    (known,) = blind(parser, word)([encode(sentence)])
+    (known,) = blind(parser, word)([encode(sentence)]).sentences()
     scores = known.scores - known.totals
     return {
         m: math.log(math.fsum(math.exp(scores[h, m]) for h in range(len(heads)) if h != heads[m]))

@@ -19,9 +19,10 @@ from bbparse.oracle.projective.dense import eisner
 from bbparse.outside import Outside
 from bbparse.problem.parts import PART_NAMES
 from bbparse.problem.quantum import QUANTUM
-from bbparse.scoring.arc_network import ArcNetwork, SentenceScores
+from bbparse.scoring.arc_network import ArcNetwork
 from bbparse.scoring.candidates import LONG, REACH
 from bbparse.scoring.labeller import best_labels
+from bbparse.scoring.network_scores import SentenceScores
 from bbparse.scoring.problem_maker import ProblemMaker
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
@@ -45,7 +46,7 @@ def random_vectors(
 def scores_of(
     network: ArcNetwork, sentences: Sequence[Sentence], outside: Sequence[np.ndarray] | None = None
 ) -> list[SentenceScores]:
-    return network([encode(s) for s in sentences], outside)
+    return network([encode(s) for s in sentences], outside).sentences()
 
 
 def all_arcs(n: int) -> tuple[np.ndarray, np.ndarray]:

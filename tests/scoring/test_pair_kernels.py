@@ -215,7 +215,7 @@ def test_losses_of_heads_and_log_odds_are_those_of_all_arcs_of_a_word() -> None:
     assert np.allclose(found - 1.0, slopes, atol=1e-5)
     square = scores[-64:].reshape(8, 8)
     head, mod = np.array([(h, m) for s, h, m, _ in arcs if s == 2], np.int32).T.copy()
-    chances = np.exp(square[head, mod] - log_sums(square)[mod])
+    chances = np.exp(square[head, mod] - log_sums(square.ravel(), np.array([len(square)]))[mod])
     assert np.allclose([chances[mod == m].sum() for m in range(1, 8)], 1.0)
     ratio = np.log(chances) - square[head, mod]
     assert all(np.ptp(ratio[mod == m]) < 1e-4 for m in range(1, 8))
