@@ -249,8 +249,8 @@ class Parser:
         rows: list[NDArray[np.float64]] = []
         labeller = self.labeller
         if labeller is not None:
-            trees = wanted.deadline.through(solution.heads)
-            rows = [labeller.tree_scores(scored, heads) for heads in trees]
+            trees = wanted.deadline.through(zip(solution.heads, solution.arcs))
+            rows = [labeller.tree_scores(scored, *tree) for tree in trees]
             solution = solution.first(len(rows))
             names = [best_labels(labeller, scores) for scores in rows]
             if given:

@@ -89,7 +89,8 @@ def with_sorted_sets(problem: P, *kinds: str) -> P:
     """Return the problem with its factors or count factors sorted, and the arcs of each."""
     changes: dict[str, Any] = {}
     for kind in kinds:
-        if rows := set_rows(problem, kind):
+        if len(getattr(problem, f"{kind}_ptr")) > 1:
+            rows = set_rows(problem, kind)
             changes |= set_fields(kind, sorted((sorted(arcs), scores) for arcs, scores in rows))
     return problem.changed(**changes) if changes else problem
 

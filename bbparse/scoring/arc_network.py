@@ -170,10 +170,13 @@ class ArcNetwork(SequenceNetwork):
             "label_w": (naming, n_columns), "label_b": (n_columns,),
         }  # fmt: skip
 
-    def tree_scores(self, scored: Scored, heads: Ints) -> NDArray[np.float64]:
+    def tree_scores(
+        self, scored: Scored, heads: Ints, arcs: Ints | None = None
+    ) -> NDArray[np.float64]:
         """See `bbparse.scoring.labeller.Labelling`."""
         assert scored.scores is not None  # this network made them
-        scores = scored.scores.tree_label_scores(heads)
+        known = None if arcs is None else scored.scores.labels_over(scored.problem.arc_head)
+        scores = scored.scores.tree_label_scores(heads) if known is None else known[arcs]
         return by_root(scores.astype(np.float64), heads, self.root)
 
     def __call__(

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from bbparse.configuration.templates import TemplateSet, check_label_templates
 from bbparse.errors import ModelError
 from bbparse.jit import plain
+from bbparse.problem.parts import ProblemArrays
 from bbparse.scoring.compile import compile_templates
 from bbparse.scoring.label_kernels import label_scores
 from bbparse.scoring.scorer import aligned_zeros
@@ -61,12 +62,18 @@ class LabelScores(Protocol):
         """Score the labels of the arcs of a tree, float32[n_words, L]."""
         ...
 
+    def labels_over(self, arc_head: Ints) -> NDArray[np.float32] | None:
+        """Return the stored scores of the labels of a problem's arcs, float32[A, L], if any."""
+        ...
+
 
 class Scored(Protocol):
     """Input of a labelling, see `bbparse.scoring.problem_maker.Scored`."""
 
     @property
     def values(self) -> NDArray[np.uint64]: ...
+    @property
+    def problem(self) -> ProblemArrays: ...
     @property
     def scores(self) -> LabelScores | None: ...
 
@@ -77,9 +84,12 @@ class Labelling(Protocol):
     #: Sorted and unique.
     labels: tuple[str, ...]
 
-    def tree_scores(self, scored: Scored, heads: Ints) -> NDArray[np.float64]:
+    def tree_scores(
+        self, scored: Scored, heads: Ints, arcs: Ints | None = None
+    ) -> NDArray[np.float64]:
         """Score all labels of the arcs of a tree, int32[n + 1] heads: float64[n_words, L].
 
+        ``arcs``, if given, are the numbers of the tree's arcs in the scored problem, int32[n].
         A score is the log-probability of the label up to a constant for each word, or -inf if the
         rule about the root excludes the label.
         """
@@ -97,7 +107,11 @@ def by_root(scores: NDArray[np.float64], heads: Ints, root: int) -> NDArray[np.f
     Arcs from the root have the label ``root``, and no other arcs have it; -1: there is no rule.
     """
     if root >= 0:
-        scores[np.equal.outer(heads[1:] == 0, np.arange(scores.shape[1]) != root)] = -np.inf
+        top = np.flatnonzero(heads[1:] == 0)
+        kept = scores[top, root]
+        scores[:, root] = -np.inf
+        scores[top] = -np.inf
+        scores[top, root] = kept
     return scores
 
 
@@ -127,7 +141,9 @@ class Labeller:
         self.root = int(root)
         self._compiled = plain(compile_templates(templates))
 
-    def tree_scores(self, scored: Scored, heads: Ints) -> NDArray[np.float64]:
+    def tree_scores(
+        self, scored: Scored, heads: Ints, arcs: Ints | None = None
+    ) -> NDArray[np.float64]:
         """Score all labels, see `Labelling`; heads, which a parser found, are not checked."""
         tree = heads.copy()  # writable, and without the -1 of the root
         tree[0] = 0

@@ -244,6 +244,11 @@ class SentenceScores:
         """Store the scores of the labels of candidate arcs, sorted by (head, mod)."""
         self.arc_labels, self._arcs = scores, (head, mod)
 
+    def labels_over(self, arc_head: Ints) -> Floats | None:
+        """Return the stored scores of labels if they are those of a problem with these heads."""
+        same = self._arcs is not None and self._arcs[0] is arc_head
+        return self.arc_labels if same else None
+
     def tree_label_scores(self, heads: Ints) -> Floats:
         """Score the labels of a tree's arcs, int32[n + 1] heads; one row for each word."""
         n = len(heads) - 1
