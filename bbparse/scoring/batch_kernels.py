@@ -10,7 +10,7 @@ import numpy as np
 
 from bbparse.jit import kernel
 from bbparse.scoring.candidates import LONG, best_tree, enumerate_parts, prune_arcs
-from bbparse.scoring.in_trees import in_crossing_trees, in_projective_trees
+from bbparse.scoring.in_trees import in_projective_trees
 
 #: Most candidate arcs of a long sentence, but two a word at least.
 MOST_ARCS = 3000
@@ -23,8 +23,8 @@ def candidate_arcs(scores, size, k, margin, single_root, in_trees):
     ``scores`` are those of all arcs, float32[Σ size²]. A word keeps its k best heads (0: all) that
     score at least its best minus ``margin``, and its head in the best tree (`prune_arcs`);
     sentences of more than `LONG` words keep fewer, because otherwise their charts are too large for
-    any limit on work. Arcs that belong to no projective tree (``in_trees`` 1), or to no tree (2),
-    are left out; 0 keeps them. All arcs stay if there is no tree.
+    any limit on work. With ``in_trees`` arcs that belong to no projective tree are left out, unless
+    there is no tree.
     """
     room = 0
     for n in size:
@@ -47,12 +47,8 @@ def candidate_arcs(scores, size, k, margin, single_root, in_trees):
             if n > LONG:
                 most = min(k, max(2, MOST_ARCS // n))
         head, mod = prune_arcs(square, most, least, best)
-        if in_trees > 0:
-            kept_head, kept_mod = head, mod
-            if in_trees == 1:
-                kept_head, kept_mod = in_projective_trees(n, head, mod, single_root)
-            else:
-                kept_head, kept_mod = in_crossing_trees(n, head, mod, single_root)
+        if in_trees:
+            kept_head, kept_mod = in_projective_trees(n, head, mod, single_root)
             if kept_head.shape[0] > 0:
                 head, mod = kept_head, kept_mod
         ptr[s + 1] = ptr[s] + head.shape[0]

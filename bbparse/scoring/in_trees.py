@@ -105,7 +105,7 @@ def _reached(head_ptr, arc_mod, first, without):
 
 
 @kernel
-def in_crossing_trees(n, arc_head, arc_mod, single_root):
+def _in_crossing_trees(n, arc_head, arc_mod, single_root):
     """Return the arcs, sorted by head, that belong to a tree whose arcs may cross. O(n A).
 
     An arc belongs to a tree if its head can be reached without passing through its modifier, from
@@ -140,6 +140,6 @@ def arcs_in_trees(
 
     Both arrays are empty if no tree exists.
     """
-    chosen = in_projective_trees if projective else in_crossing_trees
+    chosen = in_projective_trees if projective else _in_crossing_trees
     arcs: tuple[Ints, Ints] = chosen(n, arc_head, arc_mod, single_root)
     return arcs

@@ -105,17 +105,16 @@ class BatchScores:
         return alone
 
     def candidates(
-        self, k: int, margin: float, single_root: bool, in_trees: str = "any"
+        self, k: int, margin: float, single_root: bool, in_trees: bool = False
     ) -> list[Pairs]:
         """Return the candidate arcs of each sentence, int32[A] each, sorted by (head, mod).
 
         A word gets those of its k best heads (0: all heads) that score at least the best minus
         ``margin``, and its head in the best projective tree. Words of long sentences get fewer.
-        With ``in_trees`` "projective" or "crossing" arcs that belong to no tree are left out.
+        With ``in_trees`` those that belong to no projective tree are left out.
         """
-        batch, kinds = self.batch, {"any": 0, "projective": 1, "crossing": 2}
         ptr, head, mod = candidate_arcs(
-            batch.scores, batch.size, k, float(margin), single_root, kinds[in_trees]
+            self.batch.scores, self.batch.size, k, float(margin), single_root, in_trees
         )
         bounds = ptr.tolist()
         return [(head[a:b], mod[a:b]) for a, b in pairwise(bounds)]

@@ -205,19 +205,21 @@ class ProblemMaker:
         margin: float | None, in_trees: bool,
     ) -> list[tuple[Ints, Ints]]:  # fmt: skip
         """Return the candidate arcs of each sentence; ``in_trees``: only those of some tree."""
+        done = not in_trees
         if scores is None:
             assert self.pruner is not None  # templates come with a pruner
             arcs = [self.pruner.candidates(encoded, k, margin) for encoded in values]
-            if not in_trees:
-                return arcs
-            sizes = [len(encoded) - 2 * PAD - 1 for encoded in values]
-            return [self._in_trees(n, *pair) for n, pair in zip(sizes, arcs)]
-        settings = self.config.pruner
-        return scores.candidates(
-            settings.k if k is None else k, settings.margin if margin is None else margin,
-            self.config.model.single_root,
-            "any" if not in_trees else "projective" if self.config.projective else "crossing",
-        )  # fmt: skip
+        else:
+            settings, projective = self.config.pruner, self.config.projective
+            arcs = scores.candidates(
+                settings.k if k is None else k, settings.margin if margin is None else margin,
+                self.config.model.single_root, in_trees and projective,
+            )  # fmt: skip
+            done = done or projective
+        if done:
+            return arcs
+        sizes = [len(encoded) - 2 * PAD - 1 for encoded in values]
+        return [self._in_trees(n, *pair) for n, pair in zip(sizes, arcs)]
 
     def _in_trees(self, n: int, head: Ints, mod: Ints) -> tuple[Ints, Ints]:
         """Return the candidate arcs that some tree has, or all of them if there is no tree."""
