@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from itertools import pairwise, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +13,7 @@ import bbparse
 from bbparse.agreement import agree
 from bbparse.errors import BBParseError, ConfigError
 from bbparse.oracle.protocol import OracleError
-
-_spec = importlib.util.spec_from_file_location("listed", Path(__file__).with_name("listed.py"))
-assert _spec is not None and _spec.loader is not None
-listed = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(listed)
+from tests.agreement import listed
 
 NEG = -np.inf
 

@@ -17,12 +17,12 @@ from tests.strategies import random_problem
 
 #: What is asked, and how often in a hundred.
 KIND_SHARES = {
-    "search": 38, "settings": 11, "published": 6, "gap": 5, "limit": 6, "ilp": 4, "pricing": 9,
-    "proof": 8, "batch": 4, "agree": 5, "rules": 1.5, "large": 3.5,
+    "search": 34, "settings": 11, "published": 6, "gap": 5, "limit": 6, "ilp": 4, "pricing": 9,
+    "proof": 12, "batch": 4, "agree": 5, "rules": 1.5, "large": 3.5,
 }  # fmt: skip
 SIZES, SIZE_SHARES = (1, 2, 3, 4, 5, 6), (0.02, 0.08, 0.22, 0.3, 0.26, 0.12)
 #: Scores that people write for "never", and for "always" with the other sign.
-PENALTIES = (1e3, 1e4, 1e6, 1e8, 1e9, 1e10, 1e11, 1e12, 1e14, 1e16, 1e20, 1e30, 3.4e38)
+PENALTIES = (1e3, 1e4, 1e6, 1e8, 1e9, 1e10, 1e11, 1e12, 1e14, 1e16, 1e20, 1e30, 3.4e38, 1e100)
 GROUPS = {"arc_score": "arcs", "factor_score": "factors", "count_score": "counts"}
 #: Backbones that hold all parts of these kinds.
 BACKBONES = (
@@ -192,9 +192,13 @@ def proportioned(rng: np.random.Generator, p: Problem) -> Problem:
     kind = rng.random()
     if kind < 0.4:
         scale = 10.0 ** float(rng.uniform(-12, 12))
-    elif kind < 0.42:
+    elif kind < 0.44:
+        scale = float(rng.choice([1e-295, 1e-60, 1e60]))
+    elif kind < 0.46:
         largest = max(float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in scores.values())
         scale = 1e100 / largest if largest else 1.0
+    elif kind < 0.54:  # each at its own scale
+        scores = {name: a * 10.0 ** rng.integers(-12, 13, len(a)) for name, a in scores.items()}
     with np.errstate(invalid="ignore"):
         scores = {name: np.clip(a * scale, -1e100, 1e100) for name, a in scores.items()}
     for name, a in scores.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,21 +84,16 @@ def test_saving_again_gives_the_same_bytes(model: Path, tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again", "loaded"]
 
 
-def test_a_truncated_model_is_refused(model: Path, tmp_path: Path) -> None:
-    whole = model.read_bytes()
-    short = tmp_path / "short.model"
-    for length in sorted({0, 1, 100, len(whole) // 2, len(whole) - 1000, len(whole) - 1}):
-        short.write_bytes(whole[:length])
-        with pytest.raises(ModelError, match=r"short\.model: not a complete \.npz file"):
-            Parser.load(short)
-
-
-def test_a_flipped_bit_is_noticed_or_does_no_harm(model: Path, tmp_path: Path) -> None:
-    whole = model.read_bytes()
+@pytest.mark.parametrize("make", [toy.parser, toy.network_parser])
+def test_a_flipped_bit_is_noticed_or_does_no_harm(
+    tmp_path: Path, make: Callable[[], Parser]
+) -> None:
+    bad = tmp_path / "bad.model"
+    make().save(bad)
+    whole, sentence = bad.read_bytes(), toy.dev_sentences()[5]
     rng = np.random.default_rng(151)
     refused = 0
-    bad = tmp_path / "bad.model"
-    for place in rng.integers(0, len(whole), 40):
+    for place in rng.integers(0, len(whole), 35):
         data = bytearray(whole)
         data[place] ^= 1 << int(rng.integers(8))
         bad.write_bytes(bytes(data))
@@ -109,42 +103,24 @@ def test_a_flipped_bit_is_noticed_or_does_no_harm(model: Path, tmp_path: Path) -
             refused += 1
             assert str(bad) in str(error)
         else:
-            sentence = toy.dev_sentences()[5]
-            assert loaded.parse(sentence) == toy.parser().parse(sentence)
-    assert refused > 25
+            assert loaded.parse(sentence) == make().parse(sentence)
+    assert refused > 22
 
 
 def test_what_is_no_model_is_refused(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"none\.model: no such file"):
-        Parser.load(tmp_path / "none.model")
-    with pytest.raises(ModelError, match="cannot be read"):
-        Parser.load(tmp_path)
-    text = tmp_path / "text.model"
-    text.write_text("this is no model")
-    with pytest.raises(ModelError, match=r"text\.model: not a complete \.npz file"):
-        Parser.load(text)
+    short = tmp_path / "short.model"
+    short.write_bytes(model.read_bytes()[:-1])
     problem = tmp_path / "problem.npz"
     Problem(1, [0], [1], [1.0]).save(problem)
-    with pytest.raises(ModelError, match=r"holds a 'bbparse\.Problem', expected a 'bbparse\.Model"):
-        Parser.load(problem)
-    other = tmp_path / "other.zip"
-    with zipfile.ZipFile(other, "w") as archive:
-        archive.writestr("readme.txt", "hello")
-    with pytest.raises(ModelError, match=r"field 'readme\.txt' is no \.npy array"):
-        Parser.load(other)
-    with pytest.raises(ModelError, match=rf"version is {VERSION + 1}, .* install a newer one"):
-        Parser.load(rewritten(model, lambda arrays: None, VERSION + 1))
-
-
-def test_pickled_objects_are_not_read(tmp_path: Path, model: Path) -> None:
-    path = tmp_path / "pickled.model"
-    arrays = arrays_of(model)
-    arrays["factor_keys"] = np.array([{"a": 1}, None], dtype=object)
-    fields: Any = {"kind": np.array(KIND), "version": np.array(VERSION, np.int32), **arrays}
-    np.savez(path, **fields)
-    path = path.with_name("pickled.model.npz")
-    with pytest.raises(ModelError, match="field factor_keys holds pickled objects"):
-        Parser.load(path)
+    newer = rewritten(model, lambda arrays: None, VERSION + 1)
+    for path, message in (
+        (tmp_path / "none.model", r"none\.model: no such file"),
+        (short, r"short\.model: not a complete \.npz file"),
+        (problem, r"holds a 'bbparse\.Problem', expected a 'bbparse\.Model"),
+        (newer, rf"version is {VERSION + 1}, .* install a newer one"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            Parser.load(path)
 
 
 @pytest.mark.parametrize(
@@ -296,26 +272,6 @@ def test_damaged_networks_are_named(
     with pytest.raises(ModelError, match=message) as caught:
         Parser.load(rewritten(network_model, change))
     assert "changed.model" in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_a_flipped_bit_of_a_network_is_noticed_or_does_no_harm(
-    network_model: Path, tmp_path: Path
-) -> None:
-    whole = network_model.read_bytes()
-    rng = np.random.default_rng(152)
-    refused, bad, sentence = 0, tmp_path / "bad.model", toy.dev_sentences()[5]
-    for place in rng.integers(0, len(whole), 30):
-        data = bytearray(whole)
-        data[place] ^= 1 << int(rng.integers(8))
-        bad.write_bytes(bytes(data))
-        try:
-            loaded = Parser.load(bad)
-        except ModelError as error:
-            refused += 1
-            assert str(bad) in str(error)
-        else:
-            assert loaded.parse(sentence) == toy.network_parser().parse(sentence)
-    assert refused > 20
 
 
 def test_families_that_are_not_installed_must_be_given(

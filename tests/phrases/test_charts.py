@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from functools import cache
 from itertools import pairwise, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,12 +20,7 @@ from bbparse.phrases.parser import _derived, _Sentence, _structures
 from bbparse.phrases.prune import dense_rules, prune
 from bbparse.phrases.training import train_phrases
 from bbparse.phrases.trees import JOIN, SPLIT, clean, from_phrase, read_trees_text
-
-_spec = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("toy.py"))
-assert _spec is not None and _spec.loader is not None
-toy = importlib.util.module_from_spec(_spec)
-sys.modules[_spec.name] = toy
-_spec.loader.exec_module(toy)
+from tests.phrases import toy
 
 SENTENCES = [
     "Ada saw the fly .", "it walks .", "the saw sees it in a park .", "Kim saw Ada with it .",

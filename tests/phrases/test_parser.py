@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +19,7 @@ from bbparse.phrases.training import train_phrases
 from bbparse.phrases.trees import JOIN, SPLIT, clean, read_trees, read_trees_text
 from bbparse.storage.archive import write_archive
 from bbparse.treebank import Sentence, write_conllu
-
-_spec = importlib.util.spec_from_file_location("toy", Path(__file__).with_name("toy.py"))
-assert _spec is not None and _spec.loader is not None
-toy = importlib.util.module_from_spec(_spec)
-sys.modules[_spec.name] = toy
-_spec.loader.exec_module(toy)
+from tests.phrases import toy
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,9 @@ import pytest
 from bbparse.pricing import PricingSettings, price_and_cut
 from bbparse.problem import Problem
 from bbparse.solving.solve import solve
-from tests.solving.test_proportion import check, random_problems
+from tests.solving.test_proportion import check
 
 METHODS = ("price-and-cut", "ilp")
-
-
-@pytest.mark.parametrize(("method", "count"), [("price-and-cut", 60), ("ilp", 25)])
-def test_random_problems_out_of_proportion(method: str, count: int) -> None:
-    for p, k in random_problems(6, count):
-        check(p, solve(p, k_best=k, method=method, explain=False), k)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -5,41 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
 
-from bbparse.problem import FIELDS, Problem, Solution
-from bbparse.search.settings import AS_PUBLISHED, DEFAULT, SearchSettings
+from bbparse.problem import Problem, Solution
 from bbparse.solving.solve import solve
 from tests.oracles.enumerate import TreeScorer, trees
-from tests.strategies import random_problem
-
-SCALES = (1.0, 1.0, 1e-4, 1e-9, 1e-12, 1e6, 1e60, 1e-60, 1e-295)
-#: Of scores of size 1; nothing is beyond 1e100.
-HUGE = (1e4, 1e9, 1e11, 1e12, 3.4e38, 1e100)
-
-
-def out_of_proportion(rng: np.random.Generator, p: Problem) -> Problem:
-    """The problem at another scale, with some scores that are far larger or far smaller."""
-    scale = float(rng.choice(SCALES))
-    kind = str(rng.choice(["scale", "masks", "masks", "rewards", "both", "mixed"]))
-    share = float(rng.choice([0.05, 0.2, 0.5]))
-    only = str(rng.choice(["", "arc", "factor", "count"]))
-    changes = {}
-    for name in (field for field in FIELDS if field.endswith("_score")):
-        scores = getattr(p, name).copy()
-        finite = np.isfinite(scores)
-        picked = finite & (rng.random(len(scores)) < share) & name.startswith(only)
-        sizes = rng.choice(HUGE, 2)[rng.integers(0, 2, len(scores))]
-        signs = {"masks": -1.0, "rewards": 1.0, "both": rng.choice([-1.0, 1.0], len(scores))}
-        if kind in signs:
-            scores = np.where(picked, signs[kind] * sizes, scores)
-        if kind == "mixed":
-            scores *= 10.0 ** rng.integers(-12, 13, len(scores))
-        changes[name] = np.where(finite, np.clip(scores * scale, -1e100, 1e100), scores)
-    return dataclasses.replace(p, **changes, quantum=0.0)
 
 
 def check(p: Problem, s: Solution, k: int) -> None:
@@ -59,32 +31,6 @@ def check(p: Problem, s: Solution, k: int) -> None:
         size = Fraction(math.fsum(map(abs, all_terms[tree])))
         assert abs(exact[tree] - best) <= size / 10**9
         assert abs(exact[tree] - Fraction(given)) <= size / 10**15
-
-
-def random_problems(seed: int, count: int, **options: Any) -> list[tuple[Problem, int]]:
-    rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(count):
-        p = random_problem(
-            rng, min_words=2, max_words=5, max_counts=int(rng.choice([0, 3])),
-            scale=str(rng.choice(["normal", "ties"])), **options,
-        )  # fmt: skip
-        found.append((out_of_proportion(rng, p), int(rng.choice([1, 1, 2, 5, 10]))))
-    return found
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_random_problems_out_of_proportion(seed: int) -> None:
-    for p, k in random_problems(seed, 400):
-        check(p, solve(p, k_best=k, explain=False), k)
-
-
-@pytest.mark.parametrize(
-    "settings", [DEFAULT.with_(method="paper"), DEFAULT.with_(eliminate_every=0), AS_PUBLISHED]
-)
-def test_the_settings_do_not_matter(settings: SearchSettings) -> None:
-    for p, k in random_problems(4, 150):
-        check(p, solve(p, k_best=k, explain=False, settings=settings), k)
 
 
 def masked(mask: float, single_root: bool = True) -> Problem:
@@ -162,23 +108,6 @@ def test_a_tree_of_size_one_behind_large_ones() -> None:
     p = Problem.from_arc_scores(scores, single_root=True)
     for k in range(1, 8):
         check(p, solve(p, k_best=k), k)
-
-
-def test_limits_claim_no_more_than_is_known() -> None:
-    cut = 0
-    for p, k in random_problems(5, 200, parts=()):
-        weak = DEFAULT.with_(root_calls=1, node_calls=1, eliminate_every=0, close_k=1)
-        s = solve(p, k_best=k, settings=weak, node_limit=2, explain=False)
-        if s.status in ("optimal", "infeasible"):
-            continue
-        score = TreeScorer(p)
-        terms = [found for found in map(score.terms, trees(p)) if -math.inf not in found]
-        truth = sorted(map(math.fsum, terms), reverse=True)
-        for bound, best in zip(s.upper_bounds.tolist(), truth):
-            size = max(math.fsum(map(abs, found)) for found in terms)
-            assert bound >= best - 1e-15 * size
-            cut += 1
-    assert cut > 3
 
 
 def test_bounds_of_trees_that_are_proved_are_their_scores_at_a_limit() -> None:

@@ -111,17 +111,6 @@ def test_training_data_without_tags() -> None:
         train_tagger([Sentence.from_words(["a"])])
 
 
-def test_a_file_says_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "toy.tagger"
-    save_tagger(path, tagger())
-    again, _ = load_tagger(path)
-    for sentence in toy.dev_sentences():
-        assert again.columns(sentence.forms) == tagger().columns(sentence.forms)
-    assert again.notes == tagger().notes
-    save_tagger(tmp_path / "again.tagger", again)
-    assert (tmp_path / "again.tagger").stat().st_size == path.stat().st_size
-
-
 def damage(field: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
     """Something that changes one array."""
 

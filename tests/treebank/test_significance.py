@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from statistics import NormalDist
 
 import numpy as np
@@ -123,13 +122,6 @@ def test_sentences_and_tags() -> None:
     assert found["las"].difference == 0
     assert (found["upos"].first, found["upos"].second) == (1, 0)
     assert "xpos" not in found
-
-
-def test_ten_thousand_draws_of_two_thousand_sentences_are_quick() -> None:
-    tallies = pair(6, 0.9, 0.9, 2_000)
-    started = time.process_time()
-    compare_tallies(*tallies)
-    assert time.process_time() - started < 10.0
 
 
 def test_refusals() -> None:
