@@ -14,13 +14,12 @@ Needs ``pip install ufal.udpipe``.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from measure import machine, markdown, race, read_sample, udpipe_model, write_result
+from measure import arguments, machine, markdown, race, read_sample, udpipe_model, write_result
 from throughput import Run, text_of
 from ufal import udpipe
 
@@ -47,14 +46,7 @@ def parse_by_udpipe(pipeline: udpipe.Pipeline, source: Path) -> None:
 
 def main() -> None:
     """Time every system."""
-    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    arguments.add_argument("train", type=Path)
-    arguments.add_argument("dev")
-    arguments.add_argument("--model", required=True)
-    arguments.add_argument("--members", default="", help="numbers of networks, besides all")
-    arguments.add_argument("--sentences", type=int)
-    arguments.add_argument("--repeat", type=int, default=5)
-    given = arguments.parse_args()
+    given = arguments(__doc__, "train", "dev", model=str, members="", sentences=int, repeat=5)
     collect_less_garbage()  # as the command does
     sentences = read_sample(given.dev, given.sentences)
     words = sum(sentence.n_words for sentence in sentences)

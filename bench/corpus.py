@@ -12,7 +12,6 @@ Writes bench/results/corpus.json and .md.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import lzma
 import os
@@ -24,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure import machine, markdown, read_sample, write_result
+from measure import arguments, machine, markdown, read_sample, write_result
 
 from bbparse.corpus import Entry, Manifest, ParseSpec, parse_corpus
 from bbparse.corpus.work import digest_of, sentences_of, warm_up
@@ -150,15 +149,9 @@ def ray_constants(address: str, spec: ParseSpec) -> dict[str, Any]:
 
 def main() -> None:
     """Measure."""
-    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    arguments.add_argument("model")
-    arguments.add_argument("dev")
-    arguments.add_argument("--sentences", type=int)
-    arguments.add_argument("--copies", type=int, default=1)
-    arguments.add_argument("--shards", type=int, default=8)
-    arguments.add_argument("--repeat", type=int, default=3)
-    arguments.add_argument("--no-ray", action="store_true")
-    given = arguments.parse_args()
+    given = arguments(
+        __doc__, "model", "dev", sentences=int, copies=1, shards=8, repeat=3, no_ray=False
+    )
     sentences = read_sample(given.dev, given.sentences)
     texts = [format_sentence(sentence) for sentence in sentences] * given.copies
     words = sum(sentence.n_words for sentence in sentences) * given.copies

@@ -12,13 +12,12 @@ that are not named stay as they are in the results. Writes bench/results/crossin
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from measure import RESULTS, machine, markdown, read_sample, write_result
+from measure import arguments, known, machine, markdown, read_sample, write_result
 
 from bbparse.parsing.parser import Parser
 from bbparse.treebank import Sentence, compare_tallies
@@ -133,23 +132,16 @@ def table(treebanks: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measure, and keep what the results have of other treebanks."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("treebank", nargs="+", help="NAME DEV PROJECTIVE.model CROSSING.model")
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--sentences", type=int)
-    parser.add_argument("--time-limit", type=float, default=10.0)
-    parser.add_argument("--cpu", action="store_true", help="by the clock of the processor")
-    given = parser.parse_args()
+    given = arguments(__doc__, "treebank+", repeat=3, sentences=int, time_limit=10.0, cpu=False)
     if len(given.treebank) % 4:
-        parser.error("expected four arguments for each treebank")
-    path = RESULTS / "crossing.json"
-    known = json.loads(path.read_text(encoding="utf-8"))["treebanks"] if path.exists() else {}
+        raise SystemExit("expected four arguments for each treebank")
+    found = known("crossing", "treebanks")
     for i in range(0, len(given.treebank), 4):
         name, dev, *models = given.treebank[i : i + 4]
-        known[name] = compared(name, read_sample(dev, given.sentences), models, given)
-        result = {"machine": machine(), "time_limit": given.time_limit, "treebanks": known}
-        write_result("crossing", result, table(known))
-    print(table(known))
+        found[name] = compared(name, read_sample(dev, given.sentences), models, given)
+        result = {"machine": machine(), "time_limit": given.time_limit, "treebanks": found}
+        write_result("crossing", result, table(found))
+    print(table(found))
 
 
 if __name__ == "__main__":

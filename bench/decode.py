@@ -14,7 +14,6 @@ within the model's margin. Writes bench/results/decode.json, .md and .svg.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import json
@@ -31,6 +30,7 @@ import numpy as np
 from measure import (
     HERE,
     RESULTS,
+    arguments,
     machine,
     margin_of,
     markdown,
@@ -179,19 +179,10 @@ def main() -> None:
     if sys.argv[1:2] == ["--work"]:
         work(sys.argv[2], Path(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5]))
         return
-    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    arguments.add_argument("model")
-    arguments.add_argument("dev")
-    arguments.add_argument("--k", default="10", help="candidate heads of a word")
-    arguments.add_argument(
-        "--margin", help="of the candidate heads, instead of the model's; none: no limit"
-    )
-    arguments.add_argument("--sentences", type=int, default=100)
-    arguments.add_argument("--least", type=int, default=2, help="words of a sentence")
-    arguments.add_argument("--time-limit", type=float, default=60.0)
-    arguments.add_argument("--solvers", default=",".join(SOLVERS))
-    arguments.add_argument("--output", default="decode", help="name of the results")
-    given = arguments.parse_args()
+    given = arguments(
+        __doc__, "model", "dev", k="10", margin=str, sentences=100, least=2, time_limit=60.0,
+        solvers=",".join(SOLVERS), output="decode",
+    )  # fmt: skip
     names = given.solvers.split(",")
     for name in names:
         if name not in SOLVERS:

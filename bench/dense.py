@@ -12,12 +12,11 @@ is left out and said so. Writes bench/results/dense.json, .md and .svg.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from measure import RESULTS, machine, markdown, race, write_result
+from measure import RESULTS, arguments, machine, markdown, race, write_result
 from numpy.typing import NDArray
 
 from bbparse import Problem, solve_batch
@@ -110,11 +109,7 @@ def supar(arc: NDArray[np.float64], sib: NDArray[np.float64]) -> dict[str, tuple
 
 def main() -> None:
     """Time all and compare the trees."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--words", type=int, default=25)
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--repeat", type=int, default=15)
-    given = parser.parse_args()
+    given = arguments(__doc__, words=25, batch=32, repeat=15)
     rng = np.random.default_rng(1)
     size = given.words + 1
     arc = rng.normal(size=(given.batch, size, size))

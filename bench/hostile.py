@@ -11,7 +11,6 @@ bench/results/hostile.json.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import subprocess
@@ -26,7 +25,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from click.testing import CliRunner
-from measure import in_own_process, machine, markdown, peak_memory_mb, write_result
+from measure import arguments, in_own_process, machine, markdown, peak_memory_mb, write_result
 
 import bbparse
 from bbparse.cli.main import cli
@@ -183,11 +182,7 @@ def over_http(model: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write the result."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("model")
-    arguments.add_argument("--sentences", type=int, default=1000)
-    arguments.add_argument("--way", choices=WAYS, help="print what one way gives")
-    given = arguments.parse_args()
+    given = arguments(__doc__, "model", sentences=1000, way=(None, *WAYS))
     if given.way:
         print(json.dumps(through(given.way, given.model, given.sentences)))
         return

@@ -10,7 +10,6 @@ process. Writes bench/results/interrupts.json.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import signal
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import machine, markdown, write_result
+from measure import arguments, machine, markdown, write_result
 
 from bbparse import Problem
 
@@ -118,13 +117,7 @@ def interrupt(command: list[str], place: Path, times: int, rng: random.Random) -
 
 def main() -> None:
     """Measure and write the result."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    for name in ("model", "train", "dev"):
-        arguments.add_argument(name)
-    arguments.add_argument("--times", type=int, default=20)
-    arguments.add_argument("--busy", type=int, default=0)
-    arguments.add_argument("--only", nargs="*")
-    given = arguments.parse_args()
+    given = arguments(__doc__, "model", "train", "dev", times=20, busy=0, only=[])
     rng, rows = random.Random(1), {}
     busy = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(given.busy)
@@ -132,7 +125,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         for title, command in commands(given.model, given.train, given.dev, place).items():
-            if given.only is None or title in given.only:
+            if not given.only or title in given.only:
                 rows[title] = interrupt(command, place, given.times, rng)
                 print(title, rows[title], flush=True)
     for process in busy:

@@ -10,7 +10,6 @@ bench/results/kernels.json, .md and .svg.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import os
 import subprocess
@@ -20,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import HERE, RESULTS, machine, markdown, race, write_result
+from measure import HERE, RESULTS, arguments, machine, markdown, race, write_result
+from random_problems import random_heads
 
 from bbparse.oracle.projective import dense
 from bbparse.oracle.projective.passes import group_scores, inside_pass, outside_pass
@@ -54,21 +54,11 @@ def c_call(function: Any, *arguments: Any) -> Callable[[], object]:
     return lambda kept=arguments: function(*ready)
 
 
-def random_problem(n: int, seed: int) -> Problem:
-    """Ten random candidate heads a word, and all grand-sibling parts over them."""
-    rng = np.random.default_rng([seed, n])
-    pairs = {(m - 1, m) for m in range(1, n + 1)}
-    for m in range(1, n + 1):
-        others = [h for h in range(n + 1) if h != m]
-        picks = rng.choice(others, size=min(len(others), HEADS - 1), replace=False)
-        pairs.update((int(h), m) for h in picks)
-    arcs = np.array(sorted(pairs), np.int32)
-    return Problem(n, arcs[:, 0], arcs[:, 1], rng.normal(size=len(arcs)))
-
-
 def chart_calls(library: ctypes.CDLL, name: str, n: int) -> tuple[dict[str, Any], int]:
     """Both passes of one recurrence by both, checked to agree; and the number of hyperedges."""
-    problem = random_problem(n, 1)
+    rng = np.random.default_rng([1, n])
+    arcs = random_heads(rng, n, HEADS)
+    problem = Problem(n, arcs[:, 0], arcs[:, 1], rng.normal(size=len(arcs)))
     oracle = ProjectiveTrees(problem, name)
     chart, order = oracle.chart, oracle.order
     n_edges, n_items = chart.left.shape[0], int(chart.size[0])
@@ -100,7 +90,7 @@ def dense_calls(library: ctypes.CDLL, n: int) -> dict[str, Any]:
     ours = [np.full((n + 1, n + 1), -np.inf) for _ in range(4)]
     theirs = [np.full((n + 1, n + 1), -np.inf) for _ in range(4)]
     calls: dict[str, Callable[[], object]] = {
-        "inside": lambda: dense._inside(scores, *ours),
+        "inside": lambda: dense._inside(scores, 1, *ours),
         "inside in C": c_call(library.dense_inside, n, scores, *theirs),
     }
     for call in calls.values():
@@ -113,10 +103,7 @@ def dense_calls(library: ctypes.CDLL, n: int) -> dict[str, Any]:
 
 def main() -> None:
     """Time every kernel at every length."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lengths", default="10,20,40,80,120,160,240")
-    parser.add_argument("--repeat", type=int, default=31)
-    given = parser.parse_args()
+    given = arguments(__doc__, lengths="10,20,40,80,120,160,240", repeat=31)
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         library = compile_c(folder)

@@ -10,14 +10,13 @@ kept in ``--store``, and not made again. Writes bench/results/learning.json and 
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measure import machine, markdown, read_sample, write_result
+from measure import arguments, machine, markdown, read_sample, write_result
 
 from bbparse.configuration import Configuration
 from bbparse.learning.data import prepare
@@ -108,22 +107,14 @@ def tally_of(dev: list[Sentence], heads: list[list[int]], labels: list[list[str]
 
 def main() -> None:
     """Run the choices that were asked for."""
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    given = arguments(
+        __doc__, "train", "dev", config="english", only=str, sentences=int, store="build/learning"
     )
-    arguments.add_argument("train")
-    arguments.add_argument("dev")
-    arguments.add_argument("--config", default="english")
-    arguments.add_argument("--only", help="names of rows, separated by commas")
-    arguments.add_argument("--sentences", type=int, help="train on so many only")
-    arguments.add_argument("--store", default="build/learning", help="folder of finished rows")
-    given = arguments.parse_args()
     names = given.only.split(",") if given.only else [choice.name for choice in CHOICES]
     known = {choice.name: choice for choice in CHOICES}
     for name in names:
         if name not in known:
-            arguments.error(f"there is no row {name!r}; there are {', '.join(known)}")
-
+            raise SystemExit(f"there is no row {name!r}; there are {', '.join(known)}")
     base = Configuration.load(given.config)
     train, dev = read_sample(given.train, given.sentences), read_sample(given.dev, None)
     label = "_".join([Path(given.config).stem, Path(given.train).stem])

@@ -9,12 +9,11 @@ that all is compiled. Writes bench/results/limits.json.
 
 from __future__ import annotations
 
-import argparse
 import time
 from typing import Any
 
 import numpy as np
-from measure import machine, markdown, peak_memory_mb, write_result
+from measure import arguments, machine, markdown, peak_memory_mb, write_result
 
 import bbparse
 from bbparse import Problem, solve
@@ -74,11 +73,7 @@ def overrun(problem: Problem, k: int, repeat: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write the result."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("model")
-    arguments.add_argument("dev")
-    arguments.add_argument("--repeat", type=int, default=3)
-    given = arguments.parse_args()
+    given = arguments(__doc__, "model", "dev", repeat=3)
     parser = Parser.load(given.model)
     rows: dict[str, Any] = {}
     for name, (problem, k) in problems(parser).items():

@@ -61,6 +61,12 @@ def write_result(name: str, result: dict[str, Any], text: str | None = None) -> 
         (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
 
 
+def known(name: str, part: str) -> dict[str, Any]:
+    """A part of ``results/NAME.json``, as an earlier run has left it."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))[part] if path.exists() else {}
+
+
 def markdown(first: str, rows: Iterable[tuple[str, Any]], columns: Columns) -> str:
     """A Markdown table: a name and a row for each line, a title and a format for each column."""
     lines = ["| " + " | ".join([first, *(title for title, _ in columns)]) + " |"]
@@ -109,6 +115,31 @@ def udpipe_model(conllu: str, tokenizer: str, tagger: str, parser: str) -> bytes
     return trained if isinstance(trained, bytes) else trained.encode("utf-8", "surrogateescape")
 
 
+def arguments(doc: str | None, *names: str, **options: Any) -> argparse.Namespace:
+    """What a script is given: arguments (several where a name ends in ``+``), and options.
+
+    An option is given by its default: a flag by False, a choice by a tuple with the default first,
+    a list by an empty one; without a default, by its type.
+    """
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name in names:
+        parser.add_argument(name.rstrip("+"), nargs="+" if name.endswith("+") else None)
+    for name, default in options.items():
+        kind: dict[str, Any] = {"type": type(default), "default": default}
+        if default is False:
+            kind = {"action": "store_true"}
+        elif isinstance(default, type):
+            kind = {"type": default}
+        elif isinstance(default, tuple):
+            kind = {"choices": default, "default": default[0]}
+        elif isinstance(default, list):
+            kind = {"action": "extend", "nargs": "*", "default": default}
+        parser.add_argument(f"--{name.replace('_', '-')}", **kind)
+    return parser.parse_args()
+
+
 def read_sample(path: str | Path, sentences: int | None) -> list[Sentence]:
     """The sentences of a treebank, or a random choice of so many, the same each time."""
     treebank = list(read_conllu(path, require_heads=True))
@@ -146,14 +177,7 @@ def margin_of(name: str) -> float:
 
 def main() -> None:
     """Measure one model."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("model")
-    arguments.add_argument("dev")
-    arguments.add_argument("--prune")
-    arguments.add_argument("--repeat", type=int, default=3)
-    arguments.add_argument("--sentences", type=int)
-    arguments.add_argument("--cpu", action="store_true", help="by the clock of the processor")
-    given = arguments.parse_args()
+    given = arguments(__doc__, "model", "dev", prune=str, repeat=3, sentences=int, cpu=False)
     parser = Parser.load(given.model)
     prune = parser.config.pruner.k if given.prune is None else prune_of(given.prune)
     sentences = read_sample(given.dev, given.sentences)

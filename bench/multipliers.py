@@ -13,29 +13,33 @@ hyperedges that elimination left. Times are process time, of the search only.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
 import statistics
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
+from measure import arguments, markdown, write_result
+from random_problems import random_large, with_pairs
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-
-from bbparse.parsing.parser import Parser  # noqa: E402
-from bbparse.problem import Problem, Solution  # noqa: E402
-from bbparse.search.settings import DEFAULT, METHODS, SearchSettings  # noqa: E402
-from bbparse.solving.solve import solve  # noqa: E402
-from bbparse.treebank import read_conllu  # noqa: E402
-from bench.random_problems import random_large  # noqa: E402
+from bbparse.parsing.parser import Parser
+from bbparse.problem import Problem, Solution
+from bbparse.search.settings import DEFAULT, METHODS, SearchSettings
+from bbparse.solving.solve import solve
+from bbparse.treebank import read_conllu
 
 UPDATES: dict[str, SearchSettings] = {name: DEFAULT.with_(method=name) for name in METHODS}
 # The paper stops early by its own rule; as published it has more calls and no elimination.
 UPDATES["paper, no elimination"] = DEFAULT.with_(method="paper", eliminate_every=0)
+COLUMNS = (
+    ("DP calls", lambda r: f"{r['dp_calls']:.1f}"),
+    ("full-size calls", lambda r: f"{r['full_size_calls']:.2f}"),
+    ("nodes", lambda r: f"{r['nodes']:.1f}"),
+    ("closed at root", lambda r: f"{r['closed_at_root']:.1%}"),
+    ("within 3 nodes", lambda r: f"{r['within_three_nodes']:.1%}"),
+    ("proved", lambda r: f"{r['proved']:.1%}"),
+    ("ms", lambda r: f"{r['ms']:.2f}"),
+)
 
 
 def with_factors_times(problem: Problem, times: float) -> Problem:
@@ -43,27 +47,12 @@ def with_factors_times(problem: Problem, times: float) -> Problem:
     return dataclasses.replace(problem, factor_score=times * problem.factor_score)
 
 
-def hard(rng: np.random.Generator, n: int, factors: int) -> Problem:
-    """Five heads a word and factors over random pairs of arcs, as heavy as the arcs."""
-    pairs = {(m - 1, m) for m in range(1, n + 1)}
-    for m in range(1, n + 1):
-        others = [h for h in range(n + 1) if h != m]
-        pairs.update((int(h), m) for h in rng.choice(others, size=4, replace=False))
-    arcs = np.array(sorted(pairs), np.int32)
-    sets = [rng.choice(len(arcs), size=2, replace=False) for _ in range(factors)]
-    return Problem(
-        n, arcs[:, 0], arcs[:, 1], rng.normal(size=len(arcs)),
-        factor_ptr=2 * np.arange(factors + 1), factor_arcs=np.concatenate(sets),
-        factor_score=rng.normal(size=factors),
-    )  # fmt: skip
-
-
 def problem_sets(model: str | None, dev: str | None, every: int) -> dict[str, list[Problem]]:
     """Problems by name of the set."""
     rng = np.random.default_rng(1)
     sets = {
         "random, 8 to 25 words": [random_large(rng, int(rng.integers(8, 26))) for _ in range(60)],
-        "hard, 25 words, 250 pairs": [hard(rng, 25, 250) for _ in range(20)],
+        "hard, 25 words, 250 pairs": [with_pairs(rng, 25, 250) for _ in range(20)],
     }
     if model is None or dev is None:
         return sets
@@ -110,32 +99,16 @@ def run(
 
 def table(results: dict[str, dict[str, dict]]) -> str:
     """The results as Markdown."""
-    lines = []
-    for name, by_update in results.items():
-        lines += [
-            f"\n{name} ({next(iter(by_update.values()))['problems']} problems)\n",
-            "| update | DP calls | full-size calls | nodes | closed at root | within 3 nodes"
-            " | proved | ms |",
-            "|---|--:|--:|--:|--:|--:|--:|--:|",
-        ]
-        lines += [
-            f"| {update} | {r['dp_calls']:.1f} | {r['full_size_calls']:.2f} | {r['nodes']:.1f} |"
-            f" {r['closed_at_root']:.1%} | {r['within_three_nodes']:.1%} | {r['proved']:.1%} |"
-            f" {r['ms']:.2f} |"
-            for update, r in by_update.items()
-        ]
-    return "\n".join(lines).lstrip() + "\n"
+    return "\n".join(
+        f"{name} ({next(iter(by_update.values()))['problems']} problems)\n\n"
+        + markdown("update", by_update.items(), COLUMNS)
+        for name, by_update in results.items()
+    )
 
 
 def main() -> None:
     """Read the arguments, solve, write."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--model")
-    arguments.add_argument("--dev")
-    arguments.add_argument("--every", type=int, default=10)
-    arguments.add_argument("--limit", type=int, default=100, help="most nodes of a search")
-    arguments.add_argument("--out", type=Path, default=HERE / "results" / "multipliers.json")
-    given = arguments.parse_args()
+    given = arguments(__doc__, model=str, dev=str, every=10, limit=100)
     results: dict[str, dict[str, dict]] = {}
     for name, problems in problem_sets(given.model, given.dev, given.every).items():
         backbone = None if name.startswith(("random", "hard")) else "grandsib"
@@ -145,9 +118,7 @@ def main() -> None:
         for update, settings in UPDATES.items():
             results[name][update] = run(problems, settings, given.limit, backbone)
             print(name, update, results[name][update], flush=True)
-    given.out.parent.mkdir(exist_ok=True)
-    given.out.write_text(json.dumps({"node_limit": given.limit, "sets": results}, indent=1) + "\n")
-    given.out.with_suffix(".md").write_text(table(results))
+    write_result("multipliers", {"node_limit": given.limit, "sets": results}, table(results))
 
 
 if __name__ == "__main__":

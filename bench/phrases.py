@@ -13,7 +13,6 @@ are the process's own; loading and compiling are left out.
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import machine, write_result
+from measure import arguments, machine, write_result
 
 from bbparse.oracle.trees import ProjectiveTrees
 from bbparse.phrases.evaluation import BracketScores, compare_trees, paired_p
@@ -291,14 +290,7 @@ def compared(
 
 def main() -> None:
     """Measure and write."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("model")
-    arguments.add_argument("gold")
-    arguments.add_argument("--every", type=int, default=1, help="Of so many sentences one.")
-    arguments.add_argument("--longest", type=int, default=60, help="Words.")
-    arguments.add_argument("--nltk", type=int, default=0, help="Sentences for NLTK.")
-    arguments.add_argument("--others", nargs="*", default=[], metavar="NAME=FILE,SECONDS")
-    given = arguments.parse_args()
+    given = arguments(__doc__, "model", "gold", every=1, longest=60, nltk=0, others=[])
     parser = load_phrases(given.model)
     trees = [t for t in read_treebank(given.gold) if len(t.words) <= given.longest]
     trees = trees[:: given.every]

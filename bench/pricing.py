@@ -22,13 +22,12 @@ and .md, in which treebanks that are not named stay as they are.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import time
 from typing import Any
 
 import numpy as np
-from measure import RESULTS, machine, markdown, read_sample, write_result
+from measure import arguments, known, machine, markdown, read_sample, write_result
 
 from bbparse.parsing.parser import Parser
 from bbparse.pricing import PricingSettings, price_and_cut
@@ -230,17 +229,10 @@ def report(name: str, found: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measure, and keep what the results have of other treebanks."""
-    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    arguments.add_argument("treebanks", nargs="+", metavar="NAME=MODEL,DEV")
-    arguments.add_argument("--sentences", type=int, default=100)
-    arguments.add_argument("--words", type=int, default=60)
-    arguments.add_argument("--full-words", type=int, default=25, help="for the full program")
-    arguments.add_argument("--others", type=int, default=4, help="sentences of a length")
-    arguments.add_argument("--limit", type=float, default=5.0, help="seconds for a sentence")
-    given = arguments.parse_args()
-    path = RESULTS / "pricing.json"
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    treebanks = known.get("treebanks", {})
+    given = arguments(
+        __doc__, "treebanks+", sentences=100, words=60, full_words=25, others=4, limit=5.0
+    )
+    treebanks = known("pricing", "treebanks")
     for treebank in given.treebanks:
         name, _, files = treebank.partition("=")
         options = {key: value for key, value in vars(given).items() if key != "treebanks"}

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
+from numpy.typing import NDArray
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+from bbparse.problem import Problem
 
-from bbparse.problem import Problem  # noqa: E402
+
+def random_heads(rng: np.random.Generator, n: int, heads: int) -> NDArray[np.int32]:
+    """Arcs of n words, a head and a modifier each: the word before, and other heads at random."""
+    pairs = {(m - 1, m) for m in range(1, n + 1)}
+    for m in range(1, n + 1):
+        others = [h for h in range(n + 1) if h != m]
+        picks = rng.choice(others, size=min(len(others), heads - 1), replace=False)
+        pairs.update((int(h), m) for h in picks)
+    return np.array(sorted(pairs), np.int32)
+
+
+def with_pairs(rng: np.random.Generator, n: int, factors: int, weight: float = 1.0) -> Problem:
+    """Five heads a word, and factors over random pairs of arcs, so many times heavier."""
+    arcs = random_heads(rng, n, 5)
+    sets = [rng.choice(len(arcs), size=2, replace=False) for _ in range(factors)]
+    return Problem(
+        n, arcs[:, 0], arcs[:, 1], rng.normal(size=len(arcs)),
+        factor_ptr=2 * np.arange(factors + 1), factor_arcs=np.concatenate(sets),
+        factor_score=weight * rng.normal(size=factors),
+    )  # fmt: skip
 
 
 def random_large(rng: np.random.Generator, n: int) -> Problem:

@@ -11,7 +11,6 @@ the weights of its own factors, which no training has made agree. Writes bench/r
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import time
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 from measure import (
     RESULTS,
+    arguments,
     in_own_process,
     machine,
     markdown,
@@ -164,15 +164,10 @@ def draw(lengths: list[dict[str, Any]], factors: list[dict[str, Any]]) -> None:
 
 def main() -> None:
     """Measure by length and by factors."""
-    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    arguments.add_argument("model")
-    arguments.add_argument("dev")
-    arguments.add_argument("--lengths", default="10,20,40,60,80,120,160,200,240")
-    arguments.add_argument("--samples", type=int, default=5)
-    arguments.add_argument("--shares", default="0,0.25,0.5,0.75,1,1.5,2")
-    arguments.add_argument("--sentences", type=int, default=200, help="for the number of factors")
-    arguments.add_argument("--one-length", type=int, help=argparse.SUPPRESS)
-    given = arguments.parse_args()
+    given = arguments(
+        __doc__, "model", "dev", lengths="10,20,40,60,80,120,160,200,240", samples=5,
+        shares="0,0.25,0.5,0.75,1,1.5,2", sentences=200, one_length=int,
+    )  # fmt: skip
     if given.one_length:
         print(json.dumps(one_length(given.model, given.dev, given.one_length, given.samples)))
         return

@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure import machine, markdown, read_sample, write_result
+from measure import arguments, machine, markdown, read_sample, write_result
 
 from bbparse.parsing.parser import Parser
 from bbparse.serve.work import Job, pieces
@@ -276,15 +276,9 @@ async def measured(bench: Bench, given: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write the result."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("model")
-    arguments.add_argument("dev")
-    arguments.add_argument("--sentences", type=int, default=300)
-    arguments.add_argument("--requests", type=int, default=1000)
-    arguments.add_argument("--hostile", type=int, default=10_000)
-    arguments.add_argument("--repeat", type=int, default=5)
-    arguments.add_argument("--workers", type=int, default=1)
-    given = arguments.parse_args()
+    given = arguments(
+        __doc__, "model", "dev", sentences=300, requests=1000, hostile=10000, repeat=5, workers=1
+    )
     sentences = read_sample(given.dev, given.sentences)
     service = Service(given.model, given.workers)
     try:

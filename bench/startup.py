@@ -19,7 +19,6 @@ bench/results/startup.json.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -29,7 +28,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure import machine, write_result
+from measure import arguments, machine, write_result
 
 # An installation has its bytecode compiled already, or may compile it.
 INSTALLED = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
@@ -69,12 +68,7 @@ def timed(model: list[str], sentence: Path, folder: Path, processes: int = 1) ->
 
 def main() -> None:
     """Measure and write the result."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("model")
-    arguments.add_argument("dev")
-    arguments.add_argument("--repeat", type=int, default=5)
-    arguments.add_argument("--python", default=sys.executable)
-    given = arguments.parse_args()
+    given = arguments(__doc__, "model", "dev", repeat=5, python=sys.executable)
     known = Path(given.model)
     model = [given.python, str(known.resolve()) if known.exists() else given.model]
     with tempfile.TemporaryDirectory() as name:

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import random
 import subprocess
 import sys
@@ -36,6 +35,8 @@ from typing import Any
 
 from measure import (
     RESULTS,
+    arguments,
+    known,
     machine,
     markdown,
     prune_of,
@@ -282,25 +283,15 @@ def newer(path: Path, than: Path) -> bool:
 
 def main() -> None:
     """Make every table of every treebank."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("treebanks", nargs="+", type=Path, metavar="TREEBANK")
-    parser.add_argument("--models", default="build/tables", metavar="DIR")
-    parser.add_argument("--config")
-    parser.add_argument("--rows", help="rows of Table 2, separated by commas; default: all")
-    parser.add_argument("--epochs", type=int, help="of networks, also those of the folds")
-    parser.add_argument("--tags", choices=("gold", "predicted", "dev", "both"), default="gold")
-    parser.add_argument("--prune", default="none,20,10,5,3", help="columns of Table 3; '' for none")
-    parser.add_argument("--prune-sentences", type=int, help="for Table 3, a random choice of dev")
-    parser.add_argument(
-        "--prune-time-limit", type=float, metavar="SECONDS", help="for Table 3, of a sentence"
-    )
-    parser.add_argument("--sentences", type=int, help="of train and dev each, to try the script")
-    given = parser.parse_args()
+    given = arguments(
+        __doc__, "treebanks+", models="build/tables", config=str, rows=str, epochs=int,
+        tags=("gold", "predicted", "dev", "both"), prune="none,20,10,5,3", prune_sentences=int,
+        prune_time_limit=float, sentences=int,
+    )  # fmt: skip
     RESULTS.mkdir(exist_ok=True)
-    stored = RESULTS / "tables.json"
-    found = json.loads(stored.read_text())["treebanks"] if stored.exists() else {}
+    found = known("tables", "treebanks")
     kinds = ["gold", "predicted"] if given.tags == "both" else [given.tags]
-    for folder, tags in itertools.product(given.treebanks, kinds):
+    for folder, tags in itertools.product(map(Path, given.treebanks), kinds):
         treebank = Treebank(folder, given, tags)
         config = treebank.settings()
         found[treebank.name] = {

@@ -1,7 +1,7 @@
 """Running text: cut, tagged and parsed by bbparse and by UDPipe 1, trained on the same treebank.
 
     python bench/text.py NAME TRAIN DEV [--model MODEL] [--udpipe FILE [--options EPOCHS]]
-        [--full [--parser OPTIONS]] [--before PARSED]
+        [--full [--parser OPTIONS]]
 
 The text is that of DEV with its paragraphs, on which nothing is trained. Where a treebank does not
 say where blanks are, they are as they are usual, and UDPipe learns from TRAIN with such blanks.
@@ -10,13 +10,12 @@ them; words a second of processor time from text to trees, both in turns; proces
 training (of bbparse: of the tokenizer, where there is no MODEL) and size of the file. A MODEL that
 draws crossing arcs, which UDPipe does not, draws projective trees, too. UDPipe's
 tokenizer is trained into FILE unless that is there; ``--full`` trains a tagger and a parser, too.
-``--before`` takes what another version has made of the text. Each run adds rows to
+Each run adds rows to
 bench/results/text.json, and writes text.md anew.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import time
@@ -26,7 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure import RESULTS, machine, markdown, udpipe_model, write_result
+from measure import arguments, known, machine, markdown, udpipe_model, write_result
 
 from bbparse.parsing.parser import Parser
 from bbparse.text import Tokenizer, sentences_of_text, train_tokenizer
@@ -150,20 +149,10 @@ def text_table(rows: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("name")
-    arguments.add_argument("train")
-    arguments.add_argument("dev")
-    arguments.add_argument("--model", help="that reads text; else a tokenizer is trained")
-    arguments.add_argument("--seconds", type=float, help="what training the model took")
-    arguments.add_argument("--udpipe", type=Path, help="where the model of UDPipe is, or goes")
-    arguments.add_argument("--options", default="epochs=100", help="of UDPipe's tokenizer")
-    arguments.add_argument("--full", action="store_true", help="UDPipe tags and parses, too")
-    arguments.add_argument("--parser", default="", help="options of UDPipe's parser")
-    arguments.add_argument("--only-train", action="store_true", help="UDPipe, and stop")
-    arguments.add_argument("--before", help="what another version made of the text")
-    arguments.add_argument("--repeat", type=int, default=3)
-    given = arguments.parse_args()
+    given = arguments(
+        __doc__, "name", "train", "dev", model=str, seconds=float, udpipe=Path,
+        options="epochs=100", full=False, parser="", only_train=False, repeat=3,
+    )  # fmt: skip
     sentences = list(read_conllu(given.train))
     if given.udpipe is not None and not given.udpipe.exists():
         options = given.parser if given.full else None
@@ -193,10 +182,7 @@ def main() -> None:
         systems[title] = udpipe(given.udpipe, given.full)
         notes[title] = {**note, "megabytes": given.udpipe.stat().st_size / 1e6}
     rows = measured(gold, systems, given.repeat)
-    if given.before is not None:
-        rows["bbparse, by rules"] = scores(gold, list(read_conllu(given.before)))
-    path = RESULTS / "text.json"
-    every = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else {}
+    every = known("text", "rows")
     for title, row in rows.items():
         every[f"{given.name}, {title}"] = {**row, **notes.get(title, {})}
     every = dict(sorted(every.items()))

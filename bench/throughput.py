@@ -13,14 +13,13 @@ Writes bench/results/throughput.json, .md and .svg.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from measure import RESULTS, machine, markdown, prune_of, race, read_sample, write_result
+from measure import RESULTS, arguments, machine, markdown, prune_of, race, read_sample, write_result
 
 from bbparse.cli.console import collect_less_garbage
 from bbparse.cli.parse import parse_files
@@ -140,14 +139,9 @@ def draw(rows: list[tuple[str, dict[str, Any]]]) -> None:
 
 def main() -> None:
     """Time every model and every pruning."""
-    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    arguments.add_argument("dev")
-    arguments.add_argument("--model", action="append", required=True)
-    arguments.add_argument("--prune", default="3,5,10,20")
-    arguments.add_argument("--threads", default="1,2")
-    arguments.add_argument("--sentences", type=int)
-    arguments.add_argument("--repeat", type=int, default=5)
-    given = arguments.parse_args()
+    given = arguments(
+        __doc__, "dev", model=[], prune="3,5,10,20", threads="1,2", sentences=int, repeat=5
+    )
     collect_less_garbage()  # as the command does
     threads = [int(t) for t in given.threads.split(",")]
     sentences = read_sample(given.dev, given.sentences)

@@ -15,7 +15,6 @@ bench/results/validity.json, and writes validity.md and validity.svg anew.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import RESULTS, machine, markdown, write_result
+from measure import RESULTS, arguments, known, machine, markdown, write_result
 from udtools import Validator
 
 from bbparse.parsing.confidence import NOTE, STEPS, Calibration
@@ -213,14 +212,9 @@ def write(rows: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("name")
-    arguments.add_argument("model")
-    arguments.add_argument("dev")
-    arguments.add_argument("--tags", choices=["given", "own"], default="given")
-    arguments.add_argument("--repeat", type=int, default=2)
-    arguments.add_argument("--sentences", type=int)
-    given = arguments.parse_args()
+    given = arguments(
+        __doc__, "name", "model", "dev", tags=("given", "own"), repeat=2, sentences=int
+    )
     parser = Parser.load(given.model)
     gold = list(read_conllu(given.dev, require_heads=True))[: given.sentences]
     sentences = gold if given.tags == "given" else [parser.tagger(s) for s in gold]
@@ -257,8 +251,7 @@ def main() -> None:
         "longest": sorted(slowest, reverse=True)[:5],
         "confidence": confidence(parser, sentences),
     }  # fmt: skip
-    path = RESULTS / "validity.json"
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else {}
+    rows = known("validity", "rows")
     rows[f"{given.name}, {given.tags}"] = row
     write(rows)
     print(json.dumps(row))

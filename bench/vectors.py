@@ -13,7 +13,6 @@ bootstrap.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -23,6 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from measure import arguments
 
 from bbparse.configuration import Configuration
 from bbparse.learning.reading import learn_to_read
@@ -73,15 +73,10 @@ def parsed(parser: Parser, sentences: Iterable[Sentence]) -> list[Sentence]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("train")
-    parser.add_argument("dev")
-    parser.add_argument("raw", nargs="+")
-    parser.add_argument("--config", default="universal")
-    parser.add_argument("--sentences", type=int, default=1000)
-    parser.add_argument("--dev-sentences", type=int, default=500)
-    parser.add_argument("--seeds", default="1,2,3")
-    options = parser.parse_args()
+    options = arguments(
+        __doc__, "train", "dev", "raw+", config="universal", sentences=1000, dev_sentences=500,
+        seeds="1,2,3",
+    )  # fmt: skip
     train = list(islice(read_conllu(options.train), options.sentences))
     dev = list(islice(read_conllu(options.dev), options.dev_sentences))
     with TemporaryDirectory() as folder:
