@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from bbparse.treebank import Sentence
@@ -64,11 +65,20 @@ class RuledSentence:
         self.sentence = sentence
         self.words = rules.bits.of_words(sentence)
 
-    def _between(self, head: int, mod: int) -> int:
-        """Return the conditions that hold of an arc as far as its words decide."""
+    def between(self, head: int, mod: int) -> int:
+        """Return the conditions that an arc may fulfil, as far as its words decide."""
         bits = self.rules.bits
         side = bits.left if mod < head else bits.right
         return self.words[head].head & self.words[mod].mod & side
+
+    def bits(self, arc: Arc, labels: Sequence[str]) -> list[int]:
+        """Return the conditions that an arc fulfils with each of some labels."""
+        of_words = self.between(*arc)
+        bits = [of_words & of_label for of_label in self.rules.bits.of_labels(labels)]
+        for bit, holds in self.rules.bits.functions.items():
+            for i, label in enumerate(labels):
+                bits[i] &= -1 if holds(self.sentence, *arc, label) else ~bit
+        return bits
 
     def faults(self, heads: Sequence[int], labels: Sequence[str]) -> list[Fault]:
         """Return the faults of a tree.
@@ -79,134 +89,94 @@ class RuledSentence:
             -1 for a word without an arc.
         labels : sequence of str, length n
         """
-        size, of_kind = self.rules.size, self.rules.of_kind
-        faults: list[Fault] = []
-        # Conditions that hold of each arc: bits e, size + e and 2 size + e are the first arc, the
-        # second arc and the exception of entry e.
-        arcs = [0]
-        words, functions = self.words, self.rules.bits.functions
-        left, right = self.rules.bits.left, self.rules.bits.right
-        for m, (head, bits) in enumerate(zip(heads, self.rules.bits.of_labels(labels)), start=1):
+        words, table = self.words, self.rules.bits
+        left, right = table.left, table.right
+        arcs = [0]  # the conditions that hold of each arc
+        for m, (head, bits) in enumerate(zip(heads, table.of_labels(labels)), start=1):
             bits &= words[head].head & words[m].mod & (left if m < head else right)
-            for bit, function in functions if head >= 0 else ():
-                if function(self.sentence, head, m, labels[m - 1]):
-                    bits |= bit
             arcs.append(bits if head >= 0 else 0)
-
-        def add(hits: int, head: int, first: int, *above: int) -> None:
+        if table.functions:
+            arcs[1:] = [
+                self.bits((head, m), [label])[0] if head >= 0 else 0
+                for m, (head, label) in enumerate(zip(heads, labels), start=1)
+            ]
+        faults: list[Fault] = []
+        for hits, first, *others in chain(self._near(heads, arcs), self._across(heads, arcs)):
             for e in ones(hits):
-                entry = self.rules.entries[e]
-                excepted = 1 << 2 * size + e if entry.unless is not None else 0
-                if any(
-                    bits & excepted and heads[x] == first for x, bits in enumerate(arcs[1:])
-                ):
-                    continue
-                rule = entry.rule
-                reported_at = rule.at or _AT.get(rule.kind, "mod")
-                others_word = above[0] if reported_at == "other" else first
-                word = head if reported_at == "head" else others_word
-                faults.append(Fault(rule.name, word, (first, *above), e))
+                exception = self.rules.bit(e, 2)
+                if not any(bits & exception and h == first for h, bits in zip(heads, arcs[1:])):
+                    rule = self.rules.entries[e].rule
+                    reported_at = rule.at or _AT.get(rule.kind, "mod")
+                    modifier = others[0] if reported_at == "other" else first
+                    word = heads[first - 1] if reported_at == "head" else modifier
+                    faults.append(Fault(rule.name, word, (first, *others), e))
+        return faults
 
+    def _near(self, heads: Sequence[int], arcs: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Yield entries about one arc, and about arcs that share a word, with their words."""
+        size, of_kind = self.rules.size, self.rules.of_kind
         alone, below, beside = of_kind[""], of_kind["below"], of_kind["beside"]
         beside_bits = beside | beside << size
         siblings: dict[int, list[int]] = {}
-        for m, bits in enumerate(arcs):
+        for m, (head, bits) in enumerate(zip(heads, arcs[1:]), start=1):
             if bits & alone:
-                add(bits & alone, heads[m - 1], m)
-            head = heads[m - 1]
+                yield bits & alone, m
             if (firsts := arcs[head] & below) and (hits := bits >> size & firsts):
-                add(hits, heads[head - 1], head, m)
+                yield hits, head, m
             if bits & beside_bits:
                 for x in siblings.setdefault(head, []):
-                    add(arcs[x] & bits >> size & beside, head, x, m)
-                    add(bits & arcs[x] >> size & beside & ~self.rules.mutual, head, m, x)
+                    yield arcs[x] & bits >> size & beside, x, m
+                    yield bits & arcs[x] >> size & beside & ~self.rules.mutual, m, x
                 siblings[head].append(m)
+
+    def _across(self, heads: Sequence[int], arcs: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Yield entries about arcs inside or across others, with their words."""
+        size, of_kind = self.rules.size, self.rules.of_kind
         inside, crossing = of_kind["inside"], of_kind["crossing"]
-        for m, bits in enumerate(arcs):
+        for m, (head, bits) in enumerate(zip(heads, arcs[1:]), start=1):
             if not bits & (inside | crossing):
                 continue
-            low, high = sorted((m, heads[m - 1]))
+            low, high = (m, head) if m < head else (head, m)
             for x, head_of_x in enumerate(heads if high - low > 1 else (), start=1):
                 is_between = low < x < high
-                if is_between != (low < head_of_x < high) or (is_between and bits & inside):
-                    hits = bits & arcs[x] >> size
-                    for kind, above in self._lying(heads, m, x) if hits else ():
-                        add(hits & of_kind[kind], heads[m - 1], m, x, *above)
-        return faults
-
-    @staticmethod
-    def _lying(heads: Sequence[int], m: int, x: int) -> Iterator[tuple[str, list[int]]]:
-        """Yield the kinds of relation of two arcs, with the words whose arcs are part of it."""
-        head, head_of_x = heads[m - 1], heads[x - 1]
-        low, high = min(m, head), max(m, head)
-        if low < x < high:
-            yield "inside", []
-        relation = crosses((head, m), (head_of_x, x))
-        if relation == NEVER:
-            return
-        above: list[int] = []
-        if relation == PERHAPS:   # beyond the head: no fault if the arc is below the head
-            while head_of_x > 0 and head_of_x != head:
-                above.append(head_of_x)
-                head_of_x = heads[head_of_x - 1]
-            if head_of_x == head:
-                return
-        yield "crossing", above
-
-    def labels_of(
-        self, entry: int, part: int, arcs: Iterable[Arc], labels: tuple[str, ...]
-    ) -> dict[Arc, frozenset[int]]:
-        """Map arcs to the labels with which they are a part of an entry.
-
-        Parameters
-        ----------
-        entry : int
-        part : {0, 1, 2}
-            First arc, second arc, exception.
-        arcs : iterable of Arc
-        labels : tuple of str
-
-        Returns
-        -------
-        dict
-            Arc → indices of labels, with -1 among them if all labels will do. Arcs that no label
-            makes a part are left out.
-        """
-        bits, bit = self.rules.bits, part * self.rules.size + entry
-        functions = [function for mask, function in bits.functions if mask >> bit & 1]
-        if functions:
-            (holds,) = functions
-            fitting = {
-                arc: frozenset(i for i, x in enumerate(labels) if holds(self.sentence, *arc, x))
-                for arc in arcs
-            }
-            return {arc: numbers for arc, numbers in fitting.items() if numbers}
-        allowed = bits.labels_with(1 << bit, labels)
-        if len(allowed) == len(labels):
-            allowed |= {-1}
-        return {arc: allowed for arc in arcs if allowed and self._between(*arc) >> bit & 1}
-
-    def never(self, arcs: Iterable[Arc], labels: tuple[str, ...]) -> dict[Arc, frozenset[int]]:
-        """Return the indices of the labels that rules about one arc forbid, by arc."""
-        forbidden_labels = {}
-        for arc in arcs:
-            bits = self._between(*arc) & self.rules.alone
-            if forbidden := self.rules.bits.labels_with(bits, labels):
-                forbidden_labels[arc] = forbidden
-        return forbidden_labels
+                if is_between and (hits := bits & inside & arcs[x] >> size):
+                    yield hits, m, x
+                if is_between != (low < head_of_x < high) and (
+                    hits := bits & crossing & arcs[x] >> size
+                ):
+                    related = relation("crossing", (head, m), (head_of_x, x))
+                    above: list[int] = []
+                    word = head_of_x
+                    while related == PERHAPS and word > 0 and word != head:
+                        above.append(word)
+                        word = heads[word - 1]
+                    if related and (not above or word != head):
+                        yield hits, m, x, *above
 
 
 NEVER, PERHAPS, ALWAYS = range(3)
 
 
-def crosses(arc: Arc, other: Arc) -> int:
-    """Return whether an arc crosses the other; PERHAPS: it depends on words below the head."""
+def relation(kind: str, arc: Arc, other: Arc) -> int:
+    """Return whether an arc and another are related as rules of a kind say.
+
+    PERHAPS they cross: the other arc makes this one non-projective unless it is below its head.
+    """
     (head, mod), low, high = arc, min(arc), max(arc)
-    is_inside = [low < word < high for word in other]
-    if is_inside[0] == is_inside[1] or {*arc} & {*other}:
-        return NEVER
-    outer = other[0] if is_inside[1] else other[1]
-    return ALWAYS if (outer > mod) == (mod > head) or other[0] == 0 else PERHAPS
+    if kind in ("inside", "crossing"):
+        is_inside = [low < word < high for word in other]
+        if kind == "inside":
+            return ALWAYS if is_inside[1] else NEVER
+        if is_inside[0] == is_inside[1] or {*arc} & {*other}:
+            return NEVER
+        outer = other[0] if is_inside[1] else other[1]
+        return ALWAYS if (outer > mod) == (mod > head) or other[0] == 0 else PERHAPS
+    is_near = {
+        "": arc == other,
+        "below": other[0] == mod and other[1] != head,
+        "beside": other[0] == head and other[1] != mod,
+    }
+    return ALWAYS if is_near[kind] else NEVER
 
 
 def ones(bits: int) -> Iterator[int]:

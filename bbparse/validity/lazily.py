@@ -8,7 +8,6 @@ which is φ if every arc has its best label. The problem is solved, the trees ar
 that they break become constraints over copies of the arcs concerned, and the problem is solved
 again, until no rule is broken. The last trees are the best of all valid ones: each problem on the
 way contains all valid trees, with all labels that a best one may have, and its best tree is valid.
-Nearly always the costs of constraints can be expressed without copies (`bbparse.validity.folding`).
 If no tree is valid, each fault has a constraint that costs more than trees can differ by, and the
 best tree is one of those with the fewest faults.
 """
@@ -23,20 +22,11 @@ from numpy.typing import NDArray
 
 from bbparse.deadline import NO_DEADLINE, Deadline
 from bbparse.problem import Problem, Solution
+from bbparse.problem.edit import with_sets
 from bbparse.validity.check import Fault, RuledSentence
-from bbparse.validity.constraints import (
-    Arcs,
-    Constraint,
-    LabelScores,
-    constrained,
-    constraint_of,
-    split_arcs,
-    strong_constraints,
-)
-from bbparse.validity.folding import fold
+from bbparse.validity.constraints import Candidates, Constraint, LabelScores, SplitArcs
+from bbparse.validity.table import Cache
 
-#: Weight of the scores of labels in the score of a tree.
-LABEL_WEIGHT = 1.0
 #: Finds the k best trees of a problem.
 Solve = Callable[[Problem, int], Solution]
 
@@ -87,91 +77,70 @@ def solve_valid(
     -------
     ValidTrees
     """
-    arcs = Arcs(problem, names)
-    active: dict[Any, Constraint] = {}
-    exact: dict[Any, Constraint] = {}  # a constraint for each fault, which forbids just this
-    cached_scores: dict[tuple[int, int], NDArray[np.float64]] = {}
-    possible, rounds = True, 0  # True as long as some tree may keep all rules
-
-    def join(heads: Sequence[int], faults: Sequence[Fault]) -> bool:
-        """Add the constraints that forbid the faults of a tree; return True if any is new."""
-        by_word, n_before = dict(enumerate(heads, start=1)), len(active)
-        for fault in faults:
-            minimal = constraint_of(ruled, fault, by_word, arcs)
-            exact.setdefault(minimal.key, minimal)
-            if possible:
-                for constraint in strong_constraints(ruled, fault, by_word, arcs):
-                    active.setdefault(constraint.key, constraint)
-        return len(active) > n_before
-
-    for heads, faults in broken:
-        join(heads, faults)
+    candidates = Candidates(problem, names, ruled)
+    constraints: dict[Constraint, None] = {}
+    scores_of = Cache(lambda arc: label_scores(*arc))
 
     def scores(head: int, mod: int) -> NDArray[np.float64]:
-        if (head, mod) not in cached_scores:
-            cached_scores[head, mod] = label_scores(head, mod)
-        return cached_scores[head, mod]
+        return scores_of[head, mod]
 
+    def forbid(heads: Sequence[int], faults: Sequence[Fault]) -> bool:
+        """Add constraints for the faults of a tree; return True if any is new."""
+        by_word, n_before = dict(enumerate(heads, start=1)), len(constraints)
+        for fault in faults:
+            constraints[candidates.of_fault(fault, by_word)] = None
+        return len(constraints) > n_before
+
+    for heads, faults in broken:
+        forbid(heads, faults)
+    possible, rounds = True, 0  # True as long as some tree may keep all rules
     while True:
-        labels: list[dict[int, int]] = []  # by tree: labels that may differ from the best
-        split = None
-        folded = None
-        if possible:
-            folded = fold(problem, active.values(), scores, LABEL_WEIGHT, len(names))
-        if folded is not None:
-            result = solve(folded.problem, k_best)
-            labels = [folded.of_tree(row) for row in result.arcs]
-        else:
-            split = split_arcs(problem, active.values(), scores, LABEL_WEIGHT)
-            penalty = np.inf if possible else _more_than_all(split.problem)
-            split_problem = constrained(split.problem, active.values(), split.labels, penalty)
-            result = _distinct(split_problem, split.labels, k_best, solve)
-            for row in split.labels[result.arcs].tolist():
-                labels.append({m: label for m, label in enumerate(row, start=1) if label >= 0})
+        split = candidates.split(constraints, scores, valid=possible)
+        penalty = np.inf if possible else _more_than_all(split.problem)
+        restricted = candidates.constrained(split.problem, split.labels, constraints, penalty)
+        result = _distinct(restricted, split, k_best, solve)
         rounds += 1
-        if result.status == "infeasible" and possible and active:
-            possible, k_best, active = False, 1, exact
+        if result.status == "infeasible" and possible and constraints:
+            possible, k_best = False, 1
             continue
+        labels: list[list[str]] = []
         faults_of: list[list[Fault]] = []
-        texts: list[list[str]] = []
         has_new_faults = False
-        for row, changed_labels in deadline.through(zip(result.heads, labels)):
+        for row, arcs in deadline.through(zip(result.heads, result.arcs)):
             heads = row[1:].tolist()
-            by_word = dict(enumerate(heads, start=1))
-            best = (
-                changed_labels[m] if m in changed_labels else int(scores(h, m).argmax())
-                for m, h in by_word.items()
-            )
-            texts.append([names[i] for i in best])
-            faults_of.append(ruled.faults(heads, texts[-1]))
-            has_new_faults |= join(heads, faults_of[-1])
-        result = result.first(len(texts))
+            numbers = [
+                label if label >= 0 else int(scores(h, m).argmax())
+                for m, (h, label) in enumerate(zip(heads, split.labels[arcs].tolist()), start=1)
+            ]
+            labels.append([names[i] for i in numbers])
+            faults_of.append(ruled.faults(heads, labels[-1]))
+            has_new_faults |= forbid(heads, faults_of[-1])
+        result = result.first(len(labels))
         if not has_new_faults or result.status != "optimal":  # at a limit, no proof will follow
             break
-    tree_arcs = result.arcs if split is None else split.base[result.arcs].astype(np.int32)
     values, bounds = result.scores, result.upper_bounds
-    if split is not None and not possible and len(result):
+    if not possible and len(result):
         values = np.array([split.problem.score(result.arcs[0])])  # without the penalties
         bounds = bounds + values - result.scores if result.proved[0] else np.full(1, np.inf)
     solution = Solution.trusted(
-        result.heads, tree_arcs, values, bounds, result.proved, result.status, result.stats
-    )
-    return ValidTrees(solution, texts, faults_of, rounds)
+        result.heads, split.base[result.arcs].astype(np.int32), values, bounds, result.proved,
+        result.status, result.stats,
+    )  # fmt: skip
+    return ValidTrees(solution, labels, faults_of, rounds)
 
 
-def _distinct(problem: Problem, labels: NDArray[np.int32], k_best: int, solve: Solve) -> Solution:
+def _distinct(problem: Problem, split: SplitArcs, k_best: int, solve: Solve) -> Solution:
     """Find the k best trees that differ in heads, each with its best labels.
 
     If trees that differ only in labels take some of the places, the trees found so far are
     forbidden, and the search goes on.
     """
-    any_label = frozenset(labels.tolist())
     parts: list[tuple[NDArray[Any], ...]] = []
     n_missing, all_proved = k_best, True
     while True:
         result = solve(problem, n_missing)
         rows: dict[tuple[int, ...], int] = {}
-        for row, heads in enumerate(result.heads[:, 1:].tolist()):
+        for row, heads in enumerate(result.heads.tolist()):
             rows.setdefault((*heads,), row)
         if not parts and len(rows) == len(result):
             return result
@@ -185,8 +154,13 @@ def _distinct(problem: Problem, labels: NDArray[np.int32], k_best: int, solve: S
         if not n_missing or len(rows) == len(result) or result.status != "optimal":
             break
         all_proved = bool(proved.all())
-        trees = [tuple([{(h, m): any_label} for m, h in enumerate(r, start=1)]) for r in rows]
-        problem = constrained(problem, [Constraint((), groups) for groups in trees], labels)
+        forbidden = []
+        for arcs in split.base[result.arcs[first_rows]]:  # at most n - 1 of their n arcs
+            copies = np.flatnonzero(np.isin(split.base, arcs)).tolist()
+            n_allowed = problem.n_words
+            excess = len(copies) + 1 - n_allowed
+            forbidden.append((copies, [0.0] * n_allowed + [-np.inf] * excess))
+        problem = with_sets(problem, "count", forbidden)
     heads, arcs, scores, bounds, proved = (np.concatenate(column) for column in zip(*parts))
     status = "optimal" if result.status == "infeasible" else result.status  # no more trees exist
     return Solution.trusted(heads, arcs, scores, bounds, proved, status, result.stats)

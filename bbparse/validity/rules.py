@@ -23,7 +23,7 @@ from bbparse.problem import Problem
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import NO_HEAD, find_cycle
 from bbparse.validity.check import NO_ENTRY, Fault, RuledSentence, tree_faults
-from bbparse.validity.constraints import Arcs, all_constraints, constrained
+from bbparse.validity.constraints import Candidates
 from bbparse.validity.table import (
     KINDS,
     RELATIONS,
@@ -118,8 +118,8 @@ class Rules(RuleTable):
         numbers = problem.arc_label
         if numbers is None:
             numbers = np.zeros(len(problem.arc_head), np.int32)
-        ruled = RuledSentence(self.binding, sentence)
-        return constrained(problem, all_constraints(ruled, Arcs(problem, names)), numbers)
+        candidates = Candidates(problem, names, RuledSentence(self.binding, sentence))
+        return candidates.constrained(problem, numbers, candidates.every())
 
 
 @cache

@@ -10,18 +10,18 @@ A table has validity rules and everything that checking and solving derive from 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product, repeat
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from bbparse.treebank import Sentence
 
 #: Columns of a word that conditions may name.
 COLUMNS = ("upos", "pos", "xpos", "form", "lemma", "feats", "misc")
-#: Columns of the artificial root, which precedes the first word.
-ROOT = ("ROOT",) * len(COLUMNS)
+#: UPOS, XPOS, form, lemma, FEATS and MISC of the artificial root, which precedes the first word.
+ROOT = ("ROOT",) * 6
 UPOS = (
     "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
     "PUNCT", "SCONJ", "SYM", "VERB", "X",
@@ -37,7 +37,6 @@ _TEST = re.compile(rf"(label|side|(?:head|mod)\.(?:{'|'.join(COLUMNS)}))(!?=)(.*
 
 #: A condition in Python: a function of a sentence, a head, a modifier and a label.
 ArcFunction = Callable[[Sentence, int, int, str], bool]
-Word = tuple[str, ...]
 
 
 class ConditionError(ValueError):
@@ -104,21 +103,17 @@ class ArcCondition:
         )
 
 
-def misc_of(sentence: Sentence, items: Collection[str]) -> list[str]:
-    """Return those of some items that the MISC of each word has.
+class Cache(dict[Any, Any]):
+    """Values of a function by its argument; emptied when they are many."""
 
-    Other items, which every word may have, would make words harder to cache.
-    """
-    miscs = []
-    for i in sentence.word_lines:
-        line, present = sentence.lines[i], ""
-        for item in items:
-            if item in line:
-                column = line.rpartition("\t")[2].rstrip("\r").split("|")
-                present = "|".join([value for value in column if value in items])
-                break
-        miscs.append(present)
-    return miscs
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+
+    def __missing__(self, key: Any) -> Any:
+        if len(self) > 50_000:  # the number of forms and MISC is unlimited
+            self.clear()
+        value = self[key] = self._function(key)
+        return value
 
 
 class WordBits(NamedTuple):
@@ -132,79 +127,67 @@ class ArcBits:
     """Evaluator of several conditions on arcs, as the bits of an integer.
 
     The conditions are those of first arcs, then of second arcs, then of exceptions. None holds for
-    no arc.
+    no arc; a condition in Python may hold for any.
     """
 
     def __init__(self, conditions: Sequence[ArcCondition | ArcFunction | None]) -> None:
-        self._conditions = [
-            (1 << i, c) for i, c in enumerate(conditions) if isinstance(c, ArcCondition)
-        ]
-        self.functions = [
-            (1 << i, c)
-            for i, c in enumerate(conditions)
-            if c is not None and not isinstance(c, ArcCondition)
-        ]
+        bits = [(1 << i, c) for i, c in enumerate(conditions) if c is not None]
+        self._conditions = [(bit, c) for bit, c in bits if isinstance(c, ArcCondition)]
+        #: Conditions in Python, by bit.
+        self.functions = {bit: c for bit, c in bits if not isinstance(c, ArcCondition)}
         tests = [test for _, c in self._conditions for test in c.tests]
         columns = {test.attribute.partition(".")[2] for test in tests}
         with_pos = columns | {"upos", "feats"} if "pos" in columns else columns
         self._is_read = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
         self._misc = {v for test in tests if test.attribute.endswith(".misc") for v in test.values}
-        self._labels: dict[str, int] = {}
-        self._words: dict[tuple[str, ...], WordBits] = {}
-        self._numbers: dict[tuple[int, tuple[str, ...]], frozenset[int]] = {}
-        self._root = self._of_word(ROOT)
+        self._of_label = Cache(self._bits_of_label)
+        self._of_word = Cache(self._bits_of_word)
         #: Conditions that can hold for modifiers to the left and to the right.
         self.left = self._bits_of({"side": ("left",)})
         self.right = self._bits_of({"side": ("right",)})
 
     def _bits_of(self, known: Mapping[str, Collection[str]]) -> int:
-        return sum(bit for bit, condition in self._conditions if condition.allows(known))
+        fulfilled = [bit for bit, condition in self._conditions if condition.allows(known)]
+        return sum(fulfilled, start=sum(self.functions))
+
+    def _bits_of_label(self, label: str) -> int:
+        return self._bits_of({"label": (label, label.partition(":")[0])})
 
     def of_labels(self, labels: Sequence[str]) -> list[int]:
         """Return the conditions that arcs with each label may fulfil."""
-        cache = self._labels
-        try:
-            return [cache[label] for label in labels]
-        except KeyError:
-            for label in {*labels} - cache.keys():
-                cache[label] = self._bits_of({"label": (label, label.partition(":")[0])})
-        return [cache[label] for label in labels]
-
-    def labels_with(self, bits: int, labels: tuple[str, ...]) -> frozenset[int]:
-        """Return the indices of the labels with which arcs may fulfil one of some conditions."""
-        key = bits, labels
-        if key not in self._numbers:
-            if len(self._numbers) > 10_000:
-                self._numbers.clear()
-            bits_of_labels = enumerate(self.of_labels(labels))
-            self._numbers[key] = frozenset(i for i, b in bits_of_labels if b & bits)
-        return self._numbers[key]
+        return [*map(self._of_label.__getitem__, labels)]
 
     def of_words(self, sentence: Sentence) -> list[WordBits]:
         """Return the conditions that each word may fulfil, the root first."""
         columns = [sentence.upos, sentence.xpos, sentence.forms, sentence.lemmas, sentence.feats]
         keys = zip(
             *(column if is_read else repeat("") for column, is_read in zip(columns, self._is_read)),
-            misc_of(sentence, self._misc) if self._misc else repeat(""),
+            self._miscs_of(sentence) if self._misc else repeat(""),
         )
-        cache, word_keys = self._words, [*islice(keys, sentence.n_words)]
-        try:
-            return [self._root, *[cache[key] for key in word_keys]]
-        except KeyError:
-            if len(cache) > 50_000:   # the number of forms and MISC is unlimited
-                cache = self._words = {}
-            for key in {*word_keys} - cache.keys():
-                upos, xpos, form, lemma, feats, misc = key
-                at = feats.find("ExtPos=")
-                pos = upos if at < 0 else feats[at + 7 :].partition("|")[0]
-                cache[key] = self._of_word((upos, pos, xpos, form, lemma, feats, misc))
-        return [self._root, *[cache[key] for key in word_keys]]
+        words = map(self._of_word.__getitem__, islice(keys, sentence.n_words))
+        return [self._of_word[ROOT], *words]
 
-    def _of_word(self, word: Word) -> WordBits:
-        columns = {
-            name: value.split("|") if name in ("feats", "misc") else (value,)
-            for name, value in zip(COLUMNS, word)
-        }
+    def _miscs_of(self, sentence: Sentence) -> Iterator[str]:
+        """Yield the items of MISC that conditions name, by word.
+
+        Other items, which every word may have, would make words harder to cache.
+        """
+        lines, items = sentence.lines, self._misc
+        for i in sentence.word_lines:
+            line, present = lines[i], ""
+            if any(item in line for item in items):
+                column = line.rpartition("\t")[2].rstrip("\r").split("|")
+                present = "|".join([value for value in column if value in items])
+            yield present
+
+    def _bits_of_word(self, word: tuple[str, ...]) -> WordBits:
+        upos, xpos, form, lemma, feats, misc = word
+        external = [value for value in feats.split("|") if value.startswith("ExtPos=")]
+        pos = external[0].partition("=")[2] if external else upos
+        columns: dict[str, Sequence[str]] = dict(
+            upos=[upos], pos=[pos], xpos=[xpos], form=[form], lemma=[lemma],
+            feats=feats.split("|"), misc=misc.split("|"),
+        )  # fmt: skip
         return WordBits(*(
             self._bits_of({f"{role}.{name}": values for name, values in columns.items()})
             for role in ("head", "mod")
@@ -296,6 +279,10 @@ class RuleTable:
         self.mutual = sum(
             1 << i for i, e in enumerate(self.entries) if e.arc == e.other and e.unless is None
         )
+
+    def bit(self, entry: int, part: int) -> int:
+        """Return the bit of a condition: the first arc (0), the second (1) or the exception (2)."""
+        return 1 << part * self.size + entry
 
     def __len__(self) -> int:
         return len(self.rules)
