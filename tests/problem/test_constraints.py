@@ -255,6 +255,8 @@ def test_expansion_of_or_and_of_valency() -> None:
     assert p.score([-1, 0, 1, 1, 1]) == 1.0
     p = expand_count_factors(blank(4).with_or([(0, 1), (2, 1), (3, 1)], 1.0))
     assert len(p.factor_score) == 0
+    p = expand_count_factors(blank(4).with_count_scores([(0, 1), (2, 3), (3, 4)], [0, 1, 2, 3]))
+    assert len(p.factor_score) == 0 and p.arc_score.sum() == 3.0
 
 
 def test_what_is_not_expanded() -> None:

@@ -159,18 +159,22 @@ def test_pickled_objects_are_not_run(saved: Path) -> None:
     assert not (saved.parent / "trapped").exists()
 
 
-def test_a_size_that_does_not_fit_is_refused_before_it_is_used(saved: Path) -> None:
+@pytest.mark.parametrize(("shape", "found"), [(1 << 60, 0), (2, 24)])
+def test_a_size_that_does_not_fit_is_refused_before_it_is_used(
+    saved: Path, shape: int, found: int
+) -> None:
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(
-        header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 60,)}
+        header, {"descr": "<f8", "fortran_order": False, "shape": (shape,)}
     )
+    header.write(bytes(found))
     with zipfile.ZipFile(saved) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     members["arc_score.npy"] = header.getvalue()
     with zipfile.ZipFile(saved, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)
-    with pytest.raises(ProblemError, match="field arc_score has 0 bytes of data, expected"):
+    with pytest.raises(ProblemError, match=f"field arc_score has {found} bytes of data, expected"):
         Problem.load(saved)
 
 

@@ -15,7 +15,7 @@ from bbparse.errors import ConfigError, ModelError, OutputError, TreebankError
 from bbparse.model.file import TAGGER_KIND, load_tagger, save_tagger
 from bbparse.storage.archive import write_archive
 from bbparse.tagging import Tagger, accuracy, train_tagger
-from bbparse.tagging.encode import compile_tag_templates
+from bbparse.tagging.encode import _kinds, compile_tag_templates
 from bbparse.tagging.layer import MOST, Layer
 from bbparse.tagging.tagger import tagger_arrays
 from bbparse.tagging.training import folds_of, jackknife
@@ -60,6 +60,12 @@ def test_the_gold_tags_are_not_looked_at() -> None:
     for sentence in toy.dev_sentences()[:20]:
         bare = Sentence.from_words(sentence.forms)
         assert tagger()(bare).upos == tagger()(sentence).upos
+
+
+def test_kinds_of_characters() -> None:
+    found = {form: _kinds(form) for form in ("NATO", "I", "Anna", "McAdam", "iPad", "U-2", "5.0")}
+    assert list(found.values()) == ["A", "T", "T", "TX", "X", "ATd-", "d."]
+    assert [_kinds(form) for form in ("a@b", "1/2", "…", "é", "a")] == ["@", "d/", "ou", "u", ""]
 
 
 def test_feats_fit_their_tags() -> None:
