@@ -15,6 +15,10 @@ from bbparse.problem.quantum import QUANTUM
 from bbparse.treebank import Sentence
 from tests import toy
 
+BOTH = pytest.mark.parametrize(
+    "config", [toy.configuration(), toy.network_configuration(epochs=20)]
+)
+
 
 @pytest.mark.parametrize(
     ("method", "rate", "cost"),
@@ -52,10 +56,10 @@ def test_the_best_epoch_on_dev_is_kept() -> None:
     assert parser.notes["dev_uas"] == pytest.approx(max(figures) / 100, abs=1e-4)
 
 
-def test_weights_stay_whole_quanta() -> None:
-    config = toy.configuration().with_("learning", method="adagrad", cost=0.3)
+@BOTH
+def test_scores_stay_whole_quanta(config: Configuration) -> None:
+    config = config.with_("learning", method="adagrad", cost=0.3)
     parser = Parser.train(toy.sentences()[:40], [], config)
-    assert parser.maker.scorer.quantum == QUANTUM
     for sentence in toy.dev_sentences():
         for tree in parser.parse(sentence, k_best=3):
             assert (tree.score / QUANTUM).is_integer()
@@ -100,18 +104,16 @@ def test_what_cannot_be_trained_on() -> None:
         config.with_("learning", epochs=0)
 
 
-def test_several_roots_where_the_configuration_allows_them() -> None:
-    config = toy.configuration().with_("model", single_root=False)
-    two = Sentence.from_words(
-        ["Hello", "hello"], upos=["INTJ", "INTJ"], heads=[0, 0], name="two roots"
-    )
-    config = config.with_("learning", epochs=4)
+@BOTH
+def test_several_roots_where_the_configuration_allows_them(config: Configuration) -> None:
+    config = config.with_("model", single_root=False).with_("learning", epochs=4)
+    two = Sentence.from_words(["Hello", "hello"], upos=["INTJ", "INTJ"], heads=[0, 0])
     parser = Parser.train([*toy.sentences()[:20], *[two] * 5], [], config)
     assert parser.parse(two)[0].heads == (0, 0)
 
 
-def test_small_treebanks() -> None:
-    config = toy.configuration()
+@BOTH
+def test_small_treebanks(config: Configuration) -> None:
     one = Sentence.from_words(["Hello"], heads=[0])
     assert Parser.train([one], [], config).parse(one)[0].heads == (0,)
     pair = Sentence.from_words(["a", "b"], upos=["DET", "NOUN"], heads=[2, 0])
@@ -153,7 +155,7 @@ CROSSING = Sentence.from_words(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("config", [toy.configuration(), toy.network_configuration(epochs=20)])
+@BOTH
 def test_trees_with_crossing_arcs_are_learned(config: Configuration, tmp_path: Path) -> None:
     config = config.with_("model", projective=False).with_("learning", epochs=4)
     parser = Parser.train([*toy.sentences()[:20], *[CROSSING] * 8], [CROSSING], config)

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbparse.configuration import Configuration
 from bbparse.errors import ModelError
 from bbparse.network.sequence import QUANTUM as QUANTUM_OF_VECTORS
 from bbparse.oracle.projective.dense import eisner
@@ -105,9 +104,7 @@ def test_all_scores_are_as_defined(case: tuple[int, str], width: int) -> None:
             assert list(zip(*(column.tolist() for column in words))) == [
                 tuple(part[role] for role in order) for part in parts[name]
             ]
-            assert close(
-                scores, [plain.part(kind, p["h"], p[third], p["m"]) for p in parts[name]]
-            )
+            assert close(scores, [plain.part(kind, p["h"], p[third], p["m"]) for p in parts[name]])
             assert np.array_equal(np.rint(scores / QUANTUM) * QUANTUM, scores)
 
 
@@ -363,9 +360,3 @@ def test_families_see_the_best_label_of_each_arc() -> None:
         assert view.arc_labels.tolist() == expected.tolist()
         (scored,) = maker_of(network)([sentence])  # problems are made without labels, too
         assert len(scored.problem.arc_head) >= 8
-
-
-def test_what_is_no_configuration_of_a_network() -> None:
-    config = toy.network_configuration()
-    assert Configuration.from_table(config.to_table()) == config
-    assert config.network.epochs and not config.templates.lines
