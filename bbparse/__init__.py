@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bbparse.problem import Problem, Solution, expand_count_factors
     from bbparse.proof.verify import verify
     from bbparse.solving.conflict import explain_infeasible
+    from bbparse.solving.matrix import best_tree, best_trees
     from bbparse.solving.solve import solve, solve_batch
     from bbparse.treebank import Sentence, read_conllu
 
@@ -44,6 +45,7 @@ _OF_MODULE = {
     "problem": "Problem Solution expand_count_factors",
     "proof.verify": "verify",
     "solving.conflict": "explain_infeasible",
+    "solving.matrix": "best_tree best_trees",
     "solving.solve": "solve solve_batch",
     "treebank": "Sentence read_conllu",
 }
@@ -53,8 +55,8 @@ __all__ = [
     "Agreement", "BBParseError", "ConfigError", "Document", "FactorError", "ModelError",
     "OutputError", "ParsedSentence", "Parser", "Pipeline", "Problem", "ProblemError",
     "ScoredTree", "Sentence", "Solution", "Tree", "TreebankError", "VerificationError", "Word",
-    "__version__", "agree", "expand_count_factors", "explain_infeasible", "load", "mapper",
-    "read_conllu", "solve", "solve_batch", "verify",
+    "__version__", "agree", "best_tree", "best_trees", "expand_count_factors",
+    "explain_infeasible", "load", "mapper", "read_conllu", "solve", "solve_batch", "verify",
 ]  # fmt: skip
 
 

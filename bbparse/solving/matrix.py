@@ -1,0 +1,208 @@
+"""`best_tree` and `best_trees`: from the arc scores of another parser to trees, in one call.
+
+Rows are dependents and columns are heads, as in nearly every neural parser, which normalises over
+the heads of a word: ``scores.argmax(-1)`` gives heads. (`Problem.from_arc_scores` takes the
+transpose, ``scores[head, modifier]``.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbparse.errors import ProblemError
+from bbparse.problem import Problem, Solution
+from bbparse.problem.check import MAX_SCORE, as_count
+from bbparse.solving.solve import solve
+
+_AXES = "rows are dependents, columns are heads, 0 is the root"
+
+
+def best_tree(
+    scores: Any,
+    *,
+    lengths: Sequence[int] | None = None,
+    projective: bool = True,
+    single_root: bool = True,
+) -> Any:
+    """Find the best tree of a matrix of arc scores, or of each of a batch.
+
+    Parameters
+    ----------
+    scores : float[n + 1, n + 1], float[b, n + 1, n + 1] or sequence of b matrices
+        scores[d, h] of the arc from head h to dependent d: rows are dependents, 0 is the root; -inf
+        = no such arc. Row 0 and the diagonal are ignored. Arrays of numpy and of whatever it
+        converts, and torch tensors, which are copied from their device once.
+    lengths : sequence of b int, optional
+        Number of words of each sentence: rows and columns after those of its words are padding.
+    projective : bool
+        Trees must have no crossing arcs.
+    single_root : bool
+        The root must have exactly one dependent.
+
+    Returns
+    -------
+    int32[n + 1], int32[b, n + 1] or list of int32[n + 1]
+        heads[d], with -1 for the root and for padding: one array for an array, a list for a
+        sequence of matrices.
+
+    Raises
+    ------
+    ProblemError
+        If the shape does not fit, a score is NaN or +inf, or a sentence has no tree.
+    """
+    solutions, shape = _solved(scores, 1, lengths, projective, single_root)
+    heads = []
+    for i, solution in enumerate(solutions):
+        if not len(solution):
+            reason = "; ".join(solution.conflict) or "no tree has only these arcs"
+            raise ProblemError(f"scores of sentence {i} allow no tree: {reason}; {_AXES}")
+        heads.append(solution.heads[0])
+    if shape is None:
+        return heads
+    padded = np.full(shape[:-1], -1, np.int32)
+    for row, found in zip(padded.reshape(-1, shape[-1]), heads):
+        row[: len(found)] = found
+    return padded
+
+
+def best_trees(
+    scores: Any,
+    k: int,
+    *,
+    lengths: Sequence[int] | None = None,
+    projective: bool = True,
+    single_root: bool = True,
+) -> Any:
+    """Find the k best trees of a matrix of arc scores, or of each of a batch.
+
+    Parameters
+    ----------
+    scores, lengths, projective, single_root
+        See `best_tree`.
+    k : int
+        Number of trees of a sentence; all of them if there are fewer.
+
+    Returns
+    -------
+    Solution or list of Solution
+        Heads, scores and proofs, best first; a list for a batch. A sentence without a tree has the
+        status ``infeasible``.
+
+    Raises
+    ------
+    ProblemError
+        If the shape does not fit, or a score is NaN or +inf.
+    """
+    solutions, shape = _solved(scores, k, lengths, projective, single_root)
+    return solutions[0] if shape is not None and len(shape) == 2 else solutions
+
+
+def as_array(name: str, values: Any, ndims: Sequence[int], axes: str) -> NDArray[Any]:
+    """Return real numbers as an array: tensors leave their device and their gradients behind.
+
+    Raises
+    ------
+    ProblemError
+        If they are no array of numbers of one of these dimensions; `axes` says what is expected.
+    """
+    kind = f"{type(values).__module__}.{type(values).__name__}"
+    try:
+        if hasattr(values, "detach"):
+            values = values.detach().double().cpu().numpy()
+        array = np.asarray(values)
+    except Exception as error:   # whatever a library says of arrays on devices it has no driver for
+        reason = " ".join(str(error).split())
+        raise ProblemError(
+            f"{name} is a {kind} that numpy cannot read ({reason:.120}), expected an array on the"
+            f" processor, {axes}"
+        ) from None
+    if array.ndim not in ndims or array.dtype.kind not in "iuf":
+        raise ProblemError(
+            f"{name} has shape {array.shape} and dtype {array.dtype}, expected real numbers: {axes}"
+        )
+    return array
+
+
+def check_arcs(name: str, arcs: NDArray[Any]) -> None:
+    """Refuse arc scores [d, h] that are no matrix of a sentence, and transposed ones.
+
+    Raises
+    ------
+    ProblemError
+        Names shape or index, and what was expected.
+    """
+    size = len(arcs)
+    if arcs.shape != (size, size) or size < 2:
+        raise ProblemError(
+            f"{name} has shape {arcs.shape}, expected (n + 1, n + 1) for n >= 1 words: {_AXES}"
+        )
+    is_fine = (np.abs(arcs) <= MAX_SCORE) | (arcs == -np.inf)
+    is_fine[0] = True
+    np.fill_diagonal(is_fine, True)
+    if not is_fine.all():
+        d, h = np.argwhere(~is_fine)[0]
+        raise ProblemError(
+            f"{name}[{d}, {h}] is {arcs[d, h]}, expected a number or -inf in shape {arcs.shape}:"
+            f" {_AXES}"
+        )
+    if (arcs[1:, 0] == -np.inf).all() and np.isfinite(arcs[0, 1:]).any():
+        raise ProblemError(
+            f"{name} has shape {arcs.shape} and column 0 is -inf, so that no word can depend on the"
+            f" root: expected the transpose, as {_AXES}"
+        )
+
+
+def cut(
+    name: str, arrays: Sequence[NDArray[Any]], lengths: Sequence[int] | None
+) -> list[NDArray[Any]]:
+    """Return the arrays without padding: [n + 1, n + 1] or more dimensions, n of each sentence."""
+    if lengths is None:
+        return list(arrays)
+    numbers = as_array("lengths", lengths, (1,), "one number of words a sentence").tolist()
+    if len(numbers) != len(arrays):
+        raise ProblemError(f"{len(numbers)} lengths, expected {len(arrays)}, one a sentence")
+    found = []
+    for i, (array, number) in enumerate(zip(arrays, numbers)):
+        shape = array.shape
+        n = as_count(f"lengths[{i}]", number, 1, max(1, min(shape[:2]) - 1))
+        if shape[0] != shape[1] or n + 1 > shape[0]:
+            raise ProblemError(
+                f"{name} of sentence {i} has shape {shape}, expected ({n + 1}, {n + 1}) or more for"
+                f" its {n} words: {_AXES}"
+            )
+        found.append(array[: n + 1, : n + 1])
+    return found
+
+
+def problem_of(
+    arcs: NDArray[Any], *, projective: bool = True, single_root: bool = True
+) -> Problem:
+    """Make the problem of checked arc scores [d, h]; see `check_arcs`."""
+    return Problem.from_arc_scores(
+        np.asarray(arcs).T, projective=projective, single_root=single_root
+    )
+
+
+def _solved(
+    scores: Any, k: int, lengths: Sequence[int] | None, projective: bool, single_root: bool
+) -> tuple[list[Solution], tuple[int, ...] | None]:
+    """Return the solutions of all matrices, and the shape of the array; None: a sequence."""
+    axes = f"(n + 1, n + 1) or (sentences, n + 1, n + 1), {_AXES}"
+    shape = None
+    if isinstance(scores, list | tuple) and (not scores or getattr(scores[0], "ndim", 0) == 2):
+        matrices = [as_array(f"scores[{i}]", x, (2,), _AXES) for i, x in enumerate(scores)]
+    else:
+        array = as_array("scores", scores, (2, 3), axes)
+        shape = array.shape
+        matrices = list(array.reshape(-1, *shape[-2:]))
+    is_single = shape is not None and len(shape) == 2
+    solutions = []
+    for i, arcs in enumerate(cut("scores", matrices, lengths)):
+        check_arcs("scores" if is_single else f"scores[{i}]", arcs)
+        problem = problem_of(arcs, projective=projective, single_root=single_root)
+        solutions.append(solve(problem, k_best=k))
+    return solutions, shape
