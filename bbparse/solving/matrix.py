@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.errors import ProblemError
-from bbparse.problem import Problem, Solution
+from bbparse.problem import Problem
 from bbparse.problem.check import MAX_SCORE, as_count
+from bbparse.solving.matrix_kernels import best_heads
 from bbparse.solving.solve import solve
 
 _AXES = "rows are dependents, columns are heads, 0 is the root"
@@ -54,19 +55,23 @@ def best_tree(
     ProblemError
         If the shape does not fit, a score is NaN or +inf, or a sentence has no tree.
     """
-    solutions, shape = _solved(scores, 1, lengths, projective, single_root)
-    heads = []
-    for i, solution in enumerate(solutions):
+    matrices, shape = _matrices(scores, lengths)
+    heads = [np.full(len(arcs), -1, np.int32) for arcs in matrices]
+    if shape is not None:
+        padded = np.full(shape[:-1], -1, np.int32)
+        rows = padded.reshape(-1, shape[-1])
+        heads = [row[: len(arcs)] for row, arcs in zip(rows, matrices)]
+    for i, (arcs, found) in enumerate(zip(matrices, heads)):
+        square = len(arcs) > 1 and arcs.shape == (len(arcs),) * 2
+        if square and best_heads(arcs.astype(np.float64), projective, single_root, found):
+            continue
+        check_arcs(_name(i, shape), arcs)
+        solution = solve(problem_of(arcs, projective=projective, single_root=single_root))
         if not len(solution):
             reason = "; ".join(solution.conflict) or "no tree has only these arcs"
             raise ProblemError(f"scores of sentence {i} allow no tree: {reason}; {_AXES}")
-        heads.append(solution.heads[0])
-    if shape is None:
-        return heads
-    padded = np.full(shape[:-1], -1, np.int32)
-    for row, found in zip(padded.reshape(-1, shape[-1]), heads):
-        row[: len(found)] = found
-    return padded
+        found[:] = solution.heads[0]
+    return heads if shape is None else padded
 
 
 def best_trees(
@@ -97,7 +102,12 @@ def best_trees(
     ProblemError
         If the shape does not fit, or a score is NaN or +inf.
     """
-    solutions, shape = _solved(scores, k, lengths, projective, single_root)
+    matrices, shape = _matrices(scores, lengths)
+    solutions = []
+    for i, arcs in enumerate(matrices):
+        check_arcs(_name(i, shape), arcs)
+        problem = problem_of(arcs, projective=projective, single_root=single_root)
+        solutions.append(solve(problem, k_best=k))
     return solutions[0] if shape is not None and len(shape) == 2 else solutions
 
 
@@ -187,10 +197,10 @@ def problem_of(
     )
 
 
-def _solved(
-    scores: Any, k: int, lengths: Sequence[int] | None, projective: bool, single_root: bool
-) -> tuple[list[Solution], tuple[int, ...] | None]:
-    """Return the solutions of all matrices, and the shape of the array; None: a sequence."""
+def _matrices(
+    scores: Any, lengths: Sequence[int] | None
+) -> tuple[list[NDArray[Any]], tuple[int, ...] | None]:
+    """Return the matrices without padding, and the shape of the array; None: a sequence."""
     axes = f"(n + 1, n + 1) or (sentences, n + 1, n + 1), {_AXES}"
     shape = None
     if isinstance(scores, list | tuple) and (not scores or getattr(scores[0], "ndim", 0) == 2):
@@ -199,10 +209,9 @@ def _solved(
         array = as_array("scores", scores, (2, 3), axes)
         shape = array.shape
         matrices = list(array.reshape(-1, *shape[-2:]))
-    is_single = shape is not None and len(shape) == 2
-    solutions = []
-    for i, arcs in enumerate(cut("scores", matrices, lengths)):
-        check_arcs("scores" if is_single else f"scores[{i}]", arcs)
-        problem = problem_of(arcs, projective=projective, single_root=single_root)
-        solutions.append(solve(problem, k_best=k))
-    return solutions, shape
+    return cut("scores", matrices, lengths), shape
+
+
+def _name(i: int, shape: tuple[int, ...] | None) -> str:
+    """Return the name of a matrix for messages."""
+    return "scores" if shape is not None and len(shape) == 2 else f"scores[{i}]"

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbparse import best_tree, best_trees
+from bbparse import Problem, best_tree, best_trees, solve
 from bbparse.errors import ProblemError
+from bbparse.solving.matrix_kernels import best_heads
 from tests.oracles.enumerate import is_projective, is_tree
 
 
@@ -44,6 +45,25 @@ def test_trees_are_the_best_of_all(projective: bool, single_root: bool) -> None:
         assert found.heads.tolist() == [heads for _, heads in expected[:4]]
         assert found.scores == pytest.approx([score for score, _ in expected[:4]])
         assert found.proved.all()
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_one_call_finds_the_tree_of_the_solver(projective: bool) -> None:
+    rng = np.random.default_rng(8)
+    looked = 0
+    for case in range(120):
+        n, single_root = int(rng.integers(1, 9)), bool(rng.integers(2))
+        arcs = rng.normal(size=(n + 1, n + 1)) * 10.0 ** rng.integers(-12, 13)
+        if case % 3 == 1:  # ties
+            arcs = rng.integers(-2, 3, size=arcs.shape).astype(float)
+        elif case % 3 == 2:  # some terms hide others
+            arcs[rng.random(arcs.shape) < 0.2] *= 10.0 ** rng.integers(0, 18)
+        flags = {"projective": projective, "single_root": single_root}
+        expected = solve(Problem.from_arc_scores(arcs.T.copy(), **flags)).heads[0]
+        heads = np.full(n + 1, -1, np.int32)
+        looked += not best_heads(arcs, projective, single_root, heads)
+        assert best_tree(arcs, **flags).tolist() == expected.tolist()
+    assert 0 < looked < 60  # both ways were taken
 
 
 def test_a_batch_is_cut_to_its_lengths() -> None:
