@@ -38,6 +38,7 @@ COMMANDS = {
     "model": "Show a model's card: data, settings, accuracy.",
     "factors": "List the installed factor families.",
     "serve": "Run a parsing service over HTTP.",
+    "annotate": "Annotate a treebank in the browser.",
     "solve": "Solve a decoding problem in a file.",
     "verify": "Check the proof of a solution.",
 }

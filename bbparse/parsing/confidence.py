@@ -247,6 +247,9 @@ class Calibration:
         """Return the probabilities of the arcs of a tree and of the tree."""
         arcs = chances(evidence.columns, self.arc)
         either = np.maximum(arcs, chances(evidence.columns, self.either))
-        tree = chances(_tree_evidence(arcs)[None], self.tree)
         rivals, both = evidence.rivals.tolist(), either.tolist()
-        return Confidences(tuple(arcs.tolist()), float(tree[0]), tuple(rivals), tuple(both))
+        return Confidences(tuple(arcs.tolist()), self.of_tree(arcs), tuple(rivals), tuple(both))
+
+    def of_tree(self, arcs: Floats) -> float:
+        """Return the probability that a tree is right, from those of its arcs, float64[n]."""
+        return float(chances(_tree_evidence(arcs)[None], self.tree)[0])

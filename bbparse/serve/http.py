@@ -39,7 +39,7 @@ from bbparse.serve.schema import Options, ParseRequest, TextOptions, with_bodies
 from bbparse.serve.settings import Refused, Settings
 
 _PAGE = {"": "text/html", "page.js": "text/javascript", "page.css": "text/css"}
-_SAFE = {
+SAFE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:;"
     " frame-ancestors 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
@@ -69,7 +69,7 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
     @app.exception_handler(RequestValidationError)
     @app.exception_handler(ValidationError)
     async def refuse(request: Request, error: Exception) -> Response:
-        return _refusal(request, error)
+        return refusal(request, error)
 
     @app.exception_handler(ClientDisconnect)
     async def left(request: Request, error: Exception) -> Response:
@@ -163,7 +163,7 @@ def application(pool: Pool, metrics: Metrics, reload: Any) -> FastAPI:
 
         @app.get(f"/{name}", include_in_schema=False)
         async def show_page() -> Response:
-            return Response(data, media_type=f"{kind}; charset=utf-8", headers=_SAFE)
+            return Response(data, media_type=f"{kind}; charset=utf-8", headers=SAFE_HEADERS)
 
     for name, kind in _PAGE.items():
         add_page(name, kind)
@@ -241,7 +241,7 @@ def _form(body: bytes, kind: str) -> dict[str, str]:
     raise Refused(400, f"Unsupported payload Content-Type '{kind}'.")
 
 
-def _refusal(request: Request, error: Exception) -> Response:
+def refusal(request: Request, error: Exception) -> Response:
     """Return an error in the format of its path: plain text as UDPipe does, or JSON."""
     headers: dict[str, str] = {}
     if isinstance(error, RequestValidationError | ValidationError):

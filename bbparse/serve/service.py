@@ -57,7 +57,7 @@ def serve(
     """
     if not hasattr(socket, "AF_UNIX") or not hasattr(os, "fork"):
         raise ServiceError("bbparse serve needs Linux or macOS")
-    with _listener(host, port) as listener:
+    with listening(host, port) as listener:
         parsers = _loaded(load, settings)
         in_main_thread(partial(_serve, listener, host, load, parsers, settings, tell))
 
@@ -85,7 +85,8 @@ def _loaded(load: Load, settings: Settings) -> Mapping[str, Parser]:
     return parsers
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raises `ServiceError` if it cannot."""
     where = f"{host}, port {port}"
     try:
         info = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -1,0 +1,210 @@
+"""The page over HTTP: its paths, who may use them, and the server."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.resources import files
+from typing import Any, Literal
+
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict
+
+from bbparse.annotate.treebank import Act, Conflict, Impossible, Treebank
+from bbparse.annotate.view import options_view, sentence_view
+from bbparse.serve.guard import Guard, Protocol
+from bbparse.serve.http import SAFE_HEADERS, refusal
+from bbparse.serve.pool import Metrics
+from bbparse.serve.settings import Refused, Settings
+
+_PAGE = {
+    "": "text/html", "page.js": "text/javascript", "drawing.js": "text/javascript",
+    "page.css": "text/css",
+}  # fmt: skip
+_SAFE = {
+    **SAFE_HEADERS, "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
+}  # fmt: skip
+_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+
+
+class Step(BaseModel):
+    """Body of a request for one act, see `Act`; ``revision`` is the one that was shown."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    kind: Literal["fix", "forbid", "release", "accept", "cell", "undo", "redo"]
+    revision: int
+    word: int = 0
+    head: int = 0
+    label: str = ""
+    column: str = ""
+    value: str = ""
+    tree: int = 0
+
+
+class Doorkeeper:
+    """Refuses requests from other pages and for other hosts.
+
+    On the loopback address, Host has to name it: a page of another origin whose name was bound to
+    this address (DNS rebinding) is refused. Elsewhere paths begin with a secret token.
+    """
+
+    def __init__(self, port: int, token: str) -> None:
+        self.token = token
+        self.hosts = {f"{name}:{port}" for name in _LOCAL} | (set(_LOCAL) if port == 80 else set())
+
+    def check(self, request: Request) -> None:
+        """Raise `Refused` for a request that must not be answered."""
+        host, origin = request.headers.get("host", ""), request.headers.get("origin")
+        if not self.token and host not in self.hosts:
+            raise Refused(403, f"Host is {host!r}, expected the address of this machine")
+        if origin is not None and origin.partition("://")[2] != host:
+            raise Refused(403, "the request comes from another page")
+        if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            raise Refused(403, "the request comes from another page")
+        if request.method == "POST":
+            kind = request.headers.get("content-type", "").partition(";")[0]
+            if kind != "application/json":
+                raise Refused(415, f"the body is of type {kind!r}, expected application/json")
+
+
+def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
+    """Make the application; with a token all its paths begin with ``/TOKEN``."""
+    app = FastAPI(title="bbparse annotate", docs_url=None, redoc_url=None, openapi_url=None)
+    keeper = Doorkeeper(port, token)
+    prefix = f"/{token}" if token else ""
+
+    @app.exception_handler(Refused)
+    @app.exception_handler(RequestValidationError)
+    async def refuse(request: Request, error: Exception) -> Response:
+        return refusal(request, error)
+
+    @app.middleware("http")
+    async def guarded(
+        request: Request, answer: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        try:
+            keeper.check(request)
+            given = request.url.path.split("/")[1]
+            if token and not secrets.compare_digest(given.encode(), token.encode()):
+                raise Refused(403, "the address lacks its token: use the one that was printed")
+        except Refused as error:
+            return refusal(request, error)
+        response = await answer(request)
+        response.headers.update(_SAFE)
+        return response
+
+    def checked(index: int) -> int:
+        if not 0 <= index < len(treebank.entries):
+            raise Refused(404, f"no sentence {index + 1}: there are {len(treebank.entries)}")
+        return index
+
+    @app.get(f"{prefix}/api/sentences")
+    def rows(since: int = -1) -> Response:
+        """List the sentences that changed after a value of ``changes``; -1: all."""
+        with treebank.lock:
+            found = {"rows": treebank.rows(since), "changes": treebank.changes}
+        labels = list(treebank.completer.labels) if since < 0 else []
+        status = {"saved": treebank.is_saved, "trouble": treebank.trouble}
+        facts = {"file": treebank.target.name, "suggest_only": treebank.suggest_only}
+        return JSONResponse({**found, **status, **facts, "labels": labels})
+
+    @app.get(f"{prefix}/api/sentences/{{index}}")
+    def show(index: int, tree: int = 0) -> Response:
+        """Return a sentence with one of its trees."""
+        return JSONResponse(sentence_view(treebank, checked(index), max(0, min(tree, 99))))
+
+    @app.post(f"{prefix}/api/sentences/{{index}}")
+    def act(index: int, step: Step) -> Response:
+        """Do one act; 409 with the sentence as it is now if somebody else has changed it."""
+        fields = step.model_dump()
+        revision = fields.pop("revision")
+        try:
+            treebank.act(checked(index), revision, Act(**fields))
+        except Conflict:
+            view = sentence_view(treebank, index)
+            return JSONResponse({"error": "changed in another window", "now": view}, 409)
+        except Impossible as error:
+            return JSONResponse({"error": str(error)}, 422)
+        return JSONResponse(sentence_view(treebank, index))
+
+    @app.get(f"{prefix}/api/sentences/{{index}}/words/{{word}}")
+    def options(index: int, word: int, tree: int = 0) -> Response:
+        """Return the likely heads of a word and the labels of its arc."""
+        return JSONResponse(options_view(treebank, checked(index), word, max(0, min(tree, 99))))
+
+    @app.get(f"{prefix}/api/search")
+    def search(text: str, by: Literal["form", "relation"] = "form") -> Response:
+        """Return the indices of the sentences with a form or a relation."""
+        return JSONResponse(treebank.search(by, text))
+
+    def add_page(name: str, kind: str) -> None:
+        data = (files("bbparse.annotate") / "page" / (name or "page.html")).read_bytes()
+
+        @app.get(f"{prefix}/{name}")
+        async def page() -> Response:
+            return Response(data, media_type=f"{kind}; charset=utf-8")
+
+    for name, kind in _PAGE.items():
+        add_page(name, kind)
+    return app
+
+
+class Server(uvicorn.Server):
+    """Server that reports when it is ready, and that Ctrl-C and SIGTERM end in peace.
+
+    Parameters
+    ----------
+    treebank : Treebank
+    listener : socket
+        Socket on which browsers connect.
+    token : str
+        Secret in the addresses; empty on the loopback address.
+    ready : callable
+        Called when requests are answered.
+    """
+
+    def __init__(
+        self, treebank: Treebank, listener: socket.socket, token: str, ready: Callable[[], None]
+    ) -> None:
+        settings = Settings()
+        app = application(treebank, listener.getsockname()[1], token)
+        options: Any = {"http": partial(Protocol, stall=settings.stall), "server_header": False}
+        super().__init__(
+            uvicorn.Config(
+                Guard(app, settings, Metrics()), ws="none", lifespan="off", log_level="error",
+                access_log=False, timeout_graceful_shutdown=2, **options,
+            )
+        )  # fmt: skip
+        self._treebank, self._listener, self._ready = treebank, listener, ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals without raising them again at the end."""
+        is_main = threading.current_thread() is threading.main_thread()
+        numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def serve_all(self) -> None:
+        """Answer requests until a signal comes; then save and close the treebank."""
+        self._treebank.start()
+        try:
+            self.run([self._listener])
+        finally:
+            self._treebank.close()

@@ -1,0 +1,154 @@
+"""The journal of an annotation: one line of JSON for each step, written before it is answered.
+
+The first line of a sentence has its text as it was in the file (``base``). Every step has the
+marks, the tree and a digest of the text that is written; undo and redo have the number of the step
+that they lead to. So the journal restores all steps of all sentences, saved or not. A line that
+a killed process did not complete is dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, Any
+
+from bbparse.annotate.marks import Marks
+from bbparse.errors import OutputError, TreebankError
+from bbparse.storage.output import lock_file
+
+_FORMAT = {"bbparse": "annotate", "version": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Marks of a sentence and the tree that was completed around them."""
+
+    marks: Marks
+    heads: tuple[int, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class History:
+    """Steps of a sentence in the journal, without the first, which is the file's."""
+
+    base: str  #: Text of the sentence in the file before the first step.
+    steps: list[Step] = field(default_factory=list)
+    at: int = 0  #: Number of the step that counts; 0 is the file's.
+    digests: set[str] = field(default_factory=set)  #: Of all texts that were written.
+
+
+def digest(text: str) -> str:
+    """Return a short digest of a text."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+class Journal:
+    """A journal file, locked as long as it is open.
+
+    Parameters
+    ----------
+    path : Path
+        It is made if it does not exist.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written or another process has it.
+    TreebankError
+        If it is no journal.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.exists = path.exists()
+        try:
+            self._file: IO[bytes] = open(path, "a+b")
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+        if lock_file(self._file) is False:
+            self._file.close()
+            raise OutputError(f"{path}: another bbparse annotate is at work on this treebank")
+
+    def histories(self) -> dict[int, History]:
+        """Read the steps of all sentences, by their index; drop an incomplete last line."""
+        self._file.seek(0)
+        data = self._file.read()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            self._file.truncate(whole)
+        found: dict[int, History] = {}
+        lines = data[:whole].splitlines()
+        for number, line in enumerate(lines, start=1):
+            try:
+                record = json.loads(line)
+                if number == 1:
+                    if record != _FORMAT:
+                        raise ValueError
+                    continue
+                _replay(found, record)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                self._file.close()
+                raise TreebankError(
+                    f"{self.path}, line {number}: no line of a journal of bbparse annotate: move"
+                    " the file away to begin anew"
+                ) from None
+        if not lines:
+            self._append(_FORMAT)
+        return found
+
+    def begin(self, index: int, base: str) -> None:
+        """Write the text of a sentence before its first step."""
+        self._append({"sentence": index, "base": base})
+
+    def step(self, index: int, number: int, step: Step, text: str) -> None:
+        """Write a step, whose text will be written to the file."""
+        tree = {"heads": step.heads, "labels": step.labels, "digest": digest(text)}
+        self._append({"sentence": index, "step": number, **step.marks.record(), **tree})
+
+    def move(self, index: int, number: int) -> None:
+        """Write that another step counts: undo and redo."""
+        self._append({"sentence": index, "at": number})
+
+    def _append(self, record: dict[str, Any]) -> None:
+        try:
+            self._file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+            self._file.flush()  # what the system has survives the end of the process
+        except OSError as error:
+            raise OutputError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+    def sync(self) -> None:
+        """Have the system write the journal to the disk."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close and unlock the file; an empty journal is removed."""
+        empty = self._file.tell() <= len(json.dumps(_FORMAT, separators=(",", ":"))) + 1
+        if empty and not self.exists:
+            self.path.unlink(missing_ok=True)
+        self._file.close()
+
+
+def _replay(found: dict[int, History], record: dict[str, Any]) -> None:
+    index = record["sentence"]
+    if "base" in record:
+        found[index] = History(record["base"], digests={digest(record["base"])})
+        return
+    history = found[index]
+    if "step" in record:
+        step = Step(Marks.from_record(record), tuple(record["heads"]), tuple(record["labels"]))
+        history.steps[record["step"] - 1 :] = [step]
+        history.digests.add(record["digest"])
+        history.at = len(history.steps)
+    else:
+        history.at = _within(record["at"], history.steps)
+
+
+def _within(number: int, steps: Sequence[Step]) -> int:
+    if not 0 <= number <= len(steps):
+        raise ValueError
+    return number

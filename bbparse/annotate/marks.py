@@ -1,0 +1,114 @@
+"""Decisions of a person about a sentence: what is fixed, forbidden and rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bbparse.treebank.sentence import NO_HEAD, Sentence, miscs
+from bbparse.treebank.writing import format_sentence, with_columns, with_fields
+
+#: Columns that can be rewritten.
+COLUMNS = ("lemmas", "upos", "xpos", "feats")
+#: Item of MISC of a word whose arc a person has fixed.
+FIXED = "Fixed=Yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Decisions about the words of a sentence, numbered from 1."""
+
+    #: Word → its head and its label; an empty label is open.
+    fixed: Mapping[int, tuple[int, str]] = field(default_factory=dict)
+    forbidden: frozenset[tuple[int, int]] = frozenset()  #: Arcs (head, word).
+    #: Column and word → new value.
+    cells: Mapping[tuple[str, int], str] = field(default_factory=dict)
+
+    @classmethod
+    def of_file(cls, sentence: Sentence, suggest_only: bool) -> Marks:
+        """Return the marks of a sentence as its file has it.
+
+        Its arcs are fixed if some words have no head, or with `suggest_only`. A complete tree is a
+        draft otherwise, and only words with ``Fixed=Yes`` in MISC are fixed.
+        """
+        every = suggest_only or not sentence.has_heads
+        rows = zip(sentence.heads, sentence.deprels, miscs(sentence))
+        return cls(
+            {
+                m: (head, "" if label == "_" else label)
+                for m, (head, label, misc) in enumerate(rows, start=1)
+                if head != NO_HEAD and (every or FIXED in misc.split("|"))
+            }
+        )
+
+    def with_fixed(self, arcs: Mapping[int, tuple[int, str]]) -> Marks:
+        """Fix the arcs of some words; arcs that were forbidden are allowed again."""
+        allowed = {(head, m) for m, (head, _) in arcs.items()}
+        return replace(
+            self, fixed={**self.fixed, **arcs}, forbidden=self.forbidden - allowed
+        )  # fmt: skip
+
+    def with_forbidden(self, head: int, word: int) -> Marks:
+        """Forbid an arc, which may have been fixed."""
+        fixed = {m: arc for m, arc in self.fixed.items() if (arc[0], m) != (head, word)}
+        return replace(self, fixed=fixed, forbidden=self.forbidden | {(head, word)})
+
+    def released(self, word: int) -> Marks:
+        """Release a word, or all words (0), from what is fixed and forbidden."""
+        if not word:
+            return replace(self, fixed={}, forbidden=frozenset())
+        return replace(
+            self, fixed={m: arc for m, arc in self.fixed.items() if m != word},
+            forbidden=frozenset(arc for arc in self.forbidden if arc[1] != word),
+        )  # fmt: skip
+
+    def with_cell(self, column: str, word: int, value: str) -> Marks:
+        """Rewrite a value."""
+        return replace(self, cells={**self.cells, (column, word): value})
+
+    def rewritten(self, sentence: Sentence) -> Sentence:
+        """Return a sentence with the rewritten values; `ValueError` if one cannot be written."""
+        columns: dict[str, list[str]] = {}
+        for (column, word), value in self.cells.items():
+            columns.setdefault(column, list(getattr(sentence, column)))[word - 1] = value
+        return with_columns(sentence, **columns) if columns else sentence
+
+    def record(self) -> dict[str, Any]:
+        """Return the marks as JSON has them."""
+        return {
+            "fixed": [[m, *arc] for m, arc in sorted(self.fixed.items())],
+            "forbidden": sorted(map(list, self.forbidden)),
+            "cells": [[*place, value] for place, value in sorted(self.cells.items())],
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Marks:
+        """Return the marks of a record."""
+        return cls(
+            {m: (head, label) for m, head, label in record["fixed"]},
+            frozenset((head, m) for head, m in record["forbidden"]),
+            {(column, m): value for column, m, value in record["cells"]},
+        )
+
+
+def written(
+    base: Sentence, tagged: Sentence, marks: Marks, heads: Sequence[int], labels: Sequence[str],
+    mark_fixed: bool,
+) -> str:  # fmt: skip
+    """Return the text of a sentence with marks and a tree; nothing else changes in its lines.
+
+    `base` is the sentence of the file, and `tagged` has the tags that are written.
+    """
+    sentence = marks.rewritten(tagged)
+    if mark_fixed:
+        values = []
+        for m, (i, misc) in enumerate(zip(sentence.word_lines, miscs(sentence)), start=1):
+            items = [item for item in misc.split("|") if item not in ("_", FIXED)]
+            items += [FIXED] * (m in marks.fixed)
+            end = "\r" if sentence.lines[i].endswith("\r") else ""
+            values.append(("|".join(items) or "_") + end)
+        sentence = replace(sentence, lines=with_fields(sentence, {9: values}))
+    if list(heads) == base.heads and list(labels) == base.deprels:
+        return format_sentence(sentence)
+    return format_sentence(sentence, heads, labels)

@@ -1,0 +1,435 @@
+"""A treebank under annotation: its sentences, their steps, and the file they are saved in."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bbparse.annotate.completion import BrokenRule, Completer, Tree
+from bbparse.annotate.journal import History, Journal, Step, digest
+from bbparse.annotate.marks import COLUMNS, Marks, written
+from bbparse.errors import BBParseError, OutputError
+from bbparse.storage.output import check_output, open_output
+from bbparse.treebank import NO_HEAD, Sentence, format_sentence, read_conllu
+from bbparse.treebank.sentence import checked_column
+
+#: Seconds between sentences that are parsed ahead, in which others get the lock.
+_PAUSE = 0.001
+
+
+class Conflict(Exception):
+    """A step on a sentence that has changed since the client has seen it."""
+
+
+class Impossible(Exception):
+    """A step that no tree allows, or that cannot be read; its text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One act of a person on a sentence."""
+
+    kind: str
+    word: int = 0
+    head: int = 0
+    label: str = ""
+    column: str = ""
+    value: str = ""
+    tree: int = 0  #: Number of the tree that was shown.
+
+
+@dataclass(slots=True)
+class Entry:
+    """A sentence of the treebank and its steps."""
+
+    base: Sentence
+    base_text: str
+    steps: list[Step]
+    at: int = 0
+    revision: int = 0
+    changed: int = 0  #: Value of the treebank's counter when it changed last.
+    text: str = ""  #: The text that is saved.
+    summary: Summary | None = None
+    tagged: Sentence | None = None  #: With the tags of the tagger, if it has none.
+
+    @property
+    def step(self) -> Step:
+        """The step that counts."""
+        return self.steps[self.at]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the list of sentences shows of the tree of a sentence."""
+
+    sure: float
+    least: float
+    broken: tuple[str, ...]
+    labels: tuple[str, ...] = field(repr=False)
+
+
+class Treebank:
+    """Sentences of a file under annotation; threads may share it.
+
+    Parameters
+    ----------
+    source : Path
+        CoNLL-U or CoNLL-X.
+    completer : Completer
+    output : Path, optional
+        File to save in, instead of the source.
+    suggest_only : bool
+        Arcs of the file are fixed, and only fixed arcs are saved.
+    mark_fixed : bool
+        Write ``Fixed=Yes`` into MISC of words whose arc is fixed.
+
+    Raises
+    ------
+    TreebankError, ModelError
+        If the file or its journal cannot be read, or its words have no tags and need some.
+    OutputError
+        If the file cannot be written, or another process annotates it.
+    """
+
+    def __init__(
+        self, source: Path, completer: Completer, output: Path | None = None, *,
+        suggest_only: bool = False, mark_fixed: bool = False,
+    ) -> None:  # fmt: skip
+        self.completer, self.suggest_only, self.mark_fixed = completer, suggest_only, mark_fixed
+        self.target = source if output is None else output
+        self.lock = threading.RLock()
+        self.changes = 0
+        self.trouble = ""  #: Why nothing is saved any more, if so.
+        self.told: list[str] = []  #: Lines for the person who starts the program.
+        self.entries = [self._entry(sentence) for sentence in read_conllu(source)]
+        if completer.parser.tagger is None:  # words without tags may be an error
+            for entry in self.entries:
+                completer.parser.tagged(entry.base)
+        check_output(self.target)
+        self._journal = Journal(Path(f"{self.target}.journal"))
+        if output is not None and output.exists() and not self._journal.exists:
+            self._journal.close()
+            raise OutputError(f"{output}: exists and has no journal: remove it, or annotate it")
+        self._seen = _signature(self.target)
+        self._known: tuple[int, int, Tree] | None = None  # index, revision, current tree
+        self._dirty = threading.Event()
+        self._stop = threading.Event()
+        self._unsaved = False
+        self._threads: list[threading.Thread] = []
+        for index, history in self._journal.histories().items():
+            self._restore(index, history)
+
+    def _entry(self, sentence: Sentence) -> Entry:
+        marks = Marks.of_file(sentence, self.suggest_only)
+        text = format_sentence(sentence)
+        step = Step(marks, tuple(sentence.heads), tuple(sentence.deprels))
+        return Entry(sentence, text, [step], text=text)
+
+    def _restore(self, index: int, history: History) -> None:
+        """Restore the steps of a sentence, unless its text was changed elsewhere."""
+        entry = self.entries[index] if index < len(self.entries) else None
+        if entry is None or digest(entry.base_text) not in history.digests:
+            self.told.append(f"sentence {index + 1} was changed elsewhere: its steps are left out")
+            return
+        in_file = entry.base_text
+        data = history.base.encode("utf-8", "surrogatepass")
+        (base,) = read_conllu(io.BytesIO(data))
+        restored = self._entry(base)
+        restored.base = replace(base, number=index + 1, source=entry.base.source)
+        restored.steps += history.steps
+        restored.at = history.at
+        restored.text = self._text(restored)
+        self.entries[index] = restored
+        if restored.text != in_file:
+            self._unsaved = True
+            self._dirty.set()
+
+    # ---- what is shown ----
+
+    def tagged(self, entry: Entry) -> Sentence:
+        """Return a sentence with the tags that the parser sees."""
+        if entry.tagged is None:
+            entry.tagged = self.completer.parser.tagged(entry.base)
+        return entry.step.marks.rewritten(entry.tagged)
+
+    def trees(self, index: int, k: int) -> list[Tree]:
+        """Return the current tree of a sentence and its alternatives, up to k trees.
+
+        If all arcs are fixed, or the tree is the file's, the alternatives are the best trees of an
+        open choice.
+        """
+        with self.lock:
+            entry = self.entries[index]
+            current = self._current(index)
+            fixed = entry.step.marks.fixed
+            is_free = len(fixed) == entry.base.n_words or (not entry.at and entry.base.has_heads)
+            if k == 1 or current.complaint:
+                return [current]
+            around = replace(entry.step.marks, fixed={}) if is_free else entry.step.marks
+            trees = self.completer.best(self.tagged(entry), around, k)
+            same = [(tree.heads, tree.labels) for tree in trees]
+            if (current.heads, current.labels) in same:
+                trees.pop(same.index((current.heads, current.labels)))
+            return [current, *trees][:k]
+
+    def _current(self, index: int) -> Tree:
+        entry = self.entries[index]
+        if self._known is None or self._known[:2] != (index, entry.revision):
+            self._known = index, entry.revision, self._completed(entry)
+        return self._known[2]
+
+    def _completed(self, entry: Entry) -> Tree:
+        """Return the tree of the step that counts, with probabilities."""
+        step, n = entry.step, entry.base.n_words
+        sentence = self.tagged(entry)
+        try:
+            if not entry.at:
+                if entry.base.has_heads:
+                    return self.completer.draft(sentence)
+                return self.completer.best(sentence, step.marks)[0]
+            if len(step.marks.fixed) == n:
+                return Tree(step.heads, step.labels, (1.0,) * n, 1.0)
+            best = self.completer.best(sentence, step.marks)[0]
+            if (best.heads, best.labels) == (step.heads, step.labels):
+                return best
+            # Another model or other rules have completed it.
+            given = replace(sentence, heads=list(step.heads), deprels=list(step.labels))
+            return self.completer.draft(given)
+        except BBParseError as error:
+            arcs = [step.marks.fixed.get(m, (NO_HEAD, "_")) for m in range(1, n + 1)]
+            heads, labels = zip(*arcs)
+            return Tree(heads, labels, (0.0,) * n, 0.0, complaint=" ".join(str(error).split()))
+
+    def broken(self, index: int, tree: Tree) -> list[BrokenRule]:
+        """Return the rules that a tree of a sentence breaks."""
+        with self.lock:
+            return self.completer.broken(self.tagged(self.entries[index]), tree)
+
+    def state(self, entry: Entry) -> str:
+        """Return untouched, work or done."""
+        everything = len(entry.step.marks.fixed) == entry.base.n_words
+        if not entry.at:
+            marked = Marks.of_file(replace(entry.base), False).fixed
+            is_done = entry.base.has_heads and len(marked) == entry.base.n_words
+            return "done" if is_done else "untouched"
+        return "done" if everything else "work"
+
+    def row(self, index: int) -> dict[str, Any]:
+        """Return the row of a sentence in the list; what is not known yet is None."""
+        entry = self.entries[index]
+        summary = entry.summary
+        return {
+            "index": index, "name": entry.base.name, "text": entry.base.written[:160],
+            "words": entry.base.n_words, "state": self.state(entry), "revision": entry.revision,
+            "sure": None if summary is None else round(summary.sure, 4),
+            "least": None if summary is None else round(summary.least, 4),
+            "broken": None if summary is None else list(summary.broken),
+        }  # fmt: skip
+
+    def rows(self, since: int) -> list[dict[str, Any]]:
+        """Return the rows of the sentences that changed after a value of the counter."""
+        with self.lock:
+            return [
+                self.row(i)
+                for i, entry in enumerate(self.entries)
+                if entry.changed > since or since < 0
+            ]
+
+    def search(self, by: str, text: str) -> list[int]:
+        """Return the indices of sentences with a form (or part of one) or with a relation."""
+        text = text.casefold()
+        with self.lock:
+            found = []
+            for i, entry in enumerate(self.entries):
+                if by == "form":
+                    hit = any(text in x.casefold() for x in entry.base.forms)
+                else:
+                    known = entry.summary.labels if entry.summary else entry.base.deprels
+                    hit = any(text in (x, x.partition(":")[0]) for x in known)
+                if hit:
+                    found.append(i)
+            return found
+
+    # ---- what a person does ----
+
+    def act(self, index: int, revision: int, act: Act) -> None:
+        """Do one act on a sentence: it is in the journal when this returns.
+
+        Raises
+        ------
+        Conflict
+            If the sentence has another revision.
+        Impossible
+            If no tree allows it, or the act cannot be understood.
+        """
+        with self.lock:
+            entry = self.entries[index]
+            if revision != entry.revision:
+                raise Conflict
+            tree = None
+            if act.kind in ("undo", "redo"):
+                at = entry.at + (1 if act.kind == "redo" else -1)
+                if not 0 <= at < len(entry.steps):
+                    raise Impossible(f"nothing to {act.kind}")
+                self._journal.move(index, at)
+                entry.at = at
+            else:
+                step, tree = self._step(index, act)
+                if len(entry.steps) == 1:
+                    self._journal.begin(index, entry.base_text)
+                entry.steps[entry.at + 1 :] = [step]
+                entry.at += 1
+                self._journal.step(index, entry.at, step, self._text(entry))
+            entry.text = self._text(entry)
+            entry.revision += 1
+            if tree is not None:
+                self._known = index, entry.revision, tree
+            self._summarise(index)
+            self._unsaved = True
+            self._dirty.set()
+
+    def _step(self, index: int, act: Act) -> tuple[Step, Tree | None]:
+        """Return the step that an act leads to, and its tree if it is known."""
+        entry = self.entries[index]
+        marks = self._marks(index, act)
+        if marks == entry.step.marks and (act.kind != "accept" or self.state(entry) == "done"):
+            raise Impossible("nothing changes")
+        self.tagged(entry)
+        assert entry.tagged is not None
+        sentence = marks.rewritten(entry.tagged)
+        try:
+            if len(marks.fixed) == entry.base.n_words and act.kind == "accept":
+                arcs = [marks.fixed[m] for m in range(1, entry.base.n_words + 1)]
+                heads, labels = zip(*arcs)
+                return Step(marks, heads, labels), None
+            best = self.completer.best(sentence, marks)[0]
+        except BBParseError as error:
+            if self._current(index).complaint and act.kind != "fix":  # on the way out of trouble
+                tree = entry.step
+                return Step(marks, tree.heads, tree.labels), None
+            raise Impossible(" ".join(str(error).split())) from None
+        return Step(marks, best.heads, best.labels), best
+
+    def _marks(self, index: int, act: Act) -> Marks:
+        entry = self.entries[index]
+        marks, n = entry.step.marks, entry.base.n_words
+        least = 0 if act.kind in ("accept", "release") else 1
+        if not least <= act.word <= n or not 0 <= act.head <= n:
+            raise Impossible(f"found word {act.word} and head {act.head}, expected 1 to {n}")
+        if act.kind in ("fix", "forbid") and act.head == act.word:
+            raise Impossible("a word is not its own head")
+        try:
+            checked_column("value", [act.label or "_", act.value or "_"], 2)
+        except ValueError as error:
+            raise Impossible(str(error)) from None
+        if act.kind == "fix":
+            return marks.with_fixed({act.word: (act.head, act.label)})
+        if act.kind == "forbid":
+            return marks.with_forbidden(act.head, act.word)
+        if act.kind == "release":
+            return marks.released(act.word)
+        if act.kind == "cell" and act.column in COLUMNS:
+            return marks.with_cell(act.column, act.word, act.value or "_")
+        if act.kind == "accept":
+            trees = self.trees(index, act.tree + 1)
+            if len(trees) <= act.tree or NO_HEAD in trees[act.tree].heads:
+                raise Impossible("there is no such tree")
+            arcs = zip(trees[act.tree].heads, trees[act.tree].labels)
+            return marks.with_fixed(dict(enumerate(arcs, start=1)))
+        raise Impossible(f"found {act.kind!r} {act.column!r}, expected another act")
+
+    def _text(self, entry: Entry) -> str:
+        """Return the text of a sentence that is saved."""
+        if not entry.at:
+            return entry.base_text
+        step, base = entry.step, entry.base
+        tagged, heads, labels = base, step.heads, step.labels
+        everything = len(step.marks.fixed) == base.n_words
+        if self.suggest_only:  # also without the tags that the tagger suggests
+            arcs = [step.marks.fixed.get(m, (NO_HEAD, "")) for m in range(1, base.n_words + 1)]
+            heads, labels = zip(*[(head, label or "_") for head, label in arcs])
+        if everything or not self.suggest_only:
+            self.tagged(entry)
+            tagged = entry.tagged or base
+        return written(base, tagged, step.marks, heads, labels, self.mark_fixed)
+
+    def _summarise(self, index: int) -> None:
+        tree = self._current(index)
+        broken = [rule.name for rule in self.broken(index, tree)]
+        if tree.complaint and not broken:
+            broken = ["no-tree"]
+        summary = Summary(tree.sure_of_all, min(tree.sure), tuple(broken), tree.labels)
+        entry = self.entries[index]
+        self.changes += 1
+        entry.summary, entry.changed = summary, self.changes
+
+    # ---- saving ----
+
+    @property
+    def is_saved(self) -> bool:
+        """True if the file has all steps."""
+        return not self._unsaved
+
+    def start(self) -> None:
+        """Begin to save, and to parse the sentences ahead, in threads."""
+        for target in (self._keep_saving, self._look_ahead):
+            self._threads.append(threading.Thread(target=target, daemon=True))
+            self._threads[-1].start()
+
+    def _look_ahead(self) -> None:
+        for index, entry in enumerate(self.entries):
+            with self.lock:
+                if entry.summary is None and not self._stop.is_set():
+                    self._summarise(index)
+            if self._stop.wait(_PAUSE):
+                return
+
+    def _keep_saving(self) -> None:
+        while not self._stop.is_set():
+            self._dirty.wait()
+            self.save()
+
+    def save(self) -> None:
+        """Write the file, if a step is not in it and no other program has changed it."""
+        with self.lock:
+            self._dirty.clear()
+            if not self._unsaved or self.trouble:
+                return
+            texts = [entry.text for entry in self.entries]
+            self._unsaved = False
+        try:
+            if _signature(self.target) != self._seen:
+                raise OutputError(
+                    f"{self.target}: another program has changed it, and nothing is saved in it any"
+                    " more: the journal has all steps; start bbparse annotate anew"
+                )
+            self._journal.sync()
+            with open_output(self.target) as stream:
+                stream.write("".join(texts))
+            self._seen = _signature(self.target)
+        except (BBParseError, OSError) as error:
+            with self.lock:
+                self.trouble, self._unsaved = str(error), True
+
+    def close(self) -> None:
+        """Save, end the threads and close the journal."""
+        self._stop.set()
+        self._dirty.set()
+        for thread in self._threads:
+            thread.join()
+        self.save()
+        self._journal.close()
+
+
+def _signature(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes when another program writes a file; None if there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+

@@ -1,0 +1,85 @@
+"""``bbparse annotate``: annotate a treebank in the browser."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from pathlib import Path
+
+import click
+
+from bbparse.cli import options
+from bbparse.cli.common import FILE
+from bbparse.errors import ServiceError, TreebankError
+from bbparse.model import MODELS
+from bbparse.storage.interrupts import in_main_thread
+
+
+@click.command()
+@click.argument("treebank", type=FILE)
+@options.model
+@options.factors
+@options.valid
+@click.option(
+    "--output", "-o", type=FILE, metavar="FILE", help="Save in this file; TREEBANK is unchanged."
+)
+@click.option(
+    "--suggest-only", is_flag=True,
+    help="Take the arcs of TREEBANK as fixed, and save only arcs that are fixed or accepted.",
+)  # fmt: skip
+@click.option(
+    "--mark-fixed", is_flag=True, help="Write Fixed=Yes into MISC of words whose arc is fixed."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8081, show_default=True,
+    help="Port to listen on; 0: any that is free.",
+)  # fmt: skip
+def annotate(
+    treebank: str, model: str, valid: str | None, output: str | None, suggest_only: bool,
+    mark_fixed: bool, host: str, port: int,
+) -> None:  # fmt: skip
+    """Annotate TREEBANK on a page in the browser, until Ctrl-C.
+
+    Fix an arc, and everything else becomes the best tree around it. Each step is saved at once, and
+    is in a journal beside the file, which also keeps what is fixed until the next time. Words that
+    have no head in TREEBANK get one; heads of incomplete sentences are fixed, while complete trees
+    are drafts. An address other than this machine's own has a secret token in it.
+
+    \b
+    Examples:
+      bbparse annotate treebank.conllu
+      bbparse annotate treebank.conllu --model hungarian.model --output done.conllu
+      bbparse annotate gold.conllu --suggest-only --mark-fixed
+    """
+    try:
+        from bbparse.annotate.http import Server
+        from bbparse.serve.service import listening
+    except ImportError as error:
+        if (error.name or "").startswith("bbparse"):
+            raise
+        raise ServiceError(
+            f"{error.name} is not installed: pip install 'bbparse[serve]'"
+        ) from None
+    from bbparse.annotate.completion import Completer
+    from bbparse.annotate.treebank import Treebank
+    from bbparse.parsing.compiling import load_compiled
+
+    if "-" in (treebank, output):
+        raise TreebankError("standard input and output: cannot be annotated: name a file")
+    with listening(host, port) as listener:
+        address = listener.getsockname()[0].partition("%")[0]
+        token = "" if ipaddress.ip_address(address).is_loopback else secrets.token_urlsafe(16)
+        parser = load_compiled(MODELS.path(model), options.given_factors())
+        sentences = Treebank(
+            Path(treebank), Completer(parser, valid), Path(output) if output else None,
+            suggest_only=suggest_only, mark_fixed=mark_fixed,
+        )  # fmt: skip
+        for line in sentences.told:
+            click.echo(f"bbparse: {line}", err=True)
+        shown = f"[{host}]" if ":" in host else host
+        url = f"http://{shown}:{listener.getsockname()[1]}/{token and token + '/'}"
+        server = Server(
+            sentences, listener, token, lambda: click.echo(f"bbparse: on {url}", err=True)
+        )
+        in_main_thread(server.serve_all)
