@@ -17,7 +17,7 @@ from bbparse.parsing.valid import rules_for
 from bbparse.problem import Problem
 from bbparse.scoring.problem_maker import Scored
 from bbparse.treebank.sentence import NO_HEAD, Sentence, crossing_words
-from bbparse.validity.check import NO_ENTRY, Fault, tree_faults
+from bbparse.validity.check import NO_ENTRY, tree_faults
 from bbparse.validity.rules import Rules
 
 
@@ -126,12 +126,11 @@ class Completer:
         if complaint:
             return Tree(heads, labels, (0.0,) * len(heads), 0.0, complaint=complaint)
         scored = self._scored(sentence, heads)
-        pairs = scored.problem.arc_head.astype(np.int64) * (len(heads) + 1) + scored.problem.arc_mod
-        wanted = np.array(heads, np.int64) * (len(heads) + 1) + np.arange(1, len(heads) + 1)
-        arcs = np.argsort(pairs, kind="stable")[np.searchsorted(np.sort(pairs), wanted)]
-        sure = self.calibration(
-            evidence_of(self.parser.model, scored, arcs.astype(np.int32), list(labels))
-        )
+        size, p = len(heads) + 1, scored.problem  # its arcs are sorted by head and modifier
+        wanted = np.array(heads) * size + np.arange(1, size)
+        arcs = np.searchsorted(p.arc_head.astype(np.int64) * size + p.arc_mod, wanted)
+        evidence = evidence_of(self.parser.model, scored, arcs.astype(np.int32), list(labels))
+        sure = self.calibration(evidence)
         return Tree(heads, labels, sure.arcs, sure.tree)
 
     def _scored(self, sentence: Sentence, heads: Sequence[int]) -> Scored:
@@ -164,19 +163,14 @@ class Completer:
 
     def broken(self, sentence: Sentence, tree: Tree) -> list[BrokenRule]:
         """Return the rules that a tree breaks."""
-        n = sentence.n_words
-        if len(tree.heads) != n:
-            return []
-        heads, labels = tree.heads, tree.labels
-        faults = self.rules.faults(replace(sentence, heads=list(heads), deprels=list(labels)))
-        return [self._in_words(fault, sentence, tree) for fault in faults]
-
-    def _in_words(self, fault: Fault, sentence: Sentence, tree: Tree) -> BrokenRule:
-        says = _SAYS.get(fault.name, "") if fault.entry == NO_ENTRY else (
-            self.rules.entries[fault.entry].rule.says
-        )
-        where = fault.text(sentence, tree.heads, tree.labels).partition(": ")[2]
-        return BrokenRule(fault.name, says, where, fault.word, fault.arcs)
+        heads, labels, rules = list(tree.heads), list(tree.labels), self.rules
+        broken = []
+        for fault in rules.faults(replace(sentence, heads=heads, deprels=labels)):
+            has_rule = fault.entry != NO_ENTRY
+            says = rules.entries[fault.entry].rule.says if has_rule else _SAYS[fault.name]
+            where = fault.text(sentence, heads, labels).partition(": ")[2]
+            broken.append(BrokenRule(fault.name, says, where, fault.word, fault.arcs))
+        return broken
 
 
 #: Faults of trees themselves, in words.

@@ -16,10 +16,9 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict
 
 from bbparse.annotate.treebank import Act, Conflict, Impossible, Treebank
-from bbparse.annotate.view import options_view, sentence_view
+from bbparse.annotate.view import options_view, rows, search, sentence_view
 from bbparse.serve.guard import Guard, Protocol
 from bbparse.serve.http import SAFE_HEADERS, refusal
 from bbparse.serve.pool import Metrics
@@ -35,50 +34,30 @@ _SAFE = {
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
-class Step(BaseModel):
-    """Body of a request for one act, see `Act`; ``revision`` is the one that was shown."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-    kind: Literal["fix", "forbid", "release", "accept", "cell", "undo", "redo"]
-    revision: int
-    word: int = 0
-    head: int = 0
-    label: str = ""
-    column: str = ""
-    value: str = ""
-    tree: int = 0
-
-
-class Doorkeeper:
-    """Refuses requests from other pages and for other hosts.
+def check_request(request: Request, port: int, token: str) -> None:
+    """Raise `Refused` for a request from another page or for another host.
 
     On the loopback address, Host has to name it: a page of another origin whose name was bound to
     this address (DNS rebinding) is refused. Elsewhere paths begin with a secret token.
     """
-
-    def __init__(self, port: int, token: str) -> None:
-        self.token = token
-        self.hosts = {f"{name}:{port}" for name in _LOCAL} | (set(_LOCAL) if port == 80 else set())
-
-    def check(self, request: Request) -> None:
-        """Raise `Refused` for a request that must not be answered."""
-        host, origin = request.headers.get("host", ""), request.headers.get("origin")
-        if not self.token and host not in self.hosts:
-            raise Refused(403, f"Host is {host!r}, expected the address of this machine")
-        if origin is not None and origin.partition("://")[2] != host:
-            raise Refused(403, "the request comes from another page")
-        if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            raise Refused(403, "the request comes from another page")
-        if request.method == "POST":
-            kind = request.headers.get("content-type", "").partition(";")[0]
-            if kind != "application/json":
-                raise Refused(415, f"the body is of type {kind!r}, expected application/json")
+    host, origin = request.headers.get("host", ""), request.headers.get("origin")
+    local = {f"{name}:{port}" for name in _LOCAL} | (set(_LOCAL) if port == 80 else set())
+    if not token and host not in local:
+        raise Refused(403, f"Host is {host!r}, expected the address of this machine")
+    site = request.headers.get("sec-fetch-site", "none")
+    if site not in ("none", "same-origin") or (origin and origin.partition("://")[2] != host):
+        raise Refused(403, "the request comes from another page")
+    first = request.url.path.split("/")[1]
+    if token and not secrets.compare_digest(first.encode(), token.encode()):
+        raise Refused(403, "the address lacks its token: use the one that was printed")
+    kind = request.headers.get("content-type", "").partition(";")[0]
+    if request.method == "POST" and kind != "application/json":
+        raise Refused(415, f"the body is of type {kind!r}, expected application/json")
 
 
 def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
     """Make the application; with a token all its paths begin with ``/TOKEN``."""
     app = FastAPI(title="bbparse annotate", docs_url=None, redoc_url=None, openapi_url=None)
-    keeper = Doorkeeper(port, token)
     prefix = f"/{token}" if token else ""
 
     @app.exception_handler(Refused)
@@ -91,10 +70,7 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
         request: Request, answer: Callable[[Request], Awaitable[Response]]
     ) -> Response:
         try:
-            keeper.check(request)
-            given = request.url.path.split("/")[1]
-            if token and not secrets.compare_digest(given.encode(), token.encode()):
-                raise Refused(403, "the address lacks its token: use the one that was printed")
+            check_request(request, port, token)
         except Refused as error:
             return refusal(request, error)
         response = await answer(request)
@@ -107,10 +83,10 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
         return index
 
     @app.get(f"{prefix}/api/sentences")
-    def rows(since: int = -1) -> Response:
+    def changed(since: int = -1) -> Response:
         """List the sentences that changed after a value of ``changes``; -1: all."""
         with treebank.lock:
-            found = {"rows": treebank.rows(since), "changes": treebank.changes}
+            found = {"rows": rows(treebank, since), "changes": treebank.changes}
         labels = list(treebank.completer.labels) if since < 0 else []
         status = {"saved": treebank.is_saved, "trouble": treebank.trouble}
         facts = {"file": treebank.target.name, "suggest_only": treebank.suggest_only}
@@ -122,12 +98,10 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
         return JSONResponse(sentence_view(treebank, checked(index), max(0, min(tree, 99))))
 
     @app.post(f"{prefix}/api/sentences/{{index}}")
-    def act(index: int, step: Step) -> Response:
+    def act(index: int, body: Act) -> Response:
         """Do one act; 409 with the sentence as it is now if somebody else has changed it."""
-        fields = step.model_dump()
-        revision = fields.pop("revision")
         try:
-            treebank.act(checked(index), revision, Act(**fields))
+            treebank.act(checked(index), body)
         except Conflict:
             view = sentence_view(treebank, index)
             return JSONResponse({"error": "changed in another window", "now": view}, 409)
@@ -141,9 +115,9 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
         return JSONResponse(options_view(treebank, checked(index), word, max(0, min(tree, 99))))
 
     @app.get(f"{prefix}/api/search")
-    def search(text: str, by: Literal["form", "relation"] = "form") -> Response:
+    def find(text: str, by: Literal["form", "relation"] = "form") -> Response:
         """Return the indices of the sentences with a form or a relation."""
-        return JSONResponse(treebank.search(by, text))
+        return JSONResponse(search(treebank, by, text))
 
     def add_page(name: str, kind: str) -> None:
         data = (files("bbparse.annotate") / "page" / (name or "page.html")).read_bytes()

@@ -7,7 +7,7 @@ import os
 import threading
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from bbparse.annotate.completion import BrokenRule, Completer, Tree
 from bbparse.annotate.journal import History, Journal, Step, digest
@@ -33,7 +33,8 @@ class Impossible(Exception):
 class Act:
     """One act of a person on a sentence."""
 
-    kind: str
+    kind: Literal["fix", "forbid", "release", "accept", "cell", "undo", "redo"]
+    revision: int  #: Of the sentence that was shown.
     word: int = 0
     head: int = 0
     label: str = ""
@@ -218,45 +219,9 @@ class Treebank:
             return "done" if is_done else "untouched"
         return "done" if everything else "work"
 
-    def row(self, index: int) -> dict[str, Any]:
-        """Return the row of a sentence in the list; what is not known yet is None."""
-        entry = self.entries[index]
-        summary = entry.summary
-        return {
-            "index": index, "name": entry.base.name, "text": entry.base.written[:160],
-            "words": entry.base.n_words, "state": self.state(entry), "revision": entry.revision,
-            "sure": None if summary is None else round(summary.sure, 4),
-            "least": None if summary is None else round(summary.least, 4),
-            "broken": None if summary is None else list(summary.broken),
-        }  # fmt: skip
-
-    def rows(self, since: int) -> list[dict[str, Any]]:
-        """Return the rows of the sentences that changed after a value of the counter."""
-        with self.lock:
-            return [
-                self.row(i)
-                for i, entry in enumerate(self.entries)
-                if entry.changed > since or since < 0
-            ]
-
-    def search(self, by: str, text: str) -> list[int]:
-        """Return the indices of sentences with a form (or part of one) or with a relation."""
-        text = text.casefold()
-        with self.lock:
-            found = []
-            for i, entry in enumerate(self.entries):
-                if by == "form":
-                    hit = any(text in x.casefold() for x in entry.base.forms)
-                else:
-                    known = entry.summary.labels if entry.summary else entry.base.deprels
-                    hit = any(text in (x, x.partition(":")[0]) for x in known)
-                if hit:
-                    found.append(i)
-            return found
-
     # ---- what a person does ----
 
-    def act(self, index: int, revision: int, act: Act) -> None:
+    def act(self, index: int, act: Act) -> None:
         """Do one act on a sentence: it is in the journal when this returns.
 
         Raises
@@ -268,7 +233,7 @@ class Treebank:
         """
         with self.lock:
             entry = self.entries[index]
-            if revision != entry.revision:
+            if act.revision != entry.revision:
                 raise Conflict
             tree = None
             if act.kind in ("undo", "redo"):

@@ -13,6 +13,41 @@ from bbparse.treebank import Sentence
 _LONGEST = 24
 
 
+def row(treebank: Treebank, index: int) -> dict[str, Any]:
+    """Return the row of a sentence in the list; what is not known yet is None."""
+    entry = treebank.entries[index]
+    known = entry.summary
+    return {
+        "index": index, "name": entry.base.name, "text": entry.base.written[:160],
+        "words": entry.base.n_words, "state": treebank.state(entry), "revision": entry.revision,
+        "sure": known and round(known.sure, 4), "least": known and round(known.least, 4),
+        "broken": known and list(known.broken),
+    }  # fmt: skip
+
+
+def rows(treebank: Treebank, since: int) -> list[dict[str, Any]]:
+    """Return the rows of the sentences that changed after a value of ``changes``; -1: of all."""
+    with treebank.lock:
+        changed = (i for i, entry in enumerate(treebank.entries) if entry.changed > since)
+        return [row(treebank, i) for i in changed]
+
+
+def search(treebank: Treebank, by: str, text: str) -> list[int]:
+    """Return the indices of sentences with a form (or part of one) or with a relation."""
+    text = text.casefold()
+    with treebank.lock:
+        found = []
+        for i, entry in enumerate(treebank.entries):
+            labels = entry.summary.labels if entry.summary else entry.base.deprels
+            if (
+                any(text in form.casefold() for form in entry.base.forms)
+                if by == "form"
+                else any(text in (label, label.partition(":")[0]) for label in labels)
+            ):
+                found.append(i)
+        return found
+
+
 def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, Any]:
     """Return the record of a sentence with its tree of a number, from 0, the current one.
 
@@ -40,7 +75,7 @@ def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, 
                 }
             )  # fmt: skip
         return {
-            **treebank.row(index), **_drawing(sentence, tree, trees[0] if number else None),
+            **row(treebank, index), **_drawing(sentence, tree, trees[0] if number else None),
             "proved": tree.proved, "complaint": tree.complaint, "cells": words, "tree": number,
             "sure": round(tree.sure_of_all, 4),
             "rtl": runs_to_the_left(sentence.forms), "written": sentence.written,

@@ -75,9 +75,9 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
     found.kill()
 
 
-def does(treebank: Treebank, index: int, kind: str, word: int = 0, **more: Any) -> None:
+def does(treebank: Treebank, index: int, kind: Any, word: int = 0, **more: Any) -> None:
     """An act on the sentence as it is now."""
-    treebank.act(index, treebank.entries[index].revision, Act(kind, word, **more))
+    treebank.act(index, Act(kind, treebank.entries[index].revision, word, **more))
 
 
 class Served:

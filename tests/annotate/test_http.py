@@ -37,7 +37,7 @@ def test_a_session(served: Serve, opened: Opened) -> None:
     assert refused.status == 422 and refused.json == {"error": "nothing to redo"}
     assert service.ask("/api/sentences/3").status == 404
     assert service.ask("/api/nothing").status == 404
-    for body in ({"kind": "sing", "revision": 1}, {"kind": "fix"}, {**ACT, "x": 1}, [1]):
+    for body in ({"kind": "sing", "revision": 1}, {"kind": "fix"}, [1], {**ACT, "word": "x"}):
         assert service.ask("/api/sentences/2", body).status == 400
     service.close()  # saved, too
     assert opened.text != TEXT and opened.text == service.treebank.entries[0].text + "".join(

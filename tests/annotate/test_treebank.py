@@ -10,7 +10,7 @@ import pytest
 from bbparse.annotate.completion import Completer
 from bbparse.annotate.marks import Marks
 from bbparse.annotate.treebank import Act, Conflict, Impossible, Treebank
-from bbparse.annotate.view import options_view, sentence_view
+from bbparse.annotate.view import options_view, row, rows, search, sentence_view
 from bbparse.errors import BBParseError, OutputError
 from bbparse.treebank import check_tree, read_conllu
 from tests import toy
@@ -193,9 +193,9 @@ def test_line_breaks_are_kept(opened: Opened, ending: str) -> None:
 
 def test_the_second_of_two_is_told(opened: Opened) -> None:
     treebank = opened()
-    treebank.act(2, 0, Act("fix", 6, 2))
+    treebank.act(2, Act("fix", 0, 6, 2))
     with pytest.raises(Conflict):
-        treebank.act(2, 0, Act("fix", 6, 4))
+        treebank.act(2, Act("fix", 0, 6, 4))
     assert heads(treebank, 2)[5] == 2
     with pytest.raises(OutputError, match="another bbparse annotate is at work"):
         Treebank(opened.path, completer())
@@ -225,7 +225,7 @@ def test_rules_in_words(opened: Opened) -> None:
     does(treebank, 2, "fix", 2, head=1, label="nsubj")
     view = sentence_view(treebank, 2)
     (fault,) = [fault for fault in view["faults"] if 2 in fault["arcs"]]
-    assert fault["name"] in treebank.row(2)["broken"] and fault["says"].endswith(".")
+    assert fault["name"] in row(treebank, 2)["broken"] and fault["says"].endswith(".")
     assert "A -nsubj-> cat" in fault["where"]
 
 
@@ -258,14 +258,14 @@ def test_options_are_ordered_by_probability(opened: Opened) -> None:
 
 def test_lists(opened: Opened) -> None:
     treebank = opened()
-    assert treebank.rows(-1)[0]["sure"] is None
+    assert rows(treebank, -1)[0]["sure"] is None
     for index in range(3):
         treebank._summarise(index)
-    rows = treebank.rows(-1)
-    assert all(0 <= row["least"] <= 1 and row["broken"] is not None for row in rows)
-    assert [row["index"] for row in treebank.rows(2)] == [2]
-    assert treebank.search("form", "CAT") == [2]
-    assert treebank.search("relation", "det") == [0, 2]
+    known = rows(treebank, -1)
+    assert all(0 <= each["least"] <= 1 and each["broken"] is not None for each in known)
+    assert [each["index"] for each in rows(treebank, 2)] == [2]
+    assert search(treebank, "form", "CAT") == [2]
+    assert search(treebank, "relation", "det") == [0, 2]
 
 
 def test_marks_as_records() -> None:
