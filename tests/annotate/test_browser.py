@@ -18,7 +18,10 @@ from tests.serve.browser import BROWSER, Browser
 pytestmark = pytest.mark.skipif(not BROWSER, reason="there is no browser")
 
 Serve = Callable[..., Served]
-LOADED = "typeof view !== 'undefined' && view && options.labels.length && rows.every((r) => r.sure !== null)"
+LOADED = (
+    "typeof view !== 'undefined' && view && options.labels.length"
+    " && rows.every((row) => row.sure !== null)"
+)
 #: Where to save the picture of the documentation, if it is to be made anew.
 PICTURE = os.environ.get("BBPARSE_PICTURE", "")
 
@@ -254,7 +257,8 @@ def test_the_picture(browser: Browser, tmp_path: Path) -> None:
         browser.screen(1300, 780)
         browser.run("$('order').value = 'least'; $('order').dispatchEvent(new Event('change'))")
         browser.run("open(3)")
-        browser.wait("view.index === 3 && $('saved').textContent === 'saved' && options.heads.length")
+        browser.wait("view.index === 3 && options.heads.length")
+        browser.wait("$('saved').textContent === 'saved'")
         assert browser.run("$('box').scrollWidth <= $('box').clientWidth")
         browser.picture(tmp_path / "annotate.png")
         data = (tmp_path / "annotate.png").read_bytes()
